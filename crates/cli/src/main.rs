@@ -1,0 +1,3 @@
+//! The `rangehold` program.
+
+fn main() {}

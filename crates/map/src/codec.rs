@@ -1,0 +1,170 @@
+//! The order-preserving codec: bytes that compare, byte by byte, as the values they encode.
+//!
+//! | value | bytes | order |
+//! |---|---|---|
+//! | text | CESU-8, each NUL as `00 FF`, closed by `00` | ordinal by UTF-16 code unit |
+//! | u64 | eight bytes, big end first | numeric |
+//! | u8 | itself | numeric |
+//!
+//! **Why CESU-8.** Azure compares keys as .NET does, by UTF-16 code unit: U+10000 is the pair
+//! D800 DC00 and sorts *before* U+FFFF. UTF-8 orders by code point and gets that pair wrong.
+//! CESU-8 writes each UTF-16 code unit on its own in the UTF-8 scheme (a supplementary character
+//! as two three-byte surrogates), so its byte order is the order of the code units, and ASCII
+//! still costs one byte a character.
+//!
+//! **Why `00` closes a text.** In a key made of several texts a shorter one must sort before each
+//! of its extensions, whatever follows it. `00` is less than every byte a text can hold, except a
+//! NUL character, which is written `00 FF`: greater than a closing `00` followed by any first byte
+//! of a next component, since no component begins with `FF`.
+
+use thiserror::Error;
+
+/// Bytes that are not an encoding made by this module.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("malformed key at byte {at}: {what}")]
+pub struct MalformedKey {
+    /// Offset of the first byte that does not fit.
+    pub at: usize,
+    /// What was expected there.
+    pub what: &'static str,
+}
+
+/// Appends `text`, closed.
+pub fn put_text(out: &mut Vec<u8>, text: &str) {
+    put_text_open(out, text);
+    out.push(0);
+}
+
+/// Appends `text` without its closing byte: a bound for "texts that begin with `text`".
+pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
+    if text.bytes().all(|b| b.is_ascii() && b != 0) {
+        out.extend_from_slice(text.as_bytes());
+        return;
+    }
+    let mut units = [0u16; 2];
+    for c in text.chars() {
+        if c == '\0' {
+            out.extend_from_slice(&[0x00, 0xFF]);
+        } else if (c as u32) < 0x1_0000 {
+            out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
+        } else {
+            for &unit in c.encode_utf16(&mut units).iter() {
+                out.extend_from_slice(&three_bytes(unit));
+            }
+        }
+    }
+}
+
+/// A code unit from 0x0800 in the three-byte form of UTF-8, surrogates included.
+fn three_bytes(unit: u16) -> [u8; 3] {
+    [
+        0xE0 | (unit >> 12) as u8,
+        0x80 | ((unit >> 6) & 0x3F) as u8,
+        0x80 | (unit & 0x3F) as u8,
+    ]
+}
+
+/// Appends `value`, eight bytes.
+pub fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// Reads components from the front of an encoded key.
+#[derive(Debug, Clone)]
+pub struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    /// A reader at the first byte of `bytes`.
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// How many bytes have been read.
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Whether everything has been read.
+    pub fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    fn malformed<T>(&self, what: &'static str) -> Result<T, MalformedKey> {
+        Err(MalformedKey { at: self.at, what })
+    }
+
+    /// One byte.
+    pub fn u8(&mut self) -> Result<u8, MalformedKey> {
+        let Some(&byte) = self.bytes.get(self.at) else {
+            return self.malformed("one more byte");
+        };
+        self.at += 1;
+        Ok(byte)
+    }
+
+    /// Eight bytes, big end first.
+    pub fn u64(&mut self) -> Result<u64, MalformedKey> {
+        let Some(bytes) = self.bytes.get(self.at..self.at + 8) else {
+            return self.malformed("eight bytes of a number");
+        };
+        self.at += 8;
+        Ok(u64::from_be_bytes(
+            bytes.try_into().expect("eight bytes were taken"),
+        ))
+    }
+
+    /// One closed text.
+    pub fn text(&mut self) -> Result<String, MalformedKey> {
+        let raw = self.raw_text()?;
+        decode_text(raw).ok_or(MalformedKey {
+            at: self.at,
+            what: "CESU-8 text",
+        })
+    }
+
+    /// The bytes of one closed text, without its closing byte, still encoded.
+    pub fn raw_text(&mut self) -> Result<&'a [u8], MalformedKey> {
+        let start = self.at;
+        loop {
+            match self.bytes.get(self.at) {
+                None => return self.malformed("the closing byte of a text"),
+                Some(0) if self.bytes.get(self.at + 1) == Some(&0xFF) => self.at += 2,
+                Some(0) => {
+                    self.at += 1;
+                    return Ok(&self.bytes[start..self.at - 1]);
+                }
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+}
+
+/// Decodes the bytes between a text's beginning and its closing byte.
+fn decode_text(raw: &[u8]) -> Option<String> {
+    if raw.iter().all(|&b| b.is_ascii() && b != 0) {
+        return String::from_utf8(raw.to_vec()).ok();
+    }
+    let mut units = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let [first, tail @ ..] = rest {
+        let (unit, used) = match (*first, tail) {
+            (0, [0xFF, ..]) => (0, 2),
+            (b @ 0x01..=0x7F, _) => (u16::from(b), 1),
+            (b @ 0xC2..=0xDF, [c @ 0x80..=0xBF, ..]) => (u16::from(b & 0x1F) << 6 | u16::from(c & 0x3F), 2),
+            (b @ 0xE0..=0xEF, [c @ 0x80..=0xBF, d @ 0x80..=0xBF, ..]) => {
+                let unit = u16::from(b & 0x0F) << 12 | u16::from(c & 0x3F) << 6 | u16::from(d & 0x3F);
+                if unit < 0x800 {
+                    return None;
+                }
+                (unit, 3)
+            }
+            _ => return None,
+        };
+        units.push(unit);
+        rest = &rest[used..];
+    }
+    String::from_utf16(&units).ok()
+}

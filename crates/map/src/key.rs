@@ -1,0 +1,243 @@
+//! Keys: what is stored, and where it sorts.
+//!
+//! A key begins with its kind. Kinds are persisted: a number is never reused and never changes
+//! its meaning. The rows of one *partition* (the unit of batches, never cut in two) share the
+//! [`PartitionPrefix`] of their keys.
+//!
+//! | kind | key after the kind byte | partition | value |
+//! |---|---|---|---|
+//! | `01` range meta | one byte: which row | none: outside of all ranges | engine's own |
+//! | `10` catalogue | account, `01` | the account | service properties of the account |
+//! | | account, `02`, table name in lower case | the account | name as given, table id, access policies |
+//! | | account, `03`, table id | the account | a table that was deleted, whose rows may still be there |
+//! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
+//! | `30` | kept for object names | | |
+//!
+//! A table id is never used twice: it is the time at which the table was created, in ticks, and
+//! times that a partition hands out strictly grow. So a table that is deleted and created again
+//! shares no key with its former self.
+
+use crate::codec::{MalformedKey, Reader, put_text, put_u64};
+
+/// First byte of the rows that a range keeps about itself. They lie below every range.
+pub const KIND_RANGE_META: u8 = 0x01;
+/// First byte of the catalogue of tables.
+pub const KIND_CATALOGUE: u8 = 0x10;
+/// First byte of entities.
+pub const KIND_ENTITY: u8 = 0x20;
+/// First byte of object names; nothing is stored there yet.
+pub const KIND_OBJECT: u8 = 0x30;
+
+const CATALOGUE_SERVICE_PROPERTIES: u8 = 0x01;
+const CATALOGUE_TABLE: u8 = 0x02;
+const CATALOGUE_DROPPED: u8 = 0x03;
+
+/// Names one incarnation of a table, within its account. See the module on why it never returns.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TableId(pub u64);
+
+/// A key in its readable form. [`Key::encode`] gives the form that is stored and compared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Key {
+    /// The service properties of an account.
+    ServiceProperties {
+        /// Account name.
+        account: String,
+    },
+    /// A table, by name.
+    Table {
+        /// Account name.
+        account: String,
+        /// Table name in lower case: names are unique without regard to case.
+        lower_name: String,
+    },
+    /// A deleted table whose rows may not all be gone.
+    DroppedTable {
+        /// Account name.
+        account: String,
+        /// The id the table had.
+        table: TableId,
+    },
+    /// An entity.
+    Entity {
+        /// Account name.
+        account: String,
+        /// The incarnation of the table.
+        table: TableId,
+        /// PartitionKey, as the client gave it.
+        partition_key: String,
+        /// RowKey, as the client gave it.
+        row_key: String,
+    },
+}
+
+impl Key {
+    /// The bytes under which the row is stored. Their order is the order of the key space.
+    pub fn encode(&self) -> Vec<u8> {
+        match self {
+            Self::ServiceProperties { account } => catalogue_prefix(account, &[CATALOGUE_SERVICE_PROPERTIES]),
+            Self::Table { account, lower_name } => {
+                let mut out = catalogue_prefix(account, &[CATALOGUE_TABLE]);
+                put_text(&mut out, lower_name);
+                out
+            }
+            Self::DroppedTable { account, table } => {
+                let mut out = catalogue_prefix(account, &[CATALOGUE_DROPPED]);
+                put_u64(&mut out, table.0);
+                out
+            }
+            Self::Entity {
+                account,
+                table,
+                partition_key,
+                row_key,
+            } => PartitionPrefix::entity(account, *table, partition_key).key(row_key),
+        }
+    }
+
+    /// The readable form of stored bytes. Fails on bytes that [`Key::encode`] does not make.
+    pub fn decode(bytes: &[u8]) -> Result<Self, MalformedKey> {
+        let mut reader = Reader::new(bytes);
+        let kind = reader.u8()?;
+        let account = match kind {
+            KIND_CATALOGUE | KIND_ENTITY => reader.text()?,
+            _ => {
+                return Err(MalformedKey {
+                    at: 0,
+                    what: "a known kind of key",
+                });
+            }
+        };
+        let key = if kind == KIND_ENTITY {
+            let table = TableId(reader.u64()?);
+            Self::Entity {
+                account,
+                table,
+                partition_key: reader.text()?,
+                row_key: reader.text()?,
+            }
+        } else {
+            match reader.u8()? {
+                CATALOGUE_SERVICE_PROPERTIES => Self::ServiceProperties { account },
+                CATALOGUE_TABLE => Self::Table {
+                    account,
+                    lower_name: reader.text()?,
+                },
+                CATALOGUE_DROPPED => Self::DroppedTable {
+                    account,
+                    table: TableId(reader.u64()?),
+                },
+                _ => {
+                    return Err(MalformedKey {
+                        at: reader.position() - 1,
+                        what: "a known kind of catalogue row",
+                    });
+                }
+            }
+        };
+        if !reader.is_at_end() {
+            return Err(MalformedKey {
+                at: reader.position(),
+                what: "the end of the key",
+            });
+        }
+        Ok(key)
+    }
+}
+
+fn catalogue_prefix(account: &str, rest: &[u8]) -> Vec<u8> {
+    let mut out = PartitionPrefix::catalogue(account).0;
+    out.extend_from_slice(rest);
+    out
+}
+
+/// The bytes before the first table of an account's catalogue: all its tables begin with them.
+pub fn tables_prefix(account: &str) -> Vec<u8> {
+    catalogue_prefix(account, &[CATALOGUE_TABLE])
+}
+
+/// The bytes with which the rows of all dropped tables of an account begin.
+pub fn dropped_prefix(account: &str) -> Vec<u8> {
+    catalogue_prefix(account, &[CATALOGUE_DROPPED])
+}
+
+/// The bytes with which all entities of a table begin.
+pub fn table_prefix(account: &str, table: TableId) -> Vec<u8> {
+    let mut out = Vec::with_capacity(account.len() + 64);
+    out.push(KIND_ENTITY);
+    put_text(&mut out, account);
+    put_u64(&mut out, table.0);
+    out
+}
+
+/// Of an entity's stored key, the account (still encoded) and the table id, without decoding the
+/// rest. `None` for keys of another kind, and for bytes that are no key.
+pub fn table_of(key: &[u8]) -> Option<(&[u8], TableId)> {
+    let mut reader = Reader::new(key);
+    if reader.u8().ok()? != KIND_ENTITY {
+        return None;
+    }
+    let account = reader.raw_text().ok()?;
+    Some((account, TableId(reader.u64().ok()?)))
+}
+
+/// PartitionKey and RowKey of an entity's stored key. Fails on a key of another kind.
+pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
+    let mut reader = Reader::new(key);
+    if reader.u8()? != KIND_ENTITY {
+        return Err(MalformedKey {
+            at: 0,
+            what: "the key of an entity",
+        });
+    }
+    reader.raw_text()?;
+    reader.u64()?;
+    Ok((reader.text()?, reader.text()?))
+}
+
+/// The bytes that all keys of one partition begin with, and no other key does.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct PartitionPrefix(Vec<u8>);
+
+impl PartitionPrefix {
+    /// The partition that holds an account's catalogue.
+    pub fn catalogue(account: &str) -> Self {
+        let mut out = Vec::with_capacity(account.len() + 66);
+        out.push(KIND_CATALOGUE);
+        put_text(&mut out, account);
+        Self(out)
+    }
+
+    /// The partition of a table's entities with one PartitionKey.
+    pub fn entity(account: &str, table: TableId, partition_key: &str) -> Self {
+        let mut out = table_prefix(account, table);
+        put_text(&mut out, partition_key);
+        Self(out)
+    }
+
+    /// The stored key of the entity `row_key` in this partition (one of entities, not a catalogue).
+    pub fn key(&self, row_key: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.0.len() + row_key.len() + 1);
+        out.extend_from_slice(&self.0);
+        put_text(&mut out, row_key);
+        out
+    }
+
+    /// The shared bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// The least key that is greater than every key beginning with `prefix`; `None` if there is none
+/// (a prefix of `FF` bytes only, which no kind begins with).
+pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        if last < 0xFF {
+            end.push(last + 1);
+            return Some(end);
+        }
+    }
+    None
+}

@@ -1,0 +1,24 @@
+//! The ordered key space, the ranges it is cut into, and the map that says which range is where.
+//!
+//! Everything Rangehold stores has one key in one ordered space ([`key`]). The space is cut into
+//! ranges ([`range`]); the [`RangeMap`] lists them, versioned, without gap or overlap. A range is
+//! owned by one server at a time, in one *generation* at a time.
+//!
+//! ```text
+//!   key space   |-- catalogue --|------------- entities -------------|-- (objects) --|
+//!   ranges      [ r1 ..........................................................  )
+//! ```
+//!
+//! Architecture Invariant: this crate knows no clock, no randomness, no IO and no async. What it
+//! needs of time is a [`Timestamp`] that its caller hands in.
+
+pub mod codec;
+pub mod key;
+pub mod range;
+mod range_map;
+mod timestamp;
+
+pub use key::{Key, PartitionPrefix, TableId};
+pub use range::{Generation, KeyRange, RangeId, ServerId};
+pub use range_map::{Finding, RangeEntry, RangeMap};
+pub use timestamp::Timestamp;

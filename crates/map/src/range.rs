@@ -1,0 +1,92 @@
+//! Ranges: intervals of the key space, and the identities around them.
+
+use std::fmt;
+
+use crate::key::{KIND_CATALOGUE, after_prefix};
+
+/// Names a range for good: never reused, kept through moves; a split and a merge make new ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RangeId(pub u64);
+
+/// Counts the ownership changes of a range. A read is answered only in the generation in which
+/// it began; a command made for an older generation is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub u64);
+
+/// Names a partition server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ServerId(pub u64);
+
+impl fmt::Display for RangeId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "r{}", self.0)
+    }
+}
+
+impl fmt::Display for ServerId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "s{}", self.0)
+    }
+}
+
+/// The keys from `low` on and below `high`; without a `high`, all from `low` on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyRange {
+    low: Vec<u8>,
+    high: Option<Vec<u8>>,
+}
+
+impl KeyRange {
+    /// `[low, high)`. An interval whose bounds cross is empty.
+    pub fn new(low: Vec<u8>, high: Option<Vec<u8>>) -> Self {
+        Self { low, high }
+    }
+
+    /// Everything a range can hold: all keys above the rows that ranges keep about themselves.
+    pub fn whole() -> Self {
+        Self {
+            low: vec![KIND_CATALOGUE],
+            high: None,
+        }
+    }
+
+    /// All keys that begin with `prefix`.
+    pub fn prefix(prefix: &[u8]) -> Self {
+        Self {
+            low: prefix.to_vec(),
+            high: after_prefix(prefix),
+        }
+    }
+
+    /// The least key inside, if any is.
+    pub fn low(&self) -> &[u8] {
+        &self.low
+    }
+
+    /// The least key above; `None` where there is no end.
+    pub fn high(&self) -> Option<&[u8]> {
+        self.high.as_deref()
+    }
+
+    /// Whether `key` lies inside.
+    pub fn contains(&self, key: &[u8]) -> bool {
+        key >= self.low.as_slice() && self.high.as_deref().is_none_or(|high| key < high)
+    }
+
+    /// Whether no key can lie inside.
+    pub fn is_empty(&self) -> bool {
+        self.high
+            .as_deref()
+            .is_some_and(|high| high <= self.low.as_slice())
+    }
+
+    /// The keys that lie in both.
+    pub fn intersect(&self, other: &Self) -> Self {
+        let low = self.low.clone().max(other.low.clone());
+        let high = match (&self.high, &other.high) {
+            (Some(a), Some(b)) => Some(a.min(b).clone()),
+            (one, None) | (None, one) => one.clone(),
+        };
+        Self { low, high }
+    }
+}

@@ -1,0 +1,1 @@
+//! Who sent a request, and what they may do.

@@ -1,0 +1,346 @@
+//! Errors as the real service words them, misspellings included.
+//!
+//! A reply's status and text follow from its [`ErrorCode`]; a [`TableError`] may carry a text of
+//! its own where the service was recorded sending one, or where ours helps more. Sources:
+//! recordings of the service (kept by its SDKs) and its documentation's list of table error codes.
+
+use std::borrow::Cow;
+
+use thiserror::Error;
+
+/// An error code of the service, with its HTTP status and its usual text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ErrorCode {
+    /// 403: no or a wrong signature, an expired or malformed token.
+    AuthenticationFailed,
+    /// 403: the signature is right, but does not allow this.
+    AuthorizationFailure,
+    /// 403: the SAS lacks the permission, service or resource type for this.
+    AuthorizationPermissionMismatch,
+    /// 403: the account's CORS rules do not allow the preflight request.
+    CorsPreflightFailure,
+    /// 403: a write to the secondary endpoint.
+    InsufficientAccountPermissions,
+    /// 401: no authentication was given.
+    NoAuthenticationInformation,
+    /// 401: the bearer token is not acceptable.
+    InvalidAuthenticationInfo,
+    /// 415: `application/atom+xml`.
+    AtomFormatNotSupported,
+    /// 415: a JSON format that does not exist.
+    JsonFormatNotSupported,
+    /// 415: neither JSON nor, for a batch, multipart.
+    MediaTypeNotSupported,
+    /// 400: a batch whose operations name several PartitionKeys.
+    CommandsInBatchActOnDifferentPartitions,
+    /// 400: one row twice in a batch.
+    InvalidDuplicateRow,
+    /// 400: a property twice in an entity.
+    DuplicatePropertiesSpecified,
+    /// 409: insert of an entity that exists.
+    EntityAlreadyExists,
+    /// 400: above 1 MiB.
+    EntityTooLarge,
+    /// 400: no Host header.
+    HostInformationNotPresent,
+    /// 500: our fault.
+    InternalError,
+    /// 400: a header's value is not valid.
+    InvalidHeaderValue,
+    /// 400: the catch-all of the service.
+    InvalidInput,
+    /// 400: a query parameter's value is not valid.
+    InvalidQueryParameterValue,
+    /// 400: a table name with a wrong character.
+    InvalidResourceName,
+    /// 400: the URI names nothing that exists.
+    InvalidUri,
+    /// 400: a value that does not fit its type.
+    InvalidValueType,
+    /// 400: XML that is not well-formed or not as the schema has it.
+    InvalidXmlDocument,
+    /// 400: a PartitionKey or RowKey above its size.
+    KeyValueTooLarge,
+    /// 405: the URI exists, the method does not fit it.
+    MethodNotAllowed,
+    /// 400: a header that this request needs is missing.
+    MissingRequiredHeader,
+    /// 501: not offered.
+    NotImplemented,
+    /// 500: the time was up; whether a write was applied is unknown.
+    OperationTimedOut,
+    /// 400: a name of a wrong length, a key with a forbidden character.
+    OutOfRangeInput,
+    /// 400: a query parameter's number out of range.
+    OutOfRangeQueryParameterValue,
+    /// 400: PartitionKey or RowKey is missing.
+    PropertiesNeedValue,
+    /// 400: a property's name is no identifier.
+    PropertyNameInvalid,
+    /// 400: a property's name above 255 characters.
+    PropertyNameTooLong,
+    /// 400: a string or binary value above 64 KiB.
+    PropertyValueTooLarge,
+    /// 413: the body is above its limit.
+    RequestBodyTooLarge,
+    /// 404: no such entity (or table, where the table is the resource).
+    ResourceNotFound,
+    /// 503: too busy, or the disk is full; try again.
+    ServerBusy,
+    /// 409: create of a table that exists.
+    TableAlreadyExists,
+    /// 409: create of a table whose deletion goes on. Not sent by this service.
+    TableBeingDeleted,
+    /// 404: the table of the request does not exist.
+    TableNotFound,
+    /// 400: above 252 properties.
+    TooManyProperties,
+    /// 412: the entity's ETag is not the given one.
+    UpdateConditionNotSatisfied,
+    /// 400: more than one `X-HTTP-Method` header.
+    XMethodIncorrectCount,
+    /// 400: an `X-HTTP-Method` that names no method.
+    XMethodIncorrectValue,
+    /// 400: `X-HTTP-Method` on a request that is no POST.
+    XMethodNotUsingPost,
+}
+
+impl ErrorCode {
+    /// The code on the wire.
+    pub const fn name(self) -> &'static str {
+        self.row().0
+    }
+
+    /// The HTTP status.
+    pub const fn status(self) -> u16 {
+        self.row().1
+    }
+
+    /// The text, where the error brings none of its own.
+    pub const fn text(self) -> &'static str {
+        self.row().2
+    }
+
+    const fn row(self) -> (&'static str, u16, &'static str) {
+        match self {
+            Self::AuthenticationFailed => (
+                "AuthenticationFailed",
+                403,
+                "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.",
+            ),
+            Self::AuthorizationFailure => (
+                "AuthorizationFailure",
+                403,
+                "This request is not authorized to perform this operation.",
+            ),
+            Self::AuthorizationPermissionMismatch => (
+                "AuthorizationPermissionMismatch",
+                403,
+                "This request is not authorized to perform this operation using this permission.",
+            ),
+            Self::CorsPreflightFailure => (
+                "CorsPreflightFailure",
+                403,
+                "CORS not enabled or no matching rule found for this request.",
+            ),
+            Self::InsufficientAccountPermissions => (
+                "InsufficientAccountPermissions",
+                403,
+                "Write operations are not allowed.",
+            ),
+            Self::NoAuthenticationInformation => (
+                "NoAuthenticationInformation",
+                401,
+                "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
+            ),
+            Self::InvalidAuthenticationInfo => (
+                "InvalidAuthenticationInfo",
+                401,
+                "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
+            ),
+            Self::AtomFormatNotSupported => ("AtomFormatNotSupported", 415, "Atom format is not supported."),
+            Self::JsonFormatNotSupported => ("JsonFormatNotSupported", 415, "JSON format is not supported."),
+            Self::MediaTypeNotSupported => (
+                "MediaTypeNotSupported",
+                415,
+                "None of the provided media types are supported",
+            ),
+            Self::CommandsInBatchActOnDifferentPartitions => (
+                "CommandsInBatchActOnDifferentPartitions",
+                400,
+                "All commands in a batch must operate on same entity group.",
+            ),
+            Self::InvalidDuplicateRow => (
+                "InvalidDuplicateRow",
+                400,
+                "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.",
+            ),
+            Self::DuplicatePropertiesSpecified => (
+                "DuplicatePropertiesSpecified",
+                400,
+                "A property is specified more than one time.",
+            ),
+            Self::EntityAlreadyExists => ("EntityAlreadyExists", 409, "The specified entity already exists."),
+            Self::EntityTooLarge => (
+                "EntityTooLarge",
+                400,
+                "The entity is larger than the maximum size permitted.",
+            ),
+            Self::HostInformationNotPresent => (
+                "HostInformationNotPresent",
+                400,
+                "The required host information is not present in the request. You must send a non-empty Host header or include the absolute URI in the request line.",
+            ),
+            Self::InternalError => (
+                "InternalError",
+                500,
+                "Server encountered an internal error. Please try again after some time.",
+            ),
+            Self::InvalidHeaderValue => (
+                "InvalidHeaderValue",
+                400,
+                "The value for one of the HTTP headers is not in the correct format.",
+            ),
+            Self::InvalidInput => ("InvalidInput", 400, "One of the request inputs is not valid."),
+            Self::InvalidQueryParameterValue => (
+                "InvalidQueryParameterValue",
+                400,
+                "Value for one of the query parameters specified in the request URI is invalid.",
+            ),
+            // The real service spells it so.
+            Self::InvalidResourceName => (
+                "InvalidResourceName",
+                400,
+                "The specifed resource name contains invalid characters.",
+            ),
+            Self::InvalidUri => ("InvalidUri", 400, "The requested URI is invalid."),
+            Self::InvalidValueType => ("InvalidValueType", 400, "The value specified is invalid."),
+            Self::InvalidXmlDocument => (
+                "InvalidXmlDocument",
+                400,
+                "XML specified is not syntactically valid.",
+            ),
+            Self::KeyValueTooLarge => (
+                "KeyValueTooLarge",
+                400,
+                "The key value is larger than the maximum size permitted.",
+            ),
+            Self::MethodNotAllowed => (
+                "MethodNotAllowed",
+                405,
+                "The requested method is not allowed on the specified resource.",
+            ),
+            Self::MissingRequiredHeader => (
+                "MissingRequiredHeader",
+                400,
+                "An HTTP header that's mandatory for this request is not specified.",
+            ),
+            Self::NotImplemented => (
+                "NotImplemented",
+                501,
+                "The requested operation is not implemented on the specified resource.",
+            ),
+            Self::OperationTimedOut => (
+                "OperationTimedOut",
+                500,
+                "Operation could not be completed within the specified time.",
+            ),
+            Self::OutOfRangeInput => (
+                "OutOfRangeInput",
+                400,
+                "The specified resource name length is not within the permissible limits.",
+            ),
+            Self::OutOfRangeQueryParameterValue => (
+                "OutOfRangeQueryParameterValue",
+                400,
+                "One of the query parameters specified in the request URI is outside the permissible range.",
+            ),
+            Self::PropertiesNeedValue => (
+                "PropertiesNeedValue",
+                400,
+                "The values are not specified for all properties in the entity.",
+            ),
+            Self::PropertyNameInvalid => ("PropertyNameInvalid", 400, "The property name is invalid."),
+            Self::PropertyNameTooLong => (
+                "PropertyNameTooLong",
+                400,
+                "The property name exceeds the maximum allowed length (255).",
+            ),
+            Self::PropertyValueTooLarge => (
+                "PropertyValueTooLarge",
+                400,
+                "The property value is larger than the maximum size permitted.",
+            ),
+            Self::RequestBodyTooLarge => (
+                "RequestBodyTooLarge",
+                413,
+                "The request body is too large and exceeds the maximum permissible limit.",
+            ),
+            Self::ResourceNotFound => ("ResourceNotFound", 404, "The specified resource does not exist."),
+            Self::ServerBusy => ("ServerBusy", 503, "The server is busy."),
+            Self::TableAlreadyExists => ("TableAlreadyExists", 409, "The table specified already exists."),
+            Self::TableBeingDeleted => (
+                "TableBeingDeleted",
+                409,
+                "The specified table is being deleted. Try operation later.",
+            ),
+            Self::TableNotFound => ("TableNotFound", 404, "The table specified does not exist."),
+            Self::TooManyProperties => (
+                "TooManyProperties",
+                400,
+                "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.",
+            ),
+            Self::UpdateConditionNotSatisfied => (
+                "UpdateConditionNotSatisfied",
+                412,
+                "The update condition specified in the request was not satisfied.",
+            ),
+            Self::XMethodIncorrectCount => (
+                "XMethodIncorrectCount",
+                400,
+                "More than one X-HTTP-Method is specified.",
+            ),
+            Self::XMethodIncorrectValue => (
+                "XMethodIncorrectValue",
+                400,
+                "The specified X-HTTP-Method is invalid.",
+            ),
+            Self::XMethodNotUsingPost => (
+                "XMethodNotUsingPost",
+                400,
+                "The request uses X-HTTP-Method with an HTTP verb other than POST.",
+            ),
+        }
+    }
+}
+
+/// What a client is told when its request is refused.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{}: {text}", code.name())]
+pub struct TableError {
+    /// Which error.
+    pub code: ErrorCode,
+    /// What was wrong, in words; without the request id and time, which the reply adds.
+    pub text: Cow<'static, str>,
+}
+
+impl TableError {
+    /// The error with a text of its own.
+    pub fn new(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            text: text.into(),
+        }
+    }
+
+    /// `InvalidInput` with a text of its own: the service's answer to most malformed input.
+    pub fn invalid_input(text: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(ErrorCode::InvalidInput, text)
+    }
+}
+
+impl From<ErrorCode> for TableError {
+    fn from(code: ErrorCode) -> Self {
+        Self::new(code, code.text())
+    }
+}

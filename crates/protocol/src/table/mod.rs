@@ -1,0 +1,6 @@
+//! Azure Table Storage.
+
+pub mod error;
+pub mod limits;
+pub mod row;
+pub mod value;

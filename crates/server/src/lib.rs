@@ -1,0 +1,1 @@
+//! Front end, admin, and what binds them to the partition server.
