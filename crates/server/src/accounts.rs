@@ -2,7 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
+use arc_swap::{ArcSwap, Guard};
 use rangehold_protocol::auth::AccountKey;
 
 /// The account that every Azure SDK and emulator knows.
@@ -100,6 +102,27 @@ impl Account {
             .map(|key| AccountKey::from_base64(key).ok_or_else(|| AccountsError::Key(name.to_owned())))
             .collect::<Result<_, _>>()?;
         Ok(Self { name: name.to_owned(), keys })
+    }
+}
+
+/// The accounts as they are now; a running server's are replaced when its settings change.
+#[derive(Debug, Clone)]
+pub struct SharedAccounts(Arc<ArcSwap<Accounts>>);
+
+impl SharedAccounts {
+    /// Begins with `accounts`.
+    pub fn new(accounts: Accounts) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(accounts)))
+    }
+
+    /// The accounts now.
+    pub fn load(&self) -> Guard<Arc<Accounts>> {
+        self.0.load()
+    }
+
+    /// From now on these are the accounts.
+    pub fn replace(&self, accounts: Accounts) {
+        self.0.store(Arc::new(accounts));
     }
 }
 

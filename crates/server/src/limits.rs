@@ -34,6 +34,8 @@ pub const PAGES_MAX: usize = 32;
 /// How long a query looks for matches before it ends its page with a token. The documented total
 /// for a request is 30 s; this leaves room for the answer.
 pub const PAGE_WITHIN: Duration = Duration::from_secs(20);
+/// Rows that a full page looks at to find the next match for its token.
+pub const LOOK_AHEAD_ROWS_MAX: usize = 1000;
 /// From the first byte of a write to its answer; then its outcome is unknown to the client.
 pub const REQUEST_WITHIN: Duration = Duration::from_secs(30);
 /// For requests under way to finish after the signal to stop.
