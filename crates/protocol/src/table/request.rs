@@ -57,12 +57,16 @@ pub enum Target {
     },
 }
 
-const WRONG_KEY_COUNT: &str =
-    "The number of keys specified in the URI does not match number of key properties for the resource";
+fn wrong_key_count(account: &str, resource: &str) -> TableError {
+    TableError::invalid_input(format!(
+        "The number of keys specified in the URI does not match number of key properties for the resource '{account}.{resource}'."
+    ))
+}
 
 impl Target {
-    /// Reads a path as it was sent, percent-encoded, without the account of path style.
-    pub fn parse(raw_path: &str) -> Result<Self, TableError> {
+    /// Reads a path as it was sent, percent-encoded, without the account of path style. The name of
+    /// the account is for the text of errors.
+    pub fn parse(account: &str, raw_path: &str) -> Result<Self, TableError> {
         let mut segments = raw_path.split('/').filter(|s| !s.is_empty());
         let Some(first) = segments.next() else { return Ok(Self::Service) };
         let first = uri::decode(first)?;
@@ -81,7 +85,7 @@ impl Target {
                 [] => Ok(Self::Tables),
                 [KeyPart { name: None, value }] => Ok(Self::Table(value.clone())),
                 [KeyPart { name: Some(n), value }] if n == "TableName" => Ok(Self::Table(value.clone())),
-                _ => Err(TableError::invalid_input(WRONG_KEY_COUNT)),
+                _ => Err(wrong_key_count(account, "Tables")),
             };
         }
         match keys.as_slice() {
@@ -97,7 +101,7 @@ impl Target {
                 };
                 Ok(Self::Entity(EntityName { table: name.to_owned(), partition_key, row_key }))
             }
-            _ => Err(TableError::invalid_input(WRONG_KEY_COUNT)),
+            _ => Err(wrong_key_count(account, name)),
         }
     }
 }
@@ -318,6 +322,7 @@ impl Operation {
     /// The operation of a request. Where the URI exists but the method does not fit:
     /// `MethodNotAllowed`; where it names nothing: `InvalidUri`.
     pub fn of(
+        account: &str,
         method: Method,
         target: Target,
         query: &Query,
@@ -347,7 +352,7 @@ impl Operation {
                 Ok(Self::WriteEntity(name, kind))
             }
             (Method::Post, Target::Batch) => Ok(Self::Batch),
-            (_, Target::Below { keyed: true, .. }) => Err(TableError::invalid_input(WRONG_KEY_COUNT)),
+            (_, Target::Below { keyed: true, table }) => Err(wrong_key_count(account, &table)),
             (_, Target::Service | Target::Below { keyed: false, .. }) => Err(ErrorCode::InvalidUri.into()),
             (Method::Put | Method::Merge | Method::Delete, Target::Tables | Target::Entities(_))
             | (Method::Post | Method::Put | Method::Merge, Target::Table(_))
@@ -387,10 +392,17 @@ impl Operation {
 
 /// Which write `PUT`, `MERGE` or `DELETE` of an entity asks for: without `If-Match` an upsert.
 fn write_kind(method: Method, conditions: Conditions<'_>) -> Result<WriteKind, TableError> {
-    if conditions.if_none_match.is_some() {
-        return Err(TableError::invalid_input(
-            "One of the request inputs is not valid: If-None-Match is not taken here; use If-Match, or none to upsert.",
-        ));
+    match (conditions.if_match, conditions.if_none_match, method) {
+        (_, None, _) => {}
+        (Some(_), Some(_), _) => return Err(TableError::invalid_input(
+            "Both If-Match and If-None-Match HTTP headers cannot be specified at the same time. Please specify either one of the headers or none of them.",
+        )),
+        (None, Some(_), Method::Delete) => return Err(TableError::invalid_input(
+            "If-None-Match HTTP header cannot be specified for DELETE operations.",
+        )),
+        (None, Some(_), _) => return Err(TableError::invalid_input(
+            "If-None-Match HTTP header cannot be specified for PUT operations.",
+        )),
     }
     let if_match = conditions.if_match.map(IfMatch::parse).transpose()?;
     match (method, if_match) {

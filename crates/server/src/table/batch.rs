@@ -39,7 +39,7 @@ impl TableService {
             match self.transaction(request, &batch).await {
                 Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
                 Err(failure) => {
-                    let part = self.failed_part(request.exchange, &batch, failure);
+                    let part = failed_part(request.exchange, &batch, failure);
                     reply.operation(part.status, &part.headers, &part.body);
                 }
             }
@@ -71,9 +71,7 @@ impl TableService {
             .iter()
             .zip(&batch.operations)
             .map(|(prepared, part)| {
-                let mut reply = prepared.reply(&exchange.address.base, account, written)?;
-                dress(&mut reply, part);
-                Ok(reply)
+                Ok(dress(prepared.reply(&exchange.address.base, account, written)?, part))
             })
             .collect()
     }
@@ -92,7 +90,10 @@ impl TableService {
                 head.headers.append(name, value);
             }
         }
-        let operation = Operation::of(Method::of(part.method, [].into_iter())?, Target::parse(path)?, &query, Conditions::default());
+        let account = request.exchange.address.account.as_str();
+        let method = Method::of(part.method, [].into_iter())?;
+        let target = Target::parse(account, path)?;
+        let operation = Operation::of(account, method, target, &query, Conditions::default());
         let exchange = Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
         let inner = Authorised { exchange: &exchange, principal: request.principal.clone() };
         let read = match operation {
@@ -102,34 +103,32 @@ impl TableService {
             Err(error) => Err(error.into()),
         };
         Ok(match read {
-            Ok(mut reply) => {
-                dress(&mut reply, part);
-                reply
-            }
-            Err(failure) => self.failed_part(request.exchange, batch, failure),
+            Ok(reply) => dress(reply, part),
+            Err(failure) => failed_part(request.exchange, batch, failure.of_operation(0)),
         })
     }
+}
 
-    /// The one part that tells of a failed transaction; its text begins with the index of the
-    /// operation that failed.
-    fn failed_part(&self, exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> Reply {
-        let part = batch.operations.get(failure.operation.unwrap_or(0)).or(batch.operations.first());
-        let error = match failure.operation {
-            Some(index) => TableError::new(failure.error.code, format!("{index}:{}", failure.error.text)),
-            None => failure.error,
-        };
-        let level = part.map_or_else(MetadataLevel::default, |part| wish(part).level);
-        let body = error_reply::json(&error, &exchange.request_id, exchange.now);
-        let mut reply = Reply::empty(error.code.status());
-        if let Some(applied) = part.and_then(|part| wish(part).prefer.applied()) {
-            reply.set("Preference-Applied", applied);
-        }
-        reply.set("Content-Type", level.content_type());
-        reply.body = body;
-        if let Some(part) = part {
-            dress(&mut reply, part);
-        }
-        reply
+/// The one part that tells of a failed batch. Its text begins with the index of the operation that
+/// failed; but of a transaction of one, an error that the store found is told without.
+fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> Reply {
+    let operation = failure.operation.unwrap_or(0);
+    let lone_change = !batch.query && batch.operations.len() == 1 && failure.error.code.is_found_by_store();
+    let error = match lone_change {
+        true => failure.error,
+        false => TableError::new(failure.error.code, format!("{operation}:{}", failure.error.text)),
+    };
+    let part = batch.operations.get(operation).or(batch.operations.first());
+    let wish = part.map(wish);
+    let level = wish.map_or_else(MetadataLevel::default, |wish| wish.level);
+    let body = error_reply::json(&error, exchange.request_id, exchange.now);
+    let mut reply = Reply::with_body(error.code.status(), level.content_type(), body);
+    if let Some(applied) = wish.and_then(|wish| wish.prefer.applied()) {
+        reply.set("Preference-Applied", applied);
+    }
+    match part {
+        Some(part) => dress(reply, part),
+        None => reply,
     }
 }
 
@@ -148,7 +147,9 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
     let method = Method::of(part.method, tunnelled.map(|(_, value)| value.as_ref()))?;
     let conditions =
         Conditions { if_match: part.header("if-match"), if_none_match: part.header("if-none-match") };
-    let prepared = match Operation::of(method, Target::parse(path)?, &query, conditions)? {
+    let account = request.exchange.address.account.as_str();
+    let target = Target::parse(account, path)?;
+    let prepared = match Operation::of(account, method, target, &query, conditions)? {
         Operation::InsertEntity(table) => Prepared::insert(table, part.body, wish(part))?,
         Operation::WriteEntity(name, kind) => Prepared::write(name, kind, part.body, wish(part))?,
         _ => {
@@ -176,22 +177,30 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
     Ok(())
 }
 
-/// Puts the headers of a part in the order in which the service writes them.
-fn dress(reply: &mut Reply, part: &Part<'_>) {
-    let mut headers: Vec<(&'static str, String)> = Vec::with_capacity(8);
-    if let Some(id) = part.header("content-id") {
-        headers.push(("Content-ID", id.to_owned()));
-    }
-    headers.push(("X-Content-Type-Options", "nosniff".to_owned()));
-    headers.push(("Cache-Control", "no-cache".to_owned()));
-    let mut take = |name: &str| {
-        let at = reply.headers.iter().position(|(n, _)| *n == name)?;
-        Some(reply.headers.swap_remove(at))
+/// Puts the headers of a part in the order in which the service was recorded writing them.
+fn dress(mut reply: Reply, part: &Part<'_>) -> Reply {
+    let content_id = part.header("content-id").map(|id| ("Content-ID", id.to_owned()));
+    let own = std::mem::take(&mut reply.headers);
+    let named = |wanted: &'static [&'static str]| {
+        own.iter().filter(move |(name, _)| wanted.contains(name)).cloned().collect::<Vec<_>>()
     };
-    headers.extend(take("Preference-Applied"));
-    let inserted = part.method.eq_ignore_ascii_case("POST") || reply.status >= 400;
-    headers.push(("DataServiceVersion", if inserted { "3.0;" } else { "1.0;" }.to_owned()));
-    headers.extend(["Content-Type", "Location", "DataServiceId", "ETag"].into_iter().filter_map(take));
-    headers.append(&mut reply.headers);
-    reply.headers = headers;
+    let nosniff = ("X-Content-Type-Options", "nosniff".to_owned());
+    let no_cache = ("Cache-Control", "no-cache".to_owned());
+    let changed_in_place = reply.status == 204 && !part.method.eq_ignore_ascii_case("POST");
+    let version = ("DataServiceVersion", if changed_in_place { "1.0;" } else { "3.0;" }.to_owned());
+    if reply.status < 400 && !reply.body.is_empty() {
+        reply.headers.push(version);
+        reply.headers.extend(named(&["Content-Type"]));
+        reply.headers.extend(content_id);
+        reply.headers.extend([nosniff, no_cache]);
+        reply.headers.extend(named(&["Preference-Applied", "Location", "ETag"]));
+        reply.headers.extend(own.iter().filter(|(name, _)| name.starts_with("x-ms-continuation")).cloned());
+    } else {
+        reply.headers.extend(content_id);
+        reply.headers.extend([nosniff, no_cache]);
+        reply.headers.extend(named(&["Preference-Applied"]));
+        reply.headers.push(version);
+        reply.headers.extend(named(&["Content-Type", "Location", "DataServiceId", "ETag"]));
+    }
+    reply
 }

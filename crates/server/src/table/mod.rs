@@ -210,8 +210,8 @@ impl TableService {
         let unauthenticated = outcome.operation == "Unauthenticated";
         let mut reply = match outcome.result {
             Ok(mut reply) => {
-                reply.set("Cache-Control", "no-cache");
                 if !outcome.xml {
+                    reply.set("Cache-Control", "no-cache");
                     reply.set("X-Content-Type-Options", "nosniff");
                 }
                 if head.method == http::Method::GET && header("origin").is_none() {
@@ -264,6 +264,9 @@ fn error_reply(
         reply.set("x-ms-error-code", error.code.name());
     } else {
         reply.set("X-Content-Type-Options", "nosniff");
+        if error.code.is_found_by_store() {
+            reply.set("Cache-Control", "no-cache");
+        }
     }
     if status == 401 {
         reply.set("WWW-Authenticate", bearer::challenge());
@@ -277,8 +280,9 @@ fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     let headers = &exchange.head.headers;
     let tunnelled = headers.get_all("x-http-method").iter().filter_map(|value| value.to_str().ok());
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
-    let target = Target::parse(&exchange.address.path)?;
-    Operation::of(method, target, &exchange.query, exchange.conditions())
+    let account = exchange.address.account.as_str();
+    let target = Target::parse(account, &exchange.address.path)?;
+    Operation::of(account, method, target, &exchange.query, exchange.conditions())
 }
 
 /// Any well-formed version is taken, later ones than we know included: an SDK's update must not
