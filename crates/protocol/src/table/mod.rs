@@ -1,6 +1,8 @@
 //! Azure Table Storage.
 
 pub mod error;
+pub mod etag;
 pub mod limits;
+pub mod names;
 pub mod row;
 pub mod value;
