@@ -15,9 +15,11 @@
 pub mod entity;
 pub mod error;
 pub mod etag;
+pub mod filter;
 pub mod format;
 pub mod limits;
 pub mod names;
+mod ordinal;
 pub mod request;
 pub mod row;
 pub mod value;
