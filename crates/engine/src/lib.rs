@@ -1,1 +1,3 @@
 //! Ranges on SlateDB.
+
+pub mod store;
