@@ -184,7 +184,7 @@ impl ErrorCode {
             Self::EntityTooLarge => (
                 "EntityTooLarge",
                 400,
-                "The entity is larger than the maximum size permitted.",
+                "The entity is larger than the maximum allowed size (1MB).",
             ),
             Self::HostInformationNotPresent => (
                 "HostInformationNotPresent",
@@ -269,7 +269,7 @@ impl ErrorCode {
             Self::PropertyValueTooLarge => (
                 "PropertyValueTooLarge",
                 400,
-                "The property value is larger than the maximum size permitted.",
+                "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less.",
             ),
             Self::RequestBodyTooLarge => (
                 "RequestBodyTooLarge",
