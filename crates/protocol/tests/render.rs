@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use rangehold_map::Timestamp;
 use rangehold_protocol::table::entity::{Entity, KeyRule};
-use rangehold_protocol::table::render::{EntityWriter, MetadataLevel, TableWriter};
+use rangehold_protocol::table::format::MetadataLevel;
+use rangehold_protocol::table::render::{EntityWriter, TableWriter};
 use rangehold_protocol::table::row::{self, RowView};
 use rangehold_protocol::table::select::Select;
 use rangehold_protocol::table::value::Value;

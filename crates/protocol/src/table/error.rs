@@ -121,6 +121,21 @@ impl ErrorCode {
         self.row().2
     }
 
+    /// Whether the service finds the error when it looks at what is stored, not when it reads the
+    /// request. It tells the two apart on the wire: only these come with `Cache-Control`, and a
+    /// transaction of one operation tells these without the operation's index (recorded).
+    pub const fn is_found_by_store(self) -> bool {
+        matches!(
+            self,
+            Self::EntityAlreadyExists
+                | Self::EntityTooLarge
+                | Self::PropertyValueTooLarge
+                | Self::ResourceNotFound
+                | Self::TableAlreadyExists
+                | Self::UpdateConditionNotSatisfied
+        )
+    }
+
     const fn row(self) -> (&'static str, u16, &'static str) {
         match self {
             Self::AuthenticationFailed => (

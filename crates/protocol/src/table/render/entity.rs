@@ -6,11 +6,11 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use rangehold_map::Timestamp;
 
-use super::MetadataLevel;
 use super::double::put_double;
 use super::json::{Object, put_text, put_text_open};
 use super::uri::put_entity_path;
 use crate::table::etag;
+use crate::table::format::MetadataLevel;
 use crate::table::row::{DamagedRow, RowView};
 use crate::table::select::Select;
 use crate::table::value::{EdmType, ValueRef, put_guid};

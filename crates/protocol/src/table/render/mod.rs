@@ -1,7 +1,8 @@
 //! Replies as JSON, written straight from stored rows.
 //!
 //! A page of a thousand entities goes from the rows' bytes into one buffer; no tree and no map is
-//! built between. How much metadata stands in it is the client's choice:
+//! built between. How much metadata stands in it is the client's
+//! choice ([`MetadataLevel`](super::format::MetadataLevel)):
 //!
 //! | level | at the top | of an entity | of a property |
 //! |---|---|---|---|
@@ -22,25 +23,3 @@ mod uri;
 pub use entity::EntityWriter;
 pub use table::TableWriter;
 pub use uri::{entity_uri, table_uri};
-
-/// How much a reply says of its data.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum MetadataLevel {
-    /// `nometadata`: the data alone.
-    None,
-    /// `minimalmetadata`: what a client needs to read the data.
-    Minimal,
-    /// `fullmetadata`: links, too.
-    Full,
-}
-
-impl MetadataLevel {
-    /// The content type of a reply at this level.
-    pub const fn content_type(self) -> &'static str {
-        match self {
-            Self::None => "application/json;odata=nometadata;streaming=true;charset=utf-8",
-            Self::Minimal => "application/json;odata=minimalmetadata;streaming=true;charset=utf-8",
-            Self::Full => "application/json;odata=fullmetadata;streaming=true;charset=utf-8",
-        }
-    }
-}

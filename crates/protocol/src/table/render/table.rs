@@ -1,7 +1,7 @@
 //! Tables: one that was created or asked for, or a page of them.
 
-use super::MetadataLevel;
 use super::json::{Object, put_text_open};
+use crate::table::format::MetadataLevel;
 
 /// Writes tables of one account for one reply.
 #[derive(Debug, Clone, Copy)]
