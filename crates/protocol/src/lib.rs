@@ -8,3 +8,5 @@
 
 pub mod auth;
 pub mod table;
+pub mod time;
+pub mod uri;

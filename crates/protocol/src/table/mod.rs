@@ -1,6 +1,8 @@
 //! Azure Table Storage.
 
 pub mod error;
+pub mod error_reply;
 pub mod limits;
 pub mod row;
 pub mod value;
+mod xml;
