@@ -1,5 +1,6 @@
 //! Azure Table Storage.
 
+pub mod acl;
 pub mod error;
 pub mod error_reply;
 pub mod limits;
