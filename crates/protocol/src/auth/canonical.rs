@@ -3,7 +3,7 @@
 //! A client signs the account, the path as it sends it, and `comp`. Clients disagree with what
 //! arrives: some encode `'`, `(`, `)` and `,` in the path on its way out and sign the text from
 //! before, or the other way round; for the secondary endpoint of path style, some sign
-//! `/account-secondary/...` and some `/account/...`. So several spellings are accepted. All of
+//! `/account-secondary/...`, some `/account/...`, and one sends both, one after the other. So several spellings are accepted. All of
 //! them decode to the path that is routed, or differ from it in the endpoint alone, so a
 //! signature never moves to another resource.
 
@@ -92,6 +92,14 @@ fn resources(account: &str, path: &str) -> Vec<String> {
         .filter(|rest| rest.is_empty() || rest.starts_with('/'));
     if let Some(rest) = below_secondary {
         resources.push(format!("/{account}/{account}{rest}"));
+        // The Python SDK puts the secondary's path in front of the primary's, which it signed.
+        if rest
+            .strip_prefix('/')
+            .and_then(|rest| rest.strip_prefix(account))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        {
+            resources.push(format!("/{account}{rest}"));
+        }
     }
     resources
 }
