@@ -12,8 +12,10 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod acl;
 pub mod entity;
 pub mod error;
+pub mod error_reply;
 pub mod etag;
 pub mod filter;
 pub mod format;
@@ -26,3 +28,4 @@ pub mod row;
 pub mod select;
 pub mod value;
 pub mod write;
+mod xml;
