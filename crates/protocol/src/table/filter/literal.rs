@@ -23,15 +23,14 @@ use crate::table::error::{ErrorCode, TableError};
 use crate::table::value::{EdmType, Value, ValueRef};
 use crate::time;
 
-/// The constant that `token` is; `None` if it is no constant. `null` is one that nothing can be
-/// compared with.
+/// The constant that `token` is; `None` if it is no constant.
 pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>, TableError> {
     let text = token.text;
     let (edm_type, value) = match token.kind {
         Kind::True => return Ok(Some(Value::Boolean(true))),
         Kind::False => return Ok(Some(Value::Boolean(false))),
         Kind::Text => return Ok(Some(Value::String(unquoted(text)))),
-        Kind::Null | Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
+        Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
         Kind::Integer => (EdmType::Int32, text.parse().ok().map(Value::Int32)),
         Kind::Long => (
             EdmType::Int64,
@@ -41,7 +40,7 @@ pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>
         Kind::DateTime => (EdmType::DateTime, date_time(quoted(text)).map(Value::DateTime)),
         Kind::Guid => (EdmType::Guid, guid(quoted(text)).map(Value::Guid)),
         Kind::Binary => (EdmType::Binary, bytes(quoted(text)).map(Value::Binary)),
-        Kind::Open | Kind::Close | Kind::Word | Kind::Stray | Kind::End => return Ok(None),
+        Kind::Open | Kind::Close | Kind::Word | Kind::Null | Kind::Stray | Kind::End => return Ok(None),
     };
     match value {
         Some(value) => Ok(Some(value)),
