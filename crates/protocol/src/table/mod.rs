@@ -12,6 +12,7 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod continuation;
 pub mod entity;
 pub mod error;
 pub mod etag;
@@ -20,7 +21,9 @@ pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
+pub mod query;
 pub mod request;
 pub mod row;
+pub mod select;
 pub mod value;
 pub mod write;
