@@ -17,6 +17,7 @@
 //! an Age of another type does not meet.
 
 mod bounds;
+mod edge;
 mod eval;
 mod lexer;
 mod literal;
@@ -26,7 +27,7 @@ mod syntax;
 
 use std::fmt;
 
-pub use bounds::{KeyBounds, KeyEdge};
+pub use edge::{KeyBounds, KeyEdge};
 pub use syntax::{Comparison, Expr, Field, Literal, Operator};
 
 use super::error::TableError;
