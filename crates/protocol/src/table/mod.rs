@@ -12,7 +12,11 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+<<<<<<< HEAD
 pub mod acl;
+=======
+pub mod continuation;
+>>>>>>> query
 pub mod entity;
 pub mod error;
 pub mod error_reply;
@@ -22,7 +26,11 @@ pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
+<<<<<<< HEAD
 pub mod render;
+=======
+pub mod query;
+>>>>>>> query
 pub mod request;
 pub mod row;
 pub mod select;
