@@ -12,11 +12,8 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
-<<<<<<< HEAD
 pub mod acl;
-=======
 pub mod continuation;
->>>>>>> query
 pub mod entity;
 pub mod error;
 pub mod error_reply;
@@ -26,11 +23,8 @@ pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
-<<<<<<< HEAD
-pub mod render;
-=======
 pub mod query;
->>>>>>> query
+pub mod render;
 pub mod request;
 pub mod row;
 pub mod select;
