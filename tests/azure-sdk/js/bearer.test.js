@@ -71,8 +71,8 @@ for (const [mode, tokens, claimsOnly] of MODES) {
     test("access policies are not for bearer tokens", async (t) => {
       const service = server.hostStyle(new TokenCredential(issuer.token()));
       const table = await service.newTable(t);
-      await assert.rejects(table.getAccessPolicy(), { statusCode: 403 });
-      await assert.rejects(table.setAccessPolicy([]), { statusCode: 403 });
+      await assert.rejects(table.getAccessPolicy(), { statusCode: 404, code: "ResourceNotFound" });
+      await assert.rejects(table.setAccessPolicy([]), { statusCode: 404, code: "ResourceNotFound" });
     });
 
     test("the account's key works beside them", async () => {
@@ -85,7 +85,10 @@ async function works(service) {
   const table = service.table(newName());
   await table.createTable();
   await table.submitTransaction([["create", { partitionKey: "p", rowKey: "r", v: 1 }]]);
-  assert.deepEqual((await all(table.listEntities())).map((entity) => entity.v), [1]);
+  assert.deepEqual(
+    (await all(table.listEntities())).map((entity) => entity.v),
+    [1],
+  );
   await table.deleteTable();
 }
 
@@ -94,7 +97,10 @@ async function challenged(service, credential) {
   await assert.rejects(service.client().listTables().next(), (error) => {
     assert.equal(error.statusCode, 401);
     const challenge = error.response.headers.get("www-authenticate");
-    assert.match(challenge, /^Bearer authorization_uri=https:\/\/login\.microsoftonline\.com\/[0-9a-f-]+\/oauth2\/authorize resource_id=https:\/\/storage\.azure\.com$/);
+    assert.match(
+      challenge,
+      /^Bearer authorization_uri=https:\/\/login\.microsoftonline\.com\/[0-9a-f-]+\/oauth2\/authorize resource_id=https:\/\/storage\.azure\.com$/,
+    );
     const [, tenant] = /microsoftonline\.com\/([0-9a-f-]+)\//.exec(challenge);
     assert.equal(credential.asked.at(-1).tenantId, tenant);
     return true;

@@ -22,8 +22,21 @@ export async function startServer({ tokens }) {
   const data = await mkdtemp(join(tmpdir(), "rangehold-js-"));
   const oauth = tokens === "claims-only" ? tokens : join(data, "oauth.json");
   if (oauth !== tokens) await writeFile(oauth, JSON.stringify(tokens));
-  const options = ["dev", "--host", "127.0.0.1", "--table-port", "0", "--admin-port", "0", "--data", join(data, "store"),
-    "--tls", "self-signed", "--oauth", oauth];
+  const options = [
+    "dev",
+    "--host",
+    "127.0.0.1",
+    "--table-port",
+    "0",
+    "--admin-port",
+    "0",
+    "--data",
+    join(data, "store"),
+    "--tls",
+    "self-signed",
+    "--oauth",
+    oauth,
+  ];
   const child = spawn(PROGRAM, options, { stdio: ["ignore", "pipe", "inherit"] });
   try {
     const url = await listeningAt(child);
@@ -47,7 +60,11 @@ class Server {
 
   // The account in the path, over TLS.
   pathStyle(credential) {
-    return new Service({ endpoint: `https://127.0.0.1:${this.url.port}/${WELL_KNOWN_ACCOUNT}`, credential, agent: this.agent });
+    return new Service({
+      endpoint: `https://127.0.0.1:${this.url.port}/${WELL_KNOWN_ACCOUNT}`,
+      credential,
+      agent: this.agent,
+    });
   }
 
   // Connects to this server whatever the name, so that nothing leaves this machine.
@@ -70,7 +87,10 @@ class Server {
 // Waits for the line that tells the address, and keeps reading so that the program never blocks.
 function listeningAt(child) {
   return new Promise((resolve, reject) => {
-    const late = setTimeout(() => reject(new Error(`${PROGRAM} did not listen within ${START_MS_MAX} ms`)), START_MS_MAX);
+    const late = setTimeout(
+      () => reject(new Error(`${PROGRAM} did not listen within ${START_MS_MAX} ms`)),
+      START_MS_MAX,
+    );
     child.once("error", reject);
     child.once("exit", (code) => reject(new Error(`${PROGRAM} ended with ${code} before it listened`)));
     createInterface({ input: child.stdout }).on("line", (line) => {

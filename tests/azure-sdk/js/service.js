@@ -45,7 +45,10 @@ export class Service {
   }
 
   options(policies) {
-    const route = { name: "route", sendRequest: (request, next) => next(Object.assign(request, { agent: this.agent })) };
+    const route = {
+      name: "route",
+      sendRequest: (request, next) => next(Object.assign(request, { agent: this.agent })),
+    };
     return {
       allowInsecureConnection: this.endpoint.startsWith("http:"),
       // A test wants to see the first answer, not the third.

@@ -23,9 +23,20 @@ export class TokenIssuer {
   // A token; what is given replaces the usual claims or header fields.
   token(claims = {}, header = {}) {
     const now = Math.floor(Date.now() / 1000);
-    const usual = { aud: AUDIENCE, iss: ISSUER, iat: now - 60, nbf: now - 60, exp: now + LIFETIME_SECONDS, tid: TENANT,
-      oid: "23657296-5cd5-45b0-a809-d972a7f4dfe1", ver: "1.0" };
-    const content = [{ typ: "JWT", alg: "RS256", kid: this.keyId, ...header }, { ...usual, ...claims }]
+    const usual = {
+      aud: AUDIENCE,
+      iss: ISSUER,
+      iat: now - 60,
+      nbf: now - 60,
+      exp: now + LIFETIME_SECONDS,
+      tid: TENANT,
+      oid: "23657296-5cd5-45b0-a809-d972a7f4dfe1",
+      ver: "1.0",
+    };
+    const content = [
+      { typ: "JWT", alg: "RS256", kid: this.keyId, ...header },
+      { ...usual, ...claims },
+    ]
       .map((part) => Buffer.from(JSON.stringify(part)).toString("base64url"))
       .join(".");
     return `${content}.${sign("RSA-SHA256", Buffer.from(content), this.privateKey).toString("base64url")}`;

@@ -70,8 +70,12 @@ def parse_arguments():
     parser.add_argument("--style", choices=("path", "host"), default="path", help="how the account is addressed")
     parser.add_argument("--least", type=int, help="fewest tests that must pass (default: 335 path, 371 host)")
     parser.add_argument("-k", help="run the tests that match this pytest expression only; lifts --least")
-    parser.add_argument("--cache", type=Path, default=REPOSITORY / "target" / "azure-sdk",
-                        help="holds the virtual environment and the SDK's tests between runs")
+    parser.add_argument(
+        "--cache",
+        type=Path,
+        default=REPOSITORY / "target" / "azure-sdk",
+        help="holds the virtual environment and the SDK's tests between runs",
+    )
     parser.add_argument("--out", type=Path, help="results: results.json, failed.txt, pytest.log")
     options = parser.parse_args()
     if options.least is None:
@@ -132,9 +136,22 @@ def run_suite(options, python, tests, out):
         "LIVE_RESULTS": str(results),
     }
     command = [
-        python, "-m", "pytest", "-p", "live_service", "-p", "no:cacheprovider", "-o", "asyncio_mode=auto",
-        "--timeout", str(TEST_SECONDS_MAX), "--tb=short", "-q", "--ignore-glob=*cosmos*",
-        *(["-k", options.k] if options.k else []), ".",
+        python,
+        "-m",
+        "pytest",
+        "-p",
+        "live_service",
+        "-p",
+        "no:cacheprovider",
+        "-o",
+        "asyncio_mode=auto",
+        "--timeout",
+        str(TEST_SECONDS_MAX),
+        "--tb=short",
+        "-q",
+        "--ignore-glob=*cosmos*",
+        *(["-k", options.k] if options.k else []),
+        ".",
     ]
     with open(out / "pytest.log", "w") as log:
         subprocess.run(command, cwd=tests, env=environment, stdout=log, stderr=log, timeout=SUITE_SECONDS_MAX)
@@ -152,8 +169,10 @@ def judge(options, results, out):
         for name, record in sorted(failed.items()):
             file.write(f"{name}\n    {record['message']}\n")
     surprises = [f"failed: {name}\n    {failed[name]['message'][:300]}" for name in sorted(failed.keys() - expected)]
-    surprises += [f"passes, but is named in expected-failures.txt: {name}"
-                  for name in sorted((expected & results.keys()) - failed.keys())]
+    surprises += [
+        f"passes, but is named in expected-failures.txt: {name}"
+        for name in sorted((expected & results.keys()) - failed.keys())
+    ]
     if passed < options.least:
         surprises.append(f"{passed} tests passed, fewer than the {options.least} asked for")
     print(*surprises, sep="\n" if surprises else "", end="\n" if surprises else "")

@@ -21,7 +21,14 @@ function inserts(service) {
     const { etag } = await table.createEntity({ partitionKey: "p", rowKey: "r", text: "x", number: 7, flag: true });
     assert.match(etag, /^W\/"datetime'\d{4}-\d\d-\d\dT\d\d%3A\d\d%3A\d\d(\.\d{1,7})?Z'"$/);
     const { timestamp, ...entity } = await table.getEntity("p", "r");
-    assert.deepEqual(withoutMetadata(entity), { etag, partitionKey: "p", rowKey: "r", text: "x", number: 7, flag: true });
+    assert.deepEqual(withoutMetadata(entity), {
+      etag,
+      partitionKey: "p",
+      rowKey: "r",
+      text: "x",
+      number: 7,
+      flag: true,
+    });
     assert.ok(Math.abs(Date.parse(timestamp) - Date.now()) < 60_000, `timestamp ${timestamp} is near now`);
   });
 
@@ -39,8 +46,12 @@ function inserts(service) {
   test("a second insert under the same key is refused and changes nothing", async (t) => {
     const table = await service.newTable(t);
     await table.createEntity({ partitionKey: "p", rowKey: "r", v: 1 });
-    await refused(table.createEntity({ partitionKey: "p", rowKey: "r", v: 2 }), 409, "EntityAlreadyExists",
-      /The specified entity already exists\./);
+    await refused(
+      table.createEntity({ partitionKey: "p", rowKey: "r", v: 2 }),
+      409,
+      "EntityAlreadyExists",
+      /The specified entity already exists\./,
+    );
     assert.equal((await table.getEntity("p", "r")).v, 1);
   });
 
@@ -52,8 +63,12 @@ function inserts(service) {
     await refused(table.updateEntity({ partitionKey: "p", rowKey: "r" }, "Replace"), 404, "ResourceNotFound");
     const missing = service.table(newName());
     const entity = { partitionKey: "p", rowKey: "r" };
-    const calls = [missing.createEntity(entity), missing.getEntity("p", "r"), missing.listEntities().next(),
-      missing.upsertEntity(entity)];
+    const calls = [
+      missing.createEntity(entity),
+      missing.getEntity("p", "r"),
+      missing.listEntities().next(),
+      missing.upsertEntity(entity),
+    ];
     for (const call of calls) {
       await refused(call, 404, "TableNotFound", /The table specified does not exist\./);
     }
@@ -79,7 +94,8 @@ function inserts(service) {
     await refused(insert("text+", { v: "x".repeat(32 * 1024 + 1) }), 400, "PropertyValueTooLarge");
     await insert("binary", { v: new Uint8Array(64 * 1024) });
     await refused(insert("binary+", { v: new Uint8Array(64 * 1024 + 1) }), 400, "PropertyValueTooLarge");
-    const big = (count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, "x".repeat(32 * 1024)]));
+    const big = (count) =>
+      Object.fromEntries(Array.from({ length: count }, (_, i) => [`p${i}`, "x".repeat(32 * 1024)]));
     await insert("large", big(15));
     await refused(insert("large+", big(17)), 400, "EntityTooLarge");
     await refused(insert("name", { "no-dash": 1 }), 400, "PropertyNameInvalid");
@@ -194,7 +210,8 @@ function races(service) {
     let { etag } = await table.createEntity({ partitionKey: "p", rowKey: "r", v: -1 });
     for (let round = 0; round < 5; round++) {
       const writes = Array.from({ length: 16 }, (_, v) =>
-        table.updateEntity({ partitionKey: "p", rowKey: "r", v }, "Replace", { etag }));
+        table.updateEntity({ partitionKey: "p", rowKey: "r", v }, "Replace", { etag }),
+      );
       const outcomes = await Promise.allSettled(writes);
       const winners = outcomes.flatMap((outcome, v) => (outcome.status === "fulfilled" ? [v] : []));
       assert.equal(winners.length, 1);
@@ -219,7 +236,8 @@ function races(service) {
     const table = await service.newTable(t);
     await table.createEntity({ partitionKey: "p", rowKey: "r" });
     const merges = Array.from({ length: 20 }, (_, i) =>
-      table.upsertEntity({ partitionKey: "p", rowKey: "r", [`p${i}`]: i }, "Merge"));
+      table.upsertEntity({ partitionKey: "p", rowKey: "r", [`p${i}`]: i }, "Merge"),
+    );
     await Promise.all(merges);
     assert.equal(Object.keys(await properties(table)).length, 20);
   });

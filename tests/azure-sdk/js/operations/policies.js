@@ -15,7 +15,8 @@ export default function policies(service) {
 
     test("policies are set, read back and replaced", async (t) => {
       const table = await owned(t);
-      const start = new Date("2021-06-08T02:10:09Z"), expiry = new Date("2031-06-08T02:10:09Z");
+      const start = new Date("2021-06-08T02:10:09Z"),
+        expiry = new Date("2031-06-08T02:10:09Z");
       const policies = [
         { id: "full", accessPolicy: { start, expiry, permission: "raud" } },
         { id: "partial", accessPolicy: { permission: "r" } },
@@ -33,7 +34,8 @@ export default function policies(service) {
 
     test("five policies are accepted, six are not", async (t) => {
       const table = await owned(t);
-      const policies = (count) => Array.from({ length: count }, (_, i) => ({ id: `id${i}`, accessPolicy: { permission: "r" } }));
+      const policies = (count) =>
+        Array.from({ length: count }, (_, i) => ({ id: `id${i}`, accessPolicy: { permission: "r" } }));
       await table.setAccessPolicy(policies(5));
       await assert.rejects(table.setAccessPolicy(policies(6)), { statusCode: 400, code: "InvalidXmlDocument" });
       assert.equal([...(await table.getAccessPolicy())].length, 5);

@@ -36,7 +36,9 @@ export default function properties(service) {
     test("what is not named keeps its value", async () => {
       const cors = [corsRule({ allowedOrigins: "https://kept.example" })];
       await client.setProperties({ cors });
-      await client.setProperties({ logging: { version: "1.0", delete: false, read: false, write: true, retentionPolicy: RETENTION } });
+      await client.setProperties({
+        logging: { version: "1.0", delete: false, read: false, write: true, retentionPolicy: RETENTION },
+      });
       const seen = await client.getProperties();
       assert.deepEqual(seen.cors, cors);
       assert.equal(seen.logging.write, true);
@@ -56,7 +58,11 @@ export default function properties(service) {
     test("a preflight request is answered by the rules", async () => {
       await client.setProperties({ cors: [corsRule({ allowedHeaders: "x-ms-*,content-type" })] });
       const path = `/${newName()}`;
-      const asked = { origin: ORIGIN, "access-control-request-method": "PUT", "access-control-request-headers": "x-ms-date" };
+      const asked = {
+        origin: ORIGIN,
+        "access-control-request-method": "PUT",
+        "access-control-request-headers": "x-ms-date",
+      };
       const allowed = await send(service, "OPTIONS", path, asked);
       assert.equal(allowed.statusCode, 200);
       assert.equal(allowed.headers["access-control-allow-origin"], ORIGIN);
@@ -64,7 +70,9 @@ export default function properties(service) {
       assert.match(allowed.headers["access-control-allow-headers"], /x-ms-/);
       assert.equal(allowed.headers["access-control-max-age"], "500");
       for (const change of [
-        { origin: "https://other.example" }, { "access-control-request-method": "DELETE" }, { "access-control-request-headers": "x-other" },
+        { origin: "https://other.example" },
+        { "access-control-request-method": "DELETE" },
+        { "access-control-request-headers": "x-other" },
       ]) {
         const denied = await send(service, "OPTIONS", path, { ...asked, ...change });
         assert.equal(denied.statusCode, 403);
@@ -101,7 +109,14 @@ export default function properties(service) {
 }
 
 function corsRule(more) {
-  return { allowedOrigins: ORIGIN, allowedMethods: "GET,PUT", allowedHeaders: "", exposedHeaders: "", maxAgeInSeconds: 500, ...more };
+  return {
+    allowedOrigins: ORIGIN,
+    allowedMethods: "GET,PUT",
+    allowedHeaders: "",
+    exposedHeaders: "",
+    maxAgeInSeconds: 500,
+    ...more,
+  };
 }
 
 // The SDK knows only the host form of a secondary's address; this gives it the path form.

@@ -7,15 +7,29 @@ import { all, refused } from "../service.js";
 
 // Rows of every type under one property name; their row keys tell them apart.
 const MIXED = {
-  bool: true, int5: 5, int7: 7, long5: 5n, long12: 12n, long123: 123n, double5: { type: "Double", value: "5.0" }, double65: 6.5,
-  text5: "5", textA: "a", textEmpty: "", date: new Date("2020-01-01T00:00:00Z"),
-  guid: { type: "Guid", value: "c9da6455-213d-42c9-9a79-3e9149a57833" }, binary: new Uint8Array([0x0a, 0x1b]),
+  bool: true,
+  int5: 5,
+  int7: 7,
+  long5: 5n,
+  long12: 12n,
+  long123: 123n,
+  double5: { type: "Double", value: "5.0" },
+  double65: 6.5,
+  text5: "5",
+  textA: "a",
+  textEmpty: "",
+  date: new Date("2020-01-01T00:00:00Z"),
+  guid: { type: "Guid", value: "c9da6455-213d-42c9-9a79-3e9149a57833" },
+  binary: new Uint8Array([0x0a, 0x1b]),
 };
 
 // A value of another type than the literal counts as less than it: `ne`, `lt` and `le` hold, the others do not.
 // An Int32 literal compares with Int64 and Double values by number, an Int64 literal with Double values; no other
 // types compare. A property that is absent makes every comparison false.
-const valued = (...without) => Object.keys(MIXED).filter((row) => !without.includes(row)).sort();
+const valued = (...without) =>
+  Object.keys(MIXED)
+    .filter((row) => !without.includes(row))
+    .sort();
 
 // [filter over v, the row keys that match, in order]; "absent" has no v at all.
 const FILTERS = [
@@ -86,8 +100,13 @@ export default function queries(service) {
       const table = await service.newTable(t);
       const date = new Date("2021-02-03T04:05:06.789Z");
       await table.createEntity({ partitionKey: "p", rowKey: "it's", text: "O'Brien & co", int: 42, date, flag: false });
-      const matching = [odata`RowKey eq ${"it's"}`, odata`text eq ${"O'Brien & co"}`, odata`int gt ${41}`, odata`date eq ${date}`,
-        odata`flag eq ${false} and int le ${42}`];
+      const matching = [
+        odata`RowKey eq ${"it's"}`,
+        odata`text eq ${"O'Brien & co"}`,
+        odata`int gt ${41}`,
+        odata`date eq ${date}`,
+        odata`flag eq ${false} and int le ${42}`,
+      ];
       for (const filter of matching) assert.deepEqual(await keysOf(table, filter), ["it's"], filter);
       for (const filter of [odata`text eq ${"O"}`, odata`int gt ${42}`, odata`flag eq ${true}`]) {
         assert.deepEqual(await keysOf(table, filter), [], filter);
@@ -114,7 +133,10 @@ export default function queries(service) {
       await table.createEntity({ partitionKey: "p", rowKey: "r2", a: 2 });
       const select = ["rowKey", "a", "c"];
       const found = await all(table.listEntities({ queryOptions: { select } }));
-      assert.deepEqual(found.map(withoutEtag), [{ rowKey: "r1", a: 1, c: 2n }, { rowKey: "r2", a: 2, c: null }]);
+      assert.deepEqual(found.map(withoutEtag), [
+        { rowKey: "r1", a: 1, c: 2n },
+        { rowKey: "r2", a: 2, c: null },
+      ]);
       const one = await table.getEntity("p", "r1", { queryOptions: { select } });
       assert.deepEqual(withoutEtag(one), { rowKey: "r1", a: 1, c: 2n });
     });
@@ -123,7 +145,10 @@ export default function queries(service) {
       const table = await service.newTable(t);
       for (let i = 0; i < 5; i++) await table.createEntity({ partitionKey: "p", rowKey: String(i) });
       const pages = await all(table.listEntities().byPage({ maxPageSize: 2 }));
-      assert.deepEqual(pages.map((page) => page.map((entity) => entity.rowKey)), [["0", "1"], ["2", "3"], ["4"]]);
+      assert.deepEqual(
+        pages.map((page) => page.map((entity) => entity.rowKey)),
+        [["0", "1"], ["2", "3"], ["4"]],
+      );
     });
 
     test("comparing two properties or two constants is not implemented", async (t) => {
@@ -133,8 +158,19 @@ export default function queries(service) {
       }
     });
 
-    for (const filter of ["aaa bbb ccc", "RowKey eq", "(RowKey eq 'x'", "RowKey eq 'x", "RowKey zz 'x'", "1", "v eq null", "v lt null", "v eq datetime'x'",
-      "v eq 5454161346626", "(PartitionKey) and (RowKey ge 'x')"]) {
+    for (const filter of [
+      "aaa bbb ccc",
+      "RowKey eq",
+      "(RowKey eq 'x'",
+      "RowKey eq 'x",
+      "RowKey zz 'x'",
+      "1",
+      "v eq null",
+      "v lt null",
+      "v eq datetime'x'",
+      "v eq 5454161346626",
+      "(PartitionKey) and (RowKey ge 'x')",
+    ]) {
       test(`${filter} is refused`, async (t) => {
         const table = await service.newTable(t);
         await refused(table.listEntities({ queryOptions: { filter } }).next(), 400, "InvalidInput");

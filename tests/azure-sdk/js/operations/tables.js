@@ -11,7 +11,10 @@ export default function tables(service) {
       const client = service.client();
       const name = newName();
       assert.equal((await raw((options) => client.createTable(name, options))).status, 201);
-      assert.deepEqual((await named(client, name)).map((table) => table.name), [name]);
+      assert.deepEqual(
+        (await named(client, name)).map((table) => table.name),
+        [name],
+      );
       assert.equal((await raw((options) => client.deleteTable(name, options))).status, 204);
       assert.deepEqual(await named(client, name), []);
     });
@@ -63,7 +66,12 @@ export default function tables(service) {
 
     test("names of 3 and of 63 characters are accepted", async () => {
       const client = service.client();
-      for (const name of [newName("j").slice(0, 3).replace(/[^a-z]/g, "x"), newName("j").padEnd(63, "x")]) {
+      for (const name of [
+        newName("j")
+          .slice(0, 3)
+          .replace(/[^a-z]/g, "x"),
+        newName("j").padEnd(63, "x"),
+      ]) {
         await client.createTable(name);
         assert.equal((await named(client, name)).length, 1);
         await client.deleteTable(name);
@@ -79,15 +87,23 @@ export default function tables(service) {
 
       const filter = odata`TableName ge ${prefix} and TableName lt ${prefix + "z"}`;
       const listed = await all(client.listTables({ queryOptions: { filter } }));
-      assert.deepEqual(listed.map((table) => table.name), names);
+      assert.deepEqual(
+        listed.map((table) => table.name),
+        names,
+      );
 
       const pages = await all(client.listTables({ queryOptions: { filter } }).byPage({ maxPageSize: 3 }));
-      assert.deepEqual(pages.map((page) => page.map((table) => table.name)), [
-        names.slice(0, 3), names.slice(3, 6), names.slice(6),
-      ]);
-      const resumed = client.listTables({ queryOptions: { filter } })
+      assert.deepEqual(
+        pages.map((page) => page.map((table) => table.name)),
+        [names.slice(0, 3), names.slice(3, 6), names.slice(6)],
+      );
+      const resumed = client
+        .listTables({ queryOptions: { filter } })
         .byPage({ maxPageSize: 3, continuationToken: pages[0].continuationToken });
-      assert.deepEqual((await resumed.next()).value.map((table) => table.name), names.slice(3, 6));
+      assert.deepEqual(
+        (await resumed.next()).value.map((table) => table.name),
+        names.slice(3, 6),
+      );
       assert.equal(pages.at(-1).continuationToken, undefined);
     });
 

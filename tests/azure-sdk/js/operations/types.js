@@ -68,24 +68,42 @@ function wire(service) {
   test("minimal metadata names the types that JSON cannot tell, and no others", async (t) => {
     const table = await service.newTable(t);
     await table.createEntity({
-      partitionKey: "p", rowKey: "r", text: "x", flag: true, int: 1, double: 1.5,
-      long: 1n, date: new Date(0), binary: new Uint8Array([1]), guid: { type: "Guid", value: "c9da6455-213d-42c9-9a79-3e9149a57833" },
+      partitionKey: "p",
+      rowKey: "r",
+      text: "x",
+      flag: true,
+      int: 1,
+      double: 1.5,
+      long: 1n,
+      date: new Date(0),
+      binary: new Uint8Array([1]),
+      guid: { type: "Guid", value: "c9da6455-213d-42c9-9a79-3e9149a57833" },
     });
     const { bodyAsText } = await raw((options) => table.getEntity("p", "r", options));
     const members = Object.entries(JSON.parse(bodyAsText));
     const annotations = members.filter(([name]) => name.endsWith("@odata.type"));
     assert.deepEqual(Object.fromEntries(annotations), {
-      "long@odata.type": "Edm.Int64", "date@odata.type": "Edm.DateTime",
-      "binary@odata.type": "Edm.Binary", "guid@odata.type": "Edm.Guid",
+      "long@odata.type": "Edm.Int64",
+      "date@odata.type": "Edm.DateTime",
+      "binary@odata.type": "Edm.Binary",
+      "guid@odata.type": "Edm.Guid",
     });
     for (const [name] of annotations) {
       const at = members.findIndex(([member]) => member === name);
       assert.equal(members[at + 1][0], name.replace("@odata.type", ""), "an annotation stands before its property");
     }
-    assert.deepEqual(members.slice(0, 5).map(([name]) => name),
-      ["odata.metadata", "odata.etag", "PartitionKey", "RowKey", "Timestamp"]);
-    assert.deepEqual(members.slice(5).map(([name]) => name).filter((name) => !name.includes("@")),
-      ["text", "flag", "int", "double", "long", "date", "binary", "guid"], "properties keep their order");
+    assert.deepEqual(
+      members.slice(0, 5).map(([name]) => name),
+      ["odata.metadata", "odata.etag", "PartitionKey", "RowKey", "Timestamp"],
+    );
+    assert.deepEqual(
+      members
+        .slice(5)
+        .map(([name]) => name)
+        .filter((name) => !name.includes("@")),
+      ["text", "flag", "int", "double", "long", "date", "binary", "guid"],
+      "properties keep their order",
+    );
   });
 
   test("a Double without a fraction is told from an Int32 on the wire", async (t) => {
@@ -113,9 +131,16 @@ function wire(service) {
 
 function refusals(service) {
   const BAD = [
-    ["DateTime", "hello"], ["DateTime", "1500-01-01T00:00:00Z", "OutOfRangeInput"], ["Guid", "not-a-guid"], ["Binary", "***"],
-    ["Int32", "3000000000"], ["Int32", "1.5"], ["Int64", "9223372036854775808"], ["Int64", "x"],
-    ["Double", "x"], ["Boolean", "maybe"],
+    ["DateTime", "hello"],
+    ["DateTime", "1500-01-01T00:00:00Z", "OutOfRangeInput"],
+    ["Guid", "not-a-guid"],
+    ["Binary", "***"],
+    ["Int32", "3000000000"],
+    ["Int32", "1.5"],
+    ["Int64", "9223372036854775808"],
+    ["Int64", "x"],
+    ["Double", "x"],
+    ["Boolean", "maybe"],
   ];
   for (const [type, value, code = "InvalidInput"] of BAD) {
     test(`${value} is no ${type}`, async (t) => {
