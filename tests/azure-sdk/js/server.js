@@ -53,9 +53,9 @@ class Server {
   }
 
   // The account as the cloud addresses it: by the name of the host, under a verified certificate.
-  hostStyle(credential) {
+  hostStyle(credential, version) {
     const endpoint = `https://${WELL_KNOWN_ACCOUNT}.table.localhost:${this.url.port}`;
-    return new Service({ endpoint, credential, agent: this.agent });
+    return new Service({ endpoint, credential, version, agent: this.agent });
   }
 
   // The account in the path, over TLS.

@@ -11,11 +11,12 @@ export const WELL_KNOWN_KEY =
 
 export class Service {
   // endpoint: URL of the account. credential: of the clients made here; the account's key if left out.
-  // agent: an https.Agent, where the way to the server is special.
-  constructor({ endpoint, account = WELL_KNOWN_ACCOUNT, key = WELL_KNOWN_KEY, credential, agent }) {
+  // agent: an https.Agent, where the way to the server is special. version: of the service, if another than the SDK's.
+  constructor({ endpoint, account = WELL_KNOWN_ACCOUNT, key = WELL_KNOWN_KEY, credential, agent, version }) {
     this.endpoint = endpoint.replace(/\/$/, "");
     this.account = account;
     this.agent = agent;
+    this.version = version;
     this.keyCredential = new AzureNamedKeyCredential(account, key);
     this.credential = credential ?? this.keyCredential;
     this.hostStyle = new URL(endpoint).pathname === "/";
@@ -50,6 +51,7 @@ export class Service {
       sendRequest: (request, next) => next(Object.assign(request, { agent: this.agent })),
     };
     return {
+      version: this.version,
       allowInsecureConnection: this.endpoint.startsWith("http:"),
       // A test wants to see the first answer, not the third.
       retryOptions: { maxRetries: 0 },

@@ -43,15 +43,13 @@ export class TokenIssuer {
   }
 }
 
-// A credential of the SDK that always answers with one token, and remembers what it was asked for.
+// A credential of the SDK that always answers with one token.
 export class TokenCredential {
   constructor(token) {
     this.token = token;
-    this.asked = [];
   }
 
-  async getToken(scopes, options) {
-    this.asked.push({ scopes, tenantId: options?.tenantId });
+  async getToken() {
     return { token: this.token, expiresOnTimestamp: Date.now() + LIFETIME_SECONDS * 1000 };
   }
 }

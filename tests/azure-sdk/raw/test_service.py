@@ -70,7 +70,7 @@ class Errors(unittest.TestCase):
         self.assertEqual(reply.error, ("AuthenticationFailed", text))
 
     def test_17_no_signature_at_all_gets_a_challenge(self):
-        reply = rest.send("GET", "/Tables", signed=False)
+        reply = rest.send("GET", "/Tables", headers={"x-ms-version": "2020-12-06"}, signed=False)
         self.assertEqual((reply.status, reply.error[0]), (401, "NoAuthenticationInformation"))
         self.assertTrue(reply.headers["www-authenticate"].startswith("Bearer authorization_uri="), reply.headers)
 
