@@ -98,7 +98,10 @@ async function challenged(server, token) {
     assert.equal(error.statusCode, 401);
     assert.equal(error.response.headers.get("x-ms-error-code"), "InvalidAuthenticationInfo");
     const challenge = error.response.headers.get("www-authenticate");
-    assert.match(challenge, /^Bearer authorization_uri=https:\/\/login\.microsoftonline\.com\/[^/]+\/oauth2\/authorize /);
+    assert.match(
+      challenge,
+      /^Bearer authorization_uri=https:\/\/login\.microsoftonline\.com\/[^/]+\/oauth2\/authorize /,
+    );
     assert.match(challenge, / resource_id=https:\/\/storage\.azure\.com$/);
     return true;
   });
