@@ -23,6 +23,8 @@ mod server;
 mod test;
 mod workspace;
 
+use std::process::ExitCode;
+
 use clap::{Parser, Subcommand};
 
 /// The tasks of this repository.
@@ -41,11 +43,18 @@ enum Task {
     Fuzz(fuzz::Arguments),
 }
 
-fn main() -> anyhow::Result<()> {
-    match CommandLine::parse().task {
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
     }
 }
