@@ -8,3 +8,4 @@
 
 pub mod auth;
 pub mod table;
+pub mod time;

@@ -1,6 +1,26 @@
 //! Azure Table Storage.
+//!
+//! | what | where |
+//! |---|---|
+//! | which operation a request asks for | [`request`] |
+//! | entities: JSON in, stored form, JSON out | [`entity`], [`row`], [`render`] |
+//! | the decision of a write | [`write`] |
+//! | queries | [`query`], [`filter`], [`select`], [`continuation`] |
+//! | entity group transactions | [`batch`] |
+//! | XML documents | [`acl`], [`properties`] |
+//! | replies to browsers | [`cors`] |
+//! | errors | [`error`], [`error_reply`] |
+//! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod entity;
 pub mod error;
+pub mod etag;
+pub mod filter;
+pub mod format;
 pub mod limits;
+pub mod names;
+mod ordinal;
+pub mod request;
 pub mod row;
 pub mod value;
+pub mod write;
