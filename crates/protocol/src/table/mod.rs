@@ -12,6 +12,7 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod catalogue;
 pub mod entity;
 pub mod error;
 pub mod etag;
