@@ -13,6 +13,7 @@
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
 pub mod acl;
+pub mod catalogue;
 pub mod continuation;
 pub mod entity;
 pub mod error;

@@ -88,7 +88,7 @@ fn typed(edm_type: EdmType, json: Json<'_>) -> Option<Value> {
         (EdmType::Double, Json::Integer(value)) => Value::Double(value as f64),
         (EdmType::Double, Json::Number(value)) => Value::Double(value),
         (EdmType::Double, Json::Text(text)) => Value::Double(double(&text)?),
-        (EdmType::DateTime, Json::Text(text)) => Value::DateTime(date_time(&text)?),
+        (EdmType::DateTime, Json::Text(text)) => Value::DateTime(parse_iso(&text)?),
         (EdmType::Guid, Json::Text(text)) => Value::Guid(parse_guid(&text)?),
         (EdmType::Binary, Json::Text(text)) => Value::Binary(binary(&text)?),
         _ => return None,
@@ -112,12 +112,6 @@ fn double(text: &str) -> Option<f64> {
         "-Infinity" => Some(f64::NEG_INFINITY),
         _ => text.parse().ok().filter(|value: &f64| value.is_finite()),
     }
-}
-
-/// A point in time that .NET can hold: in UTC, too, within the years 1 to 9999.
-fn date_time(text: &str) -> Option<Timestamp> {
-    const YEAR_ONE: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
-    parse_iso(text).filter(|time| (YEAR_ONE..=Timestamp::MAX_DATE_TIME).contains(time))
 }
 
 fn binary(text: &str) -> Option<Vec<u8>> {
