@@ -41,7 +41,7 @@ struct Token {
 }
 
 fn vectors() -> Vectors {
-    serde_json::from_str(include_str!("vectors/signatures.json")).expect("make.py writes this form")
+    serde_json::from_str(include_str!("vectors/sdk.json")).expect("make.py writes this form")
 }
 
 impl Vectors {

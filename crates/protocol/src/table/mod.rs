@@ -1,6 +1,7 @@
 //! Azure Table Storage.
 
 pub mod acl;
+pub mod batch;
 pub mod error;
 pub mod error_reply;
 pub mod limits;
