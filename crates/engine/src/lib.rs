@@ -1,1 +1,33 @@
-//! Ranges on SlateDB.
+//! Ranges on SlateDB: the only crate that names it.
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`PartitionServer`] | holds ranges and answers for their keys; the way in |
+//! | `range` | one range: opening, reading, writing, timestamps, dropped tables |
+//! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
+//! | `sweeper`, `compaction` | how the rows of dropped tables go |
+//! | `governor` | one figure of memory for the process, divided |
+//! | [`Clock`] | time that never goes back |
+//! | [`store`] | where the objects are: in memory or in a directory |
+//!
+//! Architecture Invariant: nobody but [`Clock`] reads the wall clock, and nothing is drawn from
+//! chance but by the seed in [`Options`].
+
+mod clock;
+mod compaction;
+mod error;
+mod governor;
+mod limits;
+mod map_store;
+mod partition_server;
+mod range;
+mod routes;
+pub mod store;
+mod sweeper;
+
+pub use clock::Clock;
+pub use error::{Damaged, OpenError, ReadError, WriteError};
+pub use governor::Shares;
+pub use map_store::MAP_PREFIX;
+pub use partition_server::{Options, PartitionServer, Statistics};
+pub use range::{Changes, RangeStatistics, ScanEnd};

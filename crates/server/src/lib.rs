@@ -1,1 +1,84 @@
-//! Front end, admin, and what binds them to the partition server.
+//! The front end: connections, authentication, the handlers of each protocol, the admin endpoint.
+//!
+//! ```text
+//!   listener   connections, TLS, HTTP, time limits
+//!   table      Azure Table Storage: one request to one reply
+//!   admin      health, metrics, status
+//!   accounts   names and keys          tokens   bearer tokens' signatures
+//! ```
+//!
+//! Decisions about the protocol are in `rangehold_protocol`, decisions about data in
+//! `rangehold_engine`; this crate carries requests from the one to the other.
+
+pub mod accounts;
+pub mod admin;
+mod body;
+pub mod limits;
+pub mod listener;
+pub mod metrics;
+mod request_ids;
+pub mod table;
+pub mod tls;
+pub mod tokens;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rangehold_engine::PartitionServer;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio_rustls::TlsAcceptor;
+
+use crate::admin::Admin;
+use crate::table::TableService;
+
+/// A server that runs: its sockets, and the way to stop it.
+pub struct Running {
+    /// Where tables are served.
+    pub table_address: SocketAddr,
+    /// Where the admin endpoint is served.
+    pub admin_address: SocketAddr,
+    partitions: PartitionServer,
+    stop: watch::Sender<bool>,
+    listeners: Vec<JoinHandle<()>>,
+}
+
+/// Serves tables on `table_socket` and the admin endpoint on `admin_socket`, until stopped.
+pub fn serve(
+    partitions: PartitionServer,
+    tables: TableService,
+    table_socket: TcpListener,
+    tls: Option<TlsAcceptor>,
+    admin: Admin,
+    admin_socket: TcpListener,
+) -> std::io::Result<Running> {
+    let (stop, stopped) = watch::channel(false);
+    let (table_address, admin_address) = (table_socket.local_addr()?, admin_socket.local_addr()?);
+    let (tables, admin) = (Arc::new(tables), Arc::new(admin));
+    let on_table = move |connection, request| {
+        let tables = tables.clone();
+        async move { tables.handle(connection, request).await }
+    };
+    let on_admin = move |_connection, request| {
+        let admin = admin.clone();
+        async move { admin.handle(request).await }
+    };
+    let listeners = vec![
+        tokio::spawn(listener::serve(table_socket, tls, on_table, stopped.clone())),
+        tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped)),
+    ];
+    Ok(Running { table_address, admin_address, partitions, stop, listeners })
+}
+
+impl Running {
+    /// Stops accepting, finishes what is under way, and closes the store.
+    pub async fn stop(self) -> Result<(), rangehold_engine::CloseError> {
+        self.stop.send_replace(true);
+        for listener in self.listeners {
+            // A listener that panicked has nothing left to finish.
+            let _ = listener.await;
+        }
+        self.partitions.close().await
+    }
+}

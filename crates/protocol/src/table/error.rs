@@ -129,6 +129,21 @@ impl ErrorCode {
         self.row().2
     }
 
+    /// Whether the service finds the error when it looks at what is stored, not when it reads the
+    /// request. It tells the two apart on the wire: only these come with `Cache-Control`, and a
+    /// transaction of one operation tells these without the operation's index (recorded).
+    pub const fn is_found_by_store(self) -> bool {
+        matches!(
+            self,
+            Self::EntityAlreadyExists
+                | Self::EntityTooLarge
+                | Self::PropertyValueTooLarge
+                | Self::ResourceNotFound
+                | Self::TableAlreadyExists
+                | Self::UpdateConditionNotSatisfied
+        )
+    }
+
     const fn row(self) -> (&'static str, u16, &'static str) {
         match self {
             Self::AuthenticationFailed => (
@@ -212,7 +227,7 @@ impl ErrorCode {
             Self::EntityTooLarge => (
                 "EntityTooLarge",
                 400,
-                "The entity is larger than the maximum size permitted.",
+                "The entity is larger than the maximum allowed size (1MB).",
             ),
             Self::HostInformationNotPresent => (
                 "HostInformationNotPresent",
@@ -297,7 +312,7 @@ impl ErrorCode {
             Self::PropertyValueTooLarge => (
                 "PropertyValueTooLarge",
                 400,
-                "The property value is larger than the maximum size permitted.",
+                "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less.",
             ),
             Self::RequestBodyTooLarge => (
                 "RequestBodyTooLarge",

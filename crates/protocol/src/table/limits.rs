@@ -30,8 +30,9 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const XML_BYTES_MAX: usize = 64 * 1024;
 /// Depth of nested XML elements.
 pub const XML_DEPTH_MAX: usize = 32;
-/// Depth of nested JSON values; entities have one level, and unknown ones are refused anyway.
-pub const JSON_DEPTH_MAX: usize = 32;
+/// Names in an entity's JSON, those of nulls included: a bound on the work of reading one, far
+/// above the properties that an entity can have.
+pub const MEMBERS_MAX: usize = 1024;
 /// Bytes of a `$filter`.
 pub const FILTER_BYTES_MAX: usize = 32 * 1024;
 /// Depth of parentheses and `not` in a `$filter`.

@@ -1,4 +1,6 @@
 //! Values of properties: the eight types of the Entity Data Model that Azure tables take.
+//!
+//! A GUID is kept as the sixteen bytes of its text, not in the mixed byte order of .NET's `Guid`.
 
 use rangehold_map::Timestamp;
 
@@ -145,6 +147,43 @@ impl Value {
             Self::Double(n) => ValueRef::Double(*n),
             Self::DateTime(t) => ValueRef::DateTime(*t),
             Self::Guid(g) => ValueRef::Guid(*g),
+        }
+    }
+}
+
+/// Reads a GUID in a form that .NET reads: `c9da6455-213d-42c9-9a79-3e9149a57833`, the same without
+/// hyphens, in braces or in parentheses; letters in either case. `None` for any other text.
+pub fn parse_guid(text: &str) -> Option<[u8; 16]> {
+    let text = text.as_bytes();
+    let text = match text {
+        [b'{', inner @ .., b'}'] | [b'(', inner @ .., b')'] if inner.len() == 36 => inner,
+        _ => text,
+    };
+    let with_hyphens = text.len() == 36;
+    if !with_hyphens && text.len() != 32 {
+        return None;
+    }
+    let mut digits = text.iter();
+    let mut guid = [0; 16];
+    for (index, byte) in guid.iter_mut().enumerate() {
+        if with_hyphens && matches!(index, 4 | 6 | 8 | 10) && digits.next() != Some(&b'-') {
+            return None;
+        }
+        for _ in 0..2 {
+            *byte = *byte << 4 | char::from(*digits.next()?).to_digit(16)? as u8;
+        }
+    }
+    Some(guid)
+}
+
+/// Appends a GUID as the service writes it: lower case, with hyphens.
+pub fn put_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
+    for (index, byte) in guid.into_iter().enumerate() {
+        if matches!(index, 4 | 6 | 8 | 10) {
+            out.push(b'-');
+        }
+        for digit in [byte >> 4, byte & 0x0F] {
+            out.push(b"0123456789abcdef"[usize::from(digit)]);
         }
     }
 }

@@ -1,0 +1,282 @@
+//! Settings: flags before environment before file before defaults.
+//!
+//! A setting has one name in four dresses: the flag `--table-port`, the variable
+//! `RANGEHOLD_TABLE_PORT`, the key `table-port` in the TOML file, and the field `table_port`. Clap
+//! reads flags and environment; what neither gives comes from the file. An unknown key in the
+//! file is an error that names it.
+
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, ValueEnum};
+use rangehold_server::accounts::Accounts;
+use rangehold_server::tls::TlsFiles;
+use serde::Deserialize;
+
+/// Flags of `rangehold dev`; each is a variable of the environment and a key of the file too.
+#[derive(Debug, Clone, Default, Args, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct DevFlags {
+    /// TOML file with any of these settings, by their flags' names.
+    #[arg(long, env = "RANGEHOLD_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub(crate) config: Option<PathBuf>,
+    /// Directory of the data; made if it is not there [default: ./rangehold-data]
+    #[arg(long, env = "RANGEHOLD_DATA", value_name = "DIR")]
+    data: Option<PathBuf>,
+    /// Keep everything in memory, and nothing afterwards.
+    #[arg(long, env = "RANGEHOLD_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
+    in_memory: Option<bool>,
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long, env = "RANGEHOLD_HOST", value_name = "ADDR")]
+    host: Option<IpAddr>,
+    /// Port of the table service; 0 takes a free one [default: 10002]
+    #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
+    table_port: Option<u16>,
+    /// Port of health, metrics and status; 0 takes a free one [default: 10080]
+    #[arg(long, env = "RANGEHOLD_ADMIN_PORT", value_name = "N")]
+    admin_port: Option<u16>,
+    /// Memory for caches and buffers, such as 512MiB or 2GiB [default: 512MiB]
+    #[arg(long, env = "RANGEHOLD_MEMORY", value_name = "SIZE")]
+    memory: Option<String>,
+    /// Accounts as name:key1[:key2];... instead of the well-known development account.
+    #[arg(long, env = "RANGEHOLD_ACCOUNTS", value_name = "LIST", hide_env_values = true)]
+    accounts: Option<String>,
+    /// Listen beyond loopback although the well-known key lets anybody in.
+    #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", num_args = 0..=1, default_missing_value = "true")]
+    allow_public_well_known_key: Option<bool>,
+    /// PEM file with the TLS certificate chain; with --tls-key.
+    #[arg(long, env = "RANGEHOLD_TLS_CERT", value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// PEM file with the certificate's private key.
+    #[arg(long, env = "RANGEHOLD_TLS_KEY", value_name = "FILE")]
+    tls_key: Option<PathBuf>,
+    /// `self-signed` serves TLS with a development certificate, kept in DATA/tls/.
+    #[arg(long, env = "RANGEHOLD_TLS", value_name = "MODE")]
+    tls: Option<TlsMode>,
+    /// Accept bearer tokens: `claims-only` (development: anybody can make one), or a JSON file with
+    /// the issuers' "keys", "issuers" and "audiences".
+    #[arg(long, env = "RANGEHOLD_OAUTH", value_name = "FILE|claims-only")]
+    oauth: Option<String>,
+    /// Refuse writes when less than this is free on the disk [default: 1 % of it, 64MiB at least]
+    #[arg(long, env = "RANGEHOLD_DISK_RESERVE", value_name = "SIZE")]
+    disk_reserve: Option<String>,
+    /// How log lines look [default: text]
+    #[arg(long, env = "RANGEHOLD_LOG_FORMAT", value_name = "FORMAT")]
+    log_format: Option<LogFormat>,
+    /// Do not wait for the disk: a power failure then loses acknowledged writes. For tests alone.
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    unsafe_no_fsync: Option<bool>,
+}
+
+/// Where the certificate comes from, when no files are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TlsMode {
+    /// A development certificate made on the first start.
+    SelfSigned,
+}
+
+/// How log lines look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Where TLS takes its certificate from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Tls {
+    /// No TLS.
+    Off,
+    /// These files.
+    Files(TlsFiles),
+    /// A development certificate in the data directory.
+    SelfSigned,
+}
+
+/// How bearer tokens are checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OAuth {
+    /// They are refused.
+    Off,
+    /// Claims only.
+    ClaimsOnly,
+    /// Claims, and the signature against the keys in this file.
+    Issuers(PathBuf),
+}
+
+/// Every setting, decided.
+#[derive(Debug, Clone)]
+pub(crate) struct Config {
+    /// Where the data is; `None` for in memory.
+    pub(crate) data: Option<PathBuf>,
+    pub(crate) host: IpAddr,
+    pub(crate) table_port: u16,
+    pub(crate) admin_port: u16,
+    pub(crate) memory_bytes: u64,
+    pub(crate) accounts: Accounts,
+    pub(crate) tls: Tls,
+    pub(crate) oauth: OAuth,
+    pub(crate) disk_reserve_bytes: Option<u64>,
+    pub(crate) log_format: LogFormat,
+    pub(crate) fsync: bool,
+}
+
+/// The least memory that caches and buffers can work in.
+const MEMORY_BYTES_MIN: u64 = 64 << 20;
+
+impl DevFlags {
+    /// Decides every setting. Reads the file, so calling it again sees a file that changed.
+    pub(crate) fn resolve(&self) -> Result<Config> {
+        let flags = match &self.config {
+            Some(path) => self.clone().or(Self::from_file(path)?),
+            None => self.clone(),
+        };
+        let host = flags.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let accounts = flags.accounts()?;
+        if !host.is_loopback() && accounts.have_well_known_key() && flags.allow_public_well_known_key != Some(true) {
+            bail!(
+                "{host} can be reached from other machines, and the well-known key lets anybody in: \
+                 give --accounts name:key, or --allow-public-well-known-key if that is what you want"
+            );
+        }
+        let memory_bytes = flags.memory.as_deref().map_or(Ok(512 << 20), parse_size).context("--memory")?;
+        if memory_bytes < MEMORY_BYTES_MIN {
+            bail!("--memory: at least 64MiB is needed");
+        }
+        let in_memory = flags.in_memory.unwrap_or(false);
+        if in_memory && flags.data.is_some() {
+            bail!("--in-memory keeps nothing, so --data has no use: give one of them");
+        }
+        let disk_reserve_bytes =
+            flags.disk_reserve.as_deref().map(parse_size).transpose().context("--disk-reserve")?;
+        Ok(Config {
+            data: (!in_memory).then(|| flags.data.clone().unwrap_or_else(|| "./rangehold-data".into())),
+            host,
+            table_port: flags.table_port.unwrap_or(10002),
+            admin_port: flags.admin_port.unwrap_or(10080),
+            memory_bytes,
+            accounts,
+            tls: flags.tls()?,
+            oauth: match flags.oauth.as_deref() {
+                None => OAuth::Off,
+                Some("claims-only") => OAuth::ClaimsOnly,
+                Some(path) => OAuth::Issuers(path.into()),
+            },
+            disk_reserve_bytes,
+            log_format: flags.log_format.unwrap_or(LogFormat::Text),
+            fsync: !flags.unsafe_no_fsync.unwrap_or(false),
+        })
+    }
+
+    fn from_file(path: &Path) -> Result<Self> {
+        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        toml::from_str(&text).with_context(|| format!("cannot use {}", path.display()))
+    }
+
+    /// These settings, and where they say nothing, those of `file`.
+    fn or(self, file: Self) -> Self {
+        Self {
+            config: self.config,
+            data: self.data.or(file.data),
+            in_memory: self.in_memory.or(file.in_memory),
+            host: self.host.or(file.host),
+            table_port: self.table_port.or(file.table_port),
+            admin_port: self.admin_port.or(file.admin_port),
+            memory: self.memory.or(file.memory),
+            accounts: self.accounts.or(file.accounts),
+            allow_public_well_known_key: self.allow_public_well_known_key.or(file.allow_public_well_known_key),
+            tls_cert: self.tls_cert.or(file.tls_cert),
+            tls_key: self.tls_key.or(file.tls_key),
+            tls: self.tls.or(file.tls),
+            oauth: self.oauth.or(file.oauth),
+            disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            log_format: self.log_format.or(file.log_format),
+            unsafe_no_fsync: self.unsafe_no_fsync.or(file.unsafe_no_fsync),
+        }
+    }
+
+    /// The accounts: as set, else as an Azurite user has set them, else the well-known one.
+    fn accounts(&self) -> Result<Accounts> {
+        if let Some(list) = &self.accounts {
+            return Accounts::parse(list).context("--accounts");
+        }
+        match std::env::var("AZURITE_ACCOUNTS") {
+            Ok(list) if !list.trim().is_empty() => Accounts::parse(&list).context("AZURITE_ACCOUNTS"),
+            _ => Ok(Accounts::well_known()),
+        }
+    }
+
+    fn tls(&self) -> Result<Tls> {
+        match (&self.tls_cert, &self.tls_key, self.tls) {
+            (None, None, None) => Ok(Tls::Off),
+            (None, None, Some(TlsMode::SelfSigned)) => Ok(Tls::SelfSigned),
+            (Some(certificate), Some(key), None) => {
+                Ok(Tls::Files(TlsFiles { certificate: certificate.clone(), key: key.clone() }))
+            }
+            (Some(_), Some(_), Some(_)) => bail!("--tls self-signed and --tls-cert exclude each other"),
+            _ => bail!("--tls-cert and --tls-key are given together or not at all"),
+        }
+    }
+}
+
+/// Bytes of a size such as `512MiB`, `2GiB`, `1048576`.
+fn parse_size(text: &str) -> Result<u64> {
+    let digits = text.trim().trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit = text.trim()[digits.len()..].to_ascii_lowercase();
+    let factor: u64 = match unit.as_str() {
+        "" | "b" => 1,
+        "k" | "kib" => 1 << 10,
+        "m" | "mib" => 1 << 20,
+        "g" | "gib" => 1 << 30,
+        _ => bail!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"),
+    };
+    let number: u64 =
+        digits.trim().parse().with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
+    number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(parse_size("512MiB").unwrap(), 512 << 20);
+        assert_eq!(parse_size("2g").unwrap(), 2 << 30);
+        assert_eq!(parse_size("4096").unwrap(), 4096);
+        for wrong in ["", "MiB", "12 apples", "99999999999999999999", "18446744073709551615GiB"] {
+            assert!(parse_size(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_flag_beats_the_file_and_the_file_beats_the_default() {
+        let file: DevFlags = toml::from_str("table-port = 1\nadmin-port = 2\nin-memory = true").unwrap();
+        let flags = DevFlags { table_port: Some(3), ..DevFlags::default() };
+        let config = flags.or(file).resolve().unwrap();
+        assert_eq!((config.table_port, config.admin_port, config.data), (3, 2, None));
+        assert_eq!(config.memory_bytes, 512 << 20);
+    }
+
+    #[test]
+    fn unknown_keys_are_named() {
+        let error = toml::from_str::<DevFlags>("table-prot = 1").unwrap_err().to_string();
+        assert!(error.contains("table-prot"), "{error}");
+    }
+
+    #[test]
+    fn the_well_known_key_stays_on_loopback() {
+        let flags = DevFlags { host: Some("0.0.0.0".parse().unwrap()), ..DevFlags::default() };
+        assert!(flags.resolve().unwrap_err().to_string().contains("--allow-public-well-known-key"));
+        let allowed = DevFlags { allow_public_well_known_key: Some(true), ..flags.clone() };
+        assert!(allowed.resolve().is_ok());
+        let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..flags };
+        assert!(own.resolve().is_ok());
+    }
+}

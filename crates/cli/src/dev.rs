@@ -1,0 +1,190 @@
+//! `rangehold dev`: one process that is the whole service.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result};
+use rand::TryRng;
+use rand::rngs::SysRng;
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
+use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_server::accounts::SharedAccounts;
+use rangehold_server::admin::{Admin, token_in};
+use rangehold_server::metrics::Metrics;
+use rangehold_server::table::TableService;
+use rangehold_server::tokens::TokenVerifier;
+use rangehold_server::{Running, limits, tls};
+use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tracing::{info, warn};
+
+use crate::config::{Config, DevFlags, OAuth, Tls};
+use crate::logs;
+
+/// Serves until SIGTERM or Ctrl-C, then finishes what is under way.
+pub(crate) fn run(flags: DevFlags) -> Result<()> {
+    let config = flags.resolve()?;
+    logs::start(config.log_format);
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
+    runtime.block_on(serve(flags, config))
+}
+
+async fn serve(flags: DevFlags, config: Config) -> Result<()> {
+    let mut signals = Signals::new()?;
+    let accounts = SharedAccounts::new(config.accounts.clone());
+    let running = start(&config, &accounts).await?;
+    announce(&config, &running);
+    loop {
+        tokio::select! {
+            _ = signals.terminate.recv() => break,
+            _ = signals.interrupt.recv() => break,
+            _ = signals.hangup.recv() => reread(&flags, &accounts),
+            () = tokio::time::sleep(limits::ACCOUNTS_REREAD_EVERY) => reread(&flags, &accounts),
+        }
+    }
+    info!("stopping: finishing the requests under way");
+    running.stop().await.context("the store did not close cleanly; nothing acknowledged is lost")?;
+    println!("Table service successfully closed");
+    Ok(())
+}
+
+async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
+    // Sockets first: a port in use is told before the store is touched.
+    let table_socket = bind(config, config.table_port, "--table-port").await?;
+    let admin_socket = bind(config, config.admin_port, "--admin-port").await?;
+    println!("Table service is starting at {}", url(config, table_socket.local_addr()?));
+
+    let location = match &config.data {
+        Some(directory) => StoreLocation::Directory(directory.clone()),
+        None => StoreLocation::Memory,
+    };
+    let options = StoreOptions { fsync: config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
+    let store = Store::open(&location, options).await?;
+    let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
+    let clock = Clock::system();
+    let options =
+        Options { memory_bytes: config.memory_bytes, clock: clock.clone(), seed: random_seed()?, ..Options::default() };
+    let partitions = PartitionServer::open(store, options).await?;
+
+    let token = match &config.data {
+        Some(directory) => token_in(directory, random_bytes()?).context("cannot keep the admin token")?,
+        None => String::new(),
+    };
+    let metrics = Metrics::new();
+    let admin = Admin::new(partitions.clone(), metrics.clone(), token, config.host);
+    let tables = TableService::new(
+        partitions.clone(),
+        accounts.clone(),
+        tokens,
+        clock,
+        random_seed()?,
+        config.memory_bytes,
+        metrics,
+    );
+    Ok(rangehold_server::serve(partitions, tables, table_socket, acceptor, admin, admin_socket)?)
+}
+
+async fn bind(config: &Config, port: u16, flag: &str) -> Result<TcpListener> {
+    let address = SocketAddr::new(config.host, port);
+    TcpListener::bind(address)
+        .await
+        .with_context(|| format!("cannot listen on {address}: is another server running? {flag} chooses another port"))
+}
+
+fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
+    let files = match (&config.tls, &config.data) {
+        (Tls::Off, _) => return Ok(None),
+        (Tls::Files(files), _) => files.clone(),
+        (Tls::SelfSigned, Some(directory)) => tls::self_signed(&directory.join("tls"))?,
+        (Tls::SelfSigned, None) => anyhow::bail!("--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"),
+    };
+    Ok(Some(tls::acceptor(&files)?))
+}
+
+fn verifier(config: &Config) -> Result<Option<TokenVerifier>> {
+    Ok(match &config.oauth {
+        OAuth::Off => None,
+        OAuth::ClaimsOnly => {
+            warn!("bearer tokens are accepted by their claims alone: anybody can make one");
+            Some(TokenVerifier::ClaimsOnly)
+        }
+        OAuth::Issuers(path) => Some(TokenVerifier::from_file(path)?),
+    })
+}
+
+/// Replaces the accounts by what the settings say now. Settings that cannot be used change nothing.
+fn reread(flags: &DevFlags, accounts: &SharedAccounts) {
+    match flags.resolve() {
+        Ok(config) => accounts.replace(config.accounts),
+        Err(error) => warn!(error = format!("{error:#}"), "settings cannot be read again; the accounts stay as they were"),
+    }
+}
+
+fn url(config: &Config, address: SocketAddr) -> String {
+    let scheme = if config.tls == Tls::Off { "http" } else { "https" };
+    format!("{scheme}://{address}")
+}
+
+fn announce(config: &Config, running: &Running) {
+    let tables = url(config, running.table_address);
+    let data = config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
+    // Tools wait for this very line.
+    println!("Table service is successfully listening at {tables}");
+    println!("Admin is listening at http://{}", running.admin_address);
+    println!("Data: {data}");
+    println!("Connection string: {}", connection_string(config, &tables));
+}
+
+/// What SDKs take: with the key where everybody knows it, else with a word in its place, so that
+/// no secret is printed.
+fn connection_string(config: &Config, tables: &str) -> String {
+    let well_known = config.accounts.have_well_known_key();
+    let mut text = String::new();
+    for account in config.accounts.iter().take(1) {
+        let key = if well_known { rangehold_server::accounts::WELL_KNOWN_KEY } else { "<key>" };
+        let protocol = tables.split(':').next().unwrap_or("http");
+        let name = &account.name;
+        let _ = write!(
+            text,
+            "DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};"
+        );
+    }
+    text
+}
+
+/// Prints the connection string of a server with these settings.
+pub(crate) fn print_connection_string(flags: DevFlags) -> Result<()> {
+    let config = flags.resolve()?;
+    let address = SocketAddr::new(config.host, config.table_port);
+    println!("{}", connection_string(&config, &url(&config, address)));
+    Ok(())
+}
+
+/// The one place where chance enters the process; everything else is seeded from here.
+fn random_bytes() -> Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;
+    Ok(bytes)
+}
+
+fn random_seed() -> Result<u64> {
+    let bytes = random_bytes()?;
+    Ok(u64::from_le_bytes(bytes[..8].try_into().expect("eight of 32 bytes")))
+}
+
+/// The signals that a server listens to: SIGTERM and Ctrl-C stop it, SIGHUP re-reads accounts.
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    hangup: Signal,
+}
+
+impl Signals {
+    fn new() -> Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+}

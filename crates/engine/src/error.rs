@@ -1,0 +1,197 @@
+//! What can go wrong, by what the caller has to do next.
+//!
+//! The database below has many errors; above it only a few differ: ask again, ask elsewhere, tell
+//! the operator. Two must never be mixed up: *the write was not made* and *nobody knows*. A write
+//! that has entered the log but was not seen to become durable may still land, so it is
+//! [`WriteError::OutcomeUnknown`], never a refusal.
+
+use std::error::Error as _;
+use std::fmt::Write as _;
+
+use slatedb::{CloseReason, ErrorKind};
+use thiserror::Error;
+
+use crate::store::{StoreError, damaged_file};
+
+/// Why a data directory could not be opened.
+#[derive(Debug, Error)]
+pub enum OpenError {
+    /// The store itself.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The store answered a request with an error.
+    #[error("the store failed while {doing}")]
+    Object {
+        /// What was being done, with the object's name.
+        doing: String,
+        /// The store's error.
+        #[source]
+        source: object_store::Error,
+    },
+    /// The stored map of ranges is not one.
+    #[error("{object} is not a map of ranges: {why}")]
+    BadMap {
+        /// The object's name.
+        object: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// Ranges with rows, and no map that names them.
+    #[error(
+        "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
+         again into an empty place) or the objects under cluster/map were deleted (restore them)"
+    )]
+    NoMap {
+        /// The database with rows.
+        path: String,
+    },
+    /// The map names a database that is not there.
+    #[error("the map names {path}, which has no manifest: its files were deleted; restore them or a backup")]
+    MissingDatabase {
+        /// Where the database should be.
+        path: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+    /// Another process has opened the database since.
+    #[error("another process has opened {path}")]
+    Fenced {
+        /// Where the database is.
+        path: String,
+    },
+    /// The database could not be opened for another reason.
+    #[error("{path} could not be opened: {why}")]
+    Database {
+        /// Where the database is.
+        path: String,
+        /// The database's error, with its causes.
+        why: String,
+    },
+    /// The catalogue could not be read.
+    #[error("the catalogue of tables could not be read")]
+    Catalogue(#[source] ReadError),
+    /// The system gave no thread to compact on.
+    #[error("the compaction runtime could not be started")]
+    Runtime(#[source] std::io::Error),
+    /// The memory given is too little to work with.
+    #[error("{given} bytes of memory are too few: give at least {least}")]
+    TooLittleMemory {
+        /// What was given.
+        given: u64,
+        /// The least that works.
+        least: u64,
+    },
+}
+
+/// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The
+/// text names the file. Asking again does not help; a restored backup does.
+#[derive(Debug, Clone, Error)]
+#[error("stored data is damaged: {0}")]
+pub struct Damaged(pub String);
+
+/// Why a read was not answered. Whatever was read so far must be thrown away.
+#[derive(Debug, Clone, Error)]
+pub enum ReadError {
+    /// This server does not hold the key's range (any more): ask the one that does.
+    #[error("this server does not hold the range of the key")]
+    NotOwned,
+    /// The key's table was dropped.
+    #[error("the table was dropped")]
+    TableDropped,
+    /// For the moment it cannot be read; asking again may help.
+    #[error("the range cannot be read at the moment: {0}")]
+    Unavailable(String),
+    /// What is stored cannot be trusted.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+/// Why a write was not acknowledged. All but [`WriteError::OutcomeUnknown`] mean that it was not
+/// made.
+#[derive(Debug, Clone, Error)]
+pub enum WriteError<E> {
+    /// The caller's judge refused, and what it was judged on is durable.
+    #[error("refused by its conditions")]
+    Refused(E),
+    /// This server does not hold the key's range (any more): ask the one that does.
+    #[error("this server does not hold the range of the key")]
+    NotOwned,
+    /// The key's table was dropped.
+    #[error("the table was dropped")]
+    TableDropped,
+    /// The disk has too little space left. Reads go on; writes too once there is room.
+    #[error("the disk is almost full: free space below {root}")]
+    DiskFull {
+        /// The data directory.
+        root: String,
+    },
+    /// Too much is under way already, or the deadline passed before the write's turn came.
+    #[error("the range is busy: {0}")]
+    Busy(&'static str),
+    /// For the moment it cannot be written; asking again may help.
+    #[error("the range cannot be written at the moment: {0}")]
+    Unavailable(String),
+    /// The write may or may not have been made.
+    #[error("it is not known whether the write was made: {0}")]
+    OutcomeUnknown(String),
+    /// What is stored cannot be trusted.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
+impl<E> From<ReadError> for WriteError<E> {
+    /// A write that failed while it read its rows: nothing has been written yet.
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NotOwned => Self::NotOwned,
+            ReadError::TableDropped => Self::TableDropped,
+            ReadError::Unavailable(why) => Self::Unavailable(why),
+            ReadError::Damaged(damage) => Self::Damaged(damage),
+        }
+    }
+}
+
+/// The error of a read in the database below.
+pub(crate) fn read_error(error: &slatedb::Error) -> ReadError {
+    if let Some(file) = damaged_file(error) {
+        return ReadError::Damaged(Damaged(file.to_string()));
+    }
+    match error.kind() {
+        ErrorKind::Data => ReadError::Damaged(Damaged(with_causes(error))),
+        ErrorKind::Closed(CloseReason::Fenced) => ReadError::NotOwned,
+        _ => ReadError::Unavailable(with_causes(error)),
+    }
+}
+
+/// The error of opening a database below `path`.
+pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
+    if let Some(file) = damaged_file(error) {
+        return OpenError::Damaged(Damaged(file.to_string()));
+    }
+    match error.kind() {
+        ErrorKind::Data => OpenError::Damaged(Damaged(format!("{path}: {}", with_causes(error)))),
+        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced {
+            path: path.to_owned(),
+        },
+        _ => OpenError::Database {
+            path: path.to_owned(),
+            why: with_causes(error),
+        },
+    }
+}
+
+/// An error and its causes in one line: the file's name is often in the innermost.
+pub(crate) fn with_causes(error: &slatedb::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        let inner_text = inner.to_string();
+        // The database repeats a cause in the text of its own error.
+        if !text.contains(&inner_text) {
+            let _ = write!(text, ": {inner_text}");
+        }
+        cause = inner.source();
+    }
+    text
+}

@@ -1,0 +1,152 @@
+//! Memory: one figure for the process, and what becomes of it.
+//!
+//! | share | for |
+//! |---|---|
+//! | 45 % | blocks of sorted files, cached, for all ranges together |
+//! | 10 % | their indexes and filters, likewise |
+//! | 25 % | memtables: what is not yet in sorted files |
+//! | 10 % | building sorted files: flushing and compacting |
+//! | 10 % | requests that are held; the server above keeps to it |
+//!
+//! The database below knows limits for itself only, so many databases would add up. The governor
+//! looks at all ranges and, while their memtables are above their share together, flushes the
+//! largest.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use slatedb::db_cache::foyer::{FoyerCache, FoyerCacheOptions};
+use slatedb::db_cache::{DbCache, SplitCache};
+use tokio::time::{MissedTickBehavior, interval};
+
+use crate::error::OpenError;
+use crate::limits::{CACHE_SHARDS, GOVERNOR_POLL, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
+use crate::range::Range;
+
+/// How the memory is divided.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shares {
+    /// Cached blocks.
+    pub block_cache_bytes: u64,
+    /// Cached indexes and filters.
+    pub metadata_cache_bytes: u64,
+    /// Memtables, as they lie in memory.
+    pub memtable_bytes: u64,
+    /// Requests that are held.
+    pub request_bytes: u64,
+}
+
+impl Shares {
+    /// Divides `memory_bytes`; refuses too few.
+    pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
+        if memory_bytes < MEMORY_BYTES_MIN {
+            return Err(OpenError::TooLittleMemory {
+                given: memory_bytes,
+                least: MEMORY_BYTES_MIN,
+            });
+        }
+        let percent = |share: u64| memory_bytes / 100 * share;
+        Ok(Self {
+            block_cache_bytes: percent(45),
+            metadata_cache_bytes: percent(10),
+            memtable_bytes: percent(25),
+            request_bytes: percent(10),
+        })
+    }
+
+    /// The caches of all ranges.
+    pub(crate) fn cache(&self) -> Arc<dyn DbCache> {
+        let part = |max_capacity| -> Option<Arc<dyn DbCache>> {
+            Some(Arc::new(FoyerCache::new_with_opts(FoyerCacheOptions {
+                max_capacity,
+                shards: CACHE_SHARDS,
+            })))
+        };
+        Arc::new(
+            SplitCache::new()
+                .with_block_cache(part(self.block_cache_bytes))
+                .with_meta_cache(part(self.metadata_cache_bytes))
+                .build(),
+        )
+    }
+
+    /// Encoded bytes in one memtable at which it becomes a sorted file: a third, since one is
+    /// filled while another is written out, and their sum stays below the share.
+    pub(crate) fn memtable_flush_bytes(&self) -> usize {
+        encoded(self.memtable_bytes / 3)
+    }
+
+    /// Encoded bytes in all memtables of a range at which its writes wait.
+    pub(crate) fn unflushed_bytes_max(&self) -> usize {
+        encoded(self.memtable_bytes)
+    }
+}
+
+/// The encoded size of what takes `bytes` in a memtable.
+fn encoded(bytes: u64) -> usize {
+    usize::try_from(bytes / MEMTABLE_OVERHEAD).unwrap_or(usize::MAX)
+}
+
+/// Which range to flush: the one with most in memtables, if all of them together have more than
+/// `allowed` encoded bytes. Of equals the first.
+fn largest_above(allowed: u64, unflushed: &[u64]) -> Option<usize> {
+    let total: u64 = unflushed.iter().sum();
+    if total <= allowed {
+        return None;
+    }
+    let most = unflushed.iter().max()?;
+    unflushed.iter().position(|bytes| bytes == most)
+}
+
+/// Watches the memtables for ever. To be run as a task.
+pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
+    let mut poll = interval(GOVERNOR_POLL);
+    poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
+    loop {
+        poll.tick().await;
+        let unflushed: Vec<u64> = ranges.iter().map(|range| range.unflushed_bytes()).collect();
+        let Some(largest) = largest_above(allowed, &unflushed) else {
+            continue;
+        };
+        tracing::debug!(bytes = unflushed[largest], "memtables are above their share; flushing the largest");
+        if let Err(why) = ranges[largest].flush_memtable().await {
+            tracing::warn!(%why, "a memtable could not be flushed");
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn shares_stay_within_what_is_given(memory in MEMORY_BYTES_MIN..1u64 << 40) {
+            let shares = Shares::of(memory).unwrap();
+            let sum = shares.block_cache_bytes + shares.metadata_cache_bytes + shares.memtable_bytes
+                + shares.request_bytes;
+            prop_assert!(sum <= memory / 100 * 90 && sum > memory / 100 * 89);
+            prop_assert!(shares.memtable_flush_bytes() < shares.unflushed_bytes_max());
+        }
+
+        #[test]
+        fn the_largest_is_flushed_only_above_the_share(sizes in prop::collection::vec(0u64..1_000, 0..20), allowed in 0u64..5_000) {
+            match largest_above(allowed, &sizes) {
+                None => prop_assert!(sizes.iter().sum::<u64>() <= allowed),
+                Some(index) => {
+                    prop_assert!(sizes.iter().sum::<u64>() > allowed);
+                    prop_assert!(sizes.iter().all(|size| *size <= sizes[index]));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn too_little_memory_is_refused() {
+        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
+    }
+}

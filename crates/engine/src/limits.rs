@@ -1,0 +1,99 @@
+//! Every number of the engine that somebody might ask about, with its reason.
+//!
+//! Sizes are in bytes. Whoever changes one should look at the tests that name it.
+
+use std::time::Duration;
+
+use rangehold_map::Timestamp;
+
+// ---- Writing ----
+
+/// Locks by partition in a range. Two partitions share a lock by chance only: 64 busy partitions
+/// meet another one 6 % of the time.
+pub(crate) const STRIPES: u16 = 1_024;
+/// Writes of one range between their admission and their answer. More are refused as busy.
+pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 16_384;
+/// How often the flush task steps back before it flushes, so that writers whose last write has
+/// just become durable get their next one into the same flush. Ten were seen to double throughput
+/// and to halve latency with 64 writers; with one writer they cost microseconds.
+pub(crate) const FLUSH_YIELDS: usize = 10;
+
+// ---- Timestamps ----
+
+/// How far ahead of a write's timestamp a reservation reaches.
+pub(crate) const RESERVED_TICKS: i64 = 10 * Timestamp::TICKS_PER_SECOND;
+/// When less than this is left of the reservation, the next write brings a new one along.
+pub(crate) const RESERVATION_LEFT_MIN_TICKS: i64 = 5 * Timestamp::TICKS_PER_SECOND;
+
+// ---- Reading ----
+
+/// What one request to the store fetches at least while a scan goes on: 16 KiB blocks fetched one
+/// by one cost two thirds more CPU for each row of a cold scan.
+pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 64 << 10;
+
+// ---- A range's database ----
+
+/// Flushes of the log before the memtable goes to a sorted file, however small it is. It bounds
+/// what has to be replayed when a database is opened: one file a flush, about 0.2 ms each.
+pub(crate) const LOG_FLUSHES_BEFORE_L0_MAX: u64 = 1_024;
+/// Sorted files that overlap before flushing waits for compaction.
+pub(crate) const L0_FILES_MAX: usize = 16;
+/// Size of one file of a compacted run.
+pub(crate) const COMPACTED_FILE_BYTES: usize = 64 << 20;
+/// What compaction fetches at once, for each file it reads.
+pub(crate) const COMPACTION_FETCH_BYTES: usize = 512 << 10;
+/// Compactions of one range at a time: a long one of everything must not keep new files waiting.
+pub(crate) const COMPACTIONS_AT_ONCE_MAX: usize = 2;
+/// How often the compactor looks for work.
+pub(crate) const COMPACTION_POLL: Duration = Duration::from_secs(1);
+/// How long files that compaction replaced stay for reads that began before: longer than any
+/// request may take (30 s).
+pub(crate) const REPLACED_FILES_KEPT: Duration = Duration::from_secs(120);
+/// How often garbage is collected.
+pub(crate) const GARBAGE_POLL: Duration = Duration::from_secs(60);
+/// Age below which nothing is garbage.
+pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
+/// Nice value of the threads that compact and collect garbage.
+pub(crate) const BACKGROUND_NICE: i32 = 10;
+
+// ---- Keeping a database open ----
+
+/// First wait before a database that the engine below has closed is opened again.
+pub(crate) const REOPEN_WAIT_MIN: Duration = Duration::from_millis(50);
+/// Longest such wait; it doubles up to here.
+pub(crate) const REOPEN_WAIT_MAX: Duration = Duration::from_secs(5);
+/// How long closing waits for writes that are under way.
+pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(35);
+
+// ---- Memory ----
+
+/// Least `memory_bytes`: below it a memtable would be too small to be worth a file.
+pub(crate) const MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// What a row costs in a memtable, as a multiple of its encoded size: skip list node, two
+/// allocations, the key twice. Measured at 300-byte rows.
+pub(crate) const MEMTABLE_OVERHEAD: u64 = 2;
+/// Parts into which each cache is cut. Fixed, not by the number of processors, so that a
+/// simulation evicts the same blocks everywhere.
+pub(crate) const CACHE_SHARDS: usize = 8;
+/// How often the governor compares the memtables with their share.
+pub(crate) const GOVERNOR_POLL: Duration = Duration::from_millis(250);
+
+// ---- Dropped tables ----
+
+/// How long a dropped table's id is remembered at least: longer than any request that had looked
+/// the id up before can take (30 s).
+pub(crate) const DROPPED_REMEMBERED: Duration = Duration::from_secs(60);
+/// A dropped table with at most this many rows is erased row by row; a larger one by compaction.
+/// Rewriting a whole range for a handful of rows would be the dearer way.
+pub(crate) const ERASED_ROW_BY_ROW_MAX: usize = 10_000;
+/// Rows erased by one write.
+pub(crate) const ERASED_AT_ONCE: usize = 1_000;
+/// How long the sweeper waits after a drop before it compacts, so that several drops share one
+/// compaction.
+pub(crate) const COMPACTION_DEBOUNCE: Duration = Duration::from_secs(5);
+/// How often the sweeper asks whether a compaction that it ordered is done.
+pub(crate) const COMPACTION_ASK: Duration = Duration::from_millis(250);
+/// Attempts to order one compaction: it is refused while another one uses the same files.
+pub(crate) const COMPACTION_ORDERS_MAX: u32 = 20;
+/// How often the sweeper looks at tables that wait for their time, or that could not be swept.
+pub(crate) const SWEEP_POLL: Duration = Duration::from_secs(5);

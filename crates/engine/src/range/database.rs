@@ -1,0 +1,209 @@
+//! Opening the database of a range, and what it is given.
+//!
+//! The database's own `open` makes an empty one where there is none, silently: a wrong path or
+//! deleted files would look like a table without rows. So there are two ways in here, and each
+//! refuses the other's case: [`create`] where nothing is, [`open`] where a manifest is.
+//!
+//! The database is given nothing by default: caches are shared by all ranges and memtables are
+//! small (their defaults are per database and add up), compaction and garbage collection run on a
+//! runtime of their own, and the clock is ours. It must be beyond every tick the database has seen
+//! (see [`crate::clock`]), so before opening the last tick is looked up: in the manifest for what
+//! is in sorted files, in the last file of the log for the rest.
+
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::path::Path;
+use rangehold_map::Timestamp;
+use slatedb::admin::{Admin, AdminBuilder};
+use slatedb::config::{
+    CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions,
+    Settings,
+};
+use slatedb::db_cache::DbCache;
+use slatedb::{CompactionFilterSupplier, CompactorBuilder, Db, SstBlockSize, WalReader};
+use tokio::runtime::Handle;
+
+use crate::clock::Clock;
+use crate::error::{OpenError, open_error};
+use crate::limits;
+
+/// Blocks of 16 KiB: half the requests and a smaller index than 4 KiB, and still cheap to decode
+/// for one row. Given to database and compactor alike; the latter does not inherit it.
+const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block16Kib;
+
+/// What every database of the process is opened with.
+#[derive(Clone)]
+pub(crate) struct Surroundings {
+    pub(crate) objects: Arc<dyn ObjectStore>,
+    pub(crate) clock: Clock,
+    pub(crate) seed: u64,
+    pub(crate) cache: Arc<dyn DbCache>,
+    /// Size at which a memtable becomes a sorted file, in encoded bytes.
+    pub(crate) memtable_bytes: usize,
+    /// Encoded bytes not yet in sorted files at which writes wait.
+    pub(crate) unflushed_bytes_max: usize,
+    /// Where compaction and garbage collection run.
+    pub(crate) background: Handle,
+}
+
+/// One database: where it is, and what leaves out rows when it is compacted.
+#[derive(Clone)]
+pub(crate) struct Place {
+    pub(crate) path: String,
+    /// Tells its blocks from other databases' in the shared cache.
+    pub(crate) cache_id: u64,
+    pub(crate) filter: Arc<dyn CompactionFilterSupplier>,
+}
+
+/// Makes a database where there is none.
+pub(crate) async fn create(around: &Surroundings, place: &Place) -> Result<Db, OpenError> {
+    if has_manifest(around, &place.path).await? {
+        return Err(OpenError::Database {
+            path: place.path.clone(),
+            why: "a database is there already, and it was to be made".to_owned(),
+        });
+    }
+    build(around, place, None).await
+}
+
+/// Opens a database that is there. With `expected_epoch`, only if nobody has opened it since the
+/// one who opened it in that epoch.
+pub(crate) async fn open(
+    around: &Surroundings,
+    place: &Place,
+    expected_epoch: Option<u64>,
+) -> Result<Db, OpenError> {
+    if !has_manifest(around, &place.path).await? {
+        return Err(OpenError::MissingDatabase {
+            path: place.path.clone(),
+        });
+    }
+    let tick = last_tick(around, &place.path)
+        .await
+        .map_err(|error| open_error(&place.path, &error))?;
+    if let Some(tick) = tick {
+        around.clock.advance_to(tick);
+    }
+    build(around, place, expected_epoch).await
+}
+
+/// Whether a database is at `path`.
+pub(crate) async fn has_manifest(around: &Surroundings, path: &str) -> Result<bool, OpenError> {
+    let prefix = Path::from(format!("{path}/manifest"));
+    let mut objects = around.objects.list(Some(&prefix));
+    let first = objects.try_next().await.map_err(|source| OpenError::Object {
+        doing: format!("listing {prefix}"),
+        source,
+    })?;
+    Ok(first.is_some())
+}
+
+/// The greatest time that the database at `path` has seen, rounded up to what it counts in.
+async fn last_tick(around: &Surroundings, path: &str) -> Result<Option<Timestamp>, slatedb::Error> {
+    let Some(manifest) = admin(around, path).read_manifest(None).await? else {
+        return Ok(None);
+    };
+    let mut tick = manifest.last_l0_clock_tick();
+    let log = WalReader::new(path, Arc::clone(&around.objects));
+    // Ticks grow along the log, so the last file with a row has the greatest. Files without rows
+    // are the marks that each opening leaves.
+    for file in log.list(manifest.replay_after_wal_id()..).await?.iter().rev() {
+        let mut rows = file.iterator().await?;
+        let mut greatest = None;
+        while let Some(row) = rows.next().await? {
+            greatest = greatest.max(row.create_ts);
+        }
+        if let Some(greatest) = greatest {
+            tick = tick.max(greatest);
+            break;
+        }
+    }
+    // A database that never had a row says i64::MIN.
+    let after = tick.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    Ok(after.map(Timestamp::from_ticks))
+}
+
+/// The database's files seen from outside of it.
+pub(crate) fn admin(around: &Surroundings, path: &str) -> Admin {
+    AdminBuilder::new(path, Arc::clone(&around.objects))
+        .with_system_clock(around.clock.for_database())
+        .with_seed(around.seed)
+        .build()
+}
+
+async fn build(around: &Surroundings, place: &Place, expected_epoch: Option<u64>) -> Result<Db, OpenError> {
+    let compactor = CompactorBuilder::new(place.path.as_str(), Arc::clone(&around.objects))
+        .with_options(compactor_options())
+        .with_runtime(around.background.clone())
+        .with_sst_block_size(BLOCK_SIZE)
+        .with_compaction_filter_supplier(Arc::clone(&place.filter));
+    let mut builder = Db::builder(place.path.as_str(), Arc::clone(&around.objects))
+        .with_settings(settings(around))
+        .with_system_clock(around.clock.for_database())
+        .with_seed(around.seed ^ place.cache_id)
+        .with_sst_block_size(BLOCK_SIZE)
+        .with_db_cache(Arc::clone(&around.cache), place.cache_id)
+        .with_gc_runtime(around.background.clone())
+        .with_compactor_builder(compactor);
+    if let Some(epoch) = expected_epoch {
+        builder = builder.with_expected_epoch(epoch);
+    }
+    builder
+        .build()
+        .await
+        .map_err(|error| open_error(&place.path, &error))
+}
+
+fn settings(around: &Surroundings) -> Settings {
+    Settings {
+        // Flushed when somebody waits, by `super::flush`.
+        flush_interval: None,
+        l0_sst_size_bytes: around.memtable_bytes,
+        max_unflushed_bytes: around.unflushed_bytes_max,
+        max_wal_flushes_before_l0_flush: limits::LOG_FLUSHES_BEFORE_L0_MAX,
+        l0_max_ssts: limits::L0_FILES_MAX,
+        l0_max_ssts_per_key: limits::L0_FILES_MAX,
+        l0_flush_parallelism: 1,
+        // Unbounded: with bounded retries a full disk closes the database for good.
+        object_store_max_retries: None,
+        garbage_collector_options: Some(garbage_collector_options()),
+        ..Settings::default()
+    }
+}
+
+fn compactor_options() -> CompactorOptions {
+    CompactorOptions {
+        poll_interval: limits::COMPACTION_POLL,
+        max_concurrent_compactions: limits::COMPACTIONS_AT_ONCE_MAX,
+        checkpoint_lifetime: limits::REPLACED_FILES_KEPT,
+        worker: Some(CompactionWorkerOptions {
+            max_concurrent_compactions: limits::COMPACTIONS_AT_ONCE_MAX,
+            compactions_poll_interval: limits::COMPACTION_POLL,
+            max_sst_size: limits::COMPACTED_FILE_BYTES,
+            max_fetch_tasks: 2,
+            bytes_to_fetch: limits::COMPACTION_FETCH_BYTES,
+            max_subcompactions: 1,
+            ..CompactionWorkerOptions::default()
+        }),
+        ..CompactorOptions::default()
+    }
+}
+
+fn garbage_collector_options() -> GarbageCollectorOptions {
+    let directory = Some(GarbageCollectorDirectoryOptions {
+        interval: Some(limits::GARBAGE_POLL),
+        min_age: limits::GARBAGE_AGE_MIN,
+        dry_run: false,
+    });
+    // Fences in the log stay as the default has it, in a dry run: to collect them too early was
+    // seen to lose writes.
+    GarbageCollectorOptions {
+        manifest_options: directory,
+        wal_options: directory,
+        compacted_options: directory,
+        compactions_options: directory,
+        ..GarbageCollectorOptions::default()
+    }
+}

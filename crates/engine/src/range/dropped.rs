@@ -1,0 +1,146 @@
+//! The dropped tables of a range: nobody reads or writes them, and their rows go.
+//!
+//! A table is dropped by a note, not by deleting its rows one by one:
+//!
+//! ```text
+//!   1 the catalogue's row of the table becomes a row "dropped id"      (the caller, durable)
+//!   2 each range with keys of the table notes the id in its meta rows  (durable), and from then on
+//!     answers TableDropped                                             => the drop is acknowledged
+//!   3 the rows go: few by deletes, many when compaction leaves them out
+//!   4 the range shows none of them, and a minute has passed: the catalogue's row goes,
+//!     then the note
+//! ```
+//!
+//! A table id is never used again, so a note may be late or kept too long without harm; it must
+//! only not go early. A crash between two steps leaves the notes of the earlier ones, and whoever
+//! opens the range goes on from there.
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use rangehold_map::codec::Reader;
+use rangehold_map::key::{KIND_ENTITY, table_prefix};
+use rangehold_map::{KeyRange, TableId, Timestamp};
+
+/// One dropped table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DroppedTable {
+    pub(crate) account: String,
+    pub(crate) table: TableId,
+    pub(crate) at: Timestamp,
+}
+
+impl DroppedTable {
+    /// All keys of the table's entities.
+    pub(crate) fn keys(&self) -> KeyRange {
+        KeyRange::prefix(&table_prefix(&self.account, self.table))
+    }
+}
+
+/// The set of them, by the bytes that the keys of a table begin with.
+#[derive(Debug, Default)]
+pub(crate) struct DroppedTables(RwLock<BTreeMap<Vec<u8>, DroppedTable>>);
+
+impl DroppedTables {
+    /// Adds a table and returns it as it stays: of two times of dropping the earlier one.
+    pub(crate) fn insert(&self, dropped: DroppedTable) -> DroppedTable {
+        let prefix = table_prefix(&dropped.account, dropped.table);
+        self.write().entry(prefix).or_insert(dropped).clone()
+    }
+
+    /// Forgets a table none of whose rows is left.
+    pub(crate) fn remove(&self, dropped: &DroppedTable) {
+        self.write().remove(&table_prefix(&dropped.account, dropped.table));
+    }
+
+    /// Whether `key` (or the prefix of a partition) belongs to a dropped table.
+    pub(crate) fn covers(&self, key: &[u8]) -> bool {
+        let set = self.read();
+        !set.is_empty() && table_part(key).is_some_and(|prefix| set.contains_key(prefix))
+    }
+
+    /// Whether all of `keys` belong to one dropped table.
+    pub(crate) fn covers_all(&self, keys: &KeyRange) -> bool {
+        let set = self.read();
+        if set.is_empty() {
+            return false;
+        }
+        table_part(keys.low())
+            .and_then(|prefix| set.get(prefix))
+            .is_some_and(|dropped| keys.intersect(&dropped.keys()) == *keys)
+    }
+
+    /// Whether no table is waiting to go.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.read().is_empty()
+    }
+
+    /// How many are waiting to go.
+    pub(crate) fn len(&self) -> usize {
+        self.read().len()
+    }
+
+    /// The tables, in the order of their keys.
+    pub(crate) fn list(&self) -> Vec<DroppedTable> {
+        self.read().values().cloned().collect()
+    }
+
+    // A holder changes the map by one call, so a poisoned one is whole.
+    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Of an entity's key or a longer bound, the bytes that name the table.
+fn table_part(key: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader::new(key);
+    if reader.u8().ok()? != KIND_ENTITY {
+        return None;
+    }
+    reader.raw_text().ok()?;
+    reader.u64().ok()?;
+    Some(&key[..reader.position()])
+}
+
+#[cfg(test)]
+mod tests {
+    use rangehold_map::{Key, PartitionPrefix};
+
+    use super::*;
+
+    fn dropped(account: &str, id: u64) -> DroppedTable {
+        DroppedTable {
+            account: account.to_owned(),
+            table: TableId(id),
+            at: Timestamp::default(),
+        }
+    }
+
+    #[test]
+    fn a_dropped_table_covers_its_own_keys_only() {
+        let set = DroppedTables::default();
+        set.insert(dropped("abc", 7));
+        let key = |account: &str, id| PartitionPrefix::entity(account, TableId(id), "p").key("r");
+        assert!(set.covers(&key("abc", 7)));
+        assert!(!set.covers(&key("abc", 8)));
+        assert!(!set.covers(&key("ab", 7)));
+        assert!(
+            !set.covers(
+                &Key::Table {
+                    account: "abc".into(),
+                    lower_name: "t".into()
+                }
+                .encode()
+            )
+        );
+        assert!(set.covers_all(&dropped("abc", 7).keys()));
+        assert!(set.covers_all(&KeyRange::prefix(&key("abc", 7))));
+        assert!(!set.covers_all(&KeyRange::new(table_prefix("abc", TableId(7)), None)));
+        set.remove(&dropped("abc", 7));
+        assert!(!set.covers(&key("abc", 7)));
+    }
+}

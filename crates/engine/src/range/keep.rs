@@ -1,0 +1,137 @@
+//! The keeper of a range's database: flushes it, and opens it again when it was closed under us.
+//!
+//! The engine below closes a database for good when something fails that it cannot repeat. If
+//! that is because somebody else opened the database, the range is his now. For any other reason
+//! the range opens it again, in the epoch that follows its own: should anybody else have opened it
+//! meanwhile, that fails too, and the range is his.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use slatedb::CloseReason;
+use slatedb::config::FlushType;
+use tokio::time::{sleep, timeout};
+
+use super::{Opening, Range, State, database, flush};
+use crate::error::OpenError;
+use crate::limits::{DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN, WRITES_IN_FLIGHT_MAX};
+
+/// Why an opening ended.
+enum Ended {
+    /// It was closed on purpose.
+    Closed,
+    Fenced,
+    Failed(String),
+}
+
+impl Range {
+    /// Keeps the range open until it is closed or lost. To be run as a task, once.
+    pub(crate) async fn keep(self: Arc<Self>) {
+        loop {
+            let Ok(opening) = self.open_now() else {
+                return;
+            };
+            let why = match opening.serve().await {
+                Ended::Closed => return,
+                Ended::Fenced => {
+                    tracing::warn!(range = %self.identity.id, "another process has opened the range");
+                    self.set_state(State::Fenced);
+                    opening.flusher.end("another process has opened the range");
+                    return;
+                }
+                Ended::Failed(why) => why,
+            };
+            tracing::error!(range = %self.identity.id, %why, "the database closed itself; opening it again");
+            self.set_state(State::Reopening(why.clone()));
+            opening.flusher.end(&why);
+            if !self.reopen(&opening).await {
+                return;
+            }
+        }
+    }
+
+    /// Opens the database again, however long that takes. False if it is somebody else's now.
+    async fn reopen(&self, before: &Opening) -> bool {
+        // Frees what the old one still holds. It has nothing to save: it is closed.
+        let _ = before.db.close().await;
+        let epoch = before.db.manifest().writer_epoch();
+        let mut wait = REOPEN_WAIT_MIN;
+        let mut attempt_epoch = Some(epoch);
+        loop {
+            match database::open(&self.around, &self.place, attempt_epoch).await {
+                Ok(db) => {
+                    self.counts.reopenings.fetch_add(1, Ordering::Relaxed);
+                    let opening = Opening::new(before.number + 1, db);
+                    self.set_state(State::Open(Arc::new(opening)));
+                    return true;
+                }
+                Err(OpenError::Fenced { .. }) => {
+                    self.set_state(State::Fenced);
+                    return false;
+                }
+                Err(error) => {
+                    tracing::error!(range = %self.identity.id, %error, "the database could not be opened again");
+                    self.set_state(State::Reopening(error.to_string()));
+                    // A failed attempt may have taken the epoch already, and it was ours.
+                    attempt_epoch = None;
+                    sleep(wait).await;
+                    wait = REOPEN_WAIT_MAX.min(wait * 2);
+                }
+            }
+        }
+    }
+
+    /// Lets the writes under way finish, refuses new ones, saves everything and closes.
+    pub(crate) async fn close(&self) {
+        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
+        // Taking every permit refuses new writes and waits for those that are under way.
+        let drained = timeout(DRAIN_MAX, self.in_flight.acquire_many(all)).await;
+        let opening = self.open_now();
+        self.set_state(State::Closed);
+        self.in_flight.close();
+        if drained.is_err() {
+            tracing::warn!(range = %self.identity.id, "closing while writes are still under way");
+        }
+        if let Ok(opening) = opening
+            && let Err(error) = opening.db.close().await
+        {
+            tracing::error!(range = %self.identity.id, %error, "closing the database failed");
+        }
+    }
+
+    /// Moves the memtable into a sorted file.
+    pub(crate) async fn flush_memtable(&self) -> Result<(), String> {
+        let opening = self.open_now().map_err(|error| error.to_string())?;
+        flush::flush(&opening.db, FlushType::MemTable).await
+    }
+}
+
+impl Opening {
+    /// Flushes for those who wait, until the database is closed.
+    async fn serve(&self) -> Ended {
+        let flushed = || {
+            let sorted = self.status.borrow().current_manifest.last_l0_seq();
+            self.unflushed.mark(sorted);
+        };
+        let failed = tokio::select! {
+            why = self.flusher.run(&self.db, flushed) => Some(why),
+            () = self.closed() => None,
+        };
+        // A failed flush and the closing it causes are told in either order.
+        let _ = timeout(Duration::from_secs(1), self.closed()).await;
+        let reason = self.status.borrow().close_reason;
+        match (reason, failed) {
+            (Some(CloseReason::Clean), _) => Ended::Closed,
+            (Some(CloseReason::Fenced), _) => Ended::Fenced,
+            (reason, Some(why)) => Ended::Failed(format!("{why} ({reason:?})")),
+            (reason, None) => Ended::Failed(format!("the database closed: {reason:?}")),
+        }
+    }
+
+    async fn closed(&self) {
+        let mut status = self.status.clone();
+        // An error means that the database is gone altogether.
+        let _ = status.wait_for(|status| status.close_reason.is_some()).await;
+    }
+}

@@ -1,0 +1,75 @@
+//! The rows that a range keeps about itself.
+//!
+//! They lie below every range's keys, so that no client can name one and a clone that is cut to a
+//! child's keys leaves them behind. Numbers are persisted: none is used twice.
+//!
+//! | key after `01` | value | written |
+//! |---|---|---|
+//! | `01`, stripe (two bytes) | a timestamp, eight bytes big end first | with a write of that stripe; see [`super::timestamps`] |
+//! | `02`, account, table id | when the table was dropped, likewise | when a table is dropped; see [`super::dropped`] |
+
+use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
+use rangehold_map::key::KIND_RANGE_META;
+use rangehold_map::{TableId, Timestamp};
+
+const RESERVATION: u8 = 0x01;
+const DROPPED: u8 = 0x02;
+
+/// Before the first reservation row.
+pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
+/// Before the first row of a dropped table.
+pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
+
+/// The key of a stripe's reservation.
+pub(crate) fn reservation_key(stripe: u16) -> Vec<u8> {
+    let mut key = RESERVATIONS.to_vec();
+    key.extend_from_slice(&stripe.to_be_bytes());
+    key
+}
+
+/// The key of the note that a table was dropped.
+pub(crate) fn dropped_key(account: &str, table: TableId) -> Vec<u8> {
+    let mut key = DROPPED_TABLES.to_vec();
+    put_text(&mut key, account);
+    put_u64(&mut key, table.0);
+    key
+}
+
+/// Account and table of a key made by [`dropped_key`].
+pub(crate) fn decode_dropped_key(key: &[u8]) -> Result<(String, TableId), MalformedKey> {
+    let mut reader = Reader::new(key);
+    reader.u8()?;
+    reader.u8()?;
+    Ok((reader.text()?, TableId(reader.u64()?)))
+}
+
+/// A timestamp as the value of a meta row.
+pub(crate) fn encode_time(time: Timestamp) -> Vec<u8> {
+    time.ticks().to_be_bytes().to_vec()
+}
+
+/// The reverse of [`encode_time`]; `None` for a value of another length.
+pub(crate) fn decode_time(value: &[u8]) -> Option<Timestamp> {
+    Some(Timestamp::from_ticks(i64::from_be_bytes(value.try_into().ok()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rangehold_map::KeyRange;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn meta_rows_lie_outside_every_range_and_read_back(account in ".*", id: u64, stripe: u16, ticks: i64) {
+            let dropped = dropped_key(&account, TableId(id));
+            prop_assert!(!KeyRange::whole().contains(&dropped));
+            prop_assert!(!KeyRange::whole().contains(&reservation_key(stripe)));
+            prop_assert!(dropped.starts_with(DROPPED_TABLES));
+            prop_assert_eq!(decode_dropped_key(&dropped), Ok((account, TableId(id))));
+            let time = Timestamp::from_ticks(ticks);
+            prop_assert_eq!(decode_time(&encode_time(time)), Some(time));
+        }
+    }
+}

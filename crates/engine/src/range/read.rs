@@ -1,0 +1,157 @@
+//! Reading: rows that are durable, as of one moment.
+//!
+//! A client is shown durable rows only (`DurabilityLevel::Remote`): what it saw must not be taken
+//! back by a crash. The moment is fixed when a read begins: the database takes its set of tables
+//! first and then the sequence number up to which it shows rows, so all of a batch is seen or none
+//! of it, whatever is written while a scan goes on. (A batch goes into one memtable whole; a
+//! memtable begun in between is missing from the set, whole.)
+//!
+//! Whether the answer may be given at all is asked when everything has been read; on an error the
+//! caller throws away what it saw.
+
+use std::ops::{Bound, ControlFlow};
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use rangehold_map::{KeyRange, Timestamp};
+use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
+use slatedb::{Db, DbIterator};
+
+use super::dropped::{DroppedTable, DroppedTables};
+use super::{Range, meta};
+use crate::error::{Damaged, OpenError, ReadError, read_error};
+use crate::limits::SCAN_READ_AHEAD_BYTES;
+
+/// How a scan ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// Every row was visited.
+    Exhausted,
+    /// The visitor stopped it; there may be more rows.
+    Stopped,
+}
+
+impl Range {
+    /// The value of `key`, if there is a row.
+    pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
+        self.counts.reads.fetch_add(1, Ordering::Relaxed);
+        let opening = self.open_now()?;
+        let value = get(&opening.db, key, DurabilityLevel::Remote).await?;
+        self.still_serves(&opening)?;
+        if self.dropped.covers(key) {
+            return Err(ReadError::TableDropped);
+        }
+        Ok(value)
+    }
+
+    /// Visits the rows of `keys`, which lie in this range, in order, until the visitor breaks.
+    /// Rows of dropped tables are not shown; if `keys` belong to one altogether, that is an error.
+    pub(crate) async fn scan(
+        &self,
+        keys: &KeyRange,
+        visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
+    ) -> Result<ScanEnd, ReadError> {
+        self.counts.scans.fetch_add(1, Ordering::Relaxed);
+        let opening = self.open_now()?;
+        let mut rows = scan(&opening.db, keys).await?;
+        let some_dropped = !self.dropped.is_empty();
+        let mut end = ScanEnd::Exhausted;
+        while let Some(row) = next(&mut rows).await? {
+            if some_dropped && self.dropped.covers(&row.key) {
+                continue;
+            }
+            if visitor(&row.key, &row.value).is_break() {
+                end = ScanEnd::Stopped;
+                break;
+            }
+        }
+        self.still_serves(&opening)?;
+        if self.dropped.covers_all(keys) {
+            return Err(ReadError::TableDropped);
+        }
+        Ok(end)
+    }
+
+    /// Whether it has no row at all, not even of its own.
+    pub(crate) async fn is_empty(&self) -> Result<bool, OpenError> {
+        let everything = KeyRange::new(Vec::new(), None);
+        let found = self.first_keys(&everything, 1).await;
+        found
+            .map(|keys| keys.is_empty())
+            .map_err(|error| super::database_error(&self.place.path, error))
+    }
+
+    /// The first `limit` keys of the rows of `keys`, dropped or not.
+    pub(super) async fn first_keys(&self, keys: &KeyRange, limit: usize) -> Result<Vec<Bytes>, ReadError> {
+        let opening = self.open_now()?;
+        let mut rows = scan(&opening.db, keys).await?;
+        let mut found = Vec::new();
+        while found.len() < limit {
+            let Some(row) = next(&mut rows).await? else {
+                break;
+            };
+            found.push(row.key);
+        }
+        self.still_serves(&opening)?;
+        Ok(found)
+    }
+}
+
+/// One row, at the given level.
+pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes>, ReadError> {
+    let options = ReadOptions::default().with_durability_filter(level);
+    db.get_with_options(key, &options)
+        .await
+        .map_err(|error| read_error(&error))
+}
+
+/// Durable rows in order. Blocks read are not kept in the cache, or one scan of a large table would
+/// drive out what single reads need; blocks that are there are used.
+async fn scan(db: &Db, keys: &KeyRange) -> Result<DbIterator, ReadError> {
+    let options = ScanOptions::default()
+        .with_durability_filter(DurabilityLevel::Remote)
+        .with_read_ahead_bytes(SCAN_READ_AHEAD_BYTES);
+    let low = Bound::Included(keys.low().to_vec());
+    let high = match keys.high() {
+        Some(high) => Bound::Excluded(high.to_vec()),
+        None => Bound::Unbounded,
+    };
+    db.scan_with_options((low, high), &options)
+        .await
+        .map_err(|error| read_error(&error))
+}
+
+async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadError> {
+    rows.next().await.map_err(|error| read_error(&error))
+}
+
+/// Reads the meta rows of a database that was just opened: adds its dropped tables to `dropped`
+/// and returns its reservation.
+pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timestamp, ReadError> {
+    let mut reserved = Timestamp::default();
+    let mut rows = scan(db, &KeyRange::prefix(meta::RESERVATIONS)).await?;
+    while let Some(row) = next(&mut rows).await? {
+        reserved = reserved.max(time_of(&row)?);
+    }
+    let mut rows = scan(db, &KeyRange::prefix(meta::DROPPED_TABLES)).await?;
+    while let Some(row) = next(&mut rows).await? {
+        let (account, table) = meta::decode_dropped_key(&row.key)
+            .map_err(|error| ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}"))))?;
+        dropped.insert(DroppedTable {
+            account,
+            table,
+            at: time_of(&row)?,
+        });
+    }
+    Ok(reserved)
+}
+
+fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
+    meta::decode_time(&row.value).ok_or_else(|| {
+        ReadError::Damaged(Damaged(format!(
+            "the meta row {:02x?} of a range has a value of {} bytes, not the 8 of a time",
+            row.key.as_ref(),
+            row.value.len()
+        )))
+    })
+}

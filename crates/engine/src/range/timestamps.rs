@@ -1,0 +1,155 @@
+//! The timestamps that a range gives to its writes: strictly growing, across crashes and clocks.
+//!
+//! A timestamp is max(clock, last one + 100 ns). For that to hold after a crash too, the range
+//! keeps a *reservation* in its meta rows: nothing at or above it was ever given out, and whoever
+//! opens the range starts there.
+//!
+//! **How the reservation is renewed.** Not by a write of its own: the write that comes within five
+//! seconds of the reservation's end carries the next one in its own batch. A batch is in the log
+//! whole or not at all, so for every durable row there is a durable reservation above its
+//! timestamp:
+//!
+//! * a write that carries nothing has a timestamp below a reservation that *is* durable;
+//! * a write that carries one has a timestamp below what it carries.
+//!
+//! So nobody waits for a renewal, a range that is idle writes nothing, and a wall clock that jumps
+//! ahead is followed at once. Batches may enter the log in another order than that of their
+//! timestamps, which would let an older reservation overwrite a newer one; therefore each lock
+//! stripe has a reservation row of its own (within a stripe the order is the same), and the
+//! reservation of the range is the greatest of them.
+
+use rangehold_map::Timestamp;
+
+use crate::limits::{RESERVATION_LEFT_MIN_TICKS, RESERVED_TICKS};
+
+/// A timestamp for one write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    /// The timestamp.
+    pub(crate) at: Timestamp,
+    /// The reservation that the write must carry, if it must.
+    pub(crate) reserve: Option<Timestamp>,
+}
+
+/// The high-water mark of one range.
+#[derive(Debug)]
+pub(crate) struct HighWater {
+    last: Timestamp,
+    /// The greatest reservation known to be durable.
+    reserved: Timestamp,
+}
+
+impl HighWater {
+    /// After opening a range whose reservation is `reserved`.
+    pub(crate) fn starting_at(reserved: Timestamp) -> Self {
+        Self {
+            last: reserved.saturating_add(-1),
+            reserved,
+        }
+    }
+
+    /// The timestamp of the next write, greater than all before it.
+    pub(crate) fn next(&mut self, now: Timestamp) -> Stamp {
+        self.last = now.max(self.last.next());
+        let at = self.last;
+        let left = self.reserved.ticks().saturating_sub(at.ticks());
+        Stamp {
+            at,
+            reserve: (left < RESERVATION_LEFT_MIN_TICKS).then(|| at.saturating_add(RESERVED_TICKS)),
+        }
+    }
+
+    /// A write that carried `reservation` has become durable.
+    pub(crate) fn reserved_durably(&mut self, reservation: Timestamp) {
+        self.reserved = self.reserved.max(reservation);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// One step of a range's life.
+    #[derive(Debug, Clone)]
+    enum Step {
+        /// A write in this stripe, at the clock's time plus this.
+        Write { stripe: u8, clock_ticks: i64 },
+        /// The log takes the batches that wait, up to this many, and they become durable.
+        Flush { count: usize },
+        /// Everything not durable is lost, and the range is opened again.
+        Crash,
+    }
+
+    fn step() -> impl Strategy<Value = Step> {
+        let second = Timestamp::TICKS_PER_SECOND;
+        prop_oneof![
+            6 => (0u8..4, -3_600 * second..40 * second)
+                .prop_map(|(stripe, clock_ticks)| Step::Write { stripe, clock_ticks }),
+            3 => (1usize..8).prop_map(|count| Step::Flush { count }),
+            1 => Just(Step::Crash),
+        ]
+    }
+
+    proptest! {
+        /// Batches of different stripes reach the log in any order, those of one stripe in theirs.
+        #[test]
+        fn what_is_durable_is_below_what_follows_a_crash(
+            steps in prop::collection::vec(step(), 1..80),
+            order in any::<prop::sample::Selector>(),
+        ) {
+            let start = Timestamp::from_unix_seconds(1_700_000_000);
+            let mut rows: BTreeMap<u8, Timestamp> = BTreeMap::new();
+            let mut mark = HighWater::starting_at(Timestamp::default());
+            let mut waiting: Vec<(u8, Stamp)> = Vec::new();
+            let mut greatest_durable = Timestamp::from_ticks(-1);
+            let mut last = Timestamp::from_ticks(-1);
+            for step in steps {
+                match step {
+                    Step::Write { stripe, clock_ticks } => {
+                        let stamp = mark.next(start.saturating_add(clock_ticks));
+                        prop_assert!(stamp.at > last);
+                        last = stamp.at;
+                        waiting.push((stripe, stamp));
+                    }
+                    Step::Flush { count } => for _ in 0..count.min(waiting.len()) {
+                        let stripe = order.select(waiting.iter().map(|(stripe, _)| *stripe));
+                        let first = waiting.iter().position(|(s, _)| *s == stripe).unwrap();
+                        let (stripe, stamp) = waiting.remove(first);
+                        greatest_durable = greatest_durable.max(stamp.at);
+                        if let Some(reservation) = stamp.reserve {
+                            rows.insert(stripe, reservation);
+                            mark.reserved_durably(reservation);
+                        }
+                    },
+                    Step::Crash => {
+                        waiting.clear();
+                        mark = HighWater::starting_at(rows.values().max().copied().unwrap_or_default());
+                        last = greatest_durable;
+                    }
+                }
+            }
+            let reopened = HighWater::starting_at(rows.values().max().copied().unwrap_or_default())
+                .next(Timestamp::from_ticks(0));
+            prop_assert!(reopened.at > greatest_durable);
+        }
+    }
+
+    #[test]
+    fn a_steady_writer_carries_a_reservation_every_five_seconds() {
+        let start = Timestamp::from_unix_seconds(1_700_000_000);
+        let mut mark = HighWater::starting_at(Timestamp::default());
+        let mut carried = 0;
+        for ms in 0..60_000 {
+            let stamp = mark.next(start.saturating_add(ms * Timestamp::TICKS_PER_MS));
+            if let Some(reservation) = stamp.reserve {
+                carried += 1;
+                mark.reserved_durably(reservation);
+            }
+        }
+        assert!((11..=13).contains(&carried), "{carried} in a minute");
+    }
+}

@@ -1,0 +1,235 @@
+//! Writing: judged on the newest rows, put into the log as one batch, answered when durable.
+//!
+//! The order of the steps is the protocol; see the picture in [`super`]. Three things are easily
+//! got wrong:
+//!
+//! * **A refusal waits too.** "It exists already" tells of a row that may not be durable yet. If
+//!   a crash took that row back, the client would have been told of something that never was.
+//! * **Whoever gives up does not unlock early.** The step that puts the batch into the log runs to
+//!   its end even if the request is dropped; see [`super::run_to_end`].
+//! * **Not known is not no.** From the moment the batch is on its way, a passed deadline or a
+//!   closed database means [`WriteError::OutcomeUnknown`].
+
+use std::future::Future;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
+
+use bytes::Bytes;
+use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use slatedb::config::DurabilityLevel;
+use slatedb::{Db, WriteBatch, WriteHandle};
+use tokio::time::{Instant, timeout_at};
+
+use super::dropped::DroppedTable;
+use super::flush::Ticket;
+use super::run_to_end::RunToEnd;
+use super::stripes::{Newest, StripeGuard, Stripes};
+use super::timestamps::Stamp;
+use super::{Opening, Range, meta, read};
+use crate::error::{ReadError, WriteError, with_causes};
+
+/// Rows to put (with a value) and to delete (without).
+pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+impl Range {
+    /// See [`crate::PartitionServer::write`].
+    pub(crate) async fn write<E>(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        deadline: Instant,
+        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
+    ) -> Result<Timestamp, WriteError<E>> {
+        let Ok(_admitted) = self.in_flight.try_acquire() else {
+            return Err(WriteError::Busy("too many writes are under way"));
+        };
+        if self.store.disk().is_low() {
+            return Err(WriteError::DiskFull {
+                root: self.store.root().map_or_else(String::new, |root| root.display().to_string()),
+            });
+        }
+        let stripe = Stripes::of(partition);
+        let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
+        let opening = self.open_now()?;
+        if self.dropped.covers(partition.as_bytes()) {
+            return Err(WriteError::TableDropped);
+        }
+        let current = in_time(deadline, newest_rows(&opening.db, keys)).await??;
+        let stamp = self.next_stamp();
+        match judge(&current, stamp.at) {
+            Err(refusal) => {
+                let newest = *guard;
+                drop(guard);
+                self.counts.refusals.fetch_add(1, Ordering::Relaxed);
+                wait_until_durable(&opening, newest, deadline).await?;
+                Err(WriteError::Refused(refusal))
+            }
+            Ok(changes) if changes.is_empty() => {
+                let newest = *guard;
+                drop(guard);
+                wait_until_durable(&opening, newest, deadline).await?;
+                Ok(stamp.at)
+            }
+            Ok(changes) => {
+                let batch = self.batch(partition, changes, stripe, stamp);
+                self.commit(opening, guard, batch, stamp, deadline).await
+            }
+        }
+    }
+
+    fn next_stamp(&self) -> Stamp {
+        let now = self.around.clock.now();
+        self.high_water
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .next(now)
+    }
+
+    /// The rows of one batch, with the reservation that has to go with them, and their size.
+    fn batch(&self, partition: &PartitionPrefix, changes: Changes, stripe: u16, stamp: Stamp) -> (WriteBatch, u64) {
+        let mut batch = WriteBatch::new();
+        let mut bytes = 0;
+        if let Some(reservation) = stamp.reserve {
+            batch.put(meta::reservation_key(stripe), meta::encode_time(reservation));
+        }
+        for (key, value) in changes {
+            // The lock protects this partition only, and the database below takes any key.
+            assert!(
+                key.starts_with(partition.as_bytes()) && self.identity.keys.contains(&key),
+                "a write of a partition may change that partition's rows only"
+            );
+            bytes += key.len() as u64 + value.as_ref().map_or(0, |value| value.len() as u64);
+            match value {
+                Some(value) => batch.put_bytes(Bytes::from(key), Bytes::from(value)),
+                None => batch.delete(key),
+            }
+        }
+        (batch, bytes)
+    }
+
+    /// Puts the batch into the log, lets go of the stripe, and waits until it is durable.
+    async fn commit<E>(
+        &self,
+        opening: Arc<Opening>,
+        guard: StripeGuard,
+        (batch, bytes): (WriteBatch, u64),
+        stamp: Stamp,
+        deadline: Instant,
+    ) -> Result<Timestamp, WriteError<E>> {
+        let entering = RunToEnd::new(enter(opening, batch, bytes, Some(guard)));
+        let durable = async {
+            let ticket = entering.await.map_err(WriteError::OutcomeUnknown)?;
+            settled(ticket).await.map_err(WriteError::OutcomeUnknown)
+        };
+        match timeout_at(deadline, durable).await {
+            Ok(result) => result?,
+            Err(_) => {
+                return Err(WriteError::OutcomeUnknown(
+                    "the deadline passed before it was durable".to_owned(),
+                ));
+            }
+        }
+        if let Some(reservation) = stamp.reserve {
+            self.high_water
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner)
+                .reserved_durably(reservation);
+        }
+        self.counts.writes.fetch_add(1, Ordering::Relaxed);
+        Ok(stamp.at)
+    }
+
+    /// Writes rows that no client's write can touch (meta rows, rows of dropped tables) and waits
+    /// until they are durable.
+    pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
+        let opening = self.open_now()?;
+        let ticket = RunToEnd::new(enter(opening, batch, 0, None))
+            .await
+            .map_err(ReadError::Unavailable)?;
+        settled(ticket).await.map_err(ReadError::Unavailable)
+    }
+
+    /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
+    pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
+        let dropped = self.dropped.insert(DroppedTable {
+            account: account.to_owned(),
+            table,
+            at: self.around.clock.now(),
+        });
+        // Who found the table there before the line above may still be about to enter the log.
+        self.stripes.wait_for_holders().await;
+        let mut batch = WriteBatch::new();
+        batch.put(meta::dropped_key(account, table), meta::encode_time(dropped.at));
+        self.write_own(batch).await
+    }
+}
+
+/// Waits for something that comes before the batch enters the log.
+async fn in_time<E, T>(deadline: Instant, step: impl Future<Output = T>) -> Result<T, WriteError<E>> {
+    timeout_at(deadline, step)
+        .await
+        .map_err(|_| WriteError::Busy("the deadline passed while the write waited for its turn"))
+}
+
+/// The newest rows, durable or not: what the next batch will be applied to.
+async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
+    let mut rows = Vec::with_capacity(keys.len());
+    for key in keys {
+        rows.push(read::get(db, key, DurabilityLevel::Memory).await?);
+    }
+    Ok(rows)
+}
+
+/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe meanwhile.
+async fn enter(
+    opening: Arc<Opening>,
+    batch: WriteBatch,
+    bytes: u64,
+    guard: Option<StripeGuard>,
+) -> Result<Ticket, String> {
+    let handle: WriteHandle = opening
+        .db
+        .write(batch)
+        .await
+        .map_err(|error| with_causes(&error))?;
+    opening.unflushed.add(handle.seqnum(), bytes);
+    if let Some(mut newest) = guard {
+        *newest = Some(Newest {
+            opening: opening.number,
+            sequence: handle.seqnum(),
+        });
+    }
+    Ok(opening.flusher.ticket())
+}
+
+async fn settled(ticket: Ticket) -> Result<(), String> {
+    ticket
+        .await
+        .unwrap_or_else(|_| Err("the range was given up".to_owned()))
+}
+
+/// Waits until the newest row that went through a stripe is durable. Its writer drives the flush.
+async fn wait_until_durable<E>(
+    opening: &Opening,
+    newest: Option<Newest>,
+    deadline: Instant,
+) -> Result<(), WriteError<E>> {
+    // What an earlier opening wrote was either durable when this one began, or is gone.
+    let Some(newest) = newest.filter(|newest| newest.opening == opening.number) else {
+        return Ok(());
+    };
+    if opening.durable_sequence() >= newest.sequence {
+        return Ok(());
+    }
+    let mut status = opening.status.clone();
+    let reached = status.wait_for(|s| s.durable_seq >= newest.sequence || s.close_reason.is_some());
+    match timeout_at(deadline, reached).await {
+        Ok(Ok(status)) if status.durable_seq >= newest.sequence => Ok(()),
+        Ok(_) => Err(WriteError::Unavailable(
+            "its database closed before the rows were durable on which the write was judged".to_owned(),
+        )),
+        Err(_) => Err(WriteError::OutcomeUnknown(
+            "the deadline passed before the rows were durable on which the write was judged".to_owned(),
+        )),
+    }
+}

@@ -1,0 +1,78 @@
+//! Damage: a file whose bytes are not what was written.
+
+use std::error::Error;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use slatedb_common::retry::NonRetryable;
+
+use super::limits::DAMAGED_FILES_MAX;
+
+/// Names a file that is not what was written, and says why that is known.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DamagedFile {
+    /// The file.
+    pub file: PathBuf,
+    /// The reason in words, beginning with "it" or "its".
+    pub reason: String,
+}
+
+impl fmt::Display for DamagedFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the file {} is damaged: {}; restore the data from a backup, or the file if you have it",
+            self.file.display(),
+            self.reason
+        )
+    }
+}
+
+impl Error for DamagedFile {}
+
+/// Finds the damaged file that an error of the engine or the store stems from, if one does.
+pub fn damaged_file<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a DamagedFile> {
+    loop {
+        if let Some(damaged) = error.downcast_ref::<DamagedFile>() {
+            return Some(damaged);
+        }
+        // The source of an `io::Error` is not what it wraps, but the source of that.
+        error = match error.downcast_ref::<std::io::Error>() {
+            Some(io) => io.get_ref()?,
+            None => error.source()?,
+        };
+    }
+}
+
+/// The damaged files that were met since the store was opened, shared by all who meet them: some of
+/// SlateDB's errors lose their cause on the way up, and the operator wants to know the name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct DamageLog(Arc<Mutex<Vec<DamagedFile>>>);
+
+impl DamageLog {
+    /// Notes `file` and makes the error that tells SlateDB to give up at once: a damaged file does
+    /// not heal, and SlateDB would otherwise try again forever.
+    pub(super) fn note(&self, file: &Path, reason: String) -> object_store::Error {
+        let damaged = DamagedFile {
+            file: file.to_owned(),
+            reason,
+        };
+        let mut known = self.0.lock().expect("no one panics while holding the list");
+        if known.len() < DAMAGED_FILES_MAX && !known.contains(&damaged) {
+            tracing::error!(file = %file.display(), reason = damaged.reason, "damaged file");
+            known.push(damaged.clone());
+        }
+        object_store::Error::Generic {
+            store: "rangehold",
+            source: Box::new(NonRetryable(Box::new(damaged))),
+        }
+    }
+
+    pub(super) fn known(&self) -> Vec<DamagedFile> {
+        self.0
+            .lock()
+            .expect("no one panics while holding the list")
+            .clone()
+    }
+}

@@ -1,0 +1,232 @@
+//! The disk watch: writes are refused while there is still room to finish those under way.
+//!
+//! A write that has entered the engine waits until the disk has room, however long that takes; if
+//! many did, requests would pile up and time out without a reason. So writes are refused at the
+//! door while free space is below a reserve, and reads go on. Once refused, they are taken again
+//! only when a quarter of the reserve more is free, or a volume at the mark would flicker.
+//!
+//! [`DiskWatch::is_low`] costs a load of an atomic; once in [`DISK_CHECK_EVERY`] it asks the system.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use tokio::time::Instant;
+
+use super::limits::{DISK_CHECK_EVERY, DISK_INODES_MIN, DISK_RESERVE_BYTES, DISK_RESERVE_PART_MAX};
+
+/// What a volume has, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DiskSpace {
+    /// Free for this process.
+    pub free_bytes: u64,
+    /// In all.
+    pub total_bytes: u64,
+    /// Files that can still be made; `u64::MAX` where the file system has no such bound.
+    pub free_files: u64,
+}
+
+/// Watches the free space of the volume that holds a store. Cheap to clone; clones share the state.
+#[derive(Debug, Clone)]
+pub struct DiskWatch(Arc<State>);
+
+#[derive(Debug)]
+struct State {
+    /// `None` for a store that is on no disk.
+    directory: Option<PathBuf>,
+    reserve_bytes: u64,
+    low: AtomicBool,
+    free_bytes: AtomicU64,
+    total_bytes: AtomicU64,
+    began: Instant,
+    /// When the system is to be asked again, in milliseconds since `began`.
+    next_check_ms: AtomicU64,
+}
+
+impl DiskWatch {
+    /// Watches the volume of `directory`. Without a configured reserve, a hundredth of the volume
+    /// is kept, within [`DISK_RESERVE_BYTES`]. Fails if the system cannot tell of the volume.
+    pub(super) fn of_directory(directory: &Path, reserve_bytes: Option<u64>) -> std::io::Result<Self> {
+        let space = space(directory)?;
+        let reserve_bytes = reserve_bytes.unwrap_or_else(|| default_reserve_bytes(space.total_bytes));
+        let watch = Self::new(Some(directory.to_owned()), reserve_bytes);
+        watch.judge(space);
+        Ok(watch)
+    }
+
+    /// A watch that is never low.
+    pub(super) fn of_memory() -> Self {
+        Self::new(None, 0)
+    }
+
+    fn new(directory: Option<PathBuf>, reserve_bytes: u64) -> Self {
+        Self(Arc::new(State {
+            directory,
+            reserve_bytes,
+            low: AtomicBool::new(false),
+            free_bytes: AtomicU64::new(u64::MAX),
+            total_bytes: AtomicU64::new(u64::MAX),
+            began: Instant::now(),
+            next_check_ms: AtomicU64::new(0),
+        }))
+    }
+
+    /// Whether new writes are to be refused.
+    pub fn is_low(&self) -> bool {
+        self.check_when_due();
+        self.0.low.load(Ordering::Relaxed)
+    }
+
+    /// Free bytes when last asked; `u64::MAX` for a store in memory.
+    pub fn free_bytes(&self) -> u64 {
+        self.check_when_due();
+        self.0.free_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the volume; `u64::MAX` for a store in memory.
+    pub fn total_bytes(&self) -> u64 {
+        self.0.total_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Free bytes below which writes are refused.
+    pub fn reserve_bytes(&self) -> u64 {
+        self.0.reserve_bytes
+    }
+
+    /// Where the volume is mounted or the data is, for messages; `None` for a store in memory.
+    pub fn directory(&self) -> Option<&Path> {
+        self.0.directory.as_deref()
+    }
+
+    /// Notes that a write found no room, whatever the numbers say (quotas are not in them). Writes
+    /// are refused until the next look at the volume finds room.
+    pub(super) fn found_full(&self) {
+        self.0.low.store(true, Ordering::Relaxed);
+        self.0
+            .next_check_ms
+            .store(self.now_ms() + every_ms(), Ordering::Relaxed);
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.began.elapsed().as_millis() as u64
+    }
+
+    fn check_when_due(&self) {
+        let Some(directory) = &self.0.directory else {
+            return;
+        };
+        let (due, now) = (self.0.next_check_ms.load(Ordering::Relaxed), self.now_ms());
+        let next = now + every_ms();
+        // One of those who find it due asks; the others go on with what is known.
+        let mine = now >= due
+            && self
+                .0
+                .next_check_ms
+                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
+                .is_ok();
+        if mine {
+            match space(directory) {
+                Ok(space) => self.judge(space),
+                Err(error) => tracing::warn!(directory = %directory.display(), %error, "free space unknown"),
+            }
+        }
+    }
+
+    /// Takes note of what the volume has, and decides.
+    fn judge(&self, space: DiskSpace) {
+        self.0.free_bytes.store(space.free_bytes, Ordering::Relaxed);
+        self.0.total_bytes.store(space.total_bytes, Ordering::Relaxed);
+        let reserve = self.0.reserve_bytes;
+        let was_low = self.0.low.load(Ordering::Relaxed);
+        let wanted = if was_low {
+            reserve.saturating_add(reserve / 4)
+        } else {
+            reserve
+        };
+        let low = space.free_bytes < wanted || space.free_files < DISK_INODES_MIN;
+        self.0.low.store(low, Ordering::Relaxed);
+        if low != was_low {
+            let directory = self.0.directory.as_deref().unwrap_or(Path::new("")).display();
+            let free_bytes = space.free_bytes;
+            tracing::warn!(%directory, free_bytes, reserve_bytes = reserve, low, "free space of the volume");
+        }
+    }
+}
+
+fn every_ms() -> u64 {
+    DISK_CHECK_EVERY.as_millis() as u64
+}
+
+fn default_reserve_bytes(total_bytes: u64) -> u64 {
+    let (least, most) = DISK_RESERVE_BYTES;
+    (total_bytes / 100)
+        .clamp(least, most)
+        .min(total_bytes / DISK_RESERVE_PART_MAX)
+}
+
+fn space(directory: &Path) -> std::io::Result<DiskSpace> {
+    let volume = rustix::fs::statvfs(directory)?;
+    Ok(DiskSpace {
+        free_bytes: volume.f_bavail.saturating_mul(volume.f_frsize),
+        total_bytes: volume.f_blocks.saturating_mul(volume.f_frsize),
+        // A file system without a bound tells 0 of 0.
+        free_files: if volume.f_files == 0 {
+            u64::MAX
+        } else {
+            volume.f_favail
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    fn watch(reserve_bytes: u64) -> impl FnMut(u64, u64) -> bool {
+        let watch = DiskWatch::new(None, reserve_bytes);
+        move |free_bytes, free_files| {
+            watch.judge(DiskSpace {
+                free_bytes,
+                total_bytes: 1 << 40,
+                free_files,
+            });
+            watch.is_low()
+        }
+    }
+
+    #[test]
+    fn refuses_below_the_reserve_and_resumes_above_it() {
+        let mut low_at = watch(100 * MIB);
+        assert!(!low_at(100 * MIB, 1_000));
+        assert!(low_at(100 * MIB - 1, 1_000));
+        assert!(low_at(125 * MIB - 1, 1_000), "flickers at the mark");
+        assert!(!low_at(125 * MIB, 1_000));
+        assert!(low_at(125 * MIB, DISK_INODES_MIN - 1), "no file can be made");
+    }
+
+    #[test]
+    fn the_default_reserve_suits_the_volume() {
+        assert_eq!(default_reserve_bytes(100 * MIB), 10 * MIB);
+        assert_eq!(default_reserve_bytes(1_000 * MIB), 64 * MIB);
+        assert_eq!(default_reserve_bytes(100_000 * MIB), 1_000 * MIB);
+        assert_eq!(default_reserve_bytes(u64::MAX), 4_096 * MIB);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn looks_again_when_it_is_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let watch = DiskWatch::of_directory(directory.path(), Some(0)).unwrap();
+        assert!(!watch.is_low());
+        watch.found_full();
+        assert!(watch.is_low());
+        tokio::time::advance(DISK_CHECK_EVERY).await;
+        assert!(!watch.is_low());
+        assert!(
+            DiskWatch::of_directory(directory.path(), Some(u64::MAX))
+                .unwrap()
+                .is_low()
+        );
+    }
+}

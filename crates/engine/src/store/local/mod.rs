@@ -1,0 +1,372 @@
+//! A directory as an object store, with what SlateDB needs of one and a plain directory lacks.
+//!
+//! On top of the `object_store` crate's `LocalFileSystem`:
+//!
+//! - **Durable.** A write returns when file and name are synced ([`publish`]), directories included.
+//! - **Sealed.** Each file carries its check ([`super::seal`]); a damaged one is refused by name, at
+//!   once, where SlateDB would serve it, panic, or try again forever.
+//! - **Update.** SlateDB's garbage collection advances boundary objects by compare-and-set on their
+//!   ETag (`PutMode::Update`). `LocalFileSystem` has no such thing, and collection then stops after
+//!   its first round without an error: manifests and log files grow without end. Here an update is
+//!   made under a lock of the process, which suffices since one process at a time serves a
+//!   directory (its lock), and only the one that serves collects garbage.
+//! - **Quick.** Small ranges of open sorted files are read on the spot ([`read`]).
+
+mod publish;
+mod read;
+mod upload;
+
+use std::io;
+use std::ops::Range;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::{Arc, Mutex};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::{self, BoxStream};
+use futures::{StreamExt, TryStreamExt};
+use object_store::local::LocalFileSystem;
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, Error, GetOptions, GetResult, GetResultPayload, ListResult, MultipartUpload, ObjectMeta,
+    ObjectStore, PutMode, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
+    UpdateVersion,
+};
+
+use slatedb_common::retry::NonRetryable;
+
+use self::publish::Publish;
+use self::read::{OpenFiles, ReadError, SealedFile};
+use self::upload::SealedUpload;
+use super::damage::DamageLog;
+use super::directory::Directories;
+use super::disk::DiskWatch;
+use super::limits::INLINE_READ_BYTES_MAX;
+use super::seal::{SEAL_LEN, Sealer};
+
+/// The object store on a directory. See the module.
+#[derive(Debug, Clone)]
+pub(super) struct SealedDirectory(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    plain: LocalFileSystem,
+    fsync: bool,
+    directories: Directories,
+    open_files: OpenFiles,
+    /// Held by an update from its comparison to its publication.
+    update: Mutex<()>,
+    damage: DamageLog,
+    disk: DiskWatch,
+}
+
+impl SealedDirectory {
+    /// A store on `root`, which must be there.
+    pub(super) fn new(root: &FilePath, fsync: bool, damage: DamageLog, disk: DiskWatch) -> Result<Self> {
+        Ok(Self(Arc::new(Inner {
+            plain: LocalFileSystem::new_with_prefix(root)?.with_fsync(fsync),
+            fsync,
+            directories: Directories::new(fsync),
+            open_files: OpenFiles::default(),
+            update: Mutex::new(()),
+            damage,
+            disk,
+        })))
+    }
+
+    /// Runs `work`, which may wait for the disk, where waiting harms nobody.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
+    ) -> Result<T> {
+        let inner = Arc::clone(&self.0);
+        if tokio::runtime::Handle::try_current().is_err() {
+            return work(&inner);
+        }
+        tokio::task::spawn_blocking(move || work(&inner)).await?
+    }
+}
+
+impl Inner {
+    fn write(&self, location: &Path, payload: &PutPayload, mode: PutMode) -> Result<PutResult> {
+        let target = self.plain.path_to_filesystem(location)?;
+        let mut sealer = Sealer::default();
+        payload.iter().for_each(|piece| sealer.update(piece));
+        let seal = sealer.finish();
+        let encoded = seal.encode();
+        let pieces: Vec<&[u8]> = payload
+            .iter()
+            .map(Bytes::as_ref)
+            .chain([encoded.as_slice()])
+            .collect();
+        let publish = if mode == PutMode::Create {
+            Publish::New
+        } else {
+            Publish::Replace
+        };
+
+        let _only_update = match &mode {
+            PutMode::Update(expected) => {
+                let guard = self
+                    .update
+                    .lock()
+                    .expect("a panic here would have ended the update");
+                self.compare(&target, location, expected)?;
+                Some(guard)
+            }
+            PutMode::Create | PutMode::Overwrite => None,
+        };
+        let parent = target.parent().unwrap_or(FilePath::new("/"));
+        let metadata = self
+            .directories
+            .ensure(parent)
+            .and_then(|()| publish::write(&target, &pieces, publish, self.fsync))
+            .map_err(|error| self.io_error("write", &target, error))?;
+        if publish == Publish::Replace {
+            // What was open under this name is no longer what it names.
+            self.open_files.forget(location);
+        }
+        let e_tag = Some(read::e_tag(&metadata, &seal));
+        Ok(PutResult {
+            e_tag,
+            version: None,
+            extensions: Default::default(),
+        })
+    }
+
+    /// Whether the object still is the one that an update was made from.
+    fn compare(&self, target: &FilePath, location: &Path, expected: &UpdateVersion) -> Result<()> {
+        let refused = |reason: String| Error::Precondition {
+            path: location.to_string(),
+            source: reason.into(),
+        };
+        let Some(wanted) = &expected.e_tag else {
+            return Err(refused("an update needs the ETag of what it replaces".to_owned()));
+        };
+        let found = match self.open(target, location) {
+            Ok(file) => file.meta.e_tag,
+            Err(Error::NotFound { .. }) => return Err(refused("there is nothing to update".to_owned())),
+            Err(error) => return Err(error),
+        };
+        if found.as_ref() == Some(wanted) {
+            return Ok(());
+        }
+        Err(refused(format!("the ETag is {found:?}, not {wanted}")))
+    }
+
+    fn open(&self, file: &FilePath, location: &Path) -> Result<SealedFile> {
+        SealedFile::open(file, location).map_err(|error| self.read_error(file, error))
+    }
+
+    fn open_kept(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
+        let opened = Arc::new(self.open(file, location)?);
+        self.open_files.keep(&opened);
+        Ok(opened)
+    }
+
+    fn read_error(&self, file: &FilePath, error: ReadError) -> Error {
+        match error {
+            ReadError::Damaged(reason) => self.damage.note(file, reason),
+            ReadError::Io(error) => self.io_error("read", file, error),
+        }
+    }
+
+    /// The error with the name of the file. A full disk is noted, so that writes are refused.
+    fn io_error(&self, action: &'static str, file: &FilePath, source: io::Error) -> Error {
+        let path = file.display().to_string();
+        match source.kind() {
+            io::ErrorKind::NotFound => Error::NotFound {
+                path,
+                source: Box::new(source),
+            },
+            io::ErrorKind::AlreadyExists => Error::AlreadyExists {
+                path,
+                source: Box::new(source),
+            },
+            kind => {
+                if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
+                    self.disk.found_full();
+                }
+                let source = io::Error::new(kind, format!("cannot {action} {path}: {source}"));
+                Error::Generic {
+                    store: "rangehold",
+                    source: Box::new(source),
+                }
+            }
+        }
+    }
+
+    /// Answers a request for `file`, reading as little as it may.
+    fn answer(&self, path: &FilePath, file: &SealedFile, options: &GetOptions) -> Result<GetResult> {
+        options.check_preconditions(&file.meta)?;
+        let range = match &options.range {
+            Some(range) => range.as_range(file.meta.size).map_err(invalid_range)?,
+            None => 0..file.meta.size,
+        };
+        let failed = |error| self.read_error(path, error);
+        let bytes = if options.head {
+            Bytes::new()
+        } else if is_sorted_file(&file.meta.location) && range != (0..file.meta.size) {
+            file.read(range.clone()).map_err(failed)?
+        } else {
+            file.read_whole()
+                .map_err(failed)?
+                .slice(range.start as usize..range.end as usize)
+        };
+        Ok(answer(file, range, bytes))
+    }
+}
+
+/// Sorted files never change under their name, so they can be kept open.
+fn is_sorted_file(location: &Path) -> bool {
+    location.as_ref().ends_with(".sst")
+}
+
+/// A range that lies outside of a whole file is a mistake, and stays one.
+fn invalid_range(error: impl std::error::Error + Send + Sync + 'static) -> Error {
+    Error::Generic {
+        store: "rangehold",
+        source: Box::new(NonRetryable(Box::new(error))),
+    }
+}
+
+fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
+    GetResult {
+        payload: GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed()),
+        meta: file.meta.clone(),
+        range,
+        attributes: Default::default(),
+        extensions: Default::default(),
+    }
+}
+
+/// Whether a request is small enough to be answered by the thread that asks.
+fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
+    let range = options
+        .range
+        .as_ref()
+        .and_then(|range| range.as_range(file.meta.size).ok());
+    let len = range.map_or(file.meta.size, |range| range.end - range.start);
+    options.head || len <= INLINE_READ_BYTES_MAX
+}
+
+#[async_trait]
+impl ObjectStore for SealedDirectory {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, options: PutOptions) -> Result<PutResult> {
+        if !options.attributes.is_empty() {
+            return Err(no_attributes("put_opts"));
+        }
+        let location = location.clone();
+        self.blocking(move |inner| inner.write(&location, &payload, options.mode))
+            .await
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        options: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        if !options.attributes.is_empty() {
+            return Err(no_attributes("put_multipart_opts"));
+        }
+        let target = self.0.plain.path_to_filesystem(location)?;
+        self.blocking(move |inner| {
+            let parent = target.parent().unwrap_or(FilePath::new("/"));
+            inner
+                .directories
+                .ensure(parent)
+                .map_err(|error| inner.io_error("write", &target, error))
+        })
+        .await?;
+        let upload = self.0.plain.put_multipart_opts(location, options).await?;
+        Ok(Box::new(SealedUpload::new(upload)))
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        let path: PathBuf = self.0.plain.path_to_filesystem(location)?;
+        if is_sorted_file(location)
+            && let Some(file) = self.0.open_files.get(location)
+        {
+            if is_small(&file, &options) {
+                return self.0.answer(&path, &file, &options);
+            }
+            return self
+                .blocking(move |inner| inner.answer(&path, &file, &options))
+                .await;
+        }
+        let location = location.clone();
+        self.blocking(move |inner| {
+            if is_sorted_file(&location) {
+                let file = inner.open_kept(&path, &location)?;
+                inner.answer(&path, &file, &options)
+            } else {
+                let file = inner.open(&path, &location)?;
+                inner.answer(&path, &file, &options)
+            }
+        })
+        .await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let inner = Arc::clone(&self.0);
+        let deleted = self.0.plain.delete_stream(locations);
+        deleted
+            .inspect_ok(move |location| inner.open_files.forget(location))
+            .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0.plain.list(prefix).map_ok(without_seal).boxed()
+    }
+
+    fn list_with_offset(
+        &self,
+        prefix: Option<&Path>,
+        offset: &Path,
+    ) -> BoxStream<'static, Result<ObjectMeta>> {
+        self.0
+            .plain
+            .list_with_offset(prefix, offset)
+            .map_ok(without_seal)
+            .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        let mut listed = self.0.plain.list_with_delimiter(prefix).await?;
+        listed.objects = listed.objects.into_iter().map(without_seal).collect();
+        Ok(listed)
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.0.plain.copy_opts(from, to, options).await?;
+        self.0.open_files.forget(to);
+        Ok(())
+    }
+
+    async fn rename_opts(&self, from: &Path, to: &Path, options: RenameOptions) -> Result<()> {
+        self.0.plain.rename_opts(from, to, options).await?;
+        self.0.open_files.forget(from);
+        self.0.open_files.forget(to);
+        Ok(())
+    }
+}
+
+/// A listing knows the length of a file, and not yet whether it is whole.
+fn without_seal(mut meta: ObjectMeta) -> ObjectMeta {
+    meta.size = meta.size.saturating_sub(SEAL_LEN);
+    meta.e_tag = None;
+    meta
+}
+
+fn no_attributes(operation: &str) -> Error {
+    Error::NotImplemented {
+        operation: format!("`{operation}` with attributes"),
+        implementer: "a directory".to_owned(),
+    }
+}
+
+impl std::fmt::Display for SealedDirectory {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "sealed {}", self.0.plain)
+    }
+}

@@ -1,0 +1,159 @@
+//! Reading: files kept open, small ranges answered on the spot.
+//!
+//! SlateDB reads its sorted files block by block. Each of these reads, done the ordinary way, opens
+//! the file, asks for its length and reads, all by way of a blocking thread: 80 us for a block that
+//! the page cache has. Sorted files never change once they are published, so they are kept open, at
+//! most [`OPEN_FILES_MAX`] of them, and a small range is one `pread` on the spot: 13 us.
+//!
+//! When a file is opened its seal is verified, so a file that was cut short or whose footer was
+//! damaged is found before a byte of it is used.
+
+use std::collections::HashMap;
+use std::fs::{File, Metadata};
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::Path as FilePath;
+use std::sync::{Arc, Mutex};
+
+use bytes::Bytes;
+use object_store::ObjectMeta;
+use object_store::path::Path;
+
+use super::super::limits::OPEN_FILES_MAX;
+use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
+
+/// Why a file was not read.
+#[derive(Debug)]
+pub(super) enum ReadError {
+    /// The system refused.
+    Io(io::Error),
+    /// The file is not what was written; the reason in words.
+    Damaged(String),
+}
+
+impl From<io::Error> for ReadError {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+/// A file that is open for reading and whose seal holds.
+#[derive(Debug)]
+pub(super) struct SealedFile {
+    file: File,
+    seal: Seal,
+    /// What SlateDB is told of it: without the seal.
+    pub(super) meta: ObjectMeta,
+}
+
+impl SealedFile {
+    /// Opens `file`, which is the object `location`, and verifies its seal and its tail.
+    pub(super) fn open(file: &FilePath, location: &Path) -> Result<Self, ReadError> {
+        let file = File::open(file)?;
+        let metadata = file.metadata()?;
+        if !metadata.is_file() {
+            return Err(ReadError::Damaged("it is no file".to_owned()));
+        }
+        let len = metadata.len();
+        let end_len = len.min(TAIL_LEN + SEAL_LEN);
+        let mut end = [0; (TAIL_LEN + SEAL_LEN) as usize];
+        let end = &mut end[..end_len as usize];
+        read_exact(&file, end, len - end_len)?;
+        let seal = Seal::open(len, end).map_err(ReadError::Damaged)?;
+        let meta = ObjectMeta {
+            location: location.clone(),
+            last_modified: metadata.modified()?.into(),
+            size: seal.payload_len,
+            e_tag: Some(e_tag(&metadata, &seal)),
+            version: None,
+        };
+        Ok(Self { file, seal, meta })
+    }
+
+    /// Reads a range of the payload, which must lie within it. The bytes are not checked here.
+    pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
+        let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
+        let mut bytes = vec![0; len];
+        read_exact(&self.file, &mut bytes, range.start)?;
+        Ok(bytes.into())
+    }
+
+    /// Reads the payload whole, and checks it.
+    pub(super) fn read_whole(&self) -> Result<Bytes, ReadError> {
+        let payload = self.read(0..self.seal.payload_len)?;
+        self.seal.check_payload(&payload).map_err(ReadError::Damaged)?;
+        Ok(payload)
+    }
+}
+
+/// What the disk cannot read, or no longer has, is damaged: trying again will not bring it back.
+fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
+    const EIO: i32 = 5;
+    file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
+        io::ErrorKind::UnexpectedEof => ReadError::Damaged("it became shorter while it was open".to_owned()),
+        _ if error.raw_os_error() == Some(EIO) => {
+            ReadError::Damaged(format!("the disk cannot read it ({error})"))
+        }
+        _ => ReadError::Io(error),
+    })
+}
+
+/// Differs whenever the object is replaced: by the inode and the time, and, since both may return
+/// within one tick of the file system's clock, by the check of the payload.
+pub(super) fn e_tag(metadata: &Metadata, seal: &Seal) -> String {
+    let (inode, seconds, nanoseconds) = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
+    format!(
+        "\"{inode:x}-{seconds:x}.{nanoseconds:x}-{:x}-{:x}\"",
+        seal.payload_len, seal.payload_check
+    )
+}
+
+/// The sorted files that are open.
+#[derive(Debug, Default)]
+pub(super) struct OpenFiles(Mutex<Open>);
+
+#[derive(Debug, Default)]
+struct Open {
+    files: HashMap<Path, (Arc<SealedFile>, u64)>,
+    /// Counts uses; the file with the lowest count was used longest ago.
+    uses: u64,
+}
+
+impl OpenFiles {
+    /// The file, if it is open.
+    pub(super) fn get(&self, location: &Path) -> Option<Arc<SealedFile>> {
+        let mut open = self.0.lock().expect("no one panics while holding the table");
+        open.uses += 1;
+        let uses = open.uses;
+        let (file, used) = open.files.get_mut(location)?;
+        *used = uses;
+        Some(Arc::clone(file))
+    }
+
+    /// Keeps `file` open, in the place of the one used longest ago if there are too many.
+    pub(super) fn keep(&self, file: &Arc<SealedFile>) {
+        let mut open = self.0.lock().expect("no one panics while holding the table");
+        if open.files.len() >= OPEN_FILES_MAX && !open.files.contains_key(&file.meta.location) {
+            let oldest = open
+                .files
+                .iter()
+                .min_by_key(|(_, (_, used))| *used)
+                .map(|(path, _)| path.clone());
+            oldest.and_then(|path| open.files.remove(&path));
+        }
+        open.uses += 1;
+        let uses = open.uses;
+        open.files
+            .insert(file.meta.location.clone(), (Arc::clone(file), uses));
+    }
+
+    /// Closes the file once its readers are done, so that its space is given back.
+    pub(super) fn forget(&self, location: &Path) {
+        self.0
+            .lock()
+            .expect("no one panics while holding the table")
+            .files
+            .remove(location);
+    }
+}

@@ -1,0 +1,182 @@
+//! Seals: how a damaged file is recognised.
+//!
+//! Every file of the store ends in a seal of 32 bytes, which SlateDB never sees:
+//!
+//! ```text
+//!   | payload ............................ | seal                                        |
+//!                                   | tail |
+//!   seal = payload length u64 | check of the payload u32 | check of the tail u32
+//!        | kind of seal u32 = 1 | check of the 20 bytes before u32 | "RNGHSEAL"      (big endian)
+//! ```
+//!
+//! SlateDB puts a check behind each block, index and filter of its sorted files, and names the file
+//! when one fails. That leaves four holes, all of them seen: its manifests have no check, so a
+//! flipped bit is served as another truth; the last ten bytes of a sorted file have none, so they
+//! lead it to read nonsense and panic, or to try again forever; a file cut short is read from a
+//! wrong footer; and a log file cut to nothing is taken for a fence, so that the writes it held are
+//! gone without a word. The seal closes them:
+//!
+//! - its length and its last bytes tell whether the file is whole,
+//! - the check of the tail (the last [`TAIL_LEN`] bytes, where the footer is) is read together with
+//!   the seal whenever a file is opened,
+//! - the check of the payload is compared whenever a file is read whole, as manifests always are.
+//!
+//! Inside of sorted files, SlateDB's own checks stand; checking them twice would cost reads.
+//! A check is a CRC-32, which no single flipped bit passes. It guards against disks, not people.
+
+/// Bytes of a seal.
+pub(super) const SEAL_LEN: u64 = 32;
+/// Bytes at the end of the payload that have a check of their own; a shorter payload is all tail.
+pub(super) const TAIL_LEN: u64 = 64;
+
+const MAGIC: &[u8; 8] = b"RNGHSEAL";
+const KIND: u32 = 1;
+
+/// What the seal of a file says about its payload.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seal {
+    /// Length of the payload in bytes.
+    pub(super) payload_len: u64,
+    /// CRC-32 of the payload.
+    pub(super) payload_check: u32,
+    tail_check: u32,
+}
+
+impl Seal {
+    /// Reads the seal from the last bytes of a file of `file_len` bytes: `end` is its last
+    /// `TAIL_LEN + SEAL_LEN` bytes, or all of a shorter file. Fails, with the reason in words, when
+    /// the file is not whole or its tail is not what was written.
+    pub(super) fn open(file_len: u64, end: &[u8]) -> Result<Self, String> {
+        let Some((before, seal)) = end.split_last_chunk::<{ SEAL_LEN as usize }>() else {
+            return Err(format!(
+                "it has {file_len} bytes, fewer than the seal of a whole file"
+            ));
+        };
+        if &seal[24..] != MAGIC {
+            return Err(format!("it has {file_len} bytes and does not end in a seal"));
+        }
+        if u32_at(seal, 20) != crc32fast::hash(&seal[..20]) {
+            return Err("its seal fails its own check".to_owned());
+        }
+        if u32_at(seal, 16) != KIND {
+            return Err(format!("its seal is of the unknown kind {}", u32_at(seal, 16)));
+        }
+        let payload_len = (u64::from(u32_at(seal, 0)) << 32) | u64::from(u32_at(seal, 4));
+        if payload_len != file_len - SEAL_LEN {
+            let held = file_len - SEAL_LEN;
+            return Err(format!(
+                "its seal tells of {payload_len} bytes, but it holds {held}"
+            ));
+        }
+        let tail = &before[before.len() - tail_len(payload_len).min(before.len())..];
+        let tail_check = u32_at(seal, 12);
+        if crc32fast::hash(tail) != tail_check {
+            return Err("its last bytes are not what was written".to_owned());
+        }
+        Ok(Self {
+            payload_len,
+            payload_check: u32_at(seal, 8),
+            tail_check,
+        })
+    }
+
+    /// Compares a payload that was read whole. Fails with the reason in words.
+    pub(super) fn check_payload(&self, payload: &[u8]) -> Result<(), String> {
+        if payload.len() as u64 == self.payload_len && crc32fast::hash(payload) == self.payload_check {
+            return Ok(());
+        }
+        Err("its bytes are not what was written".to_owned())
+    }
+
+    /// The stored form.
+    pub(super) fn encode(&self) -> [u8; SEAL_LEN as usize] {
+        let mut out = [0; SEAL_LEN as usize];
+        out[..8].copy_from_slice(&self.payload_len.to_be_bytes());
+        out[8..12].copy_from_slice(&self.payload_check.to_be_bytes());
+        out[12..16].copy_from_slice(&self.tail_check.to_be_bytes());
+        out[16..20].copy_from_slice(&KIND.to_be_bytes());
+        let check = crc32fast::hash(&out[..20]);
+        out[20..24].copy_from_slice(&check.to_be_bytes());
+        out[24..].copy_from_slice(MAGIC);
+        out
+    }
+}
+
+/// Makes the seal of a payload that arrives piece by piece, in order.
+#[derive(Debug, Default)]
+pub(super) struct Sealer {
+    payload: crc32fast::Hasher,
+    payload_len: u64,
+    tail: Vec<u8>,
+}
+
+impl Sealer {
+    /// Takes the next piece.
+    pub(super) fn update(&mut self, piece: &[u8]) {
+        self.payload.update(piece);
+        self.payload_len += piece.len() as u64;
+        let keep = TAIL_LEN as usize;
+        if piece.len() >= keep {
+            self.tail.clear();
+            self.tail.extend_from_slice(&piece[piece.len() - keep..]);
+        } else {
+            self.tail.extend_from_slice(piece);
+            let surplus = self.tail.len().saturating_sub(keep);
+            self.tail.drain(..surplus);
+        }
+    }
+
+    /// The seal of all pieces so far.
+    pub(super) fn finish(&self) -> Seal {
+        Seal {
+            payload_len: self.payload_len,
+            payload_check: self.payload.clone().finalize(),
+            tail_check: crc32fast::hash(&self.tail),
+        }
+    }
+}
+
+fn tail_len(payload_len: u64) -> usize {
+    payload_len.min(TAIL_LEN) as usize
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sealed(pieces: &[Vec<u8>]) -> Vec<u8> {
+        let mut sealer = Sealer::default();
+        pieces.iter().for_each(|piece| sealer.update(piece));
+        let mut file = pieces.concat();
+        file.extend(sealer.finish().encode());
+        file
+    }
+
+    fn verify(file: &[u8]) -> Result<(), String> {
+        let end = &file[file.len().saturating_sub((TAIL_LEN + SEAL_LEN) as usize)..];
+        let seal = Seal::open(file.len() as u64, end)?;
+        seal.check_payload(&file[..file.len() - SEAL_LEN as usize])
+    }
+
+    proptest! {
+        #[test]
+        fn any_flipped_bit_and_any_cut_is_found(
+            pieces in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..200), 0..5),
+            at in any::<prop::sample::Index>(),
+            bit in 0..8_u8,
+        ) {
+            let mut file = sealed(&pieces);
+            prop_assert_eq!(verify(&file), Ok(()));
+            let at = at.index(file.len());
+            prop_assert!(verify(&file[..at]).is_err());
+            file[at] ^= 1_u8 << bit;
+            prop_assert!(verify(&file).is_err());
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Constants of a filter: from text to value and back.
+//!
+//! | type | written as |
+//! |---|---|
+//! | Edm.String | `'it''s'` |
+//! | Edm.Int32, Edm.Int64 | `-5`, `5L` |
+//! | Edm.Double | `1.5`, `1e3`, `1d`, `1f`, `NaN`, `INF`, `-INF` |
+//! | Edm.Boolean | `true`, `false` |
+//! | Edm.DateTime | `datetime'2008-07-10T00:00:00Z'`; without a zone it is UTC |
+//! | Edm.Guid | `guid'c9da6455-213d-42c9-9a79-3e9149a57833'` |
+//! | Edm.Binary | `X'0a1b'`, `binary'0a1b'` |
+//!
+//! An integer without `L` is an Int32, and one that does not fit is an error, as on the real
+//! service: people meet it with milliseconds since 1970.
+
+use std::fmt;
+
+use rangehold_map::Timestamp;
+
+use super::lexer::{Kind, Lexer, Token};
+use super::syntax::Literal;
+use crate::table::error::{ErrorCode, TableError};
+use crate::table::value::{EdmType, Value, ValueRef};
+use crate::time;
+
+/// The constant that `token` is; `None` if it is no constant.
+pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>, TableError> {
+    let text = token.text;
+    let (edm_type, value) = match token.kind {
+        Kind::True => return Ok(Some(Value::Boolean(true))),
+        Kind::False => return Ok(Some(Value::Boolean(false))),
+        Kind::Text => return Ok(Some(Value::String(unquoted(text)))),
+        Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
+        Kind::Integer => (EdmType::Int32, text.parse().ok().map(Value::Int32)),
+        Kind::Long => (
+            EdmType::Int64,
+            text[..text.len() - 1].parse().ok().map(Value::Int64),
+        ),
+        Kind::Double => (EdmType::Double, double(text).map(Value::Double)),
+        Kind::DateTime => (EdmType::DateTime, date_time(quoted(text)).map(Value::DateTime)),
+        Kind::Guid => (EdmType::Guid, guid(quoted(text)).map(Value::Guid)),
+        Kind::Binary => (EdmType::Binary, bytes(quoted(text)).map(Value::Binary)),
+        Kind::Open | Kind::Close | Kind::Word | Kind::Null | Kind::Stray | Kind::End => return Ok(None),
+    };
+    match value {
+        Some(value) => Ok(Some(value)),
+        None => Err(lexer.unrecognized(edm_type.name(), token)),
+    }
+}
+
+/// What stands between the quotes of `prefix'...'`.
+fn quoted(text: &str) -> &str {
+    let inner = text.split_once('\'').map_or("", |(_, rest)| rest);
+    inner.strip_suffix('\'').unwrap_or(inner)
+}
+
+fn unquoted(text: &str) -> String {
+    quoted(text).replace("''", "'")
+}
+
+/// A point in time that lies within the years 1 to 9999 in UTC too, and not only in its own zone.
+fn date_time(text: &str) -> Option<Timestamp> {
+    const FIRST: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
+    time::parse_iso(text).filter(|t| (FIRST..=Timestamp::MAX_DATE_TIME).contains(t))
+}
+
+fn double(text: &str) -> Option<f64> {
+    match text {
+        "NaN" | "NaNf" | "NaNF" => Some(f64::NAN),
+        "INF" | "INFf" | "INFF" => Some(f64::INFINITY),
+        "-INF" | "-INFf" | "-INFF" => Some(f64::NEG_INFINITY),
+        number => number
+            .trim_end_matches(['d', 'D', 'f', 'F'])
+            .parse()
+            .ok()
+            .filter(|n: &f64| n.is_finite()),
+    }
+}
+
+/// 32 hexadecimal digits, with the four hyphens in their places or with none, perhaps in braces.
+fn guid(text: &str) -> Option<[u8; 16]> {
+    let bare = match text.strip_prefix('{') {
+        Some(inner) => inner.strip_suffix('}')?,
+        None => text,
+    };
+    let digits = if bare.len() == 36 {
+        let is_hyphen_right = |(at, c): (usize, char)| (c == '-') == matches!(at, 8 | 13 | 18 | 23);
+        if !bare.char_indices().all(is_hyphen_right) {
+            return None;
+        }
+        bare.replace('-', "")
+    } else {
+        bare.to_owned()
+    };
+    bytes(&digits)?.try_into().ok()
+}
+
+/// Pairs of hexadecimal digits.
+fn bytes(text: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
+    let digits = digits.filter(|d| d.len() % 2 == 0)?;
+    Some(
+        digits
+            .chunks_exact(2)
+            .map(|pair| pair[0] << 4 | pair[1])
+            .collect(),
+    )
+}
+
+impl fmt::Display for Literal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.as_ref() {
+            ValueRef::String(text) => write!(f, "'{}'", text.replace('\'', "''")),
+            ValueRef::Boolean(b) => write!(f, "{b}"),
+            ValueRef::Int32(n) => write!(f, "{n}"),
+            ValueRef::Int64(n) => write!(f, "{n}L"),
+            ValueRef::Double(n) if n.is_nan() => f.write_str("NaN"),
+            ValueRef::Double(n) if n.is_infinite() => f.write_str(if n > 0.0 { "INF" } else { "-INF" }),
+            // The `?` form always has a point or an exponent, so that it is read as a Double.
+            ValueRef::Double(n) => write!(f, "{n:?}"),
+            ValueRef::DateTime(t) => write!(f, "datetime'{}'", time::iso(t)),
+            ValueRef::Guid(g) => {
+                f.write_str("guid'")?;
+                for (at, byte) in g.iter().enumerate() {
+                    let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
+                    write!(f, "{hyphen}{byte:02x}")?;
+                }
+                f.write_str("'")
+            }
+            ValueRef::Binary(bytes) => {
+                f.write_str("X'")?;
+                for byte in bytes {
+                    write!(f, "{byte:02x}")?;
+                }
+                f.write_str("'")
+            }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! The tree of a filter.
+//!
+//! Chains of `and` and of `or` are flat lists, and an `and` never lies directly in an `and`, so a
+//! chain of a thousand conditions is two levels deep. Whatever walks the tree may therefore
+//! recurse: its depth is limited when the tree is built (see `parse`).
+
+use std::cmp::Ordering;
+
+use crate::table::value::{EdmType, Value};
+
+/// A condition: true or false of each row.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Expr {
+    /// A bare `true` or `false`.
+    Always(bool),
+    /// A bare property: true where it is the Boolean true.
+    Flag(Field),
+    /// A property compared with a constant.
+    Compare(Comparison),
+    /// The opposite.
+    Not(Box<Expr>),
+    /// All of at least two.
+    And(Vec<Expr>),
+    /// One of at least two.
+    Or(Vec<Expr>),
+}
+
+/// A property compared with a constant; the property is on the left.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Comparison {
+    /// The property.
+    pub field: Field,
+    /// How they are compared.
+    pub operator: Operator,
+    /// The constant.
+    pub literal: Literal,
+}
+
+/// What a name in a filter refers to. Names are case-sensitive.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Field {
+    /// `PartitionKey`
+    PartitionKey,
+    /// `RowKey`
+    RowKey,
+    /// `Timestamp`
+    Timestamp,
+    /// `TableName`, the one property of a table; an ordinary property of an entity.
+    TableName,
+    /// Any other property.
+    Property(String),
+}
+
+impl Field {
+    /// The field with this name.
+    pub fn named(name: &str) -> Self {
+        match name {
+            "PartitionKey" => Self::PartitionKey,
+            "RowKey" => Self::RowKey,
+            "Timestamp" => Self::Timestamp,
+            "TableName" => Self::TableName,
+            _ => Self::Property(name.to_owned()),
+        }
+    }
+
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::PartitionKey => "PartitionKey",
+            Self::RowKey => "RowKey",
+            Self::Timestamp => "Timestamp",
+            Self::TableName => "TableName",
+            Self::Property(name) => name,
+        }
+    }
+
+    /// The type that every entity has this field in; `None` where each entity has its own.
+    pub const fn edm_type(&self) -> Option<EdmType> {
+        match self {
+            Self::PartitionKey | Self::RowKey => Some(EdmType::String),
+            Self::Timestamp => Some(EdmType::DateTime),
+            Self::TableName | Self::Property(_) => None,
+        }
+    }
+}
+
+/// A comparison operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `eq`
+    Equal,
+    /// `ne`
+    NotEqual,
+    /// `gt`
+    Greater,
+    /// `ge`
+    GreaterOrEqual,
+    /// `lt`
+    Less,
+    /// `le`
+    LessOrEqual,
+}
+
+impl Operator {
+    /// All of them.
+    pub const ALL: [Self; 6] = [
+        Self::Equal,
+        Self::NotEqual,
+        Self::Greater,
+        Self::GreaterOrEqual,
+        Self::Less,
+        Self::LessOrEqual,
+    ];
+
+    /// The word for it in a filter.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Self::Equal => "eq",
+            Self::NotEqual => "ne",
+            Self::Greater => "gt",
+            Self::GreaterOrEqual => "ge",
+            Self::Less => "lt",
+            Self::LessOrEqual => "le",
+        }
+    }
+
+    /// The operator with this word; words are case-sensitive.
+    pub fn from_word(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|o| o.word() == word)
+    }
+
+    /// Its name in the service's error texts.
+    pub(crate) const fn kind(self) -> &'static str {
+        match self {
+            Self::Equal => "Equal",
+            Self::NotEqual => "NotEqual",
+            Self::Greater => "GreaterThan",
+            Self::GreaterOrEqual => "GreaterThanOrEqual",
+            Self::Less => "LessThan",
+            Self::LessOrEqual => "LessThanOrEqual",
+        }
+    }
+
+    /// The operator that says the same with its two sides exchanged.
+    pub const fn mirrored(self) -> Self {
+        match self {
+            Self::Greater => Self::Less,
+            Self::GreaterOrEqual => Self::LessOrEqual,
+            Self::Less => Self::Greater,
+            Self::LessOrEqual => Self::GreaterOrEqual,
+            same => same,
+        }
+    }
+
+    /// The operator that holds of two ordered values exactly where this one does not.
+    pub const fn negated(self) -> Self {
+        match self {
+            Self::Equal => Self::NotEqual,
+            Self::NotEqual => Self::Equal,
+            Self::Greater => Self::LessOrEqual,
+            Self::GreaterOrEqual => Self::Less,
+            Self::Less => Self::GreaterOrEqual,
+            Self::LessOrEqual => Self::Greater,
+        }
+    }
+
+    /// Whether it holds of a left side that stands so to the right side; `None` is NaN, which is
+    /// unequal to everything and in no order with anything.
+    pub fn holds(self, order: Option<Ordering>) -> bool {
+        match (self, order) {
+            (Self::NotEqual, None) => true,
+            (_, None) => false,
+            (Self::Equal, Some(order)) => order.is_eq(),
+            (Self::NotEqual, Some(order)) => order.is_ne(),
+            (Self::Greater, Some(order)) => order.is_gt(),
+            (Self::GreaterOrEqual, Some(order)) => order.is_ge(),
+            (Self::Less, Some(order)) => order.is_lt(),
+            (Self::LessOrEqual, Some(order)) => order.is_le(),
+        }
+    }
+}
+
+/// A constant. Two are equal when they are written the same: a NaN equals itself, 0.0 is not -0.0.
+#[derive(Debug, Clone)]
+pub struct Literal(pub Value);
+
+impl PartialEq for Literal {
+    fn eq(&self, other: &Self) -> bool {
+        match (&self.0, &other.0) {
+            (Value::Double(a), Value::Double(b)) => a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()),
+            (a, b) => a == b,
+        }
+    }
+}
+
+impl Literal {
+    /// Its type.
+    pub fn edm_type(&self) -> EdmType {
+        self.0.as_ref().edm_type()
+    }
+}

@@ -1,0 +1,133 @@
+//! The accounts a server knows: names and keys.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::{ArcSwap, Guard};
+use rangehold_protocol::auth::AccountKey;
+
+/// The account that every Azure SDK and emulator knows.
+pub const WELL_KNOWN_ACCOUNT: &str = "devstoreaccount1";
+/// Its key, which is public: it protects nothing.
+pub const WELL_KNOWN_KEY: &str =
+    "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
+
+/// One account: its name and up to two keys, so that one can be replaced while the other serves.
+#[derive(Clone)]
+pub struct Account {
+    /// 3 to 24 lower-case letters and digits.
+    pub name: String,
+    /// One or two keys; a signature by either is good.
+    pub keys: Vec<AccountKey>,
+}
+
+/// All accounts, by name.
+#[derive(Clone, Default)]
+pub struct Accounts(BTreeMap<String, Account>);
+
+/// Why a list of accounts was refused.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AccountsError {
+    /// Not `name:key` or `name:key:key`.
+    #[error("account {0:?}: write it as name:key or name:key1:key2, and several with ';' between them")]
+    Form(String),
+    /// A name that Azure would refuse.
+    #[error("account name {0:?}: use 3 to 24 lower-case letters and digits")]
+    Name(String),
+    /// A key that is not base64. The key itself is not shown.
+    #[error("account {0:?}: a key is not valid base64")]
+    Key(String),
+    /// The same name twice.
+    #[error("account {0:?} is given twice")]
+    Twice(String),
+    /// No account at all.
+    #[error("no account is given")]
+    None,
+}
+
+impl Accounts {
+    /// The one well-known development account.
+    pub fn well_known() -> Self {
+        Self::parse(&format!("{WELL_KNOWN_ACCOUNT}:{WELL_KNOWN_KEY}")).expect("the well-known key is valid")
+    }
+
+    /// Reads `name:key1[:key2];...`, the form of the variable `AZURITE_ACCOUNTS`.
+    pub fn parse(text: &str) -> Result<Self, AccountsError> {
+        let mut accounts = BTreeMap::new();
+        for item in text.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+            let mut parts = item.split(':');
+            let name = parts.next().unwrap_or_default();
+            let keys: Vec<&str> = parts.collect();
+            if keys.is_empty() || keys.len() > 2 {
+                return Err(AccountsError::Form(name.to_owned()));
+            }
+            let account = Account::new(name, &keys)?;
+            if accounts.insert(name.to_owned(), account).is_some() {
+                return Err(AccountsError::Twice(name.to_owned()));
+            }
+        }
+        if accounts.is_empty() {
+            return Err(AccountsError::None);
+        }
+        Ok(Self(accounts))
+    }
+
+    /// The account of this name.
+    pub fn get(&self, name: &str) -> Option<&Account> {
+        self.0.get(name)
+    }
+
+    /// Whether any account has the key that everybody knows.
+    pub fn have_well_known_key(&self) -> bool {
+        let well_known = AccountKey::from_base64(WELL_KNOWN_KEY).expect("the well-known key is valid");
+        self.0.values().any(|account| account.keys.iter().any(|key| key.is_same(&well_known)))
+    }
+
+    /// All accounts in the order of their names.
+    pub fn iter(&self) -> impl Iterator<Item = &Account> {
+        self.0.values()
+    }
+}
+
+impl Account {
+    fn new(name: &str, keys: &[&str]) -> Result<Self, AccountsError> {
+        let well_formed = (3..=24).contains(&name.len())
+            && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
+        if !well_formed {
+            return Err(AccountsError::Name(name.to_owned()));
+        }
+        let keys = keys
+            .iter()
+            .map(|key| AccountKey::from_base64(key).ok_or_else(|| AccountsError::Key(name.to_owned())))
+            .collect::<Result<_, _>>()?;
+        Ok(Self { name: name.to_owned(), keys })
+    }
+}
+
+/// The accounts as they are now; a running server's are replaced when its settings change.
+#[derive(Debug, Clone)]
+pub struct SharedAccounts(Arc<ArcSwap<Accounts>>);
+
+impl SharedAccounts {
+    /// Begins with `accounts`.
+    pub fn new(accounts: Accounts) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(accounts)))
+    }
+
+    /// The accounts now.
+    pub fn load(&self) -> Guard<Arc<Accounts>> {
+        self.0.load()
+    }
+
+    /// From now on these are the accounts.
+    pub fn replace(&self, accounts: Accounts) {
+        self.0.store(Arc::new(accounts));
+    }
+}
+
+impl fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.0.keys()).finish()
+    }
+}

@@ -1,0 +1,137 @@
+//! The admin endpoint: health and metrics for everybody on the loopback, the rest for whoever can
+//! read the token in the data directory.
+//!
+//! | path | token | answer |
+//! |---|---|---|
+//! | `/livez`, `/healthz` | no | 200 while the process runs |
+//! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
+//! | `/metrics` | no | Prometheus text |
+//! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
+//!
+//! A web page that the user visits must not reach this through his browser: a request with an
+//! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
+
+use std::net::IpAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use http::request::Parts;
+use http::{HeaderValue, Method, Request, Response, StatusCode, header};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use rangehold_engine::PartitionServer;
+use serde_json::json;
+use subtle::ConstantTimeEq;
+
+use crate::metrics::Metrics;
+use crate::tls::write_private;
+
+/// Name of the file with the admin token, in the data directory.
+pub const TOKEN_FILE: &str = "admin-token";
+
+/// The admin endpoint of one process.
+pub struct Admin {
+    partitions: PartitionServer,
+    metrics: Arc<Metrics>,
+    token: String,
+    /// The address it listens on, which a `Host` may name.
+    address: IpAddr,
+}
+
+/// The token in `directory`, made from `random` bytes if there is none yet; only its owner may
+/// read the file.
+pub fn token_in(directory: &Path, random: [u8; 32]) -> std::io::Result<String> {
+    let path = directory.join(TOKEN_FILE);
+    match std::fs::read_to_string(&path) {
+        Ok(token) if !token.trim().is_empty() => Ok(token.trim().to_owned()),
+        Ok(_) => make_token(&path, random),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => make_token(&path, random),
+        Err(error) => Err(error),
+    }
+}
+
+fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
+    let token = URL_SAFE_NO_PAD.encode(random);
+    write_private(path, token.as_bytes())?;
+    Ok(token)
+}
+
+impl Admin {
+    /// An admin endpoint that will listen on `address` and takes `token`.
+    pub fn new(partitions: PartitionServer, metrics: Arc<Metrics>, token: String, address: IpAddr) -> Self {
+        Self { partitions, metrics, token, address }
+    }
+
+    /// Answers one request; bodies are not read.
+    pub async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        let head = request.into_parts().0;
+        if head.headers.contains_key(header::ORIGIN) {
+            return plain(StatusCode::FORBIDDEN, "requests from web pages are refused (they carry an Origin header)\n");
+        }
+        if !self.host_is_ours(&head) {
+            return plain(StatusCode::FORBIDDEN, "the Host header names another machine; use the address this listens on\n");
+        }
+        if head.method != Method::GET {
+            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
+        }
+        match head.uri.path() {
+            "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
+            "/readyz" => self.readiness(),
+            "/metrics" => {
+                let mut response = plain(StatusCode::OK, self.metrics.render(&self.partitions.statistics()));
+                let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+                response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
+                response
+            }
+            "/v1/status" if !self.is_authorised(&head) => {
+                let text = format!("send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n");
+                plain(StatusCode::UNAUTHORIZED, text)
+            }
+            "/v1/status" => self.status(),
+            _ => plain(StatusCode::NOT_FOUND, "there is /livez, /readyz, /healthz, /metrics and /v1/status\n"),
+        }
+    }
+
+    fn host_is_ours(&self, head: &Parts) -> bool {
+        let host = head.uri.authority().map(|a| a.as_str());
+        let host = host.or_else(|| head.headers.get(header::HOST).and_then(|value| value.to_str().ok()));
+        let Some(host) = host else { return false };
+        let name = match host.strip_prefix('[').and_then(|rest| rest.split_once(']')) {
+            Some((v6, _)) => v6,
+            None => host.rsplit_once(':').map_or(host, |(name, _)| name),
+        };
+        let address: Option<IpAddr> = name.parse().ok();
+        name == "localhost" || address.is_some_and(|ip| ip.is_loopback() || ip == self.address || self.address.is_unspecified())
+    }
+
+    fn is_authorised(&self, head: &Parts) -> bool {
+        let given = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
+        given.as_bytes().ct_eq(self.token.as_bytes()).into()
+    }
+
+    fn readiness(&self) -> Response<Full<Bytes>> {
+        let statistics = self.partitions.statistics();
+        if statistics.disk_is_low {
+            return plain(StatusCode::SERVICE_UNAVAILABLE, "the disk is nearly full: writes are refused, reads are served\n");
+        }
+        plain(StatusCode::OK, "ready\n")
+    }
+
+    fn status(&self) -> Response<Full<Bytes>> {
+        let status = json!({ "version": env!("CARGO_PKG_VERSION"), "engine": self.partitions.statistics() });
+        let mut response = plain(StatusCode::OK, format!("{status:#}\n"));
+        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        response
+    }
+}
+
+fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(text.into()));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+}

@@ -1,0 +1,162 @@
+//! Connections: accepting them, TLS, HTTP, and cutting off clients that are slow or too many.
+//!
+//! A listener serves one `handler`, an async function from a request to a reply. Plain
+//! connections speak HTTP/1.1 (what every Azure SDK speaks in the clear); TLS connections speak
+//! what ALPN settled, HTTP/2 or HTTP/1.1. There is no guessing from first bytes: a client that
+//! connects and says nothing would wait there without a time limit.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::{http1, http2};
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::time::timeout;
+use tokio_rustls::TlsAcceptor;
+use tracing::{debug, warn};
+
+use crate::limits;
+
+/// What a handler is told of the connection that a request came on.
+#[derive(Debug, Clone, Copy)]
+pub struct Connection {
+    /// The client's address.
+    pub peer: SocketAddr,
+    /// Whether it is encrypted.
+    pub tls: bool,
+}
+
+/// Accepts connections on `socket` and serves them until `stop` says so; then finishes the
+/// requests under way, for at most [`limits::SHUTDOWN_WITHIN`].
+pub async fn serve<H, F>(
+    socket: TcpListener,
+    tls: Option<TlsAcceptor>,
+    handler: H,
+    mut stop: watch::Receiver<bool>,
+) where
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let graceful = GracefulShutdown::new();
+    let places = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+    loop {
+        let place = tokio::select! {
+            place = places.clone().acquire_owned() => place.expect("the semaphore is never closed"),
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let accepted = tokio::select! {
+            accepted = socket.accept() => accepted,
+            _ = stop.wait_for(|stop| *stop) => break,
+        };
+        let (stream, peer) = match accepted {
+            Ok(accepted) => accepted,
+            Err(error) => {
+                // Out of file descriptors, most likely: give the open connections time to end.
+                warn!(%error, "cannot accept a connection");
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                continue;
+            }
+        };
+        let (tls, handler, watcher) = (tls.clone(), handler.clone(), graceful.watcher());
+        tokio::spawn(async move {
+            serve_connection(stream, peer, tls, handler, watcher).await;
+            drop(place);
+        });
+    }
+    drop(socket);
+    if timeout(limits::SHUTDOWN_WITHIN, graceful.shutdown()).await.is_err() {
+        warn!("some requests did not finish in time and were cut off");
+    }
+}
+
+async fn serve_connection<H, F>(
+    stream: TcpStream,
+    peer: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    handler: H,
+    watcher: Watcher,
+) where
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    // Replies are written whole; waiting to fill a segment would only delay them.
+    let _ = stream.set_nodelay(true);
+    let Some(acceptor) = tls else {
+        let connection = Connection { peer, tls: false };
+        return serve_http1(stream, connection, handler, watcher).await;
+    };
+    let connection = Connection { peer, tls: true };
+    match timeout(limits::HANDSHAKE_WITHIN, acceptor.accept(stream)).await {
+        Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
+            serve_http2(stream, connection, handler, watcher).await;
+        }
+        Ok(Ok(stream)) => serve_http1(stream, connection, handler, watcher).await,
+        Ok(Err(error)) => debug!(%peer, %error, "TLS handshake failed"),
+        Err(_) => debug!(%peer, "TLS handshake took too long"),
+    }
+}
+
+async fn serve_http1<S, H, F>(
+    stream: S,
+    connection: Connection,
+    handler: H,
+    watcher: Watcher,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let reply = handler(connection, request);
+        async move { Ok::<_, Infallible>(reply.await) }
+    });
+    let serving = http1::Builder::new()
+        // Without a timer the header time-out below is silently off.
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADERS_WITHIN)
+        .max_buf_size(limits::HEADER_BYTES_MAX)
+        .max_headers(limits::HEADER_FIELDS_MAX)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(serving).await {
+        debug!(peer = %connection.peer, %error, "connection ended");
+    }
+}
+
+async fn serve_http2<S, H, F>(
+    stream: S,
+    connection: Connection,
+    handler: H,
+    watcher: Watcher,
+) where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let service = service_fn(move |request| {
+        let reply = handler(connection, request);
+        async move { Ok::<_, Infallible>(reply.await) }
+    });
+    let serving = http2::Builder::new(TokioExecutor::new())
+        .timer(TokioTimer::new())
+        .keep_alive_interval(limits::HEADERS_WITHIN)
+        .max_concurrent_streams(limits::HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(limits::HTTP2_RESETS_MAX)
+        .max_local_error_reset_streams(limits::HTTP2_RESETS_MAX)
+        .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
+        .auto_date_header(false)
+        .serve_connection(TokioIo::new(stream), service);
+    if let Err(error) = watcher.watch(serving).await {
+        debug!(peer = %connection.peer, %error, "connection ended");
+    }
+}

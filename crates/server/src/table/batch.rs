@@ -1,0 +1,206 @@
+//! Entity group transactions: up to a hundred writes to one partition, whole or not at all; or one
+//! read alone.
+//!
+//! Parts are routed by the same code as requests of their own, and each is authorised by itself:
+//! a SAS signs the outer URI only, but its permissions and keys hold for every part.
+
+use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
+use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::table::error_reply;
+use rangehold_protocol::table::format::MetadataLevel;
+use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};
+use rangehold_protocol::table::request::{Conditions, Method, Operation, Target};
+use rangehold_protocol::table::write::Write;
+use rangehold_protocol::uri::Query;
+
+use super::TableService;
+use super::entities::{Prepared, ReplyWish};
+use super::exchange::{Authorised, Exchange, Prefer};
+use super::failure::Failure;
+use super::reply::Reply;
+
+impl TableService {
+    /// `POST /$batch`
+    pub(super) async fn batch(
+        &self,
+        request: &Authorised<'_>,
+        body: hyper::body::Incoming,
+    ) -> Result<Reply, Failure> {
+        let content_type = request.exchange.header("content-type").unwrap_or_default();
+        let body = self.bodies.read(body, BATCH_BYTES_MAX).await?;
+        let batch = batch::parse(content_type, &body.bytes)?;
+        let boundaries = self.ids.next();
+        let mut reply =
+            BatchReply::new(format!("batchresponse_{boundaries}"), format!("changesetresponse_{boundaries}"));
+        if batch.query {
+            let part = self.read_alone(request, &batch).await?;
+            reply.query(part.status, &part.headers, &part.body);
+        } else {
+            match self.transaction(request, &batch).await {
+                Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
+                Err(failure) => {
+                    let part = failed_part(request.exchange, &batch, failure);
+                    reply.operation(part.status, &part.headers, &part.body);
+                }
+            }
+        }
+        let content_type = reply.content_type();
+        Ok(Reply::with_body(202, content_type, reply.finish()))
+    }
+
+    async fn transaction(&self, request: &Authorised<'_>, batch: &Batch<'_>) -> Result<Vec<Reply>, Failure> {
+        let exchange = request.exchange;
+        if batch.operations.is_empty() {
+            return Ok(Vec::new());
+        }
+        if batch.operations.len() > BATCH_OPERATIONS_MAX {
+            let text = "The batch request operation exceeds the maximum 100 changes per change set.";
+            return Err(Failure::from(TableError::invalid_input(text)).of_operation(0));
+        }
+        let account = exchange.address.account.as_str();
+        let mut prepared: Vec<Prepared> = Vec::with_capacity(batch.operations.len());
+        for (index, part) in batch.operations.iter().enumerate() {
+            let next = prepare(request, part).map_err(|failure| failure.of_operation(index))?;
+            check_fits(&prepared, &next).map_err(|code| Failure::from(code).of_operation(index))?;
+            prepared.push(next);
+        }
+        let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
+        let writes: Vec<&Write> = prepared.iter().map(|prepared| &prepared.write).collect();
+        let written = self.apply(account, table.id, &writes, exchange.deadline).await?;
+        prepared
+            .iter()
+            .zip(&batch.operations)
+            .map(|(prepared, part)| {
+                Ok(dress(prepared.reply(&exchange.address.base, account, written)?, part))
+            })
+            .collect()
+    }
+
+    /// A batch that holds one GET, of an entity or of a query.
+    async fn read_alone(&self, request: &Authorised<'_>, batch: &Batch<'_>) -> Result<Reply, Failure> {
+        let part = batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
+        let (path, raw_query) = request.exchange.address.inner_path(part.uri);
+        let query = Query::parse(raw_query)?;
+        let mut head = http::Request::new(()).into_parts().0;
+        for (name, value) in &part.headers {
+            if let (Ok(name), Ok(value)) = (
+                http::header::HeaderName::try_from(name.as_ref()),
+                http::header::HeaderValue::try_from(value.as_ref()),
+            ) {
+                head.headers.append(name, value);
+            }
+        }
+        let account = request.exchange.address.account.as_str();
+        let method = Method::of(part.method, [].into_iter())?;
+        let target = Target::parse(account, path)?;
+        let operation = Operation::of(account, method, target, &query, Conditions::default());
+        let exchange = Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
+        let inner = Authorised { exchange: &exchange, principal: request.principal.clone() };
+        let read = match operation {
+            Ok(Operation::GetEntity(name)) => self.get_entity(&inner, &name).await,
+            Ok(Operation::QueryEntities(table)) => self.query_entities(&inner, &table).await,
+            Ok(_) => Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.").into()),
+            Err(error) => Err(error.into()),
+        };
+        Ok(match read {
+            Ok(reply) => dress(reply, part),
+            Err(failure) => failed_part(request.exchange, batch, failure.of_operation(0)),
+        })
+    }
+}
+
+/// The one part that tells of a failed batch. Its text begins with the index of the operation that
+/// failed; but of a transaction of one, an error that the store found is told without.
+fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> Reply {
+    let operation = failure.operation.unwrap_or(0);
+    let lone_change = !batch.query && batch.operations.len() == 1 && failure.error.code.is_found_by_store();
+    let error = match lone_change {
+        true => failure.error,
+        false => TableError::new(failure.error.code, format!("{operation}:{}", failure.error.text)),
+    };
+    let part = batch.operations.get(operation).or(batch.operations.first());
+    let wish = part.map(wish);
+    let level = wish.map_or_else(MetadataLevel::default, |wish| wish.level);
+    let body = error_reply::json(&error, exchange.request_id, exchange.now);
+    let mut reply = Reply::with_body(error.code.status(), level.content_type(), body);
+    if let Some(applied) = wish.and_then(|wish| wish.prefer.applied()) {
+        reply.set("Preference-Applied", applied);
+    }
+    match part {
+        Some(part) => dress(reply, part),
+        None => reply,
+    }
+}
+
+/// What a part's headers say of its reply.
+fn wish(part: &Part<'_>) -> ReplyWish {
+    let accepts = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    let level = MetadataLevel::negotiate(None, accepts.map(|(_, value)| value.as_ref())).unwrap_or_default();
+    ReplyWish { prefer: Prefer::of(part.header("prefer")), level }
+}
+
+/// Reads and checks one operation of a transaction.
+fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failure> {
+    let (path, raw_query) = request.exchange.address.inner_path(part.uri);
+    let query = Query::parse(raw_query)?;
+    let tunnelled = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
+    let method = Method::of(part.method, tunnelled.map(|(_, value)| value.as_ref()))?;
+    let conditions =
+        Conditions { if_match: part.header("if-match"), if_none_match: part.header("if-none-match") };
+    let account = request.exchange.address.account.as_str();
+    let target = Target::parse(account, path)?;
+    let prepared = match Operation::of(account, method, target, &query, conditions)? {
+        Operation::InsertEntity(table) => Prepared::insert(table, part.body, wish(part))?,
+        Operation::WriteEntity(name, kind) => Prepared::write(name, kind, part.body, wish(part))?,
+        _ => {
+            return Err(TableError::invalid_input(
+                "One of the request inputs is not valid: a change set holds inserts, updates, merges and deletes of entities.",
+            )
+            .into());
+        }
+    };
+    let keys = (prepared.write.partition_key.as_str(), prepared.write.row_key.as_str());
+    request.principal.permit(prepared.action(), Some(&prepared.table), Some(keys))?;
+    Ok(prepared)
+}
+
+/// Whether `next` may stand in one transaction with the operations before it.
+fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
+    let Some(first) = before.first() else { return Ok(()) };
+    let same_table = first.table.eq_ignore_ascii_case(&next.table);
+    if !same_table || first.write.partition_key != next.write.partition_key {
+        return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions);
+    }
+    if before.iter().any(|earlier| earlier.write.row_key == next.write.row_key) {
+        return Err(ErrorCode::InvalidDuplicateRow);
+    }
+    Ok(())
+}
+
+/// Puts the headers of a part in the order in which the service was recorded writing them.
+fn dress(mut reply: Reply, part: &Part<'_>) -> Reply {
+    let content_id = part.header("content-id").map(|id| ("Content-ID", id.to_owned()));
+    let own = std::mem::take(&mut reply.headers);
+    let named = |wanted: &'static [&'static str]| {
+        own.iter().filter(move |(name, _)| wanted.contains(name)).cloned().collect::<Vec<_>>()
+    };
+    let nosniff = ("X-Content-Type-Options", "nosniff".to_owned());
+    let no_cache = ("Cache-Control", "no-cache".to_owned());
+    let changed_in_place = reply.status == 204 && !part.method.eq_ignore_ascii_case("POST");
+    let version = ("DataServiceVersion", if changed_in_place { "1.0;" } else { "3.0;" }.to_owned());
+    if reply.status < 400 && !reply.body.is_empty() {
+        reply.headers.push(version);
+        reply.headers.extend(named(&["Content-Type"]));
+        reply.headers.extend(content_id);
+        reply.headers.extend([nosniff, no_cache]);
+        reply.headers.extend(named(&["Preference-Applied", "Location", "ETag"]));
+        reply.headers.extend(own.iter().filter(|(name, _)| name.starts_with("x-ms-continuation")).cloned());
+    } else {
+        reply.headers.extend(content_id);
+        reply.headers.extend([nosniff, no_cache]);
+        reply.headers.extend(named(&["Preference-Applied"]));
+        reply.headers.push(version);
+        reply.headers.extend(named(&["Content-Type", "Location", "DataServiceId", "ETag"]));
+    }
+    reply
+}

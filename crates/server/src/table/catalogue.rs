@@ -1,0 +1,182 @@
+//! The catalogue: which tables an account has, and their stored access policies.
+//!
+//! Each account's catalogue is one partition of the key space. A table's row is stored under its
+//! name in lower case and holds the id under which its entities are kept; nothing caches it, so
+//! every request sees the newest name, id and policies through the one read path of a range.
+//!
+//! **Deleting a table** is one durable write of the catalogue: the name goes, and a row that says
+//! "id so-and-so was dropped" comes. From then on the name is free. Then the owner of the
+//! entities' range records the id durably and refuses it, and only then the DELETE is
+//! acknowledged. A crash between the two is finished by the range's next opening, which reads the
+//! catalogue's dropped ids. The rows themselves go by compaction, in the background.
+
+use std::ops::ControlFlow;
+
+use rangehold_engine::PartitionServer;
+use rangehold_map::key::tables_prefix;
+use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
+use rangehold_protocol::table::acl::AccessPolicy;
+use rangehold_protocol::table::catalogue::TableRecord;
+use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::table::names::check_table_name;
+use rangehold_protocol::table::properties::ServiceProperties;
+use tokio::time::Instant;
+
+use super::failure::{Failure, damaged};
+
+/// The catalogue of one account.
+#[derive(Clone, Copy)]
+pub(crate) struct Catalogue<'a> {
+    pub(crate) partitions: &'a PartitionServer,
+    pub(crate) account: &'a str,
+}
+
+/// A page of tables.
+pub(crate) struct TablePage {
+    /// Names in the order of their lower-case forms.
+    pub(crate) names: Vec<String>,
+    /// The first table that is not in the page.
+    pub(crate) next: Option<String>,
+}
+
+impl Catalogue<'_> {
+    fn key(&self, name: &str) -> Vec<u8> {
+        Key::Table { account: self.account.to_owned(), lower_name: name.to_ascii_lowercase() }.encode()
+    }
+
+    fn partition(&self) -> PartitionPrefix {
+        PartitionPrefix::catalogue(self.account)
+    }
+
+    /// The table of this name, without regard to case.
+    pub(crate) async fn find(&self, name: &str) -> Result<Option<TableRecord>, Failure> {
+        let stored = self.partitions.get(&self.key(name)).await?;
+        stored.map(|bytes| TableRecord::decode(&bytes).map_err(damaged)).transpose()
+    }
+
+    /// The table of this name; `TableNotFound` if there is none, `InvalidResourceName` if there
+    /// can be none.
+    pub(crate) async fn open(&self, name: &str) -> Result<TableRecord, Failure> {
+        check_table_name(name)?;
+        self.find(name).await?.ok_or_else(|| TableError::from(ErrorCode::TableNotFound).into())
+    }
+
+    /// Creates a table. `TableAlreadyExists` if the name is taken in any case.
+    pub(crate) async fn create(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
+        check_table_name(name)?;
+        let key = self.key(name);
+        let judge = |current: &[Option<bytes::Bytes>], now: rangehold_map::Timestamp| {
+            if current[0].is_some() {
+                return Err(TableError::from(ErrorCode::TableAlreadyExists));
+            }
+            let id = TableId(u64::try_from(now.ticks()).expect("the engine's clock runs after 1970"));
+            let record = TableRecord { name: name.to_owned(), id, policies: Vec::new() };
+            Ok(vec![(key.clone(), Some(record.encode()))])
+        };
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        Ok(())
+    }
+
+    /// Deletes a table; `ResourceNotFound` if there is none. When this returns, no request reads
+    /// or writes its entities any more, and the name may be used again.
+    pub(crate) async fn delete(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
+        let key = self.key(name);
+        let mut dropped = None;
+        let judge = |current: &[Option<bytes::Bytes>], _now| {
+            let Some(stored) = &current[0] else {
+                return Err(Failure::from(TableError::from(ErrorCode::ResourceNotFound)));
+            };
+            let id = TableRecord::decode(stored).map_err(damaged)?.id;
+            dropped = Some(id);
+            let note = Key::DroppedTable { account: self.account.to_owned(), table: id };
+            Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
+        };
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        let id = dropped.expect("a write that succeeds was judged");
+        self.partitions.drop_table(self.account, id).await?;
+        Ok(())
+    }
+
+    /// Replaces a table's stored access policies.
+    pub(crate) async fn set_policies(
+        &self,
+        name: &str,
+        policies: Vec<AccessPolicy>,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        check_table_name(name)?;
+        let key = self.key(name);
+        let judge = |current: &[Option<bytes::Bytes>], _now| {
+            let Some(stored) = &current[0] else {
+                return Err(Failure::from(TableError::from(ErrorCode::TableNotFound)));
+            };
+            let record = TableRecord { policies, ..TableRecord::decode(stored).map_err(damaged)? };
+            Ok(vec![(key.clone(), Some(record.encode()))])
+        };
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        Ok(())
+    }
+
+    /// Up to `most` tables for which `wanted` holds, from the name `from` on.
+    pub(crate) async fn page(
+        &self,
+        from: Option<&str>,
+        most: usize,
+        mut wanted: impl FnMut(&str) -> bool + Send,
+    ) -> Result<TablePage, Failure> {
+        let tables = KeyRange::prefix(&tables_prefix(self.account));
+        let keys = match from {
+            Some(name) => KeyRange::new(self.key(name), tables.high().map(<[u8]>::to_vec)),
+            None => tables,
+        };
+        let mut page = TablePage { names: Vec::new(), next: None };
+        let mut failure = None;
+        let visit = |_key: &[u8], value: &bytes::Bytes| match TableRecord::decode(value) {
+            Err(error) => {
+                failure = Some(damaged(error));
+                ControlFlow::Break(())
+            }
+            Ok(record) if !wanted(&record.name) => ControlFlow::Continue(()),
+            Ok(record) if page.names.len() == most => {
+                page.next = Some(record.name);
+                ControlFlow::Break(())
+            }
+            Ok(record) => {
+                page.names.push(record.name);
+                ControlFlow::Continue(())
+            }
+        };
+        self.partitions.scan(&keys, visit).await?;
+        match failure {
+            Some(failure) => Err(failure),
+            None => Ok(page),
+        }
+    }
+
+    /// The account's service properties; the defaults until they are set.
+    pub(crate) async fn service_properties(&self) -> Result<ServiceProperties, Failure> {
+        let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
+        match self.partitions.get(&key).await? {
+            Some(stored) => ServiceProperties::decode(&stored).map_err(damaged),
+            None => Ok(ServiceProperties::default()),
+        }
+    }
+
+    /// Changes the account's service properties by `change`, from their newest state.
+    pub(crate) async fn change_service_properties(
+        &self,
+        change: impl FnOnce(ServiceProperties) -> ServiceProperties + Send,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
+        let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
+        let judge = |current: &[Option<bytes::Bytes>], _now| {
+            let properties = match &current[0] {
+                Some(stored) => ServiceProperties::decode(stored).map_err(damaged)?,
+                None => ServiceProperties::default(),
+            };
+            Ok::<_, Failure>(vec![(key.clone(), Some(change(properties).encode()))])
+        };
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,75 @@
+//! Why a request did not succeed: the client's fault, or ours.
+
+use rangehold_engine::{ReadError, WriteError};
+use rangehold_protocol::table::error::{ErrorCode, TableError};
+use tracing::error;
+
+/// A request that did not succeed. In a batch it also says which operation it was.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    /// What the client is told.
+    pub(crate) error: TableError,
+    /// Index of the operation in a batch that failed.
+    pub(crate) operation: Option<usize>,
+}
+
+impl Failure {
+    /// The same failure, of operation `index` of a batch.
+    pub(crate) fn of_operation(self, index: usize) -> Self {
+        Self { operation: self.operation.or(Some(index)), ..self }
+    }
+}
+
+impl From<TableError> for Failure {
+    fn from(error: TableError) -> Self {
+        Self { error, operation: None }
+    }
+}
+
+impl From<ErrorCode> for Failure {
+    fn from(code: ErrorCode) -> Self {
+        TableError::from(code).into()
+    }
+}
+
+/// Stored bytes that cannot be read back. The client can do nothing; the operator is told.
+pub(crate) fn damaged(error: impl std::fmt::Display) -> Failure {
+    error!(%error, "a stored row is damaged");
+    ErrorCode::InternalError.into()
+}
+
+impl From<ReadError> for Failure {
+    fn from(failed: ReadError) -> Self {
+        match failed {
+            ReadError::TableDropped => ErrorCode::TableNotFound.into(),
+            ReadError::NotOwned | ReadError::Unavailable(_) => busy("The server is busy: the range is being opened."),
+            ReadError::Damaged(error) => damaged(error),
+        }
+    }
+}
+
+impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
+    fn from(failed: WriteError<E>) -> Self {
+        match failed {
+            WriteError::Refused(refusal) => refusal.into(),
+            WriteError::TableDropped => ErrorCode::TableNotFound.into(),
+            WriteError::NotOwned | WriteError::Unavailable(_) => {
+                busy("The server is busy: the range is being opened.")
+            }
+            WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
+            // The text names the disk, so that whoever reads it knows what to free.
+            full @ WriteError::DiskFull { .. } => {
+                busy(format!("The server is busy: {full}. Reads are served; writes go on when there is room."))
+            }
+            WriteError::OutcomeUnknown(why) => {
+                error!(%why, "the outcome of a write is unknown");
+                ErrorCode::OperationTimedOut.into()
+            }
+            WriteError::Damaged(error) => damaged(error),
+        }
+    }
+}
+
+fn busy(text: impl Into<std::borrow::Cow<'static, str>>) -> Failure {
+    TableError::new(ErrorCode::ServerBusy, text).into()
+}

@@ -1,0 +1,53 @@
+//! Replies: what a handler returns, and how it becomes bytes.
+
+use bytes::Bytes;
+use http::header::{HeaderName, HeaderValue};
+use http::{Response, StatusCode};
+use http_body_util::Full;
+
+/// A reply in the making: of a request of its own, or of one part of a batch.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Reply {
+    /// HTTP status.
+    pub(crate) status: u16,
+    /// Headers in the order in which a part of a batch shows them.
+    pub(crate) headers: Vec<(&'static str, String)>,
+    /// The body; empty for none.
+    pub(crate) body: Vec<u8>,
+}
+
+impl Reply {
+    /// A reply without a body.
+    pub(crate) fn empty(status: u16) -> Self {
+        Self { status, headers: Vec::new(), body: Vec::new() }
+    }
+
+    /// A reply with a body of the given type.
+    pub(crate) fn with_body(status: u16, content_type: impl Into<String>, body: Vec<u8>) -> Self {
+        Self { status, headers: vec![("Content-Type", content_type.into())], body }
+    }
+
+    /// Adds a header.
+    pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.set(name, value);
+        self
+    }
+
+    /// As [`Reply::header`], in place.
+    pub(crate) fn set(&mut self, name: &'static str, value: impl Into<String>) {
+        self.headers.push((name, value.into()));
+    }
+
+    /// The reply as hyper sends it. A header value that cannot stand in a header is left out; all
+    /// come from our own encoders, which write visible ASCII, or were headers before.
+    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
+        let mut response = Response::new(Full::new(Bytes::from(self.body)));
+        *response.status_mut() = StatusCode::from_u16(self.status).expect("statuses are written in this program");
+        for (name, value) in self.headers {
+            if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
+                response.headers_mut().append(name, value);
+            }
+        }
+        response
+    }
+}

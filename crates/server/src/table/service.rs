@@ -1,0 +1,166 @@
+//! Tables, access policies, service properties, stats, and CORS.
+
+use rangehold_protocol::auth::Action;
+use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::table::limits::{BODY_BYTES_MAX, XML_BYTES_MAX};
+use rangehold_protocol::table::render::TableWriter;
+use rangehold_protocol::table::{acl, catalogue, cors, properties};
+
+use super::TableService;
+use super::exchange::{Authorised, Exchange, Prefer};
+use super::failure::Failure;
+use super::reply::Reply;
+
+const XML: &str = "application/xml";
+
+impl TableService {
+    /// `POST /Tables`
+    pub(super) async fn create_table(
+        &self,
+        request: &Authorised<'_>,
+        body: hyper::body::Incoming,
+    ) -> Result<Reply, Failure> {
+        let exchange = request.exchange;
+        let level = exchange.level()?;
+        super::expect_json(exchange)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        let name = catalogue::table_name_from_json(&body.bytes)?;
+        request.principal.permit(Action::CreateTable, Some(&name), None)?;
+        let account = exchange.address.account.as_str();
+        self.catalogue(account).create(&name, exchange.deadline).await?;
+
+        let uri = format!("{}/Tables('{name}')", exchange.address.base);
+        let prefer = exchange.prefer();
+        let mut reply = match prefer {
+            Prefer::NoContent => Reply::empty(204).header("DataServiceId", &uri),
+            Prefer::Content | Prefer::Unsaid => {
+                let mut body = Vec::with_capacity(256);
+                TableWriter { base: &exchange.address.base, account, level }.one(&mut body, &name);
+                Reply::with_body(201, level.content_type(), body)
+            }
+        };
+        if let Some(applied) = prefer.applied() {
+            reply.set("Preference-Applied", applied);
+        }
+        Ok(reply.header("Location", uri))
+    }
+
+    /// `GET /Tables('x')`
+    pub(super) async fn get_table(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
+        let exchange = request.exchange;
+        let level = exchange.level()?;
+        request.principal.permit(Action::ListTables, Some(name), None)?;
+        let account = exchange.address.account.as_str();
+        let table = self.catalogue(account).find(name).await?.ok_or(ErrorCode::ResourceNotFound)?;
+        let mut body = Vec::with_capacity(256);
+        TableWriter { base: &exchange.address.base, account, level }.one(&mut body, &table.name);
+        Ok(Reply::with_body(200, level.content_type(), body))
+    }
+
+    /// `DELETE /Tables('x')`
+    pub(super) async fn delete_table(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
+        let exchange = request.exchange;
+        request.principal.permit(Action::DeleteTable, Some(name), None)?;
+        self.catalogue(&exchange.address.account).delete(name, exchange.deadline).await?;
+        Ok(Reply::empty(204))
+    }
+
+    /// `GET /x?comp=acl`
+    pub(super) async fn get_acl(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
+        request.principal.permit(Action::GetAcl, Some(name), None)?;
+        let table = self.catalogue(&request.exchange.address.account).open(name).await?;
+        Ok(Reply::with_body(200, XML, acl::write(&table.policies)))
+    }
+
+    /// `PUT /x?comp=acl`
+    pub(super) async fn set_acl(
+        &self,
+        request: &Authorised<'_>,
+        name: &str,
+        body: hyper::body::Incoming,
+    ) -> Result<Reply, Failure> {
+        let exchange = request.exchange;
+        request.principal.permit(Action::SetAcl, Some(name), None)?;
+        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let policies = acl::parse(&body.bytes)?;
+        self.catalogue(&exchange.address.account).set_policies(name, policies, exchange.deadline).await?;
+        Ok(Reply::empty(204))
+    }
+
+    /// `GET /?restype=service&comp=properties`
+    pub(super) async fn get_service_properties(&self, request: &Authorised<'_>) -> Result<Reply, Failure> {
+        request.principal.permit(Action::GetProperties, None, None)?;
+        let properties = self.catalogue(&request.exchange.address.account).service_properties().await?;
+        Ok(Reply::with_body(200, XML, properties.write()))
+    }
+
+    /// `PUT /?restype=service&comp=properties`
+    pub(super) async fn set_service_properties(
+        &self,
+        request: &Authorised<'_>,
+        body: hyper::body::Incoming,
+    ) -> Result<Reply, Failure> {
+        let exchange = request.exchange;
+        request.principal.permit(Action::SetProperties, None, None)?;
+        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let update = properties::parse_update(&body.bytes)?;
+        self.catalogue(&exchange.address.account)
+            .change_service_properties(|properties| properties.apply(update), exchange.deadline)
+            .await?;
+        Ok(Reply::empty(202))
+    }
+
+    /// `GET /?restype=service&comp=stats`, on the secondary endpoint only. Data is in one place, so
+    /// the replica is live and never behind.
+    pub(super) async fn get_service_stats(&self, request: &Authorised<'_>) -> Result<Reply, Failure> {
+        request.principal.permit(Action::GetStats, None, None)?;
+        if !request.exchange.address.secondary {
+            return Err(ErrorCode::InvalidQueryParameterValue.into());
+        }
+        Ok(Reply::with_body(200, XML, properties::stats(request.exchange.now)))
+    }
+
+    /// `OPTIONS`: a browser asks whether it may send a request. No authentication, as browsers
+    /// send none.
+    pub(super) async fn preflight(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
+        let (Some(origin), Some(method)) =
+            (exchange.header("origin"), exchange.header("access-control-request-method"))
+        else {
+            return Err(TableError::new(
+                ErrorCode::MissingRequiredHeader,
+                "An HTTP header that's mandatory for this request is not specified: Origin and Access-Control-Request-Method.",
+            )
+            .into());
+        };
+        let headers = exchange.header("access-control-request-headers").unwrap_or_default();
+        let properties = self.known_properties(exchange).await?;
+        let allowed = properties
+            .and_then(|properties| cors::preflight(&properties.cors, origin, method, headers))
+            .ok_or(ErrorCode::CorsPreflightFailure)?;
+        let mut reply = Reply::empty(200);
+        reply.headers.extend(allowed);
+        Ok(reply)
+    }
+
+    /// Adds the CORS headers to the reply to a request that a browser sent from another origin.
+    pub(super) async fn add_cors(&self, exchange: &Exchange<'_>, reply: &mut Reply) {
+        let Some(origin) = exchange.header("origin") else { return };
+        // A reply that is ready goes out even if its CORS rules cannot be read; without the headers
+        // the browser keeps it from the page.
+        let Ok(Some(properties)) = self.known_properties(exchange).await else { return };
+        let allowed = cors::actual(&properties.cors, origin, exchange.head.method.as_str());
+        reply.headers.extend(allowed.into_iter().flatten());
+    }
+
+    /// The service properties of the account, if there is one of that name.
+    async fn known_properties(
+        &self,
+        exchange: &Exchange<'_>,
+    ) -> Result<Option<properties::ServiceProperties>, Failure> {
+        let account = exchange.address.account.as_str();
+        if self.accounts.load().get(account).is_none() {
+            return Ok(None);
+        }
+        self.catalogue(account).service_properties().await.map(Some)
+    }
+}

@@ -1,0 +1,111 @@
+//! Bearer tokens: whose signature is trusted, and whether a token bears one.
+//!
+//! What the claims must say is a rule of the protocol (`rangehold_protocol::auth::bearer`); this
+//! module reads the token's parts and checks its signature against configured keys.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use jsonwebtoken::jwk::JwkSet;
+use jsonwebtoken::{Algorithm, DecodingKey, Validation};
+use rangehold_map::Timestamp;
+use rangehold_protocol::auth::bearer::{self, Claims, Expected};
+use serde::Deserialize;
+
+/// Bytes of a token's text; real ones have 1 to 4 KiB.
+const TOKEN_BYTES_MAX: usize = 16 * 1024;
+
+/// How bearer tokens are checked.
+pub enum TokenVerifier {
+    /// Claims only, for development: anybody can make such a token.
+    ClaimsOnly,
+    /// Claims and signature.
+    Signed {
+        /// The issuers' public keys.
+        keys: JwkSet,
+        /// What the claims must say.
+        expected: Expected,
+    },
+}
+
+/// The file that names trusted issuers, as JSON.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IssuersFile {
+    /// A JSON Web Key Set, as issuers publish it.
+    keys: Vec<serde_json::Value>,
+    /// Accepted `iss` claims; empty accepts the forms of Microsoft Entra ID.
+    #[serde(default)]
+    issuers: BTreeSet<String>,
+    /// Accepted `aud` claims; empty accepts those of Azure Storage.
+    #[serde(default)]
+    audiences: BTreeSet<String>,
+}
+
+/// Why a file of issuers was refused.
+#[derive(Debug, thiserror::Error)]
+#[error("{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), and optionally \"issuers\" and \"audiences\"")]
+pub struct IssuersError {
+    path: String,
+    reason: String,
+}
+
+impl TokenVerifier {
+    /// Reads the trusted issuers from a file.
+    pub fn from_file(path: &Path) -> Result<Self, IssuersError> {
+        let failed = |reason: String| IssuersError { path: path.display().to_string(), reason };
+        let text = std::fs::read_to_string(path).map_err(|error| failed(error.to_string()))?;
+        let file: IssuersFile = serde_json::from_str(&text).map_err(|error| failed(error.to_string()))?;
+        let keys: JwkSet = serde_json::from_value(serde_json::json!({ "keys": file.keys }))
+            .map_err(|error| failed(error.to_string()))?;
+        if keys.keys.is_empty() {
+            return Err(failed("no key is given".to_owned()));
+        }
+        Ok(Self::Signed { keys, expected: Expected { issuers: file.issuers, audiences: file.audiences } })
+    }
+
+    /// Whether `token` is acceptable for `account` at `now`.
+    pub fn accepts(&self, token: &str, account: &str, now: Timestamp) -> bool {
+        if token.len() > TOKEN_BYTES_MAX {
+            return false;
+        }
+        match self {
+            Self::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
+                .is_ok_and(|claims| bearer::check(&claims, &Expected::default(), account, now)),
+            Self::Signed { keys, expected } => signed_claims(token, keys)
+                .is_some_and(|claims| bearer::check(&claims, expected, account, now)),
+        }
+    }
+}
+
+/// The claims of a token that one of `keys` signed.
+fn signed_claims(token: &str, keys: &JwkSet) -> Option<Claims> {
+    let header = jsonwebtoken::decode_header(token).ok()?;
+    // A symmetric algorithm would let anybody sign with a public key.
+    let asymmetric = matches!(
+        header.alg,
+        Algorithm::RS256
+            | Algorithm::RS384
+            | Algorithm::RS512
+            | Algorithm::PS256
+            | Algorithm::PS384
+            | Algorithm::PS512
+            | Algorithm::ES256
+            | Algorithm::ES384
+    );
+    if !asymmetric {
+        return None;
+    }
+    let key = match &header.kid {
+        Some(id) => keys.find(id)?,
+        None if keys.keys.len() == 1 => &keys.keys[0],
+        None => return None,
+    };
+    // Times, audience and issuer are the protocol's to check, against the server's own clock.
+    let mut validation = Validation::new(header.alg);
+    validation.validate_exp = false;
+    validation.validate_aud = false;
+    validation.required_spec_claims.clear();
+    let key = DecodingKey::from_jwk(key).ok()?;
+    jsonwebtoken::decode::<Claims>(token, &key, &validation).ok().map(|data| data.claims)
+}
