@@ -13,8 +13,10 @@
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
 pub mod acl;
+pub mod batch;
 pub mod catalogue;
 pub mod continuation;
+pub mod cors;
 pub mod entity;
 pub mod error;
 pub mod error_reply;
@@ -24,6 +26,7 @@ pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
+pub mod properties;
 pub mod query;
 pub mod render;
 pub mod request;

@@ -1,7 +1,7 @@
-"""Makes signatures.json: requests and tokens signed by Microsoft's own Python SDKs.
+"""Makes sdk.json: requests and tokens signed, and batches written, by Microsoft's own Python SDKs.
 
     pip install azure-data-tables==12.7.0 azure-storage-blob aiohttp
-    python make.py > signatures.json
+    python make.py > sdk.json
 
 Requests go through the SDK's real pipeline to a transport that keeps them. What no current SDK
 makes (SharedKeyLite, old versions of table SAS) is computed here from Azure's documentation.
@@ -96,6 +96,23 @@ async def async_requests(style, endpoint):
             record(f"{style} style, async: {name}", kept[-1], str(URL(kept[-1].url)))
 
 
+def batches():
+    """Content type and body of batches, with the methods and keys that are in them."""
+    table = TableServiceClient("http://127.0.0.1:10002/acct", credential=credential, transport=Keeper(),
+                               retry_total=0).get_table_client("people")
+    entities = [{"PartitionKey": "p", "RowKey": rk, "text": "--changeset_\r\n\r\n 啊"} for _, rk in KEYS]
+    for operations in [[], [("create", entities[0])],
+                       [("create", entities[0]), ("update", entities[1]), ("delete", entities[2]),
+                        ("upsert", entities[3], {"mode": "replace"}), ("upsert", entities[5])]]:
+        try:
+            table.submit_transaction(operations)
+        except Kept:
+            body = kept[-1].content
+            yield {"content_type": kept[-1].headers["Content-Type"],
+                   "body": body if isinstance(body, str) else body.decode(),
+                   "row_keys": [operation[1]["RowKey"] for operation in operations]}
+
+
 def sign(text):
     return base64.b64encode(hmac.new(base64.b64decode(KEY), text.encode(), hashlib.sha256).digest()).decode()
 
@@ -143,5 +160,6 @@ for style, endpoint in [("path", "http://127.0.0.1:10002/acct"), ("host", "https
     asyncio.run(async_requests(style, endpoint))
 lite_requests()
 document = {"account": "acct", "key": KEY, "now": "2026-11-21T08:00:00Z", "requests": requests,
+            "batches": list(batches()),
             "tokens": [{"kind": kind, "token": token} for kind, token in tokens()]}
 print(json.dumps(document, indent=1, ensure_ascii=False))
