@@ -58,8 +58,8 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         Some(directory) => StoreLocation::Directory(directory.clone()),
         None => StoreLocation::Memory,
     };
-    let options = StoreOptions { fsync: config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
-    let store = Store::open(&location, options).await?;
+    let options = StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
+    let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
     let options = Options::new(config.memory_bytes, clock.clone(), random_seed()?);

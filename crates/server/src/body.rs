@@ -20,18 +20,18 @@ const UNIT_BYTES: u64 = 1024;
 
 /// The room for request bodies of one process.
 #[derive(Clone)]
-pub struct BodyRoom(Arc<Semaphore>);
+pub(crate) struct BodyRoom(Arc<Semaphore>);
 
 /// A body, and the room it takes until it is dropped.
-pub struct HeldBody {
+pub(crate) struct HeldBody {
     /// All its bytes.
-    pub bytes: Bytes,
+    pub(crate) bytes: Bytes,
     _room: OwnedSemaphorePermit,
 }
 
 impl BodyRoom {
     /// Room for bodies in a process that may use `memory_bytes`; at least for one of each size.
-    pub fn new(memory_bytes: u64) -> Self {
+    pub(crate) fn new(memory_bytes: u64) -> Self {
         let bytes = (memory_bytes / limits::BODIES_SHARE_OF_MEMORY).max(16 << 20);
         Self(Arc::new(Semaphore::new(usize::try_from(bytes / UNIT_BYTES).unwrap_or(1 << 20))))
     }
@@ -40,7 +40,7 @@ impl BodyRoom {
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
     /// `OperationTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
-    pub async fn read(&self, mut body: Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
+    pub(crate) async fn read(&self, mut body: Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
         let declared = body.size_hint().exact();
         if declared.is_some_and(|bytes| bytes > bytes_max as u64) {
             return Err(ErrorCode::RequestBodyTooLarge.into());

@@ -46,6 +46,11 @@ impl Address {
             None => (rest, ""),
         };
         let (account, secondary) = without_secondary(segment);
+        // The Python SDK names the account once more after a secondary endpoint.
+        let path = match path.strip_prefix('/').and_then(|below| below.strip_prefix(account)) {
+            Some(rest) if secondary && (rest.is_empty() || rest.starts_with('/')) => rest,
+            _ => path,
+        };
         Self {
             account: account.to_owned(),
             secondary,
@@ -110,6 +115,8 @@ mod tests {
             assert_eq!(of(host, "/T"), (account.clone(), false, false, "/T".to_owned()));
         }
         assert_eq!(of("127.0.0.1", "/devstoreaccount1-secondary"), (account.clone(), true, true, "/".to_owned()));
+        let doubled = of("127.0.0.1", "/devstoreaccount1-secondary/devstoreaccount1/");
+        assert_eq!(doubled, (account.clone(), true, true, "/".to_owned()));
         assert_eq!(of("devstoreaccount1-secondary.table.x", "/"), (account, true, false, "/".to_owned()));
         assert_eq!(of("127.0.0.1", "/"), (String::new(), false, true, "/".to_owned()));
     }

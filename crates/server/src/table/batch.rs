@@ -84,14 +84,14 @@ impl TableService {
         let mut head = http::Request::new(()).into_parts().0;
         for (name, value) in &part.headers {
             if let (Ok(name), Ok(value)) = (
-                http::header::HeaderName::try_from(name.as_ref()),
-                http::header::HeaderValue::try_from(value.as_ref()),
+                http::header::HeaderName::try_from(*name),
+                http::header::HeaderValue::try_from(*value),
             ) {
                 head.headers.append(name, value);
             }
         }
         let account = request.exchange.address.account.as_str();
-        let method = Method::of(part.method, [].into_iter())?;
+        let method = Method::of(part.method, std::iter::empty())?;
         let target = Target::parse(account, path)?;
         let operation = Operation::of(account, method, target, &query, Conditions::default());
         let exchange = Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
@@ -135,7 +135,7 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
 /// What a part's headers say of its reply.
 fn wish(part: &Part<'_>) -> ReplyWish {
     let accepts = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
-    let level = MetadataLevel::negotiate(None, accepts.map(|(_, value)| value.as_ref())).unwrap_or_default();
+    let level = MetadataLevel::negotiate(None, accepts.map(|(_, value)| *value)).unwrap_or_default();
     ReplyWish { prefer: Prefer::of(part.header("prefer")), level }
 }
 
@@ -144,7 +144,7 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
     let (path, raw_query) = request.exchange.address.inner_path(part.uri);
     let query = Query::parse(raw_query)?;
     let tunnelled = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
-    let method = Method::of(part.method, tunnelled.map(|(_, value)| value.as_ref()))?;
+    let method = Method::of(part.method, tunnelled.map(|(_, value)| *value))?;
     let conditions =
         Conditions { if_match: part.header("if-match"), if_none_match: part.header("if-none-match") };
     let account = request.exchange.address.account.as_str();
@@ -179,7 +179,7 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
 
 /// Puts the headers of a part in the order in which the service was recorded writing them.
 fn dress(mut reply: Reply, part: &Part<'_>) -> Reply {
-    let content_id = part.header("content-id").map(|id| ("Content-ID", id.to_owned()));
+    let content_id = part.content_id().map(|id| ("Content-ID", id.to_owned()));
     let own = std::mem::take(&mut reply.headers);
     let named = |wanted: &'static [&'static str]| {
         own.iter().filter(move |(name, _)| wanted.contains(name)).cloned().collect::<Vec<_>>()
