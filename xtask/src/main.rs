@@ -1,3 +1,60 @@
-//! `cargo xtask`.
+//! `cargo xtask`: the tasks of this repository, each one command.
+//!
+//! - `test`: sets up and runs everything that must hold ([`test`]);
+//! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
+//! - `scale`: compares a large service with a small one ([`scale`]);
+//! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]).
+//!
+//! The program under test is a process of its own, spoken to over HTTP by a [client] that
+//! shares no code with it.
 
-fn main() {}
+#![expect(
+    clippy::disallowed_methods,
+    reason = "xtask drives real processes from outside and lives in real time"
+)]
+
+mod client;
+mod crash;
+mod fuzz;
+mod load;
+mod power;
+mod scale;
+mod server;
+mod test;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// The tasks of this repository.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct CommandLine {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    Test(test::Arguments),
+    Crash(crash::Arguments),
+    Scale(scale::Arguments),
+    Fuzz(fuzz::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().task {
+        Task::Test(arguments) => test::run(&arguments),
+        Task::Crash(arguments) => crash::run(&arguments),
+        Task::Scale(arguments) => scale::run(&arguments),
+        Task::Fuzz(arguments) => fuzz::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

@@ -5,6 +5,7 @@
 //! | which operation a request asks for | [`request`] |
 //! | entities: JSON in, stored form, JSON out | [`entity`], [`row`], [`render`] |
 //! | the decision of a write | [`write`] |
+//! | what the catalogue stores of a table | [`catalogue`] |
 //! | queries | [`query`], [`filter`], [`select`], [`continuation`] |
 //! | entity group transactions | [`batch`] |
 //! | XML documents | [`acl`], [`properties`] |
@@ -12,18 +13,23 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod acl;
 pub mod catalogue;
+pub mod continuation;
 pub mod entity;
 pub mod error;
+pub mod error_reply;
 pub mod etag;
 pub mod filter;
 pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
+pub mod query;
 pub mod render;
 pub mod request;
 pub mod row;
 pub mod select;
 pub mod value;
 pub mod write;
+mod xml;

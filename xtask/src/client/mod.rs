@@ -1,0 +1,106 @@
+//! A small client of the table service, for tests that kill the server under it.
+//!
+//! It keeps one connection, signs with the development account, and tells apart the three things that
+//! can happen to a request: it was never sent, it was answered, or its outcome is unknown.
+
+mod connection;
+mod signature;
+mod table;
+
+pub(crate) use connection::{Connection, Request, Response};
+pub(crate) use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page};
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+pub(crate) use signature::{ACCOUNT, percent_encode};
+
+/// How requests prove who sends them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Credential {
+    /// By SharedKey, with the date of this machine's clock.
+    SharedKey,
+    /// By an account SAS, which holds whatever the clocks say.
+    Sas,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// Nobody took the connection: the request was certainly not carried out.
+    Unsent(io::Error),
+    /// The connection broke after the request was sent, or in the middle of it.
+    Unknown(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent(error) => write!(f, "the request could not be sent: {error}"),
+            Self::Unknown(error) => write!(f, "the request has no answer: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A client: an address, a credential, and a connection while there is one.
+pub(crate) struct Client {
+    address: SocketAddr,
+    credential: Credential,
+    connection: Option<Connection>,
+}
+
+impl Client {
+    /// A client of the table service at `address`; connects with the first request.
+    pub(crate) fn new(address: SocketAddr, credential: Credential) -> Self {
+        Self {
+            address,
+            credential,
+            connection: None,
+        }
+    }
+
+    /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, which
+    /// is how a recorded answer is recognised later.
+    pub(crate) fn send(&mut self, mut request: Request, id: &str) -> Result<Response, Failure> {
+        self.sign(&mut request, id);
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(self.address).map_err(Failure::Unsent)?,
+        };
+        let response = connection.send(&request).map_err(Failure::Unknown)?;
+        if !response
+            .header("connection")
+            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
+        {
+            self.connection = Some(connection);
+        }
+        Ok(response)
+    }
+
+    fn sign(&self, request: &mut Request, id: &str) {
+        request
+            .headers
+            .push(("x-ms-version", signature::VERSION.to_owned()));
+        request.headers.push(("x-ms-client-request-id", id.to_owned()));
+        match self.credential {
+            Credential::SharedKey => {
+                let date = signature::http_date();
+                let content_type = request
+                    .headers
+                    .iter()
+                    .find(|(name, _)| *name == "Content-Type")
+                    .map_or("", |(_, v)| v);
+                let header = signature::shared_key(request.method, content_type, &date, &request.target);
+                request.headers.push(("x-ms-date", date));
+                request.headers.push(("Authorization", header));
+            }
+            Credential::Sas => {
+                let join = if request.target.contains('?') { '&' } else { '?' };
+                request.target = format!("{}{join}{}", request.target, signature::account_sas());
+            }
+        }
+    }
+}

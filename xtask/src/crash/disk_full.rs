@@ -1,0 +1,219 @@
+//! The disk fills up, and has room again.
+//!
+//! The server works on a small tmpfs of its own. First the writers fill it until writes are refused:
+//! with 503 and a text that names the disk, while reads go on. Then room is made and writes must
+//! resume. Then the disk is filled from outside to the last byte, reserve and all, under load: writes
+//! that are already inside may end with 500, outcome unknown. Room again; writes resume; `kill -9`; and
+//! nothing acknowledged is missing.
+
+use std::fs;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Map;
+
+use super::conclude;
+use crate::client::{self, Client, Credential, Step};
+use crate::load::{Finding, Load, TABLE, TALLY, observe};
+use crate::server::{Server, Setup};
+use crate::workspace;
+
+/// Size of the disk.
+const DISK: u64 = 192 << 20;
+/// Free space below which the server refuses writes.
+const RESERVE: u64 = 32 << 20;
+/// File that takes room away; removed to give it back.
+const BALLAST: u64 = 96 << 20;
+/// Size of one entity of the filling: its text, in bytes.
+const FILLING: usize = 60_000;
+/// Longest wait for writes to be taken again once there is room: above the server's own deadline.
+const RESUME_WAIT: Duration = Duration::from_secs(60);
+
+/// Runs the test, or says why it cannot.
+pub(super) fn run(seed: u64) -> Result<()> {
+    if !rustix::process::geteuid().is_root() {
+        println!("disk full: skipped, mounting a small disk needs root");
+        return Ok(());
+    }
+    let program = workspace::program()?;
+    let directory = workspace::scratch("crash-disk-full")?;
+    let disk = Disk::mount(&directory.join("disk"))?;
+    let mut setup = Setup::new(&program, &disk.0.join("data"), &directory.join("server.log"));
+    setup.arguments = vec!["--disk-reserve".into(), RESERVE.to_string()];
+    let server = Server::start(&setup)?;
+    let mut load = Load::new(seed, false);
+    load.prepare(server.address, Credential::SharedKey)?;
+    disk.ballast(BALLAST)?;
+
+    let refusal = fill_until_refused(server.address)?;
+    println!("full: refused with {refusal}");
+    reads_go_on(server.address)?;
+    disk.release()?;
+    println!(
+        "room again: the first write was taken after {} ms",
+        resumes(server.address)?.as_millis()
+    );
+
+    let mut findings = under_load(&mut load, server.address, &disk)?;
+    println!(
+        "filled to the last byte under load and freed: resumed after {} ms",
+        resumes(server.address)?.as_millis()
+    );
+    findings.extend(load.settle(&observe_load(server.address)?));
+    server.kill()?;
+    let server = Server::start(&setup).context("after the disk was full")?;
+    findings.extend(load.settle(&observe_load(server.address)?));
+    server.stop()?;
+    conclude("disk full", &load.counts(), &findings)
+}
+
+/// A mounted tmpfs; unmounted when dropped.
+struct Disk(PathBuf);
+
+impl Disk {
+    fn mount(at: &Path) -> Result<Self> {
+        fs::create_dir_all(at)?;
+        let options = format!("size={DISK}");
+        workspace::run(
+            Command::new("mount")
+                .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
+                .arg(at),
+        )?;
+        Ok(Self(at.to_owned()))
+    }
+
+    fn ballast_path(&self) -> PathBuf {
+        self.0.join("ballast")
+    }
+
+    /// Takes `size` bytes of the disk, or all that are left.
+    fn ballast(&self, size: u64) -> Result<()> {
+        let mut file = fs::File::options()
+            .create(true)
+            .append(true)
+            .open(self.ballast_path())?;
+        let block = vec![0_u8; 1 << 20];
+        for _ in 0..size >> 20 {
+            if file.write_all(&block).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn release(&self) -> Result<()> {
+        fs::remove_file(self.ballast_path()).context("cannot remove the ballast")
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        // Lazily: a server that is being torn down may hold it for a moment.
+        let _unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
+    }
+}
+
+/// Writes large entities into a table of their own until one is refused; returns how.
+fn fill_until_refused(address: SocketAddr) -> Result<String> {
+    let mut client = Client::new(address, Credential::SharedKey);
+    let made = client.send(client::create_table("filling"), "fill")?;
+    if made.status != 204 {
+        bail!(
+            "the table for the filling was answered {}: {}",
+            made.status,
+            made.text()
+        );
+    }
+    let text: String = (0..FILLING)
+        .map(|index| (b'a' + (index * index % 251 % 26) as u8) as char)
+        .collect();
+    for number in 0..DISK / FILLING as u64 * 2 {
+        let row = Map::from_iter([(
+            "s".to_owned(),
+            format!("{number}{}", &text[..FILLING / 2 - 8]).into(),
+        )]);
+        let key = format!("{number:06}");
+        let request = client::change(Step::Insert, "filling", ("f", &key), &row, "*");
+        let answer = client.send(request, "fill")?;
+        let text = answer.text();
+        match answer.status {
+            204 => {}
+            503 if text.contains("ServerBusy") && text.to_lowercase().contains("disk") => {
+                return Ok(format!("503 after {number} entities: {text}"));
+            }
+            status => bail!("with the disk full a write was answered {status}: {text}"),
+        }
+    }
+    bail!("more was written than the disk holds, and nothing was refused")
+}
+
+fn reads_go_on(address: SocketAddr) -> Result<()> {
+    let mut client = Client::new(address, Credential::SharedKey);
+    for number in 0..100 {
+        let path = client::entity_path("filling", "f", &format!("{number:06}"));
+        let answer = client.send(client::get(path), "read")?;
+        if answer.status != 200 {
+            bail!(
+                "with the disk full a read was answered {}: {}",
+                answer.status,
+                answer.text()
+            );
+        }
+    }
+    Ok(())
+}
+
+/// How long it takes until a write is taken.
+fn resumes(address: SocketAddr) -> Result<Duration> {
+    let begin = Instant::now();
+    let mut client = Client::new(address, Credential::SharedKey);
+    loop {
+        let row = Map::from_iter([("n".to_owned(), 1.into())]);
+        let request = client::change(Step::Upsert, "filling", ("f", "after"), &row, "*");
+        let answer = client.send(request, "resume")?;
+        if answer.status == 204 {
+            return Ok(begin.elapsed());
+        }
+        if begin.elapsed() > RESUME_WAIT {
+            bail!(
+                "with room again a write was still answered {}: {}",
+                answer.status,
+                answer.text()
+            );
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Fills the disk wholly while all writers work, waits, and makes room again.
+fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<Vec<Finding>> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
+        thread::sleep(Duration::from_secs(2));
+        disk.ballast(DISK)?;
+        // Into the server's own disk check and beyond it, but shorter than its deadline for a write.
+        thread::sleep(Duration::from_secs(8));
+        disk.release()?;
+        thread::sleep(Duration::from_secs(3));
+        stop.store(true, Ordering::Relaxed);
+        writers.join().expect("writers do not panic");
+        Ok(Vec::new())
+    })
+}
+
+/// What the load wrote, without the filling.
+fn observe_load(address: SocketAddr) -> Result<crate::load::Observed> {
+    let mut observed = observe(address, Credential::SharedKey)?;
+    observed
+        .strangers
+        .retain(|what| what != "table filling" && !what.starts_with("filling("));
+    debug_assert!(observed.prepared, "{TABLE} and {TALLY:?} were made");
+    Ok(observed)
+}

@@ -1,0 +1,109 @@
+//! `cargo xtask crash`: breaking the service in every way that it promises to survive.
+//!
+//! Each test starts a real server process, loads it with eight writers (see [`crate::load`]), breaks
+//! something, and compares what the service then holds with what it had acknowledged.
+//!
+//! - [`kill`]: `kill -9` at random moments.
+//! - [`power`](crate::power): the power fails; what was not synced is lost, reordered or torn.
+//! - [`damage`]: a synced file goes bad.
+//! - [`disk_full`]: the disk fills up, and has room again.
+//! - [`clock`]: the wall clock steps back by an hour.
+
+mod clock;
+mod damage;
+mod disk_full;
+mod kill;
+
+use anyhow::{Result, bail};
+
+use crate::load::{Counts, Finding, Kind};
+use crate::power;
+
+/// Findings that are printed in full; the rest is counted.
+const FINDINGS_PRINTED_MAX: usize = 20;
+
+/// Kills the server under load and checks that nothing it acknowledged is lost.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// How often the server is killed.
+    #[arg(long, default_value_t = 10)]
+    rounds: u32,
+    /// Seed of all choices; the same seed makes the same operations and the same choices.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Record the server's file operations, and rebuild the disk as power losses would leave it.
+    #[arg(long, group = "kind")]
+    power: bool,
+    /// With --power: how many moments are tried.
+    #[arg(long, default_value_t = 200)]
+    points: u32,
+    /// With --power: the server does not sync, and the test must find losses, or it fails.
+    #[arg(long, requires = "power")]
+    no_fsync: bool,
+    /// Flip bits in files of a stopped server: it must refuse by name, or answer rightly.
+    #[arg(long, group = "kind")]
+    damage: bool,
+    /// Fill a small disk under the server. Mounts a tmpfs, so it needs root.
+    #[arg(long, group = "kind")]
+    disk_full: bool,
+    /// Step the server's wall clock back by an hour. Needs libfaketime.
+    #[arg(long, group = "kind")]
+    clock: bool,
+}
+
+/// Runs the test that the arguments name.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let &Arguments {
+        rounds,
+        seed,
+        points,
+        no_fsync,
+        ..
+    } = arguments;
+    if arguments.power {
+        power::run(seed, points, !no_fsync)
+    } else if arguments.damage {
+        damage::run(seed)
+    } else if arguments.disk_full {
+        disk_full::run(seed)
+    } else if arguments.clock {
+        clock::run(seed)
+    } else {
+        kill::run(rounds, seed)
+    }
+}
+
+/// Prints findings and their counts; an error when there are any.
+pub(crate) fn conclude(what: &str, counts: &Counts, findings: &[Finding]) -> Result<()> {
+    println!(
+        "{what}: acknowledged {} ({} changes of one entity, {} of them deletes; {} batches; {} tables made or deleted)",
+        counts.acknowledged(),
+        counts.changes,
+        counts.deletes,
+        counts.batches,
+        counts.tables,
+    );
+    println!(
+        "  unanswered: {} turned out applied, {} not; answered 503: {}, 500: {}",
+        counts.unknown_applied, counts.unknown_dropped, counts.busy, counts.failed
+    );
+    for finding in findings.iter().take(FINDINGS_PRINTED_MAX) {
+        println!("  FOUND {finding}");
+    }
+    let numbers: Vec<String> = Kind::ALL
+        .iter()
+        .map(|kind| {
+            format!(
+                "{} {}",
+                findings.iter().filter(|finding| finding.kind == *kind).count(),
+                kind.label()
+            )
+        })
+        .collect();
+    println!("  {}", numbers.join(", "));
+    if findings.is_empty() {
+        Ok(())
+    } else {
+        bail!("{what}: {} promises were broken", findings.len())
+    }
+}

