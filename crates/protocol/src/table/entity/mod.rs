@@ -6,9 +6,9 @@
 //!   {"PartitionKey":"p", "RowKey":"r", "age":39, "born":"1973-10-04", "born@odata.type":"Edm.DateTime"}
 //! ```
 //!
-//! Reading has two steps. [`members`] goes over the bytes once and pairs each property with its
+//! Reading has two steps. `members` goes over the bytes once and pairs each property with its
 //! annotation, which may stand before it, after it or at the end of the object, as SDKs differ.
-//! [`convert`] then turns each pair into a [`Value`] or refuses it.
+//! `convert` then turns each pair into a [`Value`] or refuses it.
 //!
 //! What is no property is passed over, as the service was recorded doing: `odata.*` members,
 //! annotations other than `odata.type`, annotations of annotations, nulls with or without a type,
