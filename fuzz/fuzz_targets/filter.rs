@@ -107,6 +107,7 @@ impl Entity {
 fn beside(value: &Value, choice: u8) -> Value {
     let step = i64::from(choice % 3) - 1;
     match value {
+        _ if choice & 0x40 != 0 => Value::Int32(i32::from(choice)),
         Value::String(text) => match choice % 4 {
             0 => Value::String(text.clone()),
             1 => Value::String(format!("{text}\u{FFFF}")),
