@@ -43,7 +43,7 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
         }
     }
     info!("stopping: finishing the requests under way");
-    running.stop().await.context("the store did not close cleanly; nothing acknowledged is lost")?;
+    running.stop().await;
     println!("Table service successfully closed");
     Ok(())
 }
@@ -62,8 +62,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let store = Store::open(&location, options).await?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
-    let options =
-        Options { memory_bytes: config.memory_bytes, clock: clock.clone(), seed: random_seed()?, ..Options::default() };
+    let options = Options::new(config.memory_bytes, clock.clone(), random_seed()?);
     let partitions = PartitionServer::open(store, options).await?;
 
     let token = match &config.data {

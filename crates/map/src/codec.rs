@@ -2,7 +2,7 @@
 //!
 //! | value | bytes | order |
 //! |---|---|---|
-//! | text | CESU-8, each NUL as `00 FF`, closed by `00` | ordinal by UTF-16 code unit |
+//! | text | CESU-8, U+0000 as `01 01` and U+0001 as `01 02`, closed by `00` | ordinal by UTF-16 code unit |
 //! | u64 | eight bytes, big end first | numeric |
 //! | u8 | itself | numeric |
 //!
@@ -13,9 +13,10 @@
 //! still costs one byte a character.
 //!
 //! **Why `00` closes a text.** In a key made of several texts a shorter one must sort before each
-//! of its extensions, whatever follows it. `00` is less than every byte a text can hold, except a
-//! NUL character, which is written `00 FF`: greater than a closing `00` followed by any first byte
-//! of a next component, since no component begins with `FF`.
+//! of its extensions, whatever follows it, so what closes a text is less than every byte within one.
+//! U+0000 would be that byte itself, so it is escaped, and with it U+0001, whose byte begins the
+//! escapes; `01 01` and `01 02` still sort before U+0002. No text holds a `00` then: its end is found
+//! without a look at what follows, and a key that begins with a closed text begins with that very text.
 
 use thiserror::Error;
 
@@ -29,6 +30,14 @@ pub struct MalformedKey {
     pub what: &'static str,
 }
 
+/// Begins the two bytes of U+0000 (`01`) and of U+0001 (`02`).
+const ESCAPE: u8 = 0x01;
+
+/// Whether a byte of UTF-8 is a character on its own that stands for itself.
+fn is_itself(byte: u8) -> bool {
+    byte.is_ascii() && byte > ESCAPE
+}
+
 /// Appends `text`, closed.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_text_open(out, text);
@@ -37,14 +46,14 @@ pub fn put_text(out: &mut Vec<u8>, text: &str) {
 
 /// Appends `text` without its closing byte: a bound for "texts that begin with `text`".
 pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
-    if text.bytes().all(|b| b.is_ascii() && b != 0) {
+    if text.bytes().all(is_itself) {
         out.extend_from_slice(text.as_bytes());
         return;
     }
     let mut units = [0u16; 2];
     for c in text.chars() {
-        if c == '\0' {
-            out.extend_from_slice(&[0x00, 0xFF]);
+        if c <= '\u{1}' {
+            out.extend_from_slice(&[ESCAPE, c as u8 + 1]);
         } else if (c as u32) < 0x1_0000 {
             out.extend_from_slice(c.encode_utf8(&mut [0; 4]).as_bytes());
         } else {
@@ -127,32 +136,27 @@ impl<'a> Reader<'a> {
 
     /// The bytes of one closed text, without its closing byte, still encoded.
     pub fn raw_text(&mut self) -> Result<&'a [u8], MalformedKey> {
-        let start = self.at;
-        loop {
-            match self.bytes.get(self.at) {
-                None => return self.malformed("the closing byte of a text"),
-                Some(0) if self.bytes.get(self.at + 1) == Some(&0xFF) => self.at += 2,
-                Some(0) => {
-                    self.at += 1;
-                    return Ok(&self.bytes[start..self.at - 1]);
-                }
-                Some(_) => self.at += 1,
-            }
-        }
+        let rest = &self.bytes[self.at..];
+        let Some(length) = rest.iter().position(|&byte| byte == 0) else {
+            self.at = self.bytes.len();
+            return self.malformed("the closing byte of a text");
+        };
+        self.at += length + 1;
+        Ok(&rest[..length])
     }
 }
 
 /// Decodes the bytes between a text's beginning and its closing byte.
 fn decode_text(raw: &[u8]) -> Option<String> {
-    if raw.iter().all(|&b| b.is_ascii() && b != 0) {
+    if raw.iter().copied().all(is_itself) {
         return String::from_utf8(raw.to_vec()).ok();
     }
     let mut units = Vec::with_capacity(raw.len());
     let mut rest = raw;
     while let [first, tail @ ..] = rest {
         let (unit, used) = match (*first, tail) {
-            (0, [0xFF, ..]) => (0, 2),
-            (b @ 0x01..=0x7F, _) => (u16::from(b), 1),
+            (ESCAPE, [escaped @ (0x01 | 0x02), ..]) => (u16::from(escaped - 1), 2),
+            (b @ 0x02..=0x7F, _) => (u16::from(b), 1),
             (b @ 0xC2..=0xDF, [c @ 0x80..=0xBF, ..]) => (u16::from(b & 0x1F) << 6 | u16::from(c & 0x3F), 2),
             (b @ 0xE0..=0xEF, [c @ 0x80..=0xBF, d @ 0x80..=0xBF, ..]) => {
                 let unit = u16::from(b & 0x0F) << 12 | u16::from(c & 0x3F) << 6 | u16::from(d & 0x3F);

@@ -9,3 +9,4 @@
 pub mod auth;
 pub mod table;
 pub mod time;
+pub mod uri;

@@ -11,6 +11,8 @@
 
 use rangehold_map::Timestamp;
 
+/// 0001-01-01T00:00:00Z, where .NET's calendar begins.
+const YEAR_ONE: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
 const SECONDS_PER_DAY: i64 = 86_400;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
 const MONTHS: [&str; 12] = [
@@ -169,7 +171,7 @@ fn put_digits(out: &mut Vec<u8>, value: i64, width: usize) {
 ///
 /// Without a zone it is UTC; `+02:00` and the like are converted. Digits of the fraction after the
 /// seventh are dropped. `None` for any other text, for dates that do not exist, and for years
-/// outside of 1..=9999 in the zone of the text.
+/// outside of 1..=9999, in the text's zone or in UTC.
 pub fn parse_iso(text: &str) -> Option<Timestamp> {
     let mut cursor = Cursor(text.as_bytes());
     let mut civil = Civil {
@@ -194,7 +196,10 @@ pub fn parse_iso(text: &str) -> Option<Timestamp> {
     let offset_minutes = cursor.zone()?;
     cursor.is_at_end().then_some(())?;
     let local = civil.timestamp()?;
-    Some(local.saturating_add(-offset_minutes * 60 * Timestamp::TICKS_PER_SECOND))
+    let utc = local.saturating_add(-offset_minutes * 60 * Timestamp::TICKS_PER_SECOND);
+    (YEAR_ONE..=Timestamp::MAX_DATE_TIME)
+        .contains(&utc)
+        .then_some(utc)
 }
 
 /// The rest of a text that is read byte by byte.
@@ -355,6 +360,8 @@ mod tests {
             "2008-07-10T00:00:00.Z",
             "2008-07-10T00:00:00ZZ",
             "2008-07-10T00:00:00+15:00",
+            "0001-01-01T00:00:00+01:00",
+            "9999-12-31T23:59:59-01:00",
             "0000-01-01",
             "10000-01-01",
             "2008-07-10T00:00:00+é",

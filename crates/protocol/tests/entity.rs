@@ -184,13 +184,22 @@ fn values_that_are_not_of_their_type_are_refused() {
             "{members}"
         );
     }
-    for date in [
-        "1500-01-01T00:00:00Z",
-        "0001-01-01T00:00:00Z",
-        "9999-12-31T23:59:59-01:00",
+    // The first is recorded.
+    for (date, written) in [
+        ("0001-01-01T00:00:00Z", "01/01/0001 00:00:00"),
+        ("1600-12-31T23:59:59.9999999Z", "12/31/1600 23:59:59"),
     ] {
+        let members = format!(r#""when":"{date}","when@odata.type":"Edm.DateTime""#);
+        let error = properties(&members).expect_err(date);
+        assert_eq!(error.code, ErrorCode::OutOfRangeInput);
+        assert_eq!(
+            error.text,
+            format!("The 'when' parameter of value '{written}' is out of range.")
+        );
+    }
+    for date in ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00"] {
         let members = format!(r#""v":"{date}","v@odata.type":"Edm.DateTime""#);
-        assert_eq!(refused(&members), ErrorCode::OutOfRangeInput, "{date}");
+        assert_eq!(refused(&members), ErrorCode::InvalidInput, "{date}");
     }
 }
 
@@ -268,6 +277,8 @@ fn names_and_limits() {
     };
     assert!(binary(21_845, "AA==").is_ok());
     assert_eq!(binary(21_845, "AAA="), Err(ErrorCode::PropertyValueTooLarge));
+    // Recorded of one binary of 1 MiB.
+    assert_eq!(binary(350_000, ""), Err(ErrorCode::EntityTooLarge));
 }
 
 #[test]

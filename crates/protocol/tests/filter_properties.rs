@@ -147,9 +147,11 @@ fn stands(value: &Value, operator: &str, literal: &Value) -> bool {
         (Value::Int64(a), Value::Int32(b)) => by(*a, operator, (*b).into()),
         (Value::Double(a), Value::Double(b)) => by(a, operator, b),
         (Value::Double(a), Value::Int32(b)) => by(*a, operator, (*b).into()),
+        (Value::Double(a), Value::Int64(b)) => by(*a, operator, *b as f64),
         (Value::DateTime(a), Value::DateTime(b)) => by(a, operator, b),
         (Value::Guid(a), Value::Guid(b)) => by(hex(a), operator, hex(b)),
-        _ => false,
+        // Another type is less.
+        _ => by(0, operator, 1),
     }
 }
 

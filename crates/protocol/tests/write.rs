@@ -142,8 +142,11 @@ fn the_merged_entity_has_at_most_252_properties() {
 fn the_size_of_an_entity() {
     let address = ("Address", ValueRef::String("Mountain View "));
     let age = ("Age", ValueRef::Int32(23));
-    assert_eq!(entity_bytes("", "", &[address]), 4 + 8 + 14 + 32);
-    assert_eq!(entity_bytes("ab", "\u{1F600}", &[age]), 4 + 2 * 4 + 8 + 6 + 4);
+    assert_eq!(entity_bytes("", "", [address].into_iter()), 4 + 8 + 14 + 32);
+    assert_eq!(
+        entity_bytes("ab", "\u{1F600}", [age].into_iter()),
+        4 + 2 * 4 + 8 + 6 + 4
+    );
 
     let texts = |last: usize| -> Properties {
         let filler = (0..15).map(|i| (format!("p{i:02}"), Value::String("x".repeat(32 * 1024))));

@@ -115,14 +115,39 @@ impl Admin {
 
     fn readiness(&self) -> Response<Full<Bytes>> {
         let statistics = self.partitions.statistics();
-        if statistics.disk_is_low {
+        if statistics.disk_low {
             return plain(StatusCode::SERVICE_UNAVAILABLE, "the disk is nearly full: writes are refused, reads are served\n");
         }
         plain(StatusCode::OK, "ready\n")
     }
 
     fn status(&self) -> Response<Full<Bytes>> {
-        let status = json!({ "version": env!("CARGO_PKG_VERSION"), "engine": self.partitions.statistics() });
+        let engine = self.partitions.statistics();
+        let ranges: Vec<_> = engine
+            .ranges
+            .iter()
+            .map(|(id, range)| {
+                json!({
+                    "range": id.to_string(),
+                    "reads": range.reads,
+                    "scans": range.scans,
+                    "writes": range.writes,
+                    "refusals": range.refusals,
+                    "flushes": range.flushes,
+                    "unflushed_bytes": range.unflushed_bytes,
+                    "dropped_tables_pending": range.dropped_tables_pending,
+                    "reopenings": range.reopenings,
+                })
+            })
+            .collect();
+        let status = json!({
+            "version": env!("CARGO_PKG_VERSION"),
+            "map_version": engine.map_version,
+            "ranges": ranges,
+            "disk_free_bytes": engine.disk_free_bytes,
+            "disk_low": engine.disk_low,
+            "damaged_files": engine.damaged_files,
+        });
         let mut response = plain(StatusCode::OK, format!("{status:#}\n"));
         response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
         response

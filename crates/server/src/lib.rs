@@ -73,12 +73,12 @@ pub fn serve(
 
 impl Running {
     /// Stops accepting, finishes what is under way, and closes the store.
-    pub async fn stop(self) -> Result<(), rangehold_engine::CloseError> {
+    pub async fn stop(self) {
         self.stop.send_replace(true);
         for listener in self.listeners {
             // A listener that panicked has nothing left to finish.
             let _ = listener.await;
         }
-        self.partitions.close().await
+        self.partitions.close().await;
     }
 }

@@ -4,7 +4,6 @@
 //! users' data, and unbounded.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -15,7 +14,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
-use rangehold_engine::Statistics;
+use rangehold_engine::{RangeStatistics, Statistics};
 
 /// Azure's own words for how a request ended, which its metrics use too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
@@ -50,6 +49,65 @@ struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Operation {
     operation: &'static str,
+}
+
+/// What the engine counts, as it was when the metrics were last asked for.
+#[derive(Default)]
+struct EngineGauges {
+    map_version: Gauge,
+    ranges: Gauge,
+    reads: Gauge,
+    scans: Gauge,
+    writes: Gauge,
+    refusals: Gauge,
+    flushes: Gauge,
+    reopenings: Gauge,
+    unflushed_bytes: Gauge,
+    dropped_tables: Gauge,
+    damaged_files: Gauge,
+    disk_free_bytes: Gauge,
+    disk_low: Gauge,
+}
+
+impl EngineGauges {
+    fn register(registry: &mut Registry) -> Self {
+        let gauges = Self::default();
+        let mut add = |name: &str, help: &str, gauge: &Gauge| registry.register(name, help, gauge.clone());
+        add("map_version", "Version of the map of ranges", &gauges.map_version);
+        add("ranges", "Ranges held by this process", &gauges.ranges);
+        add("range_reads", "Reads of single rows since the start", &gauges.reads);
+        add("range_scans", "Scans since the start", &gauges.scans);
+        add("range_writes", "Writes acknowledged since the start", &gauges.writes);
+        add("range_refusals", "Writes refused by their conditions since the start", &gauges.refusals);
+        add("range_flushes", "Flushes of the log since the start", &gauges.flushes);
+        add("range_reopenings", "Times a range had to be opened again", &gauges.reopenings);
+        add("unflushed_bytes", "Bytes in memory and the log only", &gauges.unflushed_bytes);
+        add("dropped_tables_pending", "Deleted tables whose space is not back yet", &gauges.dropped_tables);
+        add("damaged_files", "Damaged files met since the start", &gauges.damaged_files);
+        add("disk_free_bytes", "Free bytes on the disk of the data", &gauges.disk_free_bytes);
+        add("disk_low", "1 while writes are refused because the disk is nearly full", &gauges.disk_low);
+        gauges
+    }
+
+    fn set(&self, engine: &Statistics) {
+        let sum = |of: fn(&RangeStatistics) -> u64| engine.ranges.iter().map(|(_, range)| of(range)).sum::<u64>();
+        let put = |gauge: &Gauge, value: u64| {
+            gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
+        };
+        put(&self.map_version, engine.map_version);
+        put(&self.ranges, engine.ranges.len() as u64);
+        put(&self.reads, sum(|range| range.reads));
+        put(&self.scans, sum(|range| range.scans));
+        put(&self.writes, sum(|range| range.writes));
+        put(&self.refusals, sum(|range| range.refusals));
+        put(&self.flushes, sum(|range| range.flushes));
+        put(&self.reopenings, sum(|range| range.reopenings));
+        put(&self.unflushed_bytes, sum(|range| range.unflushed_bytes));
+        put(&self.dropped_tables, sum(|range| range.dropped_tables_pending));
+        put(&self.damaged_files, engine.damaged_files.len() as u64);
+        put(&self.disk_free_bytes, engine.disk_free_bytes);
+        put(&self.disk_low, u64::from(engine.disk_low));
+    }
 }
 
 /// The metrics of one process.

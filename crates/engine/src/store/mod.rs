@@ -24,6 +24,7 @@ pub mod limits;
 mod local;
 mod location;
 mod lock;
+mod log;
 mod seal;
 
 use std::io;

@@ -15,8 +15,16 @@ pub enum ErrorCode {
     AuthenticationFailed,
     /// 403: the signature is right, but does not allow this.
     AuthorizationFailure,
-    /// 403: the SAS lacks the permission, service or resource type for this.
+    /// 403: the SAS lacks the permission for this.
     AuthorizationPermissionMismatch,
+    /// 403: the SAS is for https only.
+    AuthorizationProtocolMismatch,
+    /// 403: the account SAS is not for resources of this type.
+    AuthorizationResourceTypeMismatch,
+    /// 403: the account SAS is not for the table service.
+    AuthorizationServiceMismatch,
+    /// 403: the SAS is not for the client's address.
+    AuthorizationSourceIPMismatch,
     /// 403: the account's CORS rules do not allow the preflight request.
     CorsPreflightFailure,
     /// 403: a write to the secondary endpoint.
@@ -152,6 +160,26 @@ impl ErrorCode {
                 "AuthorizationPermissionMismatch",
                 403,
                 "This request is not authorized to perform this operation using this permission.",
+            ),
+            Self::AuthorizationProtocolMismatch => (
+                "AuthorizationProtocolMismatch",
+                403,
+                "This request is not authorized to perform this operation using this protocol.",
+            ),
+            Self::AuthorizationResourceTypeMismatch => (
+                "AuthorizationResourceTypeMismatch",
+                403,
+                "This request is not authorized to perform this operation using this resource type.",
+            ),
+            Self::AuthorizationServiceMismatch => (
+                "AuthorizationServiceMismatch",
+                403,
+                "This request is not authorized to perform this operation using this service.",
+            ),
+            Self::AuthorizationSourceIPMismatch => (
+                "AuthorizationSourceIPMismatch",
+                403,
+                "This request is not authorized to perform this operation using this source IP.",
             ),
             Self::CorsPreflightFailure => (
                 "CorsPreflightFailure",

@@ -8,11 +8,25 @@
 use rangehold_map::Timestamp;
 
 use super::error::TableError;
-use crate::time::{iso, parse_iso};
+use crate::time::{parse_iso, put_iso};
 
 /// The ETag of an entity that was last written at `time`, as the header and `odata.etag` have it.
 pub fn format(time: Timestamp) -> String {
-    format!("W/\"datetime'{}'\"", iso(time).replace(':', "%3A"))
+    let mut out = b"W/\"datetime'".to_vec();
+    put_encoded_time(&mut out, time);
+    out.extend_from_slice(b"'\"");
+    String::from_utf8(out).expect("only ASCII was written")
+}
+
+/// Appends the time inside an ETag, its colons percent-encoded.
+pub(super) fn put_encoded_time(out: &mut Vec<u8>, time: Timestamp) {
+    let start = out.len();
+    put_iso(out, time);
+    for at in (start..out.len()).rev() {
+        if out[at] == b':' {
+            out.splice(at..=at, *b"%3A");
+        }
+    }
 }
 
 /// Which state an entity must be in for a conditional write: the meaning of `If-Match`.

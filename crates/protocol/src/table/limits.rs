@@ -50,6 +50,12 @@ pub const POLICIES_MAX: usize = 5;
 pub const POLICY_ID_UNITS_MAX: usize = 64;
 /// CORS rules of an account.
 pub const CORS_RULES_MAX: usize = 5;
+/// Characters of an origin or a header's name in a CORS rule.
+pub const CORS_NAME_UNITS_MAX: usize = 256;
+/// Header names in a list of a CORS rule.
+pub const CORS_HEADERS_MAX: usize = 64;
+/// Prefixes of header names in a list of a CORS rule.
+pub const CORS_PREFIXES_MAX: usize = 2;
 /// Days of a retention policy, 1 to this.
 pub const RETENTION_DAYS_MAX: u32 = 365;
 /// Seconds by which a request's date may differ from the server's clock.

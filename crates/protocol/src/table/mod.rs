@@ -12,15 +12,26 @@
 //! | errors | [`error`], [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
 
+pub mod acl;
+pub mod batch;
+pub mod catalogue;
+pub mod continuation;
+pub mod cors;
 pub mod entity;
 pub mod error;
+pub mod error_reply;
 pub mod etag;
 pub mod filter;
 pub mod format;
 pub mod limits;
 pub mod names;
 mod ordinal;
+pub mod properties;
+pub mod query;
+pub mod render;
 pub mod request;
 pub mod row;
+pub mod select;
 pub mod value;
 pub mod write;
+mod xml;

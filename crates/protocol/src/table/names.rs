@@ -34,24 +34,44 @@ pub fn check_table_name(name: &str) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Checks a PartitionKey or RowKey, named by `which`. Both may be empty.
+/// Checks a PartitionKey or RowKey, named by `which`, in the body of an insert. Both may be empty.
 ///
-/// `KeyValueTooLarge` above [`KEY_UNITS_MAX`]; `OutOfRangeInput` for `/ \ # ?` and for control
-/// characters (U+0000 to U+001F, U+007F to U+009F), which the service documents as forbidden.
+/// `PropertyValueTooLarge` above [`KEY_UNITS_MAX`] (the service takes a key for one more property
+/// here); `OutOfRangeInput` for `/ \ # ?` and for control characters (U+0000 to U+001F, U+007F to
+/// U+009F).
 pub fn check_key(which: &str, key: &str) -> Result<(), TableError> {
-    if utf16_units(key) > KEY_UNITS_MAX {
-        return Err(ErrorCode::KeyValueTooLarge.into());
-    }
-    if key
-        .chars()
-        .any(|c| c.is_control() || matches!(c, '/' | '\\' | '#' | '?'))
-    {
+    check_key_length(key)?;
+    let is_forbidden = |c: char| c.is_control() || matches!(c, '/' | '\\' | '#' | '?');
+    if key.chars().any(is_forbidden) {
         return Err(TableError::new(
             ErrorCode::OutOfRangeInput,
             format!("The '{which}' parameter of value '{key}' is out of range."),
         ));
     }
     Ok(())
+}
+
+/// Checks a PartitionKey or RowKey in the URI of a write. The rules are those of [`check_key`], the
+/// service's words are others: `InvalidInput` for slashes, `OutOfRangeInput` for the rest.
+pub fn check_key_in_uri(key: &str) -> Result<(), TableError> {
+    check_key_length(key)?;
+    if key.contains(['/', '\\']) {
+        return Err(TableError::invalid_input("Bad Request - Error in query syntax."));
+    }
+    if key.chars().any(|c| c.is_control() || matches!(c, '#' | '?')) {
+        return Err(TableError::new(
+            ErrorCode::OutOfRangeInput,
+            "One of the request inputs is out of range.",
+        ));
+    }
+    Ok(())
+}
+
+fn check_key_length(key: &str) -> Result<(), TableError> {
+    match utf16_units(key) > KEY_UNITS_MAX {
+        true => Err(ErrorCode::PropertyValueTooLarge.into()),
+        false => Ok(()),
+    }
 }
 
 /// Checks a property's name: an identifier of C#, at most [`PROPERTY_NAME_UNITS_MAX`] long.
@@ -113,17 +133,25 @@ mod tests {
     fn keys() {
         for key in ["", "RK'@*$!%", "你好", "a b", &"\u{1F600}".repeat(512), "\u{A0}"] {
             assert_eq!(code(check_key("RowKey", key)), None, "{key}");
+            assert_eq!(code(check_key_in_uri(key)), None, "{key}");
         }
         for key in ["a/b", "a\\b", "#", "?", "\t", "\0", "\u{7F}", "\u{9F}"] {
             let error = check_key("RowKey", key).unwrap_err();
             assert_eq!(error.code, ErrorCode::OutOfRangeInput, "{key}");
+            let in_uri = match key.contains(['/', '\\']) {
+                true => ErrorCode::InvalidInput,
+                false => ErrorCode::OutOfRangeInput,
+            };
+            assert_eq!(code(check_key_in_uri(key)), Some(in_uri), "{key}");
             assert_eq!(
                 error.text,
                 format!("The 'RowKey' parameter of value '{key}' is out of range.")
             );
         }
         for key in ["a".repeat(1025), "\u{1F600}".repeat(512) + "a", "/".repeat(1025)] {
-            assert_eq!(code(check_key("RowKey", &key)), Some(ErrorCode::KeyValueTooLarge));
+            let wrong = Some(ErrorCode::PropertyValueTooLarge);
+            assert_eq!(code(check_key("RowKey", &key)), wrong);
+            assert_eq!(code(check_key_in_uri(&key)), wrong);
         }
     }
 

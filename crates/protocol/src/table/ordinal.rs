@@ -8,7 +8,7 @@
 use std::cmp::Ordering;
 
 /// Compares two texts by their UTF-16 code units.
-pub fn compare(a: &str, b: &str) -> Ordering {
+pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     match a.iter().zip(b).find(|(x, y)| x != y) {
         None => a.len().cmp(&b.len()),

@@ -68,12 +68,17 @@ impl Target {
     /// the account is for the text of errors.
     pub fn parse(account: &str, raw_path: &str) -> Result<Self, TableError> {
         let mut segments = raw_path.split('/').filter(|s| !s.is_empty());
-        let Some(first) = segments.next() else { return Ok(Self::Service) };
+        let Some(first) = segments.next() else {
+            return Ok(Self::Service);
+        };
         let first = uri::decode(first)?;
         if let Some(second) = segments.next() {
             let (table, _) = split_predicate(&first)?;
             let keyed = uri::decode(second)?.contains('(');
-            return Ok(Self::Below { table: table.to_owned(), keyed });
+            return Ok(Self::Below {
+                table: table.to_owned(),
+                keyed,
+            });
         }
         if first.eq_ignore_ascii_case("$batch") {
             return Ok(Self::Batch);
@@ -92,14 +97,20 @@ impl Target {
             [] => Ok(Self::Entities(name.to_owned())),
             [_, _] => {
                 let of = |wanted: &str| {
-                    keys.iter().find(|k| k.name.as_deref() == Some(wanted)).map(|k| k.value.clone())
+                    keys.iter()
+                        .find(|k| k.name.as_deref() == Some(wanted))
+                        .map(|k| k.value.clone())
                 };
                 let (Some(partition_key), Some(row_key)) = (of("PartitionKey"), of("RowKey")) else {
                     return Err(TableError::invalid_input(
                         "An entity is named by its PartitionKey and its RowKey, each once.",
                     ));
                 };
-                Ok(Self::Entity(EntityName { table: name.to_owned(), partition_key, row_key }))
+                Ok(Self::Entity(EntityName {
+                    table: name.to_owned(),
+                    partition_key,
+                    row_key,
+                }))
             }
             _ => Err(wrong_key_count(account, name)),
         }
@@ -203,7 +214,9 @@ impl Method {
             _ => None,
         };
         let method = named(line).ok_or(ErrorCode::MethodNotAllowed)?;
-        let Some(tunnel) = tunnelled.next() else { return Ok(method) };
+        let Some(tunnel) = tunnelled.next() else {
+            return Ok(method);
+        };
         if tunnelled.next().is_some() {
             return Err(ErrorCode::XMethodIncorrectCount.into());
         }
@@ -328,12 +341,17 @@ impl Operation {
         query: &Query,
         conditions: Conditions<'_>,
     ) -> Result<Self, TableError> {
-        let service = query.get("restype").is_some_and(|v| v.eq_ignore_ascii_case("service"));
+        let service = query
+            .get("restype")
+            .is_some_and(|v| v.eq_ignore_ascii_case("service"));
         if let Some(component) = query.get("comp").filter(|c| !c.is_empty()) {
             return Self::of_component(method, target, component, service);
         }
         if service {
-            return Err(TableError::new(ErrorCode::InvalidUri, "The requested URI is invalid."));
+            return Err(TableError::new(
+                ErrorCode::InvalidUri,
+                "The requested URI is invalid.",
+            ));
         }
         match (method, target) {
             (Method::Get, Target::Tables) => Ok(Self::QueryTables),
@@ -373,13 +391,16 @@ impl Operation {
             (Target::Service, "properties", Method::Get) if service => Ok(Self::GetServiceProperties),
             (Target::Service, "properties", Method::Put) if service => Ok(Self::SetServiceProperties),
             (Target::Service, "stats", Method::Get) if service => Ok(Self::GetServiceStats),
-            (Target::Service, "properties" | "stats", _) if service => Err(ErrorCode::MethodNotAllowed.into()),
+            (Target::Service, "properties" | "stats", _) if service => {
+                Err(ErrorCode::MethodNotAllowed.into())
+            }
             (Target::Entities(table), "acl", Method::Get) if !service => Ok(Self::GetTableAcl(table)),
             (Target::Entities(table), "acl", Method::Put) if !service => Ok(Self::SetTableAcl(table)),
             (Target::Entities(_), "acl", _) if !service => Err(ErrorCode::MethodNotAllowed.into()),
-            (Target::Entities(_) | Target::Below { .. }, _, _) if service => {
-                Err(TableError::new(ErrorCode::InvalidUri, "The requested URI is invalid."))
-            }
+            (Target::Entities(_) | Target::Below { .. }, _, _) if service => Err(TableError::new(
+                ErrorCode::InvalidUri,
+                "The requested URI is invalid.",
+            )),
             _ => Err(TableError::new(
                 ErrorCode::InvalidQueryParameterValue,
                 format!(
@@ -394,15 +415,21 @@ impl Operation {
 fn write_kind(method: Method, conditions: Conditions<'_>) -> Result<WriteKind, TableError> {
     match (conditions.if_match, conditions.if_none_match, method) {
         (_, None, _) => {}
-        (Some(_), Some(_), _) => return Err(TableError::invalid_input(
-            "Both If-Match and If-None-Match HTTP headers cannot be specified at the same time. Please specify either one of the headers or none of them.",
-        )),
-        (None, Some(_), Method::Delete) => return Err(TableError::invalid_input(
-            "If-None-Match HTTP header cannot be specified for DELETE operations.",
-        )),
-        (None, Some(_), _) => return Err(TableError::invalid_input(
-            "If-None-Match HTTP header cannot be specified for PUT operations.",
-        )),
+        (Some(_), Some(_), _) => {
+            return Err(TableError::invalid_input(
+                "Both If-Match and If-None-Match HTTP headers cannot be specified at the same time. Please specify either one of the headers or none of them.",
+            ));
+        }
+        (None, Some(_), Method::Delete) => {
+            return Err(TableError::invalid_input(
+                "If-None-Match HTTP header cannot be specified for DELETE operations.",
+            ));
+        }
+        (None, Some(_), _) => {
+            return Err(TableError::invalid_input(
+                "If-None-Match HTTP header cannot be specified for PUT operations.",
+            ));
+        }
     }
     let if_match = conditions.if_match.map(IfMatch::parse).transpose()?;
     match (method, if_match) {

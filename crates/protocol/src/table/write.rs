@@ -142,16 +142,21 @@ fn check_size(write: &Write, properties: &[(&str, ValueRef<'_>)]) -> Result<(), 
     if properties.len() > PROPERTIES_MAX {
         return Err(ErrorCode::TooManyProperties);
     }
-    match entity_bytes(&write.partition_key, &write.row_key, properties) > ENTITY_BYTES_MAX {
+    let size = entity_bytes(&write.partition_key, &write.row_key, properties.iter().copied());
+    match size > ENTITY_BYTES_MAX {
         true => Err(ErrorCode::EntityTooLarge),
         false => Ok(()),
     }
 }
 
 /// The size of an entity in bytes, as the service counts it; see the module.
-pub fn entity_bytes(partition_key: &str, row_key: &str, properties: &[(&str, ValueRef<'_>)]) -> usize {
+pub fn entity_bytes<'a>(
+    partition_key: &str,
+    row_key: &str,
+    properties: impl Iterator<Item = (&'a str, ValueRef<'a>)>,
+) -> usize {
     let keys = utf16_units(partition_key) + utf16_units(row_key);
-    let properties = properties.iter().map(|(name, value)| {
+    let properties = properties.map(|(name, value)| {
         let value = match value {
             ValueRef::String(text) => 4 + 2 * utf16_units(text),
             ValueRef::Binary(bytes) => 4 + bytes.len(),

@@ -5,7 +5,8 @@ use rangehold_protocol::table::error::{ErrorCode, TableError};
 use tracing::error;
 
 /// A request that did not succeed. In a batch it also says which operation it was.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
 pub(crate) struct Failure {
     /// What the client is told.
     pub(crate) error: TableError,

@@ -144,7 +144,11 @@ impl TableService {
 
         let writer = TableWriter { base: &exchange.address.base, account, level };
         let mut body = Vec::with_capacity(64 + page.names.len() * 96);
-        writer.page(&mut body, page.names.iter().map(String::as_str));
+        writer.page_begin(&mut body);
+        for (index, name) in page.names.iter().enumerate() {
+            writer.page_item(&mut body, index == 0, name);
+        }
+        writer.page_end(&mut body);
         let mut reply = Reply::with_body(200, level.content_type(), body);
         if let Some(next) = page.next {
             reply.set("x-ms-continuation-NextTableName", continuation::encode_part(&next));

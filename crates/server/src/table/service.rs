@@ -1,10 +1,12 @@
 //! Tables, access policies, service properties, stats, and CORS.
 
 use rangehold_protocol::auth::Action;
+use rangehold_protocol::table::entity::{Entity, KeyRule};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::limits::{BODY_BYTES_MAX, XML_BYTES_MAX};
 use rangehold_protocol::table::render::TableWriter;
-use rangehold_protocol::table::{acl, catalogue, cors, properties};
+use rangehold_protocol::table::value::Value;
+use rangehold_protocol::table::{acl, cors, properties};
 
 use super::TableService;
 use super::exchange::{Authorised, Exchange, Prefer};
@@ -24,7 +26,7 @@ impl TableService {
         let level = exchange.level()?;
         super::expect_json(exchange)?;
         let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
-        let name = catalogue::table_name_from_json(&body.bytes)?;
+        let name = table_name(&body.bytes)?;
         request.principal.permit(Action::CreateTable, Some(&name), None)?;
         let account = exchange.address.account.as_str();
         self.catalogue(account).create(&name, exchange.deadline).await?;
@@ -162,5 +164,16 @@ impl TableService {
             return Ok(None);
         }
         self.catalogue(account).service_properties().await.map(Some)
+    }
+}
+
+/// The name in the body of a create: `{"TableName":"x"}`, read as any entity is.
+fn table_name(body: &[u8]) -> Result<String, TableError> {
+    let properties = Entity::from_json(body, KeyRule::InUri)?.properties;
+    let name = properties.into_iter().find(|(name, _)| name == "TableName");
+    match name {
+        Some((_, Value::String(name))) => Ok(name),
+        Some(_) => Err(ErrorCode::InvalidInput.into()),
+        None => Err(ErrorCode::PropertiesNeedValue.into()),
     }
 }

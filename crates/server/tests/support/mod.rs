@@ -44,8 +44,7 @@ impl Service {
     /// Starts a service on free ports of the loopback.
     pub async fn start() -> Self {
         let clock = Clock::system();
-        let options =
-            Options { memory_bytes: MEMORY_BYTES, clock: clock.clone(), seed: 1, ..Options::default() };
+        let options = Options::new(MEMORY_BYTES, clock.clone(), 1);
         let partitions = PartitionServer::open(Store::in_memory(), options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);

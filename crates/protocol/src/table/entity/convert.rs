@@ -16,7 +16,7 @@ use super::super::limits::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
 use super::super::names::utf16_units;
 use super::super::value::{EdmType, Value, parse_guid};
 use super::members::{Declared, Json};
-use crate::time::parse_iso;
+use crate::time::{iso7, parse_iso};
 
 /// .NET, whose reading is the service's, asks for the padding but not for the unused bits to be 0.
 const BASE64: GeneralPurpose = GeneralPurpose::new(
@@ -24,11 +24,14 @@ const BASE64: GeneralPurpose = GeneralPurpose::new(
     GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
 );
 
-/// The value of a property; `None` for null, which is never stored.
+/// The value of the property `name`; `None` for null, which is never stored. Its size is not checked.
 ///
-/// `PropertyValueTooLarge` for a text or binary above its limit, `OutOfRangeInput` for a DateTime
-/// outside of 1601 to 9999, `InvalidInput` for what is not of the declared type.
-pub(super) fn convert(declared: Option<Declared>, json: Json<'_>) -> Result<Option<Value>, TableError> {
+/// `OutOfRangeInput` for a DateTime before 1601, `InvalidInput` for what is not of the declared type.
+pub(super) fn convert(
+    name: &str,
+    declared: Option<Declared>,
+    json: Json<'_>,
+) -> Result<Option<Value>, TableError> {
     let value = match (declared, json) {
         (_, Json::Null) => return Ok(None),
         (None, Json::Text(text)) => Value::String(text.into_owned()),
@@ -40,21 +43,30 @@ pub(super) fn convert(declared: Option<Declared>, json: Json<'_>) -> Result<Opti
         (Some(Declared::Known(edm_type)), json) => typed(edm_type, json).ok_or_else(unreadable)?,
         (Some(Declared::Unknown), _) => return Err(unreadable()),
     };
-    match &value {
-        Value::String(text) if text.len() > STRING_UNITS_MAX && utf16_units(text) > STRING_UNITS_MAX => {
-            Err(ErrorCode::PropertyValueTooLarge.into())
-        }
-        Value::Binary(bytes) if bytes.len() > BINARY_BYTES_MAX => {
-            Err(ErrorCode::PropertyValueTooLarge.into())
-        }
-        Value::DateTime(time) if !(Timestamp::MIN_DATE_TIME..=Timestamp::MAX_DATE_TIME).contains(time) => {
-            Err(TableError::new(
-                ErrorCode::OutOfRangeInput,
-                "One of the request inputs is out of range.",
-            ))
-        }
-        _ => Ok(Some(value)),
+    match value {
+        Value::DateTime(time) if time < Timestamp::MIN_DATE_TIME => Err(out_of_range(name, time)),
+        value => Ok(Some(value)),
     }
+}
+
+/// Whether a value is within the limit of its type.
+pub(super) fn fits(value: &Value) -> bool {
+    match value {
+        Value::String(text) => text.len() <= STRING_UNITS_MAX || utf16_units(text) <= STRING_UNITS_MAX,
+        Value::Binary(bytes) => bytes.len() <= BINARY_BYTES_MAX,
+        _ => true,
+    }
+}
+
+/// The service's refusal of a DateTime that it can read but not store; it writes the value as .NET
+/// does where no culture is set.
+fn out_of_range(name: &str, time: Timestamp) -> TableError {
+    let text = iso7(time);
+    let (year, month, day, clock) = (&text[..4], &text[5..7], &text[8..10], &text[11..19]);
+    TableError::new(
+        ErrorCode::OutOfRangeInput,
+        format!("The '{name}' parameter of value '{month}/{day}/{year} {clock}' is out of range."),
+    )
 }
 
 /// The service's answer to a body that it cannot read (recorded for an Int64 of 2^63): it does not

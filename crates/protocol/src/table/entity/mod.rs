@@ -18,10 +18,11 @@ mod convert;
 mod members;
 
 use super::error::{ErrorCode, TableError};
-use super::limits::PROPERTIES_MAX;
+use super::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use super::names::{check_key, check_property_name};
 use super::value::{EdmType, Value};
-use convert::convert;
+use super::write::entity_bytes;
+use convert::{convert, fits};
 use members::{Declared, Json, Member};
 
 /// Where the keys of a request's entity stand.
@@ -48,7 +49,9 @@ pub struct Entity {
 impl Entity {
     /// Reads a body and enforces the rules for its names, types, keys and values and for the number
     /// of properties. The size of the whole entity is judged when it is written
-    /// ([`judge`](super::write::judge)), since a merge adds to what is there.
+    /// ([`judge`](super::write::judge)), since a merge adds to what is there; it is judged here only
+    /// where a value is too large, since then the service speaks of the entity first (recorded:
+    /// `EntityTooLarge` for one binary of 1 MiB).
     pub fn from_json(body: &[u8], rule: KeyRule) -> Result<Self, TableError> {
         let members = members::read(body)?;
         let mut entity = Self {
@@ -68,13 +71,30 @@ impl Entity {
         if rule == KeyRule::InBody && (entity.partition_key.is_none() || entity.row_key.is_none()) {
             return Err(ErrorCode::PropertiesNeedValue.into());
         }
+        if !entity.properties.iter().all(|(_, value)| fits(value)) {
+            return Err(match entity.bytes() > ENTITY_BYTES_MAX {
+                true => ErrorCode::EntityTooLarge.into(),
+                false => ErrorCode::PropertyValueTooLarge.into(),
+            });
+        }
         Ok(entity)
+    }
+
+    /// Its size, as far as the body tells.
+    fn bytes(&self) -> usize {
+        let partition_key = self.partition_key.as_deref().unwrap_or_default();
+        let row_key = self.row_key.as_deref().unwrap_or_default();
+        let properties = self
+            .properties
+            .iter()
+            .map(|(name, value)| (name.as_str(), value.as_ref()));
+        entity_bytes(partition_key, row_key, properties)
     }
 
     /// Adds a property, unless it has no value.
     fn add(&mut self, member: Member<'_>) -> Result<(), TableError> {
         check_property_name(&member.name)?;
-        if let Some(value) = convert(member.declared, member.value)? {
+        if let Some(value) = convert(&member.name, member.declared, member.value)? {
             if self.properties.len() == PROPERTIES_MAX {
                 return Err(ErrorCode::TooManyProperties.into());
             }

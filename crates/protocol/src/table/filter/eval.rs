@@ -4,8 +4,10 @@
 //!
 //! - A property that the entity lacks makes every comparison false, `ne` too. `not` turns that
 //!   false into true: `not (Age eq 5)` finds entities without an Age.
-//! - Types must match. The one exception is an Int32 constant, which also matches Int64 and Double
-//!   properties; an Int64 constant matches Int64 properties alone. A mismatch is false, `ne` too.
+//! - A value of another type than the constant's counts as *less* than the constant, whatever the
+//!   two types: `eq`, `gt` and `ge` are false, `ne`, `lt` and `le` are true.
+//! - Only an integer constant is widened, to the type of the property: an Int32 to Int64 and Double,
+//!   an Int64 to Double. The property is never widened: an Int32 property is less than `3L`.
 //! - Texts compare ordinally, by UTF-16 code unit; binaries byte by byte; GUIDs in the order of
 //!   their text; false before true.
 
@@ -67,13 +69,12 @@ fn compare(comparison: &Comparison, row: Row<'_>) -> Result<bool, DamagedRow> {
     let Some(value) = row.get(&comparison.field)? else {
         return Ok(false);
     };
-    Ok(order(value, &comparison.literal).is_some_and(|order| comparison.operator.holds(order)))
+    Ok(comparison.operator.holds(order(value, &comparison.literal)))
 }
 
-/// How `value` stands to the constant: `None` where their types do not match, `Some(None)` where
-/// one of them is NaN.
-pub(super) fn order(value: ValueRef<'_>, literal: &Literal) -> Option<Option<Ordering>> {
-    Some(match (value, &literal.0) {
+/// How `value` stands to the constant; `None` where one of them is NaN.
+fn order(value: ValueRef<'_>, literal: &Literal) -> Option<Ordering> {
+    match (value, &literal.0) {
         (ValueRef::String(a), Value::String(b)) => Some(ordinal::compare(a, b)),
         (ValueRef::Binary(a), Value::Binary(b)) => Some(a.cmp(b.as_slice())),
         (ValueRef::Boolean(a), Value::Boolean(b)) => Some(a.cmp(b)),
@@ -82,8 +83,10 @@ pub(super) fn order(value: ValueRef<'_>, literal: &Literal) -> Option<Option<Ord
         (ValueRef::Int64(a), Value::Int32(b)) => Some(a.cmp(&i64::from(*b))),
         (ValueRef::Double(a), Value::Double(b)) => a.partial_cmp(b),
         (ValueRef::Double(a), Value::Int32(b)) => a.partial_cmp(&f64::from(*b)),
+        // To the nearest Double, as .NET converts.
+        (ValueRef::Double(a), Value::Int64(b)) => a.partial_cmp(&(*b as f64)),
         (ValueRef::DateTime(a), Value::DateTime(b)) => Some(a.cmp(b)),
         (ValueRef::Guid(a), Value::Guid(b)) => Some(a.cmp(b)),
-        _ => return None,
-    })
+        _ => Some(Ordering::Less),
+    }
 }

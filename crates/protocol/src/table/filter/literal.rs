@@ -15,34 +15,32 @@
 
 use std::fmt;
 
+use rangehold_map::Timestamp;
+
 use super::lexer::{Kind, Lexer, Token};
 use super::syntax::Literal;
 use crate::table::error::{ErrorCode, TableError};
 use crate::table::value::{EdmType, Value, ValueRef};
 use crate::time;
 
-/// The constant that `token` is; `None` if it is no constant. `null` is one that nothing can be
-/// compared with.
+/// The constant that `token` is; `None` if it is no constant.
 pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>, TableError> {
     let text = token.text;
     let (edm_type, value) = match token.kind {
         Kind::True => return Ok(Some(Value::Boolean(true))),
         Kind::False => return Ok(Some(Value::Boolean(false))),
         Kind::Text => return Ok(Some(Value::String(unquoted(text)))),
-        Kind::Null | Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
+        Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
         Kind::Integer => (EdmType::Int32, text.parse().ok().map(Value::Int32)),
         Kind::Long => (
             EdmType::Int64,
             text[..text.len() - 1].parse().ok().map(Value::Int64),
         ),
         Kind::Double => (EdmType::Double, double(text).map(Value::Double)),
-        Kind::DateTime => (
-            EdmType::DateTime,
-            time::parse_iso(quoted(text)).map(Value::DateTime),
-        ),
+        Kind::DateTime => (EdmType::DateTime, date_time(quoted(text)).map(Value::DateTime)),
         Kind::Guid => (EdmType::Guid, guid(quoted(text)).map(Value::Guid)),
         Kind::Binary => (EdmType::Binary, bytes(quoted(text)).map(Value::Binary)),
-        Kind::Open | Kind::Close | Kind::Word | Kind::Stray | Kind::End => return Ok(None),
+        Kind::Open | Kind::Close | Kind::Word | Kind::Null | Kind::Stray | Kind::End => return Ok(None),
     };
     match value {
         Some(value) => Ok(Some(value)),
@@ -58,6 +56,12 @@ fn quoted(text: &str) -> &str {
 
 fn unquoted(text: &str) -> String {
     quoted(text).replace("''", "'")
+}
+
+/// A point in time that lies within the years 1 to 9999 in UTC too, and not only in its own zone.
+fn date_time(text: &str) -> Option<Timestamp> {
+    const FIRST: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
+    time::parse_iso(text).filter(|t| (FIRST..=Timestamp::MAX_DATE_TIME).contains(t))
 }
 
 fn double(text: &str) -> Option<f64> {

@@ -13,10 +13,11 @@
 //!
 //! The service was recorded answering with the error texts of Microsoft's OData library, and its
 //! errors show that PartitionKey, RowKey and Timestamp have their types in its schema while all
-//! other properties have none. So `RowKey eq 5` is an error here, and `Age eq '5'` is a comparison
-//! that an Age of another type does not meet.
+//! other properties have none. So `RowKey eq 5` is an error, and `Age eq '5'` is a comparison that
+//! an Age of another type does not meet.
 
 mod bounds;
+mod edge;
 mod eval;
 mod lexer;
 mod literal;
@@ -26,7 +27,7 @@ mod syntax;
 
 use std::fmt;
 
-pub use bounds::{KeyBounds, KeyEdge};
+pub use edge::{KeyBounds, KeyEdge};
 pub use syntax::{Comparison, Expr, Field, Literal, Operator};
 
 use super::error::TableError;
@@ -55,7 +56,7 @@ impl Filter {
     ///
     /// Fails with `InvalidInput`, in the service's words, where the text is no filter or above the
     /// limits; with `NotImplemented` where it uses what OData has and the service has not: functions,
-    /// arithmetic, a comparison of two properties.
+    /// arithmetic, a comparison of two properties or of two constants.
     pub fn parse(text: &str) -> Result<Option<Self>, TableError> {
         if text.trim().is_empty() {
             return Ok(None);

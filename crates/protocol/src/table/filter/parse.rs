@@ -7,7 +7,7 @@
 //! conditions two by two, each time within new parentheses, get a tree of depth one.
 //!
 //! Precedence, from the strongest: `not`, comparison, `and`, `or`. So `not A eq 1` is `(not A) eq 1`,
-//! as OData has it and as the service's error texts show that its parser does.
+//! as OData has it, and is refused: one side of a comparison is a property, the other a constant.
 //!
 //! ```text
 //!   State eq 'on' and not (Age lt 5 or Age gt 9)
@@ -16,7 +16,6 @@
 //!   operators  eq              and                   and not ( or            ^ reduced at `)`
 //! ```
 
-use super::eval;
 use super::lexer::{Kind, Lexer, Token};
 use super::literal;
 use super::syntax::{Comparison, Expr, Field, Literal, Operator};
@@ -51,6 +50,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, TableError> {
 
 /// What stands on one side of an operator.
 enum Operand {
+    Null,
     Literal(Value),
     Field(Field),
     /// A condition, and the longest way down its tree.
@@ -63,7 +63,7 @@ impl Operand {
         let edm_type = match self {
             Self::Literal(value) => value.as_ref().edm_type(),
             Self::Field(field) => field.edm_type().unwrap_or(EdmType::Boolean),
-            Self::Condition(..) => EdmType::Boolean,
+            Self::Condition(..) | Self::Null => EdmType::Boolean,
         };
         edm_type.name()
     }
@@ -123,6 +123,10 @@ impl Parser<'_> {
                 }
                 (Kind::Word, name) => {
                     self.operands.push(Operand::Field(Field::named(name)));
+                    return self.advance();
+                }
+                (Kind::Null, _) => {
+                    self.operands.push(Operand::Null);
                     return self.advance();
                 }
                 _ => match literal::read(&self.lexer, &self.token)? {
@@ -232,55 +236,25 @@ impl Parser<'_> {
 
     fn compare(&mut self, left: Operand, operator: Operator, right: Operand) -> Result<Operand, TableError> {
         let mismatch = incompatible(&left, &right, operator.kind());
-        match (left, right) {
-            (Operand::Field(field), Operand::Literal(value)) => {
-                self.comparison(field, operator, value).unwrap_or(Err(mismatch))
-            }
-            (Operand::Literal(value), Operand::Field(field)) => self
-                .comparison(field, operator.mirrored(), value)
-                .unwrap_or(Err(mismatch)),
-            (Operand::Literal(left), Operand::Literal(right)) => {
-                let answer = operator.holds(constant_order(left, right).ok_or(mismatch)?);
-                Ok(Operand::Literal(Value::Boolean(answer)))
-            }
-            // `(A eq 1) eq true` is `A eq 1`.
-            (Operand::Condition(expr, depth), Operand::Literal(Value::Boolean(value)))
-            | (Operand::Literal(Value::Boolean(value)), Operand::Condition(expr, depth)) => match operator {
-                Operator::Equal | Operator::NotEqual if value == (operator == Operator::Equal) => {
-                    Ok(Operand::Condition(expr, depth))
-                }
-                Operator::Equal | Operator::NotEqual => self.not(Operand::Condition(expr, depth)),
-                _ => Err(mismatch),
-            },
-            (Operand::Condition(..), Operand::Literal(_)) | (Operand::Literal(_), Operand::Condition(..)) => {
-                Err(mismatch)
-            }
-            // "One side of the expression must be a constant", says the documentation.
-            (Operand::Field(_) | Operand::Condition(..), Operand::Field(_) | Operand::Condition(..)) => {
-                Err(ErrorCode::NotImplemented.into())
-            }
-        }
-    }
-
-    /// The comparison of a property with a constant; `None` if the property can't have its type.
-    fn comparison(
-        &mut self,
-        field: Field,
-        operator: Operator,
-        value: Value,
-    ) -> Option<Result<Operand, TableError>> {
+        let (field, operator, value) = match (left, right) {
+            (Operand::Null, _) | (_, Operand::Null) => return Err(compared_with_null(operator)),
+            (Operand::Field(field), Operand::Literal(value)) => (field, operator, value),
+            (Operand::Literal(value), Operand::Field(field)) => (field, operator.mirrored(), value),
+            // Two properties, two constants, or a condition.
+            _ => return Err(ErrorCode::NotImplemented.into()),
+        };
         let literal = Literal(value);
         if field.edm_type().is_some_and(|fixed| fixed != literal.edm_type()) {
-            return None;
+            return Err(mismatch);
         }
-        Some(self.node(
+        self.node(
             Expr::Compare(Comparison {
                 field,
                 operator,
                 literal,
             }),
             0,
-        ))
+        )
     }
 
     /// `left and right` or `left or right`, as one flat list.
@@ -308,16 +282,17 @@ impl Parser<'_> {
         }
     }
 
-    /// `operand`, which is Boolean, as a condition.
+    /// `operand`, whose type is Boolean, as a condition.
     fn condition(&mut self, operand: Operand) -> Result<(Expr, usize), TableError> {
         let expr = match operand {
             Operand::Condition(expr, depth) => return Ok((expr, depth)),
+            Operand::Null => return Err(ErrorCode::InvalidInput.into()),
             Operand::Field(field) => Expr::Flag(field),
             Operand::Literal(value) => Expr::Always(value == Value::Boolean(true)),
         };
         match self.node(expr, 0)? {
             Operand::Condition(expr, depth) => Ok((expr, depth)),
-            Operand::Field(_) | Operand::Literal(_) => unreachable!("a node is a condition"),
+            Operand::Null | Operand::Field(_) | Operand::Literal(_) => unreachable!("a node is a condition"),
         }
     }
 
@@ -338,13 +313,15 @@ impl Parser<'_> {
     }
 }
 
-/// How two constants stand to each other; `None` where their types do not match either way.
-fn constant_order(left: Value, right: Value) -> Option<Option<std::cmp::Ordering>> {
-    let (left, right) = (Literal(left), Literal(right));
-    eval::order(left.0.as_ref(), &right).or_else(|| {
-        let mirrored = eval::order(right.0.as_ref(), &left)?;
-        Some(mirrored.map(std::cmp::Ordering::reverse))
-    })
+/// The service has no null values, and says so differently for equality and for order.
+fn compared_with_null(operator: Operator) -> TableError {
+    match operator {
+        Operator::Equal | Operator::NotEqual => ErrorCode::InvalidInput.into(),
+        order => TableError::invalid_input(format!(
+            "The operator '{}' is not supported for the 'null' literal; only equality checks are supported.",
+            order.kind()
+        )),
+    }
 }
 
 fn incompatible(left: &Operand, right: &Operand, kind: &str) -> TableError {

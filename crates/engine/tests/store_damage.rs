@@ -1,0 +1,282 @@
+//! Damage: a file of each kind is changed on disk, and every row is read.
+//!
+//! The rule: either all rows are right, or an error names the file. Never a wrong or missing row,
+//! never a panic, never a wait without end.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions, damaged_file};
+use slatedb::config::{DurabilityLevel, FlushOptions, FlushType, ReadOptions, ScanOptions, Settings};
+use slatedb::{Db, WriteBatch};
+
+const RANGE: &str = "ranges/1-1-1";
+const ROWS: u32 = 900;
+
+static PANICS: AtomicUsize = AtomicUsize::new(0);
+
+fn settings(compacting: bool) -> Settings {
+    let mut settings = Settings {
+        flush_interval: None,
+        garbage_collector_options: None,
+        ..Settings::default()
+    };
+    settings.compactor_options = settings
+        .compactor_options
+        .filter(|_| compacting)
+        .map(|mut options| {
+            options.poll_interval = Duration::from_millis(20);
+            options
+        });
+    settings
+}
+
+fn store(directory: &Path) -> Store {
+    let location = StoreLocation::Directory(directory.to_owned());
+    // Not about power: without syncs the many openings take a third of the time.
+    Store::open(
+        &location,
+        StoreOptions {
+            unsafe_no_fsync: true,
+            ..StoreOptions::default()
+        },
+    )
+    .unwrap()
+}
+
+async fn open(store: &Store, compacting: bool) -> Result<Db, slatedb::Error> {
+    Db::builder(RANGE, store.object_store())
+        .with_settings(settings(compacting))
+        .build()
+        .await
+}
+
+fn value(row: u32) -> Vec<u8> {
+    row.to_be_bytes().repeat(40)
+}
+
+async fn put(db: &Db, rows: std::ops::Range<u32>) {
+    let mut batch = WriteBatch::new();
+    for row in rows {
+        batch.put(row.to_be_bytes(), value(row));
+    }
+    db.write(batch).await.unwrap();
+    db.flush_with_options(FlushOptions {
+        flush_type: FlushType::Wal,
+    })
+    .await
+    .unwrap();
+}
+
+/// A database with a file of each kind: compacted runs, a level 0, a log that has to be replayed.
+async fn make(directory: &Path) {
+    let store = store(directory);
+    let db = open(&store, true).await.unwrap();
+    for tenth in 0..8 {
+        put(&db, tenth * 100..(tenth + 1) * 100).await;
+        db.flush_with_options(FlushOptions {
+            flush_type: FlushType::MemTable,
+        })
+        .await
+        .unwrap();
+    }
+    while db.manifest().compacted().is_empty() {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    db.close().await.unwrap();
+    let db = open(&store, false).await.unwrap();
+    put(&db, 800..820).await;
+    db.flush_with_options(FlushOptions {
+        flush_type: FlushType::MemTable,
+    })
+    .await
+    .unwrap();
+    for row in (820..ROWS).step_by(20) {
+        put(&db, row..row + 20).await;
+    }
+    // No close: it would move the log into a sorted file.
+}
+
+/// What the engine does before it opens a database: see whether the log is whole.
+async fn check_log(store: &Store) -> Result<(), String> {
+    let admin = slatedb::admin::Admin::builder(RANGE, store.object_store()).build();
+    let told = |error: &(dyn std::error::Error + 'static)| match damaged_file(error) {
+        Some(damaged) => damaged.to_string(),
+        None => error.to_string(),
+    };
+    let manifest = admin
+        .read_manifest(None)
+        .await
+        .map_err(|error| told(&error))?
+        .unwrap();
+    store
+        .check_log(RANGE, manifest.replay_after_wal_id())
+        .await
+        .map_err(|error| told(&error))
+}
+
+/// Opens and reads everything. Ok if every row is right, otherwise what was told of the cause.
+async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
+    let store = store(directory);
+    let told = |error: slatedb::Error| match damaged_file(&error) {
+        Some(damaged) => damaged.to_string(),
+        None => format!("{error:?} / {error}"),
+    };
+    check_log(&store).await?;
+    let db = open(&store, compacting).await.map_err(told)?;
+    let options = ScanOptions {
+        durability_filter: DurabilityLevel::Remote,
+        ..ScanOptions::default()
+    };
+    let mut rows = db.scan_with_options(.., &options).await.map_err(told)?;
+    let get = ReadOptions {
+        durability_filter: DurabilityLevel::Remote,
+        ..ReadOptions::default()
+    };
+    let mut found = BTreeMap::new();
+    while let Some(row) = rows.next().await.map_err(told)? {
+        found.insert(row.key.to_vec(), row.value.to_vec());
+    }
+    for row in (0..ROWS).step_by(30) {
+        let one = db.get_with_options(row.to_be_bytes(), &get).await.map_err(told)?;
+        assert_eq!(
+            one.as_deref(),
+            Some(&value(row)[..]),
+            "row {row} is wrong or lost"
+        );
+    }
+    let wanted: BTreeMap<_, _> = (0..ROWS)
+        .map(|row| (row.to_be_bytes().to_vec(), value(row)))
+        .collect();
+    assert_eq!(found.len(), wanted.len());
+    assert!(found == wanted, "a scan shows wrong rows");
+    if compacting {
+        // Time for the compactor to read what it was doing.
+        tokio::time::sleep(Duration::from_millis(60)).await;
+    }
+    db.get_with_options([0], &get).await.map_err(told)?;
+    Ok(())
+}
+
+fn copy_tree(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = fs::read_dir(directory)
+        .into_iter()
+        .flatten()
+        .map(|entry| entry.unwrap().path())
+        .collect();
+    found.sort();
+    found
+}
+
+/// Damages one file of a copy of `original` and reads the copy. Returns what happened, in words.
+async fn outcome(original: &Path, file: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> String {
+    let copy = tempfile::tempdir().unwrap();
+    copy_tree(original, copy.path());
+    let damaged = copy.path().join(file);
+    match damage(fs::read(&damaged).unwrap()) {
+        Some(bytes) => fs::write(&damaged, bytes).unwrap(),
+        None => fs::remove_file(&damaged).unwrap(),
+    }
+    let root = copy.path().to_owned();
+    let compacting = file.to_str().unwrap().contains("compactions");
+    let reading = tokio::spawn(async move { read_all(&root, compacting).await });
+    let name = file.file_name().unwrap().to_str().unwrap();
+    let before = PANICS.load(Ordering::Relaxed);
+    let result = match tokio::time::timeout(Duration::from_secs(20), reading).await {
+        Err(_) => "HANGS".to_owned(),
+        Ok(Err(panic)) => format!("WRONG {panic}"),
+        Ok(Ok(Ok(()))) => "right".to_owned(),
+        Ok(Ok(Err(told))) if told.contains(name) => "named".to_owned(),
+        Ok(Ok(Err(told))) => format!("UNNAMED {told}"),
+    };
+    if PANICS.load(Ordering::Relaxed) > before {
+        format!("PANIC {result}")
+    } else {
+        result
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_file_is_refused_by_name_and_never_served() {
+    let hook = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        PANICS.fetch_add(1, Ordering::Relaxed);
+        hook(info);
+    }));
+    let original = tempfile::tempdir().unwrap();
+    make(original.path()).await;
+    let root = original.path().to_owned();
+    let relative = |file: &PathBuf| file.strip_prefix(&root).unwrap().to_owned();
+    let mut chance = TestRng::from_seed(RngAlgorithm::ChaCha, &[7; 32]);
+    let mut pick = move |below: usize| {
+        use proptest::prelude::Rng;
+        (chance.next_u64() % below as u64) as usize
+    };
+    let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
+    for kind in ["manifest", "wal", "compacted", "compactions"] {
+        let kind_files = files(&original.path().join(RANGE).join(kind));
+        assert_eq!(
+            outcome(original.path(), &relative(&kind_files[0]), Some).await,
+            "right"
+        );
+        for attempt in 0..50 {
+            // The newest are those that count.
+            let newest = pick(kind_files.len().min(4)) + 1;
+            let file = &relative(&kind_files[kind_files.len() - newest]);
+            let (at, bit) = (pick(1 << 20), pick(8));
+            let flipped = outcome(original.path(), file, |mut bytes| {
+                let at = at % bytes.len();
+                bytes[at] ^= 1 << bit;
+                Some(bytes)
+            });
+            *seen.entry((kind, "flipped", flipped.await)).or_default() += 1;
+            if attempt % 5 > 0 {
+                continue;
+            }
+            let cut = outcome(original.path(), file, |bytes| {
+                Some(bytes[..at % bytes.len()].to_vec())
+            });
+            *seen.entry((kind, "cut", cut.await)).or_default() += 1;
+            let emptied = outcome(original.path(), file, |_| Some(Vec::new()));
+            *seen.entry((kind, "emptied", emptied.await)).or_default() += 1;
+            // Nothing else tells of the last file of a log, so that it is missing cannot be seen.
+            if (kind, newest) != ("wal", 1) {
+                let missing = outcome(original.path(), file, |_| None);
+                *seen.entry((kind, "missing", missing.await)).or_default() += 1;
+            }
+        }
+    }
+    for (what, times) in &seen {
+        println!("{what:?} {times}");
+    }
+    let named: usize = seen
+        .iter()
+        .filter(|((_, _, how), _)| how == "named")
+        .map(|(_, times)| times)
+        .sum();
+    assert!(named > 100, "the damage hits what nobody reads: {named}");
+    let bad: Vec<_> = seen
+        .keys()
+        .filter(|(_, _, how)| how != "right" && how != "named")
+        .collect();
+    assert!(bad.is_empty(), "{bad:#?}");
+}

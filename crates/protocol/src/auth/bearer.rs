@@ -1,0 +1,225 @@
+//! Bearer tokens: what their claims must say, and how a client is asked for one.
+//!
+//! A token is a JSON Web Token of Microsoft Entra ID, or of another issuer that is configured.
+//! Whether its signature is good is found out where keys are known; here are the rules about its
+//! claims, which hold in every mode.
+
+use std::collections::BTreeSet;
+
+use rangehold_map::Timestamp;
+use serde::Deserialize;
+
+use crate::table::error::{ErrorCode, TableError};
+
+/// Seconds by which an issuer's clock may differ from ours.
+const SKEW_SECONDS_MAX: i64 = 5 * 60;
+
+/// The audience of Azure Storage as the SDKs ask for it.
+const STORAGE_AUDIENCE: &str = "https://storage.azure.com";
+/// The same as an application id, which tokens of the second version have.
+const STORAGE_APPLICATION: &str = "e406a681-f3d4-42a8-90b6-c2b029497af1";
+
+/// What tokens of Microsoft Entra ID have around the tenant in `iss`, in its first and second
+/// version and in the national clouds.
+const ISSUERS: [(&str, &str); 5] = [
+    ("https://sts.windows.net/", "/"),
+    ("https://sts.windows-ppe.net/", "/"),
+    ("https://sts.chinacloudapi.cn/", "/"),
+    ("https://login.microsoftonline.com/", "/v2.0"),
+    ("https://login.microsoftonline.us/", "/v2.0"),
+];
+
+/// The first version of storage services in which a refused token is answered with a challenge.
+const CHALLENGED_SINCE: &str = "2019-12-12";
+
+/// The claims that matter. Others are passed over.
+#[derive(Debug, Clone, Deserialize)]
+pub struct Claims {
+    /// For whom the token is.
+    pub aud: Audience,
+    /// Who issued it.
+    pub iss: String,
+    /// Before when it is not good, in seconds since 1970.
+    #[serde(default)]
+    pub nbf: Option<f64>,
+    /// From when on it is no longer good, in seconds since 1970.
+    pub exp: f64,
+}
+
+/// `aud`, which is one text or several.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(untagged)]
+pub enum Audience {
+    /// One.
+    One(String),
+    /// Several; one that fits is enough.
+    Several(Vec<String>),
+}
+
+/// What the claims must say.
+#[derive(Debug, Clone, Default)]
+pub struct Expected {
+    /// Accepted issuers; empty accepts the forms of Microsoft Entra ID.
+    pub issuers: BTreeSet<String>,
+    /// Accepted audiences; empty accepts those of Azure Storage and of the account.
+    pub audiences: BTreeSet<String>,
+}
+
+/// Whether a token with these claims is good for `account` at `now`.
+pub fn check(claims: &Claims, expected: &Expected, account: &str, now: Timestamp) -> bool {
+    let seconds = now.unix_seconds() as f64;
+    let skew = SKEW_SECONDS_MAX as f64;
+    let in_time = claims.exp.is_finite()
+        && seconds < claims.exp + skew
+        && claims.nbf.is_none_or(|begin| begin <= seconds + skew);
+    let audience = match &claims.aud {
+        Audience::One(one) => is_audience(one, expected, account),
+        Audience::Several(several) => several.iter().any(|one| is_audience(one, expected, account)),
+    };
+    in_time && audience && is_issuer(&claims.iss, expected)
+}
+
+fn is_audience(given: &str, expected: &Expected, account: &str) -> bool {
+    let given = given.strip_suffix('/').unwrap_or(given);
+    if expected.audiences.is_empty() {
+        return given == STORAGE_AUDIENCE
+            || given == STORAGE_APPLICATION
+            || given == format!("https://{account}.table.core.windows.net");
+    }
+    expected
+        .audiences
+        .iter()
+        .any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
+}
+
+fn is_issuer(given: &str, expected: &Expected) -> bool {
+    if !expected.issuers.is_empty() {
+        return expected.issuers.contains(given);
+    }
+    ISSUERS.iter().any(|(begin, end)| {
+        given
+            .strip_prefix(begin)
+            .and_then(|rest| rest.strip_suffix(end))
+            .is_some_and(|tenant| !tenant.is_empty() && !tenant.contains(['/', '?', '#']))
+    })
+}
+
+/// The value of `WWW-Authenticate` in a 401 reply, as the service sends it. SDKs read the tenant
+/// out of it; here it is `common`, since tokens of every tenant are looked at.
+pub fn challenge() -> &'static str {
+    "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com"
+}
+
+/// The answer to a token that is not acceptable, in the version of the request: 401 with a
+/// challenge, or 403 before there were challenges. Both recorded.
+pub fn refusal(version: Option<&str>) -> TableError {
+    let code = if is_challenged(version) {
+        ErrorCode::InvalidAuthenticationInfo
+    } else {
+        ErrorCode::AuthenticationFailed
+    };
+    code.into()
+}
+
+/// The answer to a request without any credentials: 401 with a challenge. Before there were
+/// challenges the service spoke of a missing resource to strangers.
+pub fn demand(version: Option<&str>) -> TableError {
+    let code = if is_challenged(version) {
+        ErrorCode::NoAuthenticationInformation
+    } else {
+        ErrorCode::ResourceNotFound
+    };
+    code.into()
+}
+
+fn is_challenged(version: Option<&str>) -> bool {
+    version.is_some_and(|version| version >= CHALLENGED_SINCE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_634_594_200;
+
+    /// The claims of a token that the service was recorded accepting.
+    fn recorded() -> serde_json::Value {
+        serde_json::json!({
+            "aud": "https://storage.azure.com", "iss": "https://sts.windows.net/72f988bf-86f1-41af-91ab-2d7cd011db47/",
+            "iat": 1_634_594_109, "nbf": 1_634_594_109, "exp": 1_634_680_809, "ver": "1.0"
+        })
+    }
+
+    fn with(name: &str, value: impl Into<serde_json::Value>) -> bool {
+        let mut claims = recorded();
+        claims[name] = value.into();
+        accepts(claims, &Expected::default())
+    }
+
+    fn accepts(claims: serde_json::Value, expected: &Expected) -> bool {
+        serde_json::from_value(claims)
+            .is_ok_and(|claims| check(&claims, expected, "acct", Timestamp::from_unix_seconds(NOW)))
+    }
+
+    #[test]
+    fn audiences() {
+        assert!(accepts(recorded(), &Expected::default()));
+        assert!(with("aud", "https://storage.azure.com/"));
+        assert!(with("aud", "https://acct.table.core.windows.net/"));
+        assert!(with(
+            "aud",
+            serde_json::json!(["https://other", "https://storage.azure.com"])
+        ));
+        for wrong in [
+            "",
+            "https://storage.azure.com//",
+            "https://other.table.core.windows.net",
+            "https://storage.azure.com.evil",
+        ] {
+            assert!(!with("aud", wrong), "{wrong}");
+        }
+        assert!(!with("aud", serde_json::Value::Null));
+    }
+
+    #[test]
+    fn issuers() {
+        assert!(with("iss", "https://login.microsoftonline.com/tenant/v2.0"));
+        for wrong in [
+            "",
+            "https://sts.windows.net/",
+            "https://sts.windows.net//",
+            "https://sts.windows.net/a/b/",
+            "https://evil/tenant/",
+            "http://sts.windows.net/tenant/",
+        ] {
+            assert!(!with("iss", wrong), "{wrong}");
+        }
+        let expected = Expected {
+            issuers: ["https://issuer".to_owned()].into(),
+            ..Expected::default()
+        };
+        assert!(!accepts(recorded(), &expected));
+        let mut claims = recorded();
+        claims["iss"] = "https://issuer".into();
+        assert!(accepts(claims, &expected));
+    }
+
+    #[test]
+    fn times() {
+        assert!(with("exp", NOW - SKEW_SECONDS_MAX + 1));
+        assert!(!with("exp", NOW - SKEW_SECONDS_MAX));
+        assert!(with("nbf", NOW + SKEW_SECONDS_MAX));
+        assert!(!with("nbf", NOW + SKEW_SECONDS_MAX + 1));
+        assert!(!with("exp", serde_json::Value::Null));
+        assert!(!with("exp", "9999999999"));
+    }
+
+    #[test]
+    fn refusals_as_recorded() {
+        assert_eq!(
+            refusal(Some("2020-12-06")).code,
+            ErrorCode::InvalidAuthenticationInfo
+        );
+        assert_eq!(refusal(Some("2019-07-07")).code, ErrorCode::AuthenticationFailed);
+    }
+}

@@ -1,0 +1,176 @@
+//! The texts that a signature with an account key may be over.
+//!
+//! A client signs the account, the path as it sends it, and `comp`. Clients disagree with what
+//! arrives: some encode `'`, `(`, `)` and `,` in the path on its way out and sign the text from
+//! before, or the other way round; for the secondary endpoint of path style, some sign
+//! `/account-secondary/...`, some `/account/...`, and one sends both, one after the other. So several spellings are accepted. All of
+//! them decode to the path that is routed, or differ from it in the endpoint alone, so a
+//! signature never moves to another resource.
+
+use super::AuthRequest;
+use crate::uri;
+
+/// What an account's name gains at the secondary endpoint.
+const SECONDARY: &str = "-secondary";
+
+/// The texts, without repetition, that a `SharedKey` signature of the request may be over:
+/// method, `Content-MD5`, `Content-Type`, date and resource, one a line.
+pub fn shared_key(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
+    let begin = format!(
+        "{}\n{}\n{}\n{date}\n",
+        request.method,
+        request.content_md5.unwrap_or_default(),
+        request.content_type.unwrap_or_default(),
+    );
+    with_resources(&begin, request, account)
+}
+
+/// The texts, without repetition, that a `SharedKeyLite` signature may be over: date and resource.
+pub fn shared_key_lite(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
+    with_resources(&format!("{date}\n"), request, account)
+}
+
+fn with_resources(begin: &str, request: &AuthRequest<'_>, account: &str) -> Vec<String> {
+    let comp = match request.query.get("comp") {
+        Some(comp) => format!("?comp={comp}"),
+        None => String::new(),
+    };
+    let mut texts: Vec<String> = Vec::new();
+    for path in spellings(request.path) {
+        for resource in resources(account, &path) {
+            let text = format!("{begin}{resource}{comp}");
+            if !texts.contains(&text) {
+                texts.push(text);
+            }
+        }
+    }
+    texts
+}
+
+/// The path as sent, decoded, and with `'(),` all plain or all encoded.
+fn spellings(path: &str) -> Vec<String> {
+    let mut spellings = vec![path.to_owned()];
+    // An encoded separator decodes to a path of other segments: then only the sent form counts.
+    let lower = path.to_ascii_lowercase();
+    if lower.contains("%2f") || lower.contains("%5c") {
+        return spellings;
+    }
+    if let Ok(decoded) = uri::decode(path) {
+        spellings.push(encode(&decoded, "/-_.~$'(),*!=@:;&+"));
+        spellings.push(encode(&decoded, "/-_.~$(),="));
+        spellings.push(encode(&decoded, "/-_.~$"));
+        spellings.push(encode(&decoded, "/-_.~"));
+        spellings.push(decoded);
+    }
+    spellings
+}
+
+/// Percent-encodes everything but ASCII letters, digits and the characters in `plain`.
+fn encode(text: &str, plain: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        let character = char::from(byte);
+        if character.is_ascii_alphanumeric() || (byte.is_ascii() && plain.contains(character)) {
+            out.push(character);
+        } else {
+            out.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    out
+}
+
+/// The account and the path, with and without the mark of the secondary endpoint.
+fn resources(account: &str, path: &str) -> Vec<String> {
+    let mut resources = vec![
+        format!("/{account}{path}"),
+        format!("/{account}{SECONDARY}{path}"),
+    ];
+    let below_secondary = path
+        .strip_prefix('/')
+        .and_then(|rest| rest.strip_prefix(account))
+        .and_then(|rest| rest.strip_prefix(SECONDARY))
+        .filter(|rest| rest.is_empty() || rest.starts_with('/'));
+    if let Some(rest) = below_secondary {
+        resources.push(format!("/{account}/{account}{rest}"));
+        // The Python SDK puts the secondary's path in front of the primary's, which it signed.
+        if rest
+            .strip_prefix('/')
+            .and_then(|rest| rest.strip_prefix(account))
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        {
+            resources.push(format!("/{account}{rest}"));
+        }
+    }
+    resources
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::{IpAddr, Ipv4Addr};
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::uri::Query;
+
+    fn texts(path: &str, query: &str) -> Vec<String> {
+        let query = Query::parse(query).unwrap();
+        let request = AuthRequest {
+            method: "GET",
+            path,
+            query: &query,
+            authorization: None,
+            date: None,
+            x_ms_date: None,
+            content_md5: None,
+            content_type: None,
+            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            https: false,
+        };
+        shared_key_lite(&request, "acct", "D")
+    }
+
+    #[test]
+    fn the_sent_path_and_its_spellings() {
+        let all = texts("/T(PartitionKey=%27a%27,RowKey=%27b%27)", "comp=acl&x=y");
+        assert_eq!(all[0], "D\n/acct/T(PartitionKey=%27a%27,RowKey=%27b%27)?comp=acl");
+        for expected in [
+            "D\n/acct/T(PartitionKey='a',RowKey='b')?comp=acl",
+            "D\n/acct/T%28PartitionKey%3D%27a%27%2CRowKey%3D%27b%27%29?comp=acl",
+        ] {
+            assert!(all.iter().any(|text| text == expected), "{all:?}");
+        }
+    }
+
+    #[test]
+    fn the_secondary_endpoint_with_and_without_its_mark() {
+        let all = texts("/acct-secondary/", "restype=service&comp=stats");
+        for expected in [
+            "D\n/acct/acct-secondary/?comp=stats",
+            "D\n/acct/acct/?comp=stats",
+            "D\n/acct-secondary/acct-secondary/?comp=stats",
+        ] {
+            assert!(all.iter().any(|text| text == expected), "{all:?}");
+        }
+        assert!(
+            texts("/acct-secondaryT", "")
+                .iter()
+                .all(|text| text.contains("-secondaryT"))
+        );
+    }
+
+    #[test]
+    fn an_encoded_slash_does_not_become_a_separator() {
+        assert!(texts("/T(a%2Fb)", "").iter().all(|text| text.contains("%2F")));
+    }
+
+    proptest! {
+        #[test]
+        fn all_spellings_name_the_routed_path(path in "/[ -~]{0,20}") {
+            for spelling in spellings(&path).iter().filter(|_| uri::decode(&path).is_ok()) {
+                let decoded = uri::decode(&path).unwrap();
+                prop_assert!(*spelling == decoded || uri::decode(spelling).unwrap() == decoded);
+            }
+        }
+    }
+}

@@ -1,0 +1,144 @@
+//! SAS for a table: `sv tn [sp se st si sip spr spk srk epk erk] sig`.
+//!
+//! A token may name a stored access policy of its table (`si`) and leave to it what it does not
+//! say itself. So a token is checked in two steps: its signature first, and when the policies
+//! have been read, what it allows. A policy that is gone takes its tokens with it.
+
+use rangehold_map::Timestamp;
+
+use super::{Version, check_origin, check_signature, check_times, field, filled, time_field};
+use crate::auth::bounds::{KeyBound, KeyBounds};
+use crate::auth::{AccountKey, AuthRequest, Letters, Principal, failed};
+use crate::table::acl::{AccessPolicy, PERMISSIONS};
+use crate::table::error::TableError;
+
+/// A token for a table, whose signature is right. What it allows is not known before
+/// [`TableSas::resolve`].
+#[derive(Debug, Clone)]
+pub struct TableSas {
+    table: String,
+    policy_id: Option<String>,
+    permissions: Option<String>,
+    start: Option<Timestamp>,
+    expiry: Option<Timestamp>,
+    bounds: KeyBounds,
+}
+
+impl TableSas {
+    /// Checks the signature of the token in a request to `account`, whose keys are given (none, if
+    /// there is no such account), and reads its fields. Fails with `AuthenticationFailed`.
+    pub fn authenticate(
+        request: &AuthRequest<'_>,
+        account: &str,
+        keys: &[AccountKey],
+    ) -> Result<Self, TableError> {
+        let query = request.query;
+        let table = field(query, "tn").to_lowercase();
+        let version = Version::of(query).filter(|version| *version >= Version::FIRST);
+        let text = string_to_sign(request, account, &table, version.unwrap_or(Version::WITH_ADDRESS));
+        check_signature(query, keys, &[text])?;
+        if version.is_none() {
+            return Err(failed("sv is no version from 2012-02-12 on."));
+        }
+        Ok(Self {
+            table,
+            policy_id: filled(query, "si").map(str::to_owned),
+            permissions: filled(query, "sp").map(str::to_owned),
+            start: time_field(query, "st")?,
+            expiry: time_field(query, "se")?,
+            bounds: KeyBounds {
+                low: bound(request, "spk", "srk")?,
+                high: bound(request, "epk", "erk")?,
+            },
+        })
+    }
+
+    /// The table that the token is for, in lower case.
+    pub fn table(&self) -> &str {
+        &self.table
+    }
+
+    /// The stored access policy that the token refers to.
+    pub fn policy_id(&self) -> Option<&str> {
+        self.policy_id.as_deref()
+    }
+
+    /// What the token allows, given the stored policies of its table. Fails with
+    /// `AuthenticationFailed` if its policy is missing, says what the token says too, or leaves
+    /// permissions or expiry open; if its time is over or has not come; and with
+    /// `AuthorizationSourceIPMismatch` or `AuthorizationProtocolMismatch`.
+    pub fn resolve(
+        &self,
+        policies: &[AccessPolicy],
+        request: &AuthRequest<'_>,
+        now: Timestamp,
+    ) -> Result<Principal, TableError> {
+        let policy = match self.policy_id() {
+            None => None,
+            Some(id) => Some(
+                policies
+                    .iter()
+                    .find(|policy| policy.id == id)
+                    .ok_or_else(|| failed(format!("The table has no stored access policy {id:?}.")))?,
+            ),
+        };
+        let permissions = one_of(
+            "sp",
+            self.permissions.as_deref(),
+            policy.and_then(|policy| policy.permission.as_deref()),
+        )?;
+        let start = one_of("st", self.start, policy.and_then(|policy| policy.start))?;
+        let expiry = one_of("se", self.expiry, policy.and_then(|policy| policy.expiry))?;
+        let permissions = permissions.unwrap_or_default();
+        let permissions = Letters::parse(permissions, PERMISSIONS).ok_or_else(|| {
+            failed(format!(
+                "The permissions {permissions:?} are missing or malformed; they are letters of raud, each once."
+            ))
+        })?;
+        let expiry = expiry.ok_or_else(|| failed("se, the time of expiry, is missing."))?;
+        check_times(start, expiry, now)?;
+        check_origin(request)?;
+        Ok(Principal::TableSas {
+            table: self.table.clone(),
+            permissions,
+            bounds: self.bounds.clone(),
+        })
+    }
+}
+
+/// What the token or its policy says of a field; both must not, so that a policy can be relied on.
+fn one_of<T>(name: &str, token: Option<T>, policy: Option<T>) -> Result<Option<T>, TableError> {
+    match (token, policy) {
+        (Some(_), Some(_)) => Err(failed(format!(
+            "{name} is given by the token and by its stored access policy; one of them must leave it out."
+        ))),
+        (one, None) | (None, one) => Ok(one),
+    }
+}
+
+fn bound(request: &AuthRequest<'_>, partition: &str, row: &str) -> Result<Option<KeyBound>, TableError> {
+    let row_key = request.query.get(row).map(str::to_owned);
+    match (request.query.get(partition), row_key) {
+        (Some(partition_key), row_key) => Ok(Some(KeyBound {
+            partition_key: partition_key.to_owned(),
+            row_key,
+        })),
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(failed(format!("{row} is given without {partition}."))),
+    }
+}
+
+fn string_to_sign(request: &AuthRequest<'_>, account: &str, table: &str, version: Version<'_>) -> String {
+    let resource = if version >= Version::WITH_SERVICE {
+        format!("/table/{account}/{table}")
+    } else {
+        format!("/{account}/{table}")
+    };
+    let of = |name: &str| field(request.query, name);
+    let mut lines = vec![of("sp"), of("st"), of("se"), resource.as_str(), of("si")];
+    if version >= Version::WITH_ADDRESS {
+        lines.extend([of("sip"), of("spr")]);
+    }
+    lines.extend(["sv", "spk", "srk", "epk", "erk"].map(of));
+    lines.join("\n")
+}

@@ -1,0 +1,64 @@
+//! Signatures with an account key: `SharedKey` and `SharedKeyLite` in the form for tables.
+//!
+//! `Authorization: SharedKey account:signature`, where the signature is HMAC-SHA-256 over a text
+//! made of the request ([`super::canonical`]). Unlike other Azure services, that of tables signs
+//! no headers but the four named there. A signature is good for a quarter of an hour around the
+//! date that it covers.
+
+use rangehold_map::Timestamp;
+
+use super::key::{AccountKey, is_signed};
+use super::{AuthRequest, Principal, canonical, failed};
+use crate::table::error::{ErrorCode, TableError};
+use crate::table::limits::CLOCK_SKEW_SECONDS_MAX;
+use crate::time::{http_date, parse_http_date, parse_iso};
+
+/// Checks the `Authorization` header of a request to `account`, whose keys are given (none, if
+/// there is no such account). Fails with `AuthenticationFailed`.
+pub fn authenticate(
+    request: &AuthRequest<'_>,
+    account: &str,
+    keys: &[AccountKey],
+    now: Timestamp,
+) -> Result<Principal, TableError> {
+    let unproven = || TableError::from(ErrorCode::AuthenticationFailed);
+    let (scheme, credential) = request
+        .authorization
+        .and_then(|header| header.split_once(' '))
+        .ok_or_else(unproven)?;
+    let (name, signature) = credential.trim().split_once(':').ok_or_else(unproven)?;
+    let date = request.x_ms_date.or(request.date).unwrap_or_default();
+    let texts = if scheme.eq_ignore_ascii_case("SharedKey") {
+        canonical::shared_key(request, account, date)
+    } else if scheme.eq_ignore_ascii_case("SharedKeyLite") {
+        canonical::shared_key_lite(request, account, date)
+    } else {
+        return Err(failed(
+            "Use one of the schemes SharedKey, SharedKeyLite and Bearer, or a shared access signature.",
+        ));
+    };
+    // The signature is computed before anything can fail, so that all failures take as long.
+    let signed = is_signed(keys, &texts, signature);
+    if !signed || name != account {
+        return Err(unproven());
+    }
+    check_date(date, now)?;
+    Ok(Principal::Owner)
+}
+
+fn check_date(date: &str, now: Timestamp) -> Result<(), TableError> {
+    let Some(signed) = parse_http_date(date).or_else(|| parse_iso(date)) else {
+        return Err(failed(format!(
+            "The request's date {date:?} is missing or malformed; send x-ms-date as {}.",
+            http_date(now)
+        )));
+    };
+    if signed.unix_seconds().abs_diff(now.unix_seconds()) > CLOCK_SKEW_SECONDS_MAX.unsigned_abs() {
+        return Err(failed(format!(
+            "The request's date {date} is more than {} minutes from the server's, {}.",
+            CLOCK_SKEW_SECONDS_MAX / 60,
+            http_date(now)
+        )));
+    }
+    Ok(())
+}

@@ -1,0 +1,234 @@
+//! Entities: one, or a page of them.
+
+use std::io::Write;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use rangehold_map::Timestamp;
+
+use super::double::put_double;
+use super::json::{Object, put_text, put_text_open};
+use super::uri::put_entity_path;
+use crate::table::etag;
+use crate::table::format::MetadataLevel;
+use crate::table::row::{DamagedRow, RowView};
+use crate::table::select::Select;
+use crate::table::value::{EdmType, ValueRef, put_guid};
+use crate::time::put_iso;
+
+/// Writes entities of one table for one reply.
+#[derive(Debug, Clone, Copy)]
+pub struct EntityWriter<'a> {
+    /// What stands before a table's name in its URI, without the slash: `https://host`, or
+    /// `https://host/account` in path style.
+    pub base: &'a str,
+    /// The account's name.
+    pub account: &'a str,
+    /// The table's name, as the request spelled it.
+    pub table: &'a str,
+    /// How much metadata to write.
+    pub level: MetadataLevel,
+    /// Which properties to write; all without it.
+    pub select: Option<&'a Select>,
+}
+
+/// A row with its keys.
+#[derive(Clone, Copy)]
+struct Source<'a> {
+    partition_key: &'a str,
+    row_key: &'a str,
+    row: &'a RowView<'a>,
+}
+
+impl EntityWriter<'_> {
+    /// The body of a reply that is one entity. If the row is damaged, `out` is left with a part.
+    pub fn one(
+        &self,
+        out: &mut Vec<u8>,
+        partition_key: &str,
+        row_key: &str,
+        row: &RowView<'_>,
+    ) -> Result<(), DamagedRow> {
+        let mut object = Object::begin(out);
+        if self.level != MetadataLevel::None {
+            self.put_metadata(object.member("odata.metadata"), "/@Element");
+        }
+        let source = Source {
+            partition_key,
+            row_key,
+            row,
+        };
+        self.put_members(&mut object, source)?;
+        object.end();
+        Ok(())
+    }
+
+    /// The beginning of the body of a page.
+    pub fn page_begin(&self, out: &mut Vec<u8>) {
+        out.push(b'{');
+        if self.level != MetadataLevel::None {
+            out.extend_from_slice(b"\"odata.metadata\":");
+            self.put_metadata(out, "");
+            out.push(b',');
+        }
+        out.extend_from_slice(b"\"value\":[");
+    }
+
+    /// One entity of a page; `first` if none is before it. If the row is damaged, `out` is left with
+    /// a part.
+    pub fn page_item(
+        &self,
+        out: &mut Vec<u8>,
+        first: bool,
+        partition_key: &str,
+        row_key: &str,
+        row: &RowView<'_>,
+    ) -> Result<(), DamagedRow> {
+        if !first {
+            out.push(b',');
+        }
+        let source = Source {
+            partition_key,
+            row_key,
+            row,
+        };
+        let mut object = Object::begin(out);
+        self.put_members(&mut object, source)?;
+        object.end();
+        Ok(())
+    }
+
+    /// The end of the body of a page.
+    pub fn page_end(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(b"]}");
+    }
+
+    /// `"<base>/$metadata#<table><kind>&$select=<names>"`
+    fn put_metadata(&self, out: &mut Vec<u8>, kind: &str) {
+        out.push(b'"');
+        for part in [self.base, "/$metadata#", self.table, kind] {
+            put_text_open(out, part);
+        }
+        for (index, name) in self.select.into_iter().flat_map(Select::names).enumerate() {
+            put_text_open(out, if index == 0 { "&$select=" } else { "," });
+            put_text_open(out, name);
+        }
+        out.push(b'"');
+    }
+
+    fn put_members(&self, object: &mut Object<'_>, source: Source<'_>) -> Result<(), DamagedRow> {
+        self.put_links(object, source);
+        let Some(select) = self.select else {
+            object.text("PartitionKey", source.partition_key);
+            object.text("RowKey", source.row_key);
+            self.put_timestamp(object, source.row.timestamp());
+            for property in source.row.properties() {
+                let (name, value) = property?;
+                self.put_property(object, name, value);
+            }
+            return Ok(());
+        };
+        for name in select.names() {
+            match name.as_str() {
+                "PartitionKey" => object.text(name, source.partition_key),
+                "RowKey" => object.text(name, source.row_key),
+                "Timestamp" => self.put_timestamp(object, source.row.timestamp()),
+                _ => match source.row.get(name)? {
+                    Some(value) => self.put_property(object, name, value),
+                    None => object.member(name).extend_from_slice(b"null"),
+                },
+            }
+        }
+        Ok(())
+    }
+
+    /// The metadata of an entity, in the order recorded.
+    fn put_links(&self, object: &mut Object<'_>, source: Source<'_>) {
+        if self.level == MetadataLevel::Full {
+            let out = object.member("odata.type");
+            out.push(b'"');
+            put_text_open(out, self.account);
+            out.push(b'.');
+            put_text_open(out, self.table);
+            out.push(b'"');
+            let out = object.member("odata.id");
+            out.push(b'"');
+            put_text_open(out, self.base);
+            out.push(b'/');
+            put_entity_path(out, self.table, source.partition_key, source.row_key);
+            out.push(b'"');
+        }
+        if self.level != MetadataLevel::None {
+            let out = object.member("odata.etag");
+            out.extend_from_slice(b"\"W/\\\"datetime'");
+            etag::put_encoded_time(out, source.row.timestamp());
+            out.extend_from_slice(b"'\\\"\"");
+        }
+        if self.level == MetadataLevel::Full {
+            let out = object.member("odata.editLink");
+            out.push(b'"');
+            put_entity_path(out, self.table, source.partition_key, source.row_key);
+            out.push(b'"');
+        }
+    }
+
+    fn put_timestamp(&self, object: &mut Object<'_>, time: Timestamp) {
+        if self.level == MetadataLevel::Full {
+            object.type_of("Timestamp", EdmType::DateTime);
+        }
+        put_time(object.member("Timestamp"), time);
+    }
+
+    fn put_property(&self, object: &mut Object<'_>, name: &str, value: ValueRef<'_>) {
+        if self.level != MetadataLevel::None && !shows_its_type(value) {
+            object.type_of(name, value.edm_type());
+        }
+        put_value(object.member(name), value);
+    }
+}
+
+/// Whether a reader can tell the type from how the value looks.
+fn shows_its_type(value: ValueRef<'_>) -> bool {
+    match value {
+        ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => true,
+        ValueRef::Double(number) => number.is_finite(),
+        ValueRef::Binary(_) | ValueRef::Int64(_) | ValueRef::DateTime(_) | ValueRef::Guid(_) => false,
+    }
+}
+
+fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    match value {
+        ValueRef::String(text) => put_text(out, text),
+        ValueRef::Boolean(true) => out.extend_from_slice(b"true"),
+        ValueRef::Boolean(false) => out.extend_from_slice(b"false"),
+        ValueRef::Int32(number) => write!(out, "{number}").expect("a vector takes all bytes"),
+        ValueRef::Int64(number) => write!(out, "\"{number}\"").expect("a vector takes all bytes"),
+        ValueRef::Double(number) if number.is_finite() => put_double(out, number),
+        ValueRef::Double(number) if number.is_nan() => out.extend_from_slice(b"\"NaN\""),
+        ValueRef::Double(number) if number > 0.0 => out.extend_from_slice(b"\"Infinity\""),
+        ValueRef::Double(_) => out.extend_from_slice(b"\"-Infinity\""),
+        ValueRef::DateTime(time) => put_time(out, time),
+        ValueRef::Guid(guid) => {
+            out.push(b'"');
+            put_guid(out, guid);
+            out.push(b'"');
+        }
+        ValueRef::Binary(bytes) => put_base64(out, bytes),
+    }
+}
+
+fn put_time(out: &mut Vec<u8>, time: Timestamp) {
+    out.push(b'"');
+    put_iso(out, time);
+    out.push(b'"');
+}
+
+fn put_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    out.push(b'"');
+    let start = out.len();
+    out.resize(start + bytes.len().div_ceil(3) * 4, 0);
+    STANDARD
+        .encode_slice(bytes, &mut out[start..])
+        .expect("four characters for every three bytes were made room for");
+    out.push(b'"');
+}

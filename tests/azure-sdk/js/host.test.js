@@ -1,0 +1,15 @@
+// Every operation again as against the cloud: https, the account in the name of the host, and a
+// bearer token whose signature the server verifies. Needs RANGEHOLD_BIN (see server.js).
+
+import { after, describe } from "node:test";
+import { suites } from "./operations/index.js";
+import { PROGRAM, startServer } from "./server.js";
+import { AUDIENCE, ISSUER, TokenCredential, TokenIssuer } from "./tokens.js";
+
+describe("host style with bearer tokens", { skip: !PROGRAM && "RANGEHOLD_BIN names no program" }, async () => {
+  const issuer = new TokenIssuer();
+  const server = await startServer({ tokens: { issuers: [ISSUER], audiences: [AUDIENCE], keys: [issuer.jwk] } });
+  after(() => server.stop());
+  const service = server.hostStyle(new TokenCredential(issuer.token()));
+  for (const suite of suites) suite(service);
+});

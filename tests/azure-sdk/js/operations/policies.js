@@ -1,0 +1,52 @@
+// Stored access policies of a table.
+
+import assert from "node:assert/strict";
+import { describe, test } from "node:test";
+import { raw } from "../service.js";
+
+export default function policies(service) {
+  describe("stored access policies", () => {
+    // The service takes the account's key for these, never a bearer token.
+    const owned = async (t) => service.table((await service.newTable(t)).tableName, service.keyCredential);
+
+    test("a new table has none", async (t) => {
+      assert.deepEqual([...(await (await owned(t)).getAccessPolicy())], []);
+    });
+
+    test("policies are set, read back and replaced", async (t) => {
+      const table = await owned(t);
+      const start = new Date("2021-06-08T02:10:09Z"),
+        expiry = new Date("2031-06-08T02:10:09Z");
+      const policies = [
+        { id: "full", accessPolicy: { start, expiry, permission: "raud" } },
+        { id: "partial", accessPolicy: { permission: "r" } },
+        { id: "empty", accessPolicy: {} },
+        { id: "with <odd> & 'characters'", accessPolicy: { expiry } },
+      ];
+      const response = await raw((options) => table.setAccessPolicy(policies, options));
+      assert.equal(response.status, 204);
+      assert.deepEqual([...(await table.getAccessPolicy())], policies);
+      await table.setAccessPolicy(policies.slice(1, 2));
+      assert.deepEqual([...(await table.getAccessPolicy())], policies.slice(1, 2));
+      await table.setAccessPolicy([]);
+      assert.deepEqual([...(await table.getAccessPolicy())], []);
+    });
+
+    test("five policies are accepted, six are not", async (t) => {
+      const table = await owned(t);
+      const policies = (count) =>
+        Array.from({ length: count }, (_, i) => ({ id: `id${i}`, accessPolicy: { permission: "r" } }));
+      await table.setAccessPolicy(policies(5));
+      await assert.rejects(table.setAccessPolicy(policies(6)), { statusCode: 400, code: "InvalidXmlDocument" });
+      assert.equal([...(await table.getAccessPolicy())].length, 5);
+    });
+
+    test("a table that does not exist has no policies", async (t) => {
+      const table = await owned(t);
+      await table.deleteTable();
+      await assert.rejects(table.getAccessPolicy(), { statusCode: 404 });
+      await assert.rejects(table.setAccessPolicy([]), { statusCode: 404 });
+      await table.createTable();
+    });
+  });
+}
