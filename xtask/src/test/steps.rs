@@ -1,6 +1,5 @@
 //! The steps, in the order they run: what fails fastest comes first.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -166,44 +165,39 @@ fn doctests() -> Result<()> {
 }
 
 fn python() -> Result<()> {
-    let suite = suite("python")?;
-    let python = tools::virtual_environment("python", &suite.join("requirements.txt"))?;
-    with_server("python", |server| {
-        run(Command::new(&python)
-            .arg(suite.join("run.py"))
-            .args([server.address.ip().to_string(), server.address.port().to_string()])
-            .current_dir(&suite))
-    })
+    let runner = suite("python")?.join("run.py");
+    with_server("python", &[], |server| run_script(&runner, server, &[]))
 }
 
+/// As the cloud is addressed: by the host's name, over TLS, with bearer tokens.
+fn python_host() -> Result<()> {
+    let runner = suite("python")?.join("run.py");
+    with_server(
+        "python-host",
+        &["--tls", "self-signed", "--oauth", "claims-only"],
+        |server| run_script(&runner, server, &["--style", "host"]),
+    )
+}
+
+/// The suite starts servers of its own where it needs TLS.
 fn node() -> Result<()> {
     let suite = suite("js")?;
     tools::npm_ci(&suite)?;
-    with_server("node", |server| {
+    with_server("node", &[], |server| {
         run(Command::new("node")
             .arg("--test")
             .current_dir(&suite)
-            .env("RANGEHOLD_HOST", server.address.ip().to_string())
-            .env("RANGEHOLD_PORT", server.address.port().to_string()))
+            .env(
+                "RANGEHOLD_TABLE_ENDPOINT",
+                format!("http://{}/{}", server.address, crate::client::ACCOUNT),
+            )
+            .env("RANGEHOLD_BIN", workspace::program()?))
     })
 }
 
-/// These need nothing but Python's own library.
 fn raw() -> Result<()> {
-    let suite = suite("raw")?;
-    let python = tools::python()?;
-    with_server("raw", |server| {
-        for file in fs::read_dir(&suite)? {
-            let path = file?.path();
-            if path.extension().is_some_and(|extension| extension == "py") {
-                run(Command::new(python)
-                    .arg(&path)
-                    .args([server.address.ip().to_string(), server.address.port().to_string()])
-                    .current_dir(&suite))?;
-            }
-        }
-        Ok(())
-    })
+    let runner = suite("raw")?.join("run.py");
+    with_server("raw", &[], |server| run_script(&runner, server, &[]))
 }
 
 fn fuzz() -> Result<()> {
@@ -255,8 +249,19 @@ fn suite(name: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
+/// Runs one of the suites' runners in Python; what it needs from PyPI it installs itself, in `target/`.
+fn run_script(runner: &Path, server: &Server, arguments: &[&str]) -> Result<()> {
+    let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
+    let mut command = Command::new(tools::python()?);
+    run(command
+        .arg(runner)
+        .args([host, port])
+        .args(arguments)
+        .current_dir(root()))
+}
+
 /// Runs a suite against a fresh server, which must then end in good order.
-fn with_server(name: &str, suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
+fn with_server(name: &str, arguments: &[&str], suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
     let program = workspace::program()?;
     let directory = workspace::scratch(&format!("suite-{name}"))?;
     let server = Server::start(&Setup::new(
