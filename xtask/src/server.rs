@@ -71,22 +71,24 @@ impl Server {
     /// says why there.
     pub(crate) fn start(setup: &Setup) -> Result<Self> {
         let begin = Instant::now();
-        let admin_port = free_port()?;
-        let mut child = spawn(setup, admin_port)?;
+        let mut child = spawn(setup)?;
         let output = child.stdout.take().expect("standard output is piped");
-        let listening = watch(output, &setup.log)?;
-        let admin = SocketAddr::from(([127, 0, 0, 1], admin_port));
+        let addresses = watch(output, &setup.log)?;
         let process = Pid::from_child(&child);
+        let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Self {
             child,
             process,
-            address: admin,
-            admin,
+            address: unknown,
+            admin: unknown,
             start_time: Duration::ZERO,
         };
-        server.address = listening
-            .recv_timeout(READY_WAIT)
-            .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))?;
+        let address = || {
+            addresses
+                .recv_timeout(READY_WAIT)
+                .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))
+        };
+        (server.address, server.admin) = (address()?, address()?);
         if !setup.wrapper.is_empty() {
             server.process = only_child(server.process)?;
         }
