@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -19,7 +19,9 @@ const READY_WAIT: Duration = Duration::from_secs(60);
 /// Longest wait for a server to end after it was asked to.
 const STOP_WAIT: Duration = Duration::from_secs(60);
 /// The line that tools wait for; the address follows.
-const LISTENING: &str = "Table service is successfully listening at http://";
+const LISTENING: &str = "Table service is successfully listening at ";
+/// The line after it.
+const ADMIN: &str = "Admin is listening at ";
 
 /// How a server is started.
 #[derive(Clone, Debug)]
@@ -69,22 +71,24 @@ impl Server {
     /// says why there.
     pub(crate) fn start(setup: &Setup) -> Result<Self> {
         let begin = Instant::now();
-        let admin_port = free_port()?;
-        let mut child = spawn(setup, admin_port)?;
+        let mut child = spawn(setup)?;
         let output = child.stdout.take().expect("standard output is piped");
-        let listening = watch(output, &setup.log)?;
-        let admin = SocketAddr::from(([127, 0, 0, 1], admin_port));
+        let addresses = watch(output, &setup.log)?;
         let process = Pid::from_child(&child);
+        let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
         let mut server = Self {
             child,
             process,
-            address: admin,
-            admin,
+            address: unknown,
+            admin: unknown,
             start_time: Duration::ZERO,
         };
-        server.address = listening
-            .recv_timeout(READY_WAIT)
-            .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))?;
+        let address = || {
+            addresses
+                .recv_timeout(READY_WAIT)
+                .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))
+        };
+        (server.address, server.admin) = (address()?, address()?);
         if !setup.wrapper.is_empty() {
             server.process = only_child(server.process)?;
         }
@@ -95,7 +99,7 @@ impl Server {
 
     /// Starts a server and kills it after `life`, ready or not: a crash during recovery.
     pub(crate) fn start_and_kill(setup: &Setup, life: Duration) -> Result<()> {
-        let mut child = spawn(setup, free_port()?)?;
+        let mut child = spawn(setup)?;
         thread::sleep(life);
         child.kill()?;
         child.wait()?;
@@ -169,12 +173,23 @@ impl Drop for Server {
     }
 }
 
-fn spawn(setup: &Setup, admin_port: u16) -> Result<Child> {
+fn spawn(setup: &Setup) -> Result<Child> {
     let mut words = setup.wrapper.clone();
     words.push(setup.program.clone().into());
-    words.extend(["dev", "--host", "127.0.0.1", "--table-port", "0", "--admin-port"].map(OsString::from));
-    words.push(admin_port.to_string().into());
-    words.extend([OsString::from("--data"), setup.data.clone().into()]);
+    words.extend(
+        [
+            "dev",
+            "--host",
+            "127.0.0.1",
+            "--table-port",
+            "0",
+            "--admin-port",
+            "0",
+            "--data",
+        ]
+        .map(OsString::from),
+    );
+    words.push(setup.data.clone().into());
     words.extend(setup.arguments.iter().map(OsString::from));
     let log = File::options().create(true).append(true).open(&setup.log)?;
     Command::new(&words[0])
@@ -187,7 +202,8 @@ fn spawn(setup: &Setup, admin_port: u16) -> Result<Child> {
         .with_context(|| format!("cannot start {}", words[0].display()))
 }
 
-/// Copies the server's output to the log, and sends the address when it is printed.
+/// Copies the server's output to the log, and sends the addresses when they are printed: that of the
+/// table service, then that of the admin service.
 fn watch(
     output: impl std::io::Read + Send + 'static,
     log: &Path,
@@ -197,19 +213,18 @@ fn watch(
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let _full = writeln!(log, "{line}");
-            if let Some((_, address)) = line.split_once(LISTENING)
-                && let Ok(address) = address.trim().trim_end_matches('/').parse()
-            {
+            let after = [LISTENING, ADMIN]
+                .iter()
+                .find_map(|label| line.strip_prefix(label));
+            let address = after
+                .and_then(|url| url.split_once("://"))
+                .map(|(_, address)| address.trim());
+            if let Some(address) = address.and_then(|address| address.parse().ok()) {
                 let _late = sender.send(address);
             }
         }
     });
     Ok(receiver)
-}
-
-/// A port that was free a moment ago. The admin service prints no line, so it gets a fixed one.
-fn free_port() -> Result<u16> {
-    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
 }
 
 /// The one child of a wrapper.

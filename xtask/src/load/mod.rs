@@ -18,7 +18,7 @@ mod writer;
 
 pub(crate) use judge::{Finding, Kind, judge, judge_tally};
 pub(crate) use observe::{Observed, observe};
-pub(crate) use op::{Op, State};
+pub(crate) use op::State;
 pub(crate) use writer::{Entry, What, Writer};
 
 use std::net::SocketAddr;

@@ -18,6 +18,7 @@ mod image;
 mod record;
 mod replay;
 mod trace;
+mod trial;
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
@@ -31,15 +32,8 @@ use rand::{RngExt, SeedableRng};
 use self::image::Fashion;
 use self::record::Record;
 use self::replay::{Event, Replay};
-use crate::client::Credential;
-use crate::load::{
-    Entry, Finding, Kind, Observed, Op, State, TABLE, WRITERS, What, judge, judge_tally, observe,
-};
-use crate::server::{self, Server, Setup};
+use crate::load::Kind;
 use crate::workspace;
-
-/// Problems that are printed in full.
-const PROBLEMS_PRINTED_MAX: usize = 10;
 
 /// Records, and tries `points` moments. Without `sync` it succeeds only if it finds losses.
 pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
@@ -54,17 +48,17 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
         events.iter().filter(|(_, event)| *event != Event::Disk).count(),
         chosen.len()
     );
-    let tally = Trial::run_all(&program, &directory, &record, &chosen, seed)?;
+    let sums = trial::run(&program, &directory, &record, &chosen, seed)?;
     println!(
         "power: {} of {} rebuilt directories opened; {}",
-        tally.opened,
+        sums.opened,
         chosen.len(),
         Kind::ALL
-            .map(|kind| format!("{} {}", tally.broken.get(&kind).unwrap_or(&0), kind.label()))
+            .map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label()))
             .join(", ")
     );
-    let broken = tally.broken.values().sum::<u64>();
-    let unopened = chosen.len() as u64 - tally.opened;
+    let broken = sums.broken.values().sum::<u64>();
+    let unopened = chosen.len() as u64 - sums.opened;
     match (sync, broken + unopened) {
         (true, 0) => Ok(()),
         (true, _) => bail!("power: {broken} promises were broken, {unopened} directories did not open"),
@@ -154,161 +148,4 @@ fn choose(events: &[(u64, Event)], points: u32, seed: u64) -> BTreeMap<u64, Fash
         chosen.entry(moment).or_insert(fashion);
     }
     chosen
-}
-
-/// What the trials came to.
-#[derive(Default)]
-struct Sums {
-    opened: u64,
-    broken: BTreeMap<Kind, u64>,
-    printed: usize,
-}
-
-/// What is promised up to the moment that the walk has reached.
-struct Trial<'a> {
-    /// Where each answer's promise stands: writer and index in its log.
-    promises: HashMap<&'a str, (usize, usize)>,
-    logs: Vec<&'a [Entry]>,
-    /// Promises that count, for each writer.
-    answered: Vec<usize>,
-    states: Vec<State>,
-    tally: Option<u64>,
-    increments: u64,
-    /// Answers so far to requests that are in no log: those that prepared the load.
-    prepared: u32,
-}
-
-impl<'a> Trial<'a> {
-    fn new(record: &'a Record) -> Self {
-        let logs: Vec<&[Entry]> = record
-            .load
-            .writers
-            .iter()
-            .map(|writer| writer.log.as_deref().unwrap_or_default())
-            .collect();
-        let promises = logs
-            .iter()
-            .enumerate()
-            .flat_map(|(writer, log)| {
-                log.iter()
-                    .enumerate()
-                    .map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
-            })
-            .collect();
-        Self {
-            promises,
-            answered: vec![0; logs.len()],
-            logs,
-            states: vec![State::default(); WRITERS],
-            tally: None,
-            increments: 0,
-            prepared: 0,
-        }
-    }
-
-    /// Tries all chosen moments in one walk over the record.
-    fn run_all(
-        program: &Path,
-        directory: &Path,
-        record: &'a Record,
-        chosen: &BTreeMap<u64, Fashion>,
-        seed: u64,
-    ) -> Result<Sums> {
-        let mut trial = Self::new(record);
-        let mut sums = Sums::default();
-        walk(record, |moment, replay, event| {
-            if let Event::Answer(id) = event {
-                trial.promise(&id);
-            }
-            let Some(fashion) = chosen.get(&moment) else {
-                return Ok(());
-            };
-            let place = directory.join(format!("moment-{moment}"));
-            // Seeded by the moment, so that one moment can be looked at without the others.
-            let mut rng = StdRng::seed_from_u64(seed ^ moment);
-            image::write(&replay.disk, *fashion, &mut rng, &place)?;
-            let problems = trial.judge(program, &place, &mut sums)?;
-            if problems.is_empty() {
-                std::fs::remove_dir_all(&place)?;
-            }
-            for problem in problems {
-                sums.printed += 1;
-                if sums.printed <= PROBLEMS_PRINTED_MAX {
-                    println!("  FOUND at moment {moment}, {fashion:?} kept: {problem}");
-                    println!("    kept in {}", place.display());
-                }
-            }
-            Ok(())
-        })?;
-        Ok(sums)
-    }
-
-    /// Takes an answer into account.
-    fn promise(&mut self, id: &str) {
-        let Some(&(writer, index)) = self.promises.get(id) else {
-            if id == "prepare" {
-                self.prepared += 1;
-                self.tally = (self.prepared == 2).then_some(0);
-            }
-            return;
-        };
-        self.answered[writer] = index + 1;
-        match &self.logs[writer][index].what {
-            What::Done(op) => self.states[writer].apply(op),
-            What::Tally(value) => {
-                self.tally = self.tally.max(Some(*value));
-                self.increments = self.increments.max(*value);
-            }
-        }
-    }
-
-    /// Starts a server on a rebuilt directory and compares; what is wrong, in words.
-    fn judge(&self, program: &Path, place: &Path, sums: &mut Sums) -> Result<Vec<String>> {
-        let log = place.with_extension("log");
-        let server = match Server::start(&Setup::new(program, place, &log)) {
-            Ok(server) => server,
-            Err(_) => return Ok(vec![format!("does not open: {}", server::tail(&log))]),
-        };
-        let observed = match observe(server.address, Credential::SharedKey) {
-            Ok(observed) => observed,
-            Err(error) => return Ok(vec![format!("opens, and then: {error:#}")]),
-        };
-        server.kill()?;
-        std::fs::remove_file(&log)?;
-        sums.opened += 1;
-        let findings = self.compare(&observed);
-        for finding in &findings {
-            *sums.broken.entry(finding.kind).or_default() += 1;
-        }
-        Ok(findings.iter().map(ToString::to_string).collect())
-    }
-
-    fn compare(&self, observed: &Observed) -> Vec<Finding> {
-        let mut findings = Vec::new();
-        for (writer, found) in observed.writers.iter().enumerate() {
-            let next = self.logs[writer][self.answered[writer]..]
-                .iter()
-                .find_map(|entry| match &entry.what {
-                    What::Done(op) => Some(op),
-                    What::Tally(_) => None,
-                });
-            // Between two operations the writer may have been counting the tally; then the next
-            // operation was not sent yet, and finding it not applied is what the comparison allows.
-            let next: Option<&Op> = next;
-            findings.extend(judge(&self.states[writer], next, found).1);
-        }
-        if self.prepared >= 1 && !observed.prepared {
-            findings.push(Finding::new(Kind::Lost, format!("table {TABLE}")));
-        }
-        if let Some(low) = self.tally {
-            findings.extend(judge_tally(observed.tally, low, self.increments + WRITERS as u64));
-        }
-        findings.extend(
-            observed
-                .strangers
-                .iter()
-                .map(|what| Finding::new(Kind::Phantom, what.clone())),
-        );
-        findings
-    }
 }

