@@ -12,7 +12,7 @@ use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::etag;
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::limits::BODY_BYTES_MAX;
-use rangehold_protocol::table::names::check_key;
+use rangehold_protocol::table::names::check_key_in_uri;
 use rangehold_protocol::table::render::{EntityWriter, entity_uri};
 use rangehold_protocol::table::request::EntityName;
 use rangehold_protocol::table::row::{self, RowView};
@@ -65,6 +65,8 @@ impl Prepared {
             WriteKind::Delete(_) => Vec::new(),
             _ => Entity::from_json(body, KeyRule::InUri)?.properties,
         };
+        check_key_in_uri(&name.partition_key)?;
+        check_key_in_uri(&name.row_key)?;
         Self::new(name.table, kind, name.partition_key, name.row_key, properties, wish)
     }
 
@@ -76,8 +78,6 @@ impl Prepared {
         properties: Vec<(String, rangehold_protocol::table::value::Value)>,
         wish: ReplyWish,
     ) -> Result<Self, Failure> {
-        check_key("PartitionKey", &partition_key)?;
-        check_key("RowKey", &row_key)?;
         let write = Write { kind, partition_key, row_key, properties };
         Ok(Self { table, write, prefer: wish.prefer, level: wish.level })
     }
