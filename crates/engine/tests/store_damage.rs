@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use rangehold_engine::store::{Store, StoreLocation, StoreOptions, damaged_file};
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions, check_log, damaged_file};
 use slatedb::config::{DurabilityLevel, FlushOptions, FlushType, ReadOptions, ScanOptions, Settings};
 use slatedb::{Db, WriteBatch};
 
@@ -104,7 +104,7 @@ async fn make(directory: &Path) {
 }
 
 /// What the engine does before it opens a database: see whether the log is whole.
-async fn check_log(store: &Store) -> Result<(), String> {
+async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
     let admin = slatedb::admin::Admin::builder(RANGE, store.object_store()).build();
     let told = |error: &(dyn std::error::Error + 'static)| match damaged_file(error) {
         Some(damaged) => damaged.to_string(),
@@ -115,8 +115,7 @@ async fn check_log(store: &Store) -> Result<(), String> {
         .await
         .map_err(|error| told(&error))?
         .unwrap();
-    store
-        .check_log(RANGE, manifest.replay_after_wal_id())
+    check_log(&store.object_store(), RANGE, manifest.replay_after_wal_id())
         .await
         .map_err(|error| told(&error))
 }
@@ -128,7 +127,7 @@ async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
         Some(damaged) => damaged.to_string(),
         None => format!("{error:?} / {error}"),
     };
-    check_log(&store).await?;
+    check_that_log_is_whole(&store).await?;
     let db = open(&store, compacting).await.map_err(told)?;
     let options = ScanOptions {
         durability_filter: DurabilityLevel::Remote,

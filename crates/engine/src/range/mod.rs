@@ -34,8 +34,7 @@ use rangehold_map::{Generation, KeyRange, RangeId, TableId, Timestamp};
 use slatedb::{Db, DbStatus};
 use tokio::sync::{Semaphore, watch};
 
-pub(crate) use database::Surroundings;
-use database::Place;
+pub(crate) use database::{Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 pub(crate) use sweep::Remains;
 use flush::Flusher;
