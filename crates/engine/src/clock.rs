@@ -91,7 +91,9 @@ impl Clock {
         let passed = at.saturating_duration_since(last.at).as_nanos() / 200;
         // Below one tick nothing is written down, so that frequent callers do not stop the clock.
         if passed > 0 {
-            let given = last.given.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
+            let given = last
+                .given
+                .saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
             *last = Last { given, at };
         }
         last.given
@@ -140,7 +142,10 @@ impl fmt::Debug for Clock {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that reads the wall clock"
+)]
 fn system_time() -> Timestamp {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(after) => Timestamp::from_ticks(ticks(after)),

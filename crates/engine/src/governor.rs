@@ -10,7 +10,8 @@
 //!
 //! The database below knows limits for itself only, so many databases would add up. The governor
 //! looks at all ranges and, while their memtables are above their share together, flushes the
-//! largest.
+//! largest. It also flushes a memtable, however small, whose rows lie in many files of the log:
+//! those would all be replayed after a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,7 +21,7 @@ use slatedb::db_cache::{DbCache, SplitCache};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::OpenError;
-use crate::limits::{CACHE_SHARDS, GOVERNOR_POLL, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
+use crate::limits::{CACHE_SHARDS, GOVERNOR_POLL, LOG_FILES_MAX, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
 use crate::range::Range;
 
 /// How the memory is divided.
@@ -87,15 +88,27 @@ fn encoded(bytes: u64) -> usize {
     usize::try_from(bytes / MEMTABLE_OVERHEAD).unwrap_or(usize::MAX)
 }
 
-/// Which range to flush: the one with most in memtables, if all of them together have more than
-/// `allowed` encoded bytes. Of equals the first.
-fn largest_above(allowed: u64, unflushed: &[u64]) -> Option<usize> {
-    let total: u64 = unflushed.iter().sum();
+/// What a range holds that is not yet in sorted files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Load {
+    /// Encoded bytes in memtables.
+    unflushed_bytes: u64,
+    /// Files of the log.
+    log_files: usize,
+}
+
+/// Which range to flush: one with too many files of the log; else, if all memtables together have
+/// more than `allowed` encoded bytes, the one with most. Of equals the first.
+fn to_flush(allowed: u64, loads: &[Load]) -> Option<usize> {
+    if let Some(many) = loads.iter().position(|load| load.log_files > LOG_FILES_MAX) {
+        return Some(many);
+    }
+    let total: u64 = loads.iter().map(|load| load.unflushed_bytes).sum();
     if total <= allowed {
         return None;
     }
-    let most = unflushed.iter().max()?;
-    unflushed.iter().position(|bytes| bytes == most)
+    let most = loads.iter().map(|load| load.unflushed_bytes).max()?;
+    loads.iter().position(|load| load.unflushed_bytes == most)
 }
 
 /// Watches the memtables for ever. To be run as a task.
@@ -105,12 +118,18 @@ pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
     let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
     loop {
         poll.tick().await;
-        let unflushed: Vec<u64> = ranges.iter().map(|range| range.unflushed_bytes()).collect();
-        let Some(largest) = largest_above(allowed, &unflushed) else {
+        let loads: Vec<Load> = ranges
+            .iter()
+            .map(|range| Load {
+                unflushed_bytes: range.unflushed_bytes(),
+                log_files: range.log_files(),
+            })
+            .collect();
+        let Some(which) = to_flush(allowed, &loads) else {
             continue;
         };
-        tracing::debug!(bytes = unflushed[largest], "memtables are above their share; flushing the largest");
-        if let Err(why) = ranges[largest].flush_memtable().await {
+        tracing::debug!(load = ?loads[which], "flushing a memtable");
+        if let Err(why) = ranges[which].flush_memtable().await {
             tracing::warn!(%why, "a memtable could not be flushed");
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
@@ -134,12 +153,22 @@ mod tests {
         }
 
         #[test]
-        fn the_largest_is_flushed_only_above_the_share(sizes in prop::collection::vec(0u64..1_000, 0..20), allowed in 0u64..5_000) {
-            match largest_above(allowed, &sizes) {
-                None => prop_assert!(sizes.iter().sum::<u64>() <= allowed),
+        fn a_memtable_is_flushed_for_a_long_log_or_as_the_largest_of_too_much(
+            loads in prop::collection::vec((0u64..1_000, 0usize..LOG_FILES_MAX + 20), 0..20),
+            allowed in 0u64..5_000,
+        ) {
+            let loads: Vec<Load> = loads
+                .into_iter()
+                .map(|(unflushed_bytes, log_files)| Load { unflushed_bytes, log_files })
+                .collect();
+            let total: u64 = loads.iter().map(|load| load.unflushed_bytes).sum();
+            let long = |load: &Load| load.log_files > LOG_FILES_MAX;
+            match to_flush(allowed, &loads) {
+                None => prop_assert!(total <= allowed && !loads.iter().any(long)),
+                Some(index) if long(&loads[index]) => {}
                 Some(index) => {
-                    prop_assert!(sizes.iter().sum::<u64>() > allowed);
-                    prop_assert!(sizes.iter().all(|size| *size <= sizes[index]));
+                    prop_assert!(total > allowed);
+                    prop_assert!(loads.iter().all(|load| load.unflushed_bytes <= loads[index].unflushed_bytes));
                 }
             }
         }
@@ -147,6 +176,9 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
+        assert!(matches!(
+            Shares::of(1 << 20),
+            Err(OpenError::TooLittleMemory { .. })
+        ));
     }
 }

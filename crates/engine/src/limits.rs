@@ -33,9 +33,10 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 64 << 10;
 
 // ---- A range's database ----
 
-/// Flushes of the log before the memtable goes to a sorted file, however small it is. It bounds
-/// what has to be replayed when a database is opened: one file a flush, about 0.2 ms each.
-pub(crate) const LOG_FLUSHES_BEFORE_L0_MAX: u64 = 1_024;
+/// Flushes of the log after which the governor has the memtable written to a sorted file, however
+/// small it is. It bounds what has to be replayed when a database is opened: one file a flush,
+/// about 0.2 ms each. (The database itself takes no bound below 4,096.)
+pub(crate) const LOG_FILES_MAX: usize = 1_024;
 /// Sorted files that overlap before flushing waits for compaction.
 pub(crate) const L0_FILES_MAX: usize = 16;
 /// Size of one file of a compacted run.

@@ -135,12 +135,18 @@ pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<Stored
         object: newest.to_string(),
         why,
     };
-    let got = objects.get(&newest).await.map_err(failed(format!("reading {newest}")))?;
+    let got = objects
+        .get(&newest)
+        .await
+        .map_err(failed(format!("reading {newest}")))?;
     let bytes = got.bytes().await.map_err(failed(format!("reading {newest}")))?;
     let object: MapObject = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     let stored = StoredMap::from_object(object).map_err(bad)?;
     if object_path(stored.map.version()) != newest {
-        return Err(bad(format!("it says that it is version {}", stored.map.version())));
+        return Err(bad(format!(
+            "it says that it is version {}",
+            stored.map.version()
+        )));
     }
     Ok(Some(stored))
 }
@@ -176,7 +182,9 @@ fn unhex(text: &str) -> Result<Vec<u8>, String> {
         .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
         .collect();
     match digits {
-        Some(digits) if digits.len() % 2 == 0 => Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect()),
+        Some(digits) if digits.len() % 2 == 0 => {
+            Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+        }
         _ => Err(format!("{text:?} is not a key in hexadecimal")),
     }
 }
@@ -228,7 +236,9 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         assert_eq!(load(&objects).await.unwrap(), None);
         for version in [9, 10] {
-            create(&objects, &cut_at(Default::default(), version)).await.unwrap();
+            create(&objects, &cut_at(Default::default(), version))
+                .await
+                .unwrap();
         }
         assert!(create(&objects, &cut_at(Default::default(), 10)).await.is_err());
         assert_eq!(load(&objects).await.unwrap().unwrap().map.version(), 10);
@@ -238,9 +248,18 @@ mod tests {
     async fn a_map_with_a_gap_is_refused_by_name() {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let mut stored = cut_at(Default::default(), 1);
-        stored.map = RangeMap::new(1, vec![RangeEntry { keys: KeyRange::new(vec![0x30], None), ..stored.map.entries()[0].clone() }]);
+        stored.map = RangeMap::new(
+            1,
+            vec![RangeEntry {
+                keys: KeyRange::new(vec![0x30], None),
+                ..stored.map.entries()[0].clone()
+            }],
+        );
         create(&objects, &stored).await.unwrap();
         let error = load(&objects).await.unwrap_err().to_string();
-        assert!(error.contains("00000000000000000001.json") && error.contains("belong to no range"), "{error}");
+        assert!(
+            error.contains("00000000000000000001.json") && error.contains("belong to no range"),
+            "{error}"
+        );
     }
 }

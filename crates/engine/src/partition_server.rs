@@ -205,10 +205,18 @@ impl PartitionServer {
         let ranges = self.0.routes.map.entries().iter().zip(&self.0.routes.ranges);
         Statistics {
             map_version: self.0.routes.map.version(),
-            ranges: ranges.map(|(entry, range)| (entry.id, range.statistics())).collect(),
+            ranges: ranges
+                .map(|(entry, range)| (entry.id, range.statistics()))
+                .collect(),
             disk_free_bytes: self.0.store.disk().free_bytes(),
             disk_low: self.0.store.disk().is_low(),
-            damaged_files: self.0.store.damaged_files().iter().map(ToString::to_string).collect(),
+            damaged_files: self
+                .0
+                .store
+                .damaged_files()
+                .iter()
+                .map(ToString::to_string)
+                .collect(),
         }
     }
 }

@@ -136,13 +136,17 @@ impl Routes {
 
 fn account_of(key: &[u8]) -> Result<String, ReadError> {
     match Key::decode(key) {
-        Ok(Key::ServiceProperties { account } | Key::Table { account, .. } | Key::DroppedTable { account, .. }) => {
-            Ok(account)
-        }
+        Ok(
+            Key::ServiceProperties { account }
+            | Key::Table { account, .. }
+            | Key::DroppedTable { account, .. },
+        ) => Ok(account),
         _ => Err(bad_catalogue_key(key)),
     }
 }
 
 fn bad_catalogue_key(key: &[u8]) -> ReadError {
-    ReadError::Damaged(Damaged(format!("a row of the catalogue has the unknown key {key:02x?}")))
+    ReadError::Damaged(Damaged(format!(
+        "a row of the catalogue has the unknown key {key:02x?}"
+    )))
 }

@@ -145,7 +145,9 @@ async fn last_tick(around: &Surroundings, path: &str) -> Result<Option<Timestamp
         }
     }
     // A database that never had a row says i64::MIN.
-    let after = tick.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    let after = tick
+        .checked_add(1)
+        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
 }
 
@@ -186,7 +188,6 @@ fn settings(around: &Surroundings) -> Settings {
         flush_interval: None,
         l0_sst_size_bytes: around.memtable_bytes,
         max_unflushed_bytes: around.unflushed_bytes_max,
-        max_wal_flushes_before_l0_flush: limits::LOG_FLUSHES_BEFORE_L0_MAX,
         l0_max_ssts: limits::L0_FILES_MAX,
         l0_max_ssts_per_key: limits::L0_FILES_MAX,
         l0_flush_parallelism: 1,

@@ -50,7 +50,8 @@ impl DroppedTables {
 
     /// Forgets a table none of whose rows is left.
     pub(crate) fn remove(&self, dropped: &DroppedTable) {
-        self.write().remove(&table_prefix(&dropped.account, dropped.table));
+        self.write()
+            .remove(&table_prefix(&dropped.account, dropped.table));
     }
 
     /// Whether `key` (or the prefix of a partition) belongs to a dropped table.

@@ -110,10 +110,7 @@ impl Range {
 impl Opening {
     /// Flushes for those who wait, until the database is closed.
     async fn serve(&self) -> Ended {
-        let flushed = || {
-            let sorted = self.status.borrow().current_manifest.last_l0_seq();
-            self.unflushed.mark(sorted);
-        };
+        let flushed = || self.unflushed.mark(self.sorted_sequence());
         let failed = tokio::select! {
             why = self.flusher.run(&self.db, flushed) => Some(why),
             () = self.closed() => None,

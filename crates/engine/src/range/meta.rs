@@ -61,8 +61,10 @@ mod tests {
     use super::*;
 
     proptest! {
+        /// Table ids are times after 1970: as numbers they never begin with the byte FF, which may
+        /// not follow a text.
         #[test]
-        fn meta_rows_lie_outside_every_range_and_read_back(account in ".*", id: u64, stripe: u16, ticks: i64) {
+        fn meta_rows_lie_outside_every_range_and_read_back(account in ".*", id in 0..1u64 << 63, stripe: u16, ticks: i64) {
             let dropped = dropped_key(&account, TableId(id));
             prop_assert!(!KeyRange::whole().contains(&dropped));
             prop_assert!(!KeyRange::whole().contains(&reservation_key(stripe)));

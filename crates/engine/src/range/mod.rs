@@ -36,13 +36,13 @@ use tokio::sync::{Semaphore, watch};
 
 pub(crate) use database::{Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
-pub(crate) use sweep::Remains;
 use flush::Flusher;
 pub use read::ScanEnd;
-pub use write::Changes;
 use stripes::Stripes;
+pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 use unflushed::Unflushed;
+pub use write::Changes;
 
 use crate::compaction::LeaveOut;
 use crate::error::{OpenError, ReadError};
@@ -197,7 +197,9 @@ impl Range {
             State::Open(opening) => Ok(Arc::clone(opening)),
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
             State::Fenced => Err(ReadError::NotOwned),
-            State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
+            State::Closed => Err(ReadError::Unavailable(
+                "the service is being shut down".to_owned(),
+            )),
         }
     }
 
@@ -208,7 +210,9 @@ impl Range {
         if now.number == opening.number {
             Ok(())
         } else {
-            Err(ReadError::Unavailable("its database was opened again meanwhile".to_owned()))
+            Err(ReadError::Unavailable(
+                "its database was opened again meanwhile".to_owned(),
+            ))
         }
     }
 
@@ -229,6 +233,14 @@ impl Range {
     /// Encoded bytes that are in memtables only.
     pub(crate) fn unflushed_bytes(&self) -> u64 {
         self.open_now().map_or(0, |opening| opening.unflushed_bytes())
+    }
+
+    /// Files of the log that would be replayed if the database were opened now, those excepted
+    /// that were there when it was opened last.
+    pub(crate) fn log_files(&self) -> usize {
+        self.open_now().map_or(0, |opening| {
+            opening.unflushed.log_files(opening.sorted_sequence())
+        })
     }
 
     /// What it counts.
@@ -264,9 +276,13 @@ impl Opening {
         self.status.borrow().durable_seq
     }
 
+    /// The sequence number up to which rows are in sorted files.
+    fn sorted_sequence(&self) -> u64 {
+        self.status.borrow().current_manifest.last_l0_seq()
+    }
+
     fn unflushed_bytes(&self) -> u64 {
-        let sorted = self.status.borrow().current_manifest.last_l0_seq();
-        self.unflushed.bytes(sorted)
+        self.unflushed.bytes(self.sorted_sequence())
     }
 }
 

@@ -135,8 +135,9 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timest
     }
     let mut rows = scan(db, &KeyRange::prefix(meta::DROPPED_TABLES)).await?;
     while let Some(row) = next(&mut rows).await? {
-        let (account, table) = meta::decode_dropped_key(&row.key)
-            .map_err(|error| ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}"))))?;
+        let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
+            ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
+        })?;
         dropped.insert(DroppedTable {
             account,
             table,

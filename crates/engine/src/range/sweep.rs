@@ -20,9 +20,7 @@ use tokio::time::sleep;
 use super::dropped::DroppedTable;
 use super::{Range, database, flush, meta};
 use crate::error::{ReadError, with_causes};
-use crate::limits::{
-    COMPACTION_ASK, COMPACTION_ORDERS_MAX, ERASED_AT_ONCE, ERASED_ROW_BY_ROW_MAX,
-};
+use crate::limits::{COMPACTION_ASK, COMPACTION_ORDERS_MAX, ERASED_AT_ONCE, ERASED_ROW_BY_ROW_MAX};
 
 /// What a range still shows of a dropped table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -87,7 +85,12 @@ impl Range {
             return Ok(());
         };
         order(&admin, |now| {
-            let runs: Vec<_> = now.compacted().iter().map(|run| run.id).filter(|id| *id <= newest).collect();
+            let runs: Vec<_> = now
+                .compacted()
+                .iter()
+                .map(|run| run.id)
+                .filter(|id| *id <= newest)
+                .collect();
             let destination = runs.iter().copied().min()?;
             Some(CompactionSpec::new(
                 runs.into_iter().map(SourceId::SortedRun).collect(),

@@ -38,6 +38,12 @@ impl Unflushed {
         }
     }
 
+    /// Flushes of the log whose rows are not all in sorted files: as many files would be replayed.
+    pub(crate) fn log_files(&self, sorted: u64) -> usize {
+        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        marks.iter().filter(|(sequence, _)| *sequence > sorted).count()
+    }
+
     /// Encoded bytes that are in memtables only.
     pub(crate) fn bytes(&self, sorted: u64) -> u64 {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -63,6 +69,7 @@ mod tests {
         }
         assert_eq!(count.bytes(0), 1_000);
         assert_eq!(count.bytes(4), 600);
+        assert_eq!(count.log_files(4), 6);
         count.mark(10);
         assert_eq!(count.bytes(10), 0);
         count.add(11, 5);

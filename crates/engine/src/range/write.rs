@@ -45,7 +45,10 @@ impl Range {
         };
         if self.store.disk().is_low() {
             return Err(WriteError::DiskFull {
-                root: self.store.root().map_or_else(String::new, |root| root.display().to_string()),
+                root: self
+                    .store
+                    .root()
+                    .map_or_else(String::new, |root| root.display().to_string()),
             });
         }
         let stripe = Stripes::of(partition);
@@ -86,7 +89,13 @@ impl Range {
     }
 
     /// The rows of one batch, with the reservation that has to go with them, and their size.
-    fn batch(&self, partition: &PartitionPrefix, changes: Changes, stripe: u16, stamp: Stamp) -> (WriteBatch, u64) {
+    fn batch(
+        &self,
+        partition: &PartitionPrefix,
+        changes: Changes,
+        stripe: u16,
+        stamp: Stamp,
+    ) -> (WriteBatch, u64) {
         let mut batch = WriteBatch::new();
         let mut bytes = 0;
         if let Some(reservation) = stamp.reserve {

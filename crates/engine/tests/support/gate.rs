@@ -1,0 +1,153 @@
+//! An object store that can be stopped, for good or for a while: how a crash looks from below.
+
+use std::fmt;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use object_store::path::Path;
+use object_store::{
+    CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
+    PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
+};
+use slatedb_common::retry::NonRetryable;
+use tokio::sync::watch;
+
+/// What becomes of a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Passage {
+    /// It goes through.
+    Open,
+    /// Writes wait until the gate opens.
+    HoldWrites,
+    /// Writes of the log fail in a way that is not tried again.
+    FailLog,
+    /// Nothing returns any more: the process has crashed.
+    Dead,
+}
+
+/// A gate before a store. A new one before the same store is a restarted process.
+#[derive(Debug)]
+pub struct Gate {
+    inner: Arc<dyn ObjectStore>,
+    passage: watch::Sender<Passage>,
+    held: AtomicUsize,
+}
+
+impl Gate {
+    pub fn before(inner: &Arc<dyn ObjectStore>) -> Arc<Self> {
+        Arc::new(Self {
+            inner: Arc::clone(inner),
+            passage: watch::Sender::new(Passage::Open),
+            held: AtomicUsize::new(0),
+        })
+    }
+
+    pub fn set(&self, passage: Passage) {
+        self.passage.send_replace(passage);
+    }
+
+    /// Writes that wait at the gate.
+    pub fn held(&self) -> usize {
+        self.held.load(Ordering::SeqCst)
+    }
+
+    async fn read(&self) {
+        let mut passage = self.passage.subscribe();
+        let alive = passage.wait_for(|p| *p != Passage::Dead).await;
+        drop(alive.expect("the sender lives as long as the gate"));
+    }
+
+    async fn write(&self, location: &Path) -> Result<()> {
+        let mut passage = self.passage.subscribe();
+        self.held.fetch_add(1, Ordering::SeqCst);
+        let open = passage
+            .wait_for(|p| matches!(p, Passage::Open | Passage::FailLog))
+            .await
+            .map(|p| *p)
+            .expect("the sender lives as long as the gate");
+        self.held.fetch_sub(1, Ordering::SeqCst);
+        if open == Passage::FailLog && location.as_ref().contains("/wal/") {
+            return Err(object_store::Error::Generic {
+                store: "gate",
+                source: Box::new(NonRetryable(Box::new(std::io::Error::other(
+                    "the log cannot be written",
+                )))),
+            });
+        }
+        Ok(())
+    }
+}
+
+impl fmt::Display for Gate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Gate({})", self.inner)
+    }
+}
+
+#[async_trait]
+impl ObjectStore for Gate {
+    async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
+        self.write(location).await?;
+        let result = self.inner.put_opts(location, payload, opts).await;
+        // Whoever died meanwhile does not learn that it is there.
+        self.read().await;
+        result
+    }
+
+    async fn put_multipart_opts(
+        &self,
+        location: &Path,
+        opts: PutMultipartOptions,
+    ) -> Result<Box<dyn MultipartUpload>> {
+        self.write(location).await?;
+        self.inner.put_multipart_opts(location, opts).await
+    }
+
+    async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
+        self.read().await;
+        self.inner.get_opts(location, options).await
+    }
+
+    async fn get_ranges(&self, location: &Path, ranges: &[Range<u64>]) -> Result<Vec<Bytes>> {
+        self.read().await;
+        self.inner.get_ranges(location, ranges).await
+    }
+
+    fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
+        let inner = Arc::clone(&self.inner);
+        let mut passage = self.passage.subscribe();
+        async move {
+            let _ = passage.wait_for(|p| *p == Passage::Open).await;
+            inner.delete_stream(locations)
+        }
+        .flatten_stream()
+        .boxed()
+    }
+
+    fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
+        let inner = Arc::clone(&self.inner);
+        let prefix = prefix.cloned();
+        let mut passage = self.passage.subscribe();
+        async move {
+            let _ = passage.wait_for(|p| *p != Passage::Dead).await;
+            inner.list(prefix.as_ref())
+        }
+        .flatten_stream()
+        .boxed()
+    }
+
+    async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {
+        self.read().await;
+        self.inner.list_with_delimiter(prefix).await
+    }
+
+    async fn copy_opts(&self, from: &Path, to: &Path, options: CopyOptions) -> Result<()> {
+        self.write(to).await?;
+        self.inner.copy_opts(from, to, options).await
+    }
+}

@@ -1,0 +1,141 @@
+//! What the tests of the engine share: a store that can be stopped, and short ways to write.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    unreachable_pub,
+    reason = "each test uses a part, and fails by panic"
+)]
+
+mod gate;
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+pub use gate::{Gate, Passage};
+use object_store::ObjectStore;
+use rangehold_engine::store::Store;
+use rangehold_engine::{Clock, Options, PartitionServer, ReadError, WriteError};
+use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId, Timestamp};
+use tokio::time::Instant;
+
+pub const ACCOUNT: &str = "account";
+pub const TABLE: TableId = TableId(7);
+pub const MEMORY: u64 = 64 << 20;
+
+/// A refusal of these tests' judges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exists;
+
+pub type Written = Result<Timestamp, WriteError<Exists>>;
+
+pub fn start() -> Timestamp {
+    Timestamp::from_unix_seconds(1_700_000_000)
+}
+
+pub fn options(clock: &Clock) -> Options {
+    Options::new(MEMORY, clock.clone(), 1)
+}
+
+/// Opens a server on `objects`.
+pub async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> PartitionServer {
+    PartitionServer::open(Store::on(Arc::clone(objects)), options)
+        .await
+        .unwrap()
+}
+
+pub fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(30)
+}
+
+pub fn partition(partition_key: &str) -> PartitionPrefix {
+    PartitionPrefix::entity(ACCOUNT, TABLE, partition_key)
+}
+
+pub fn table_keys(table: TableId) -> KeyRange {
+    KeyRange::prefix(&rangehold_map::key::table_prefix(ACCOUNT, table))
+}
+
+/// Puts some rows of a partition, whatever is there.
+pub async fn put_all(
+    server: &PartitionServer,
+    partition: &PartitionPrefix,
+    rows: &[(&str, &str)],
+) -> Written {
+    let changes = rows
+        .iter()
+        .map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec())))
+        .collect();
+    server.write(partition, &[], soon(), |_, _| Ok(changes)).await
+}
+
+pub async fn put(server: &PartitionServer, partition_key: &str, row: &str, value: &str) -> Written {
+    put_all(server, &partition(partition_key), &[(row, value)]).await
+}
+
+pub async fn delete(server: &PartitionServer, partition_key: &str, row: &str) -> Written {
+    let partition = partition(partition_key);
+    let key = partition.key(row);
+    server
+        .write(&partition, &[], soon(), |_, _| Ok(vec![(key, None)]))
+        .await
+}
+
+/// Puts a row unless it is there.
+pub async fn insert(server: &PartitionServer, partition_key: &str, row: &str, value: &str) -> Written {
+    let partition = partition(partition_key);
+    let key = partition.key(row);
+    let value = value.as_bytes().to_vec();
+    server
+        .write(
+            &partition,
+            std::slice::from_ref(&key),
+            soon(),
+            |current, _| match current {
+                [None] => Ok(vec![(key, Some(value))]),
+                _ => Err(Exists),
+            },
+        )
+        .await
+}
+
+pub async fn get(
+    server: &PartitionServer,
+    partition_key: &str,
+    row: &str,
+) -> Result<Option<Bytes>, ReadError> {
+    server.get(&partition(partition_key).key(row)).await
+}
+
+/// All rows of `keys`.
+pub async fn rows(server: &PartitionServer, keys: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ReadError> {
+    let mut rows = Vec::new();
+    server
+        .scan(keys, |key, value| {
+            rows.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .await?;
+    Ok(rows)
+}
+
+/// The step of the caller before `drop_table`: the catalogue says that the table is dropped.
+pub async fn note_in_catalogue(server: &PartitionServer, table: TableId) {
+    let key = dropped_key(table);
+    server
+        .write::<Exists>(&PartitionPrefix::catalogue(ACCOUNT), &[], soon(), |_, _| {
+            Ok(vec![(key, Some(Vec::new()))])
+        })
+        .await
+        .unwrap();
+}
+
+pub fn dropped_key(table: TableId) -> Vec<u8> {
+    Key::DroppedTable {
+        account: ACCOUNT.to_owned(),
+        table,
+    }
+    .encode()
+}
