@@ -14,7 +14,7 @@
 //!
 //! [`Store::open`] makes or checks all of that, sweeps what interrupted writes left, and hands out
 //! an object store whose writes are durable when they return and whose damaged files are refused by
-//! name ([`local`]). Beside it stands the [`DiskWatch`], which tells when to refuse writes.
+//! name (`local`). Beside it stands the [`DiskWatch`], which tells when to refuse writes.
 
 mod damage;
 mod directory;
