@@ -6,25 +6,24 @@
 //!
 //! The database is given nothing by default: caches are shared by all ranges and memtables are
 //! small (their defaults are per database and add up), compaction and garbage collection run on a
-//! runtime of their own, and the clock is ours. It must be beyond every tick the database has seen
-//! (see [`crate::clock`]), so before opening the last tick is looked up: in the manifest for what
-//! is in sorted files, in the last file of the log for the rest.
+//! runtime of their own, and the clock is ours, set beyond all that the database has seen
+//! ([`super::latest`]).
 
 use std::sync::Arc;
 
 use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
-use rangehold_map::Timestamp;
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::config::{
     CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions,
     Settings,
 };
 use slatedb::db_cache::DbCache;
-use slatedb::{CompactionFilterSupplier, CompactorBuilder, Db, SstBlockSize, WalReader};
+use slatedb::{CompactionFilterSupplier, CompactorBuilder, Db, SstBlockSize};
 use tokio::runtime::Handle;
 
+use super::latest;
 use crate::clock::Clock;
 use crate::error::{Damaged, OpenError, open_error};
 use crate::limits;
@@ -82,11 +81,11 @@ pub(crate) async fn open(
         });
     }
     check_log(around, &place.path).await?;
-    let tick = last_tick(around, &place.path)
+    let latest = latest::seen(around, &place.path)
         .await
         .map_err(|error| open_error(&place.path, &error))?;
-    if let Some(tick) = tick {
-        around.clock.advance_to(tick);
+    if let Some(latest) = latest {
+        around.clock.advance_to(latest);
     }
     build(around, place, expected_epoch).await
 }
@@ -104,11 +103,7 @@ pub(crate) async fn has_manifest(around: &Surroundings, path: &str) -> Result<bo
 
 /// Refuses a database whose log lacks a file: it would open as if it ended there.
 async fn check_log(around: &Surroundings, path: &str) -> Result<(), OpenError> {
-    let admin = AdminBuilder::new(path, Arc::clone(&around.objects))
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed)
-        .build();
-    let manifest = admin
+    let manifest = admin(around, path)
         .read_manifest(None)
         .await
         .map_err(|error| open_error(path, &error))?;
@@ -122,33 +117,6 @@ async fn check_log(around: &Surroundings, path: &str) -> Result<(), OpenError> {
                 source,
             },
         })
-}
-
-/// The greatest time that the database at `path` has seen, rounded up to what it counts in.
-async fn last_tick(around: &Surroundings, path: &str) -> Result<Option<Timestamp>, slatedb::Error> {
-    let Some(manifest) = admin(around, path).read_manifest(None).await? else {
-        return Ok(None);
-    };
-    let mut tick = manifest.last_l0_clock_tick();
-    let log = WalReader::new(path, Arc::clone(&around.objects));
-    // Ticks grow along the log, so the last file with a row has the greatest. Files without rows
-    // are the marks that each opening leaves.
-    for file in log.list(manifest.replay_after_wal_id()..).await?.iter().rev() {
-        let mut rows = file.iterator().await?;
-        let mut greatest = None;
-        while let Some(row) = rows.next().await? {
-            greatest = greatest.max(row.create_ts);
-        }
-        if let Some(greatest) = greatest {
-            tick = tick.max(greatest);
-            break;
-        }
-    }
-    // A database that never had a row says i64::MIN.
-    let after = tick
-        .checked_add(1)
-        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
-    Ok(after.map(Timestamp::from_ticks))
 }
 
 /// The database's files seen from outside of it.

@@ -14,7 +14,7 @@ use slatedb::config::FlushType;
 use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State, database, flush};
-use crate::error::OpenError;
+use crate::error::{OpenError, with_causes};
 use crate::limits::{DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN, WRITES_IN_FLIGHT_MAX};
 
 /// Why an opening ended.
@@ -111,18 +111,21 @@ impl Opening {
     /// Flushes for those who wait, until the database is closed.
     async fn serve(&self) -> Ended {
         let flushed = || self.unflushed.mark(self.sorted_sequence());
-        let failed = tokio::select! {
-            why = self.flusher.run(&self.db, flushed) => Some(why),
-            () = self.closed() => None,
-        };
-        // A failed flush and the closing it causes are told in either order.
+        tokio::select! {
+            _ = self.flusher.run(&self.db, flushed) => {}
+            () = self.closed() => {}
+        }
+        // A failed flush and the closing that it causes are told in either order.
         let _ = timeout(Duration::from_secs(1), self.closed()).await;
         let reason = self.status.borrow().close_reason;
-        match (reason, failed) {
-            (Some(CloseReason::Clean), _) => Ended::Closed,
-            (Some(CloseReason::Fenced), _) => Ended::Fenced,
-            (reason, Some(why)) => Ended::Failed(format!("{why} ({reason:?})")),
-            (reason, None) => Ended::Failed(format!("the database closed: {reason:?}")),
+        match reason {
+            Some(CloseReason::Clean) => Ended::Closed,
+            Some(CloseReason::Fenced) => Ended::Fenced,
+            // Any call is answered with what the database was closed for.
+            _ => Ended::Failed(match self.db.snapshot() {
+                Err(error) => with_causes(&error),
+                Ok(_) => "its log could not be flushed".to_owned(),
+            }),
         }
     }
 

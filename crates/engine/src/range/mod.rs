@@ -18,6 +18,7 @@ mod database;
 mod dropped;
 mod flush;
 mod keep;
+mod latest;
 mod meta;
 mod read;
 mod run_to_end;

@@ -39,6 +39,14 @@ pub fn options(clock: &Clock) -> Options {
     Options::new(MEMORY, clock.clone(), 1)
 }
 
+/// For tests in tokio's paused time: everything on one thread, and time passes when all wait.
+pub fn simulated(clock: &Clock) -> Options {
+    Options {
+        compact_on_callers_runtime: true,
+        ..options(clock)
+    }
+}
+
 /// Opens a server on `objects`.
 pub async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> PartitionServer {
     PartitionServer::open(Store::on(Arc::clone(objects)), options)
@@ -86,18 +94,13 @@ pub async fn delete(server: &PartitionServer, partition_key: &str, row: &str) ->
 /// Puts a row unless it is there.
 pub async fn insert(server: &PartitionServer, partition_key: &str, row: &str, value: &str) -> Written {
     let partition = partition(partition_key);
-    let key = partition.key(row);
+    let keys = [partition.key(row)];
     let value = value.as_bytes().to_vec();
     server
-        .write(
-            &partition,
-            std::slice::from_ref(&key),
-            soon(),
-            |current, _| match current {
-                [None] => Ok(vec![(key, Some(value))]),
-                _ => Err(Exists),
-            },
-        )
+        .write(&partition, &keys, soon(), |current, _| match current {
+            [None] => Ok(vec![(keys[0].clone(), Some(value))]),
+            _ => Err(Exists),
+        })
         .await
 }
 

@@ -1,0 +1,83 @@
+//! The latest time that a database has seen.
+//!
+//! A database that meets a time before one it knows closes itself for good, and again after each
+//! opening. It keeps times in more places than its rows: names of sorted files and of compactions
+//! begin with the time at which they were made, and a new one may not be older than the last. So
+//! before a database is opened our clock is set beyond all of them. Without that, a wall clock
+//! that was set back while the process was down would keep a range closed until it has caught up.
+//!
+//! | time | where |
+//! |---|---|
+//! | of rows in sorted files | the manifest |
+//! | of rows in the log | its last file with a row: times grow along the log |
+//! | of sorted files | their names, in the manifest |
+//! | of compactions, ordered or done | their names, in the newest list of compactions |
+
+use std::sync::Arc;
+
+use rangehold_map::Timestamp;
+use slatedb::WalReader;
+use slatedb::admin::Admin;
+use slatedb::manifest::VersionedManifest;
+
+use super::database::{self, Surroundings};
+
+/// A time just after all that the database at `path` has seen; `None` without a database.
+pub(crate) async fn seen(around: &Surroundings, path: &str) -> Result<Option<Timestamp>, slatedb::Error> {
+    let admin = database::admin(around, path);
+    let Some(manifest) = admin.read_manifest(None).await? else {
+        return Ok(None);
+    };
+    let log = WalReader::new(path, Arc::clone(&around.objects));
+    let latest = in_manifest(&manifest)
+        .max(in_log(&log, manifest.replay_after_wal_id()).await?)
+        .max(in_compactions(&admin).await?);
+    // A database that never had a row says i64::MIN.
+    let after = latest
+        .checked_add(1)
+        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    Ok(after.map(Timestamp::from_ticks))
+}
+
+/// Milliseconds, as all below.
+fn in_manifest(manifest: &VersionedManifest) -> i64 {
+    let files = manifest
+        .all_sst_views()
+        .flat_map(|view| [view.id.timestamp_ms(), view.sst.id.value().timestamp_ms()]);
+    let compacted = [
+        manifest.last_compacted_l0_sst_view_id(),
+        manifest.last_compacted_l0_sst_id(),
+    ];
+    let compacted = compacted.into_iter().flatten().map(|id| id.timestamp_ms());
+    let latest = files.chain(compacted).max().unwrap_or(0);
+    manifest.last_l0_clock_tick().max(milliseconds(latest))
+}
+
+async fn in_log(log: &WalReader, sorted_until: u64) -> Result<i64, slatedb::Error> {
+    // Files without rows are the marks that each opening leaves.
+    for file in log.list(sorted_until..).await?.iter().rev() {
+        let mut rows = file.iterator().await?;
+        let mut latest = None;
+        while let Some(row) = rows.next().await? {
+            latest = latest.max(row.create_ts);
+        }
+        if let Some(latest) = latest {
+            return Ok(latest);
+        }
+    }
+    Ok(i64::MIN)
+}
+
+async fn in_compactions(admin: &Admin) -> Result<i64, slatedb::Error> {
+    let compactions = admin.read_compactions(None).await?;
+    let latest = compactions
+        .iter()
+        .flat_map(|list| list.recent_compactions())
+        .map(|compaction| compaction.id().timestamp_ms())
+        .max();
+    Ok(latest.map_or(i64::MIN, milliseconds))
+}
+
+fn milliseconds(ms: u64) -> i64 {
+    i64::try_from(ms).unwrap_or(i64::MAX)
+}

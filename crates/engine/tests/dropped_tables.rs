@@ -1,0 +1,184 @@
+//! The life of a dropped table, with a crash after each step.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod support;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use object_store::path::Path;
+use rangehold_engine::{Clock, PartitionServer, ReadError, WriteError};
+use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use support::{
+    ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
+    simulated, soon, table_keys,
+};
+use tokio::time::sleep;
+
+const OTHER: TableId = TableId(8);
+
+/// A store whose process can be made to crash.
+struct Crashing {
+    objects: Arc<dyn ObjectStore>,
+    gate: Arc<Gate>,
+    server: PartitionServer,
+    /// What the wall clock says after each crash: it is set back.
+    wall: Timestamp,
+}
+
+impl Crashing {
+    async fn new() -> Self {
+        // A day from now, so that objects that the store dates by its own clock look old enough
+        // to be garbage.
+        let wall = Clock::system()
+            .now()
+            .saturating_add(86_400 * Timestamp::TICKS_PER_SECOND);
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let (gate, server) = Self::start(&objects, wall).await;
+        Self {
+            objects,
+            gate,
+            server,
+            wall,
+        }
+    }
+
+    async fn start(objects: &Arc<dyn ObjectStore>, wall: Timestamp) -> (Arc<Gate>, PartitionServer) {
+        let gate = Gate::before(objects);
+        let gated: Arc<dyn ObjectStore> = gate.clone();
+        let server = open(&gated, simulated(&Clock::manual(wall))).await;
+        (gate, server)
+    }
+
+    async fn crash(&mut self) {
+        self.gate.set(Passage::Dead);
+        (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
+    }
+
+    async fn refuses_the_table(&self) {
+        let read = get(&self.server, "p", "1").await;
+        assert!(matches!(read, Err(ReadError::TableDropped)), "{read:?}");
+        assert!(matches!(
+            rows(&self.server, &table_keys(TABLE)).await,
+            Err(ReadError::TableDropped)
+        ));
+        let part = table_keys(TABLE).intersect(&rangehold_map::KeyRange::prefix(
+            support::partition("p").as_bytes(),
+        ));
+        assert!(matches!(
+            rows(&self.server, &part).await,
+            Err(ReadError::TableDropped)
+        ));
+        assert!(matches!(
+            insert(&self.server, "p", "9", "v").await,
+            Err(WriteError::TableDropped)
+        ));
+    }
+
+    fn pending(&self) -> u64 {
+        self.server.statistics().ranges[0].1.dropped_tables_pending
+    }
+}
+
+async fn fill(server: &PartitionServer, table: TableId, count: usize) {
+    let place = PartitionPrefix::entity(ACCOUNT, table, "p");
+    for first in (0..count).step_by(1_000) {
+        let changes = (first..count.min(first + 1_000))
+            .map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])))
+            .collect();
+        server
+            .write::<Exists>(&place, &[], soon(), |_, _| Ok(changes))
+            .await
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
+    let mut at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    fill(&at.server, OTHER, 10).await;
+
+    // Before the catalogue says so, a crash leaves the table as it was.
+    at.crash().await;
+    assert!(get(&at.server, "p", "1").await.unwrap().is_some());
+
+    // The catalogue says so, and the crash comes before any range was told.
+    note_in_catalogue(&at.server, TABLE).await;
+    at.crash().await;
+    at.refuses_the_table().await;
+
+    // The range was told, twice.
+    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.refuses_the_table().await;
+    at.crash().await;
+    at.refuses_the_table().await;
+
+    // Its rows are gone soon, but it is remembered for a minute.
+    sleep(Duration::from_secs(30)).await;
+    at.refuses_the_table().await;
+    assert!(at.server.get(&dropped_key(TABLE)).await.unwrap().is_some());
+    at.crash().await;
+    at.refuses_the_table().await;
+
+    sleep(Duration::from_secs(80)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(at.server.get(&dropped_key(TABLE)).await.unwrap(), None);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    at.crash().await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 10);
+}
+
+/// The row of the catalogue goes before the note. A crash in between leaves the note alone.
+#[tokio::test(start_paused = true)]
+async fn a_note_without_its_row_in_the_catalogue_goes_too() {
+    let mut at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.crash().await;
+    at.refuses_the_table().await;
+    sleep(Duration::from_secs(100)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
+    let mut at = Crashing::new().await;
+    fill(&at.server, OTHER, 500).await;
+    fill(&at.server, TABLE, 30_000).await;
+    sleep(Duration::from_secs(10)).await;
+    let before = stored_bytes(&at.objects).await;
+    note_in_catalogue(&at.server, TABLE).await;
+    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.refuses_the_table().await;
+    // In the middle of it all.
+    sleep(Duration::from_secs(6)).await;
+    at.crash().await;
+    at.refuses_the_table().await;
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
+    // Files that compaction replaced are kept for a while for those who read them.
+    sleep(Duration::from_secs(600)).await;
+    let after = stored_bytes(&at.objects).await;
+    assert!(after < before / 5, "{before} bytes before, {after} after");
+    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
+}
+
+async fn stored_bytes(objects: &Arc<dyn ObjectStore>) -> u64 {
+    let all: Vec<_> = objects
+        .list(Some(&Path::from("ranges")))
+        .try_collect()
+        .await
+        .unwrap();
+    all.iter().map(|object| object.size).sum()
+}
