@@ -8,6 +8,7 @@
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
+//! | [`copy`] | backup and restore of a store, even of one that is served |
 //! | [`store`] | where the objects are: in memory or in a directory |
 //!
 //! Architecture Invariant: nobody but [`Clock`] reads the wall clock, and nothing is drawn from
@@ -15,6 +16,7 @@
 
 mod clock;
 mod compaction;
+pub mod copy;
 mod error;
 mod governor;
 mod limits;

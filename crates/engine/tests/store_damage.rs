@@ -11,8 +11,10 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use object_store::ObjectStoreExt;
 use proptest::test_runner::{RngAlgorithm, TestRng};
-use rangehold_engine::store::{Store, StoreLocation, StoreOptions, damaged_file};
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions, check_log, damaged_file};
+use rangehold_engine::{Clock, Options, PartitionServer};
 use slatedb::config::{DurabilityLevel, FlushOptions, FlushType, ReadOptions, ScanOptions, Settings};
 use slatedb::{Db, WriteBatch};
 
@@ -104,7 +106,7 @@ async fn make(directory: &Path) {
 }
 
 /// What the engine does before it opens a database: see whether the log is whole.
-async fn check_log(store: &Store) -> Result<(), String> {
+async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
     let admin = slatedb::admin::Admin::builder(RANGE, store.object_store()).build();
     let told = |error: &(dyn std::error::Error + 'static)| match damaged_file(error) {
         Some(damaged) => damaged.to_string(),
@@ -115,8 +117,7 @@ async fn check_log(store: &Store) -> Result<(), String> {
         .await
         .map_err(|error| told(&error))?
         .unwrap();
-    store
-        .check_log(RANGE, manifest.replay_after_wal_id())
+    check_log(&store.object_store(), RANGE, manifest.replay_after_wal_id())
         .await
         .map_err(|error| told(&error))
 }
@@ -128,7 +129,7 @@ async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
         Some(damaged) => damaged.to_string(),
         None => format!("{error:?} / {error}"),
     };
-    check_log(&store).await?;
+    check_that_log_is_whole(&store).await?;
     let db = open(&store, compacting).await.map_err(told)?;
     let options = ScanOptions {
         durability_filter: DurabilityLevel::Remote,
@@ -279,4 +280,32 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
         .filter(|(_, _, how)| how != "right" && how != "named")
         .collect();
     assert!(bad.is_empty(), "{bad:#?}");
+}
+
+#[tokio::test]
+async fn a_server_does_not_open_a_log_with_a_gap() {
+    let directory = tempfile::tempdir().unwrap();
+    make(directory.path()).await;
+    let log = files(&directory.path().join(RANGE).join("wal"));
+    let missing = &log[log.len() - 2];
+    fs::remove_file(missing).unwrap();
+    let objects = store(directory.path()).object_store();
+    let map = br#"{"format":1,"version":1,"ranges":[{"id":1,"low":"10","high":null,"generation":1,"attempt":1,"server":1}]}"#;
+    objects
+        .put(
+            &"cluster/map/00000000000000000001.json".into(),
+            map.to_vec().into(),
+        )
+        .await
+        .unwrap();
+    drop(objects);
+    let options = Options::new(64 << 20, Clock::system(), 1);
+    let Err(refused) = PartitionServer::open(store(directory.path()), options).await else {
+        panic!("opened, with rows lost");
+    };
+    let (refused, missing) = (
+        refused.to_string(),
+        missing.file_name().unwrap().to_str().unwrap(),
+    );
+    assert!(refused.contains(missing), "{refused}");
 }

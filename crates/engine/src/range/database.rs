@@ -25,8 +25,9 @@ use tokio::runtime::Handle;
 
 use super::latest;
 use crate::clock::Clock;
-use crate::error::{OpenError, open_error};
+use crate::error::{Damaged, OpenError, open_error};
 use crate::limits;
+use crate::store::{self, damaged_file};
 
 /// Blocks of 16 KiB: half the requests and a smaller index than 4 KiB, and still cheap to decode
 /// for one row. Given to database and compactor alike; the latter does not inherit it.
@@ -79,6 +80,7 @@ pub(crate) async fn open(
             path: place.path.clone(),
         });
     }
+    check_log(around, &place.path).await?;
     let latest = latest::seen(around, &place.path)
         .await
         .map_err(|error| open_error(&place.path, &error))?;
@@ -97,6 +99,24 @@ pub(crate) async fn has_manifest(around: &Surroundings, path: &str) -> Result<bo
         source,
     })?;
     Ok(first.is_some())
+}
+
+/// Refuses a database whose log lacks a file: it would open as if it ended there.
+async fn check_log(around: &Surroundings, path: &str) -> Result<(), OpenError> {
+    let manifest = admin(around, path)
+        .read_manifest(None)
+        .await
+        .map_err(|error| open_error(path, &error))?;
+    let replayed_until = manifest.map_or(0, |manifest| manifest.replay_after_wal_id());
+    store::check_log(&around.objects, path, replayed_until)
+        .await
+        .map_err(|source| match damaged_file(&source) {
+            Some(file) => OpenError::Damaged(Damaged(file.to_string())),
+            None => OpenError::Object {
+                doing: format!("listing the log of {path}"),
+                source,
+            },
+        })
 }
 
 /// The database's files seen from outside of it.

@@ -35,8 +35,7 @@ use rangehold_map::{Generation, KeyRange, RangeId, TableId, Timestamp};
 use slatedb::{Db, DbStatus};
 use tokio::sync::{Semaphore, watch};
 
-use database::Place;
-pub(crate) use database::Surroundings;
+pub(crate) use database::{Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 use flush::Flusher;
 pub use read::ScanEnd;

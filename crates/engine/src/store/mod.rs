@@ -14,11 +14,12 @@
 //!
 //! [`Store::open`] makes or checks all of that, sweeps what interrupted writes left, and hands out
 //! an object store whose writes are durable when they return and whose damaged files are refused by
-//! name ([`local`]). Beside it stands the [`DiskWatch`], which tells when to refuse writes.
+//! name (`local`). Beside it stands the [`DiskWatch`], which tells when to refuse writes.
 
 mod damage;
 mod directory;
 mod disk;
+mod filling;
 mod format;
 pub mod limits;
 mod local;
@@ -36,9 +37,11 @@ use object_store::memory::InMemory;
 
 pub use self::damage::{DamagedFile, damaged_file};
 pub use self::disk::{DiskSpace, DiskWatch};
+pub(crate) use self::filling::Filling;
 pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format};
 pub use self::location::{LocationError, StoreLocation};
 pub use self::lock::LOCK_FILE;
+pub use self::log::check_log;
 
 use self::damage::DamageLog;
 use self::local::SealedDirectory;
@@ -175,16 +178,21 @@ impl Store {
 
     fn open_directory(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let fsync = !options.unsafe_no_fsync;
-        directory::Directories::new(fsync)
-            .ensure(root)
-            .map_err(|source| StoreError::io("create", root, source))?;
-        let lock = DirectoryLock::take(root)?;
+        let lock = Self::take_directory(root, fsync)?;
         format::check_or_create(root, fsync)?;
         let swept = directory::sweep(root).map_err(|source| StoreError::io("sweep", root, source))?;
         if swept > 0 {
             tracing::info!(directory = %root.display(), swept, "removed what interrupted writes had left");
         }
         Self::of_directory(root, options, Some(lock))
+    }
+
+    /// Makes the directory if it is missing, and takes its lock.
+    fn take_directory(root: &Path, fsync: bool) -> Result<DirectoryLock, StoreError> {
+        directory::Directories::new(fsync)
+            .ensure(root)
+            .map_err(|source| StoreError::io("create", root, source))?;
+        DirectoryLock::take(root)
     }
 
     fn of_directory(

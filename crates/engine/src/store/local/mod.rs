@@ -270,16 +270,15 @@ impl ObjectStore for SealedDirectory {
             return Err(no_attributes("put_multipart_opts"));
         }
         let target = self.0.plain.path_to_filesystem(location)?;
+        let file = target.clone();
         self.blocking(move |inner| {
-            let parent = target.parent().unwrap_or(FilePath::new("/"));
-            inner
-                .directories
-                .ensure(parent)
-                .map_err(|error| inner.io_error("write", &target, error))
+            let parent = file.parent().unwrap_or(FilePath::new("/"));
+            let made = inner.directories.ensure(parent);
+            made.map_err(|error| inner.io_error("write", &file, error))
         })
         .await?;
-        let upload = self.0.plain.put_multipart_opts(location, options).await?;
-        Ok(Box::new(SealedUpload::new(upload)))
+        let parts = self.0.plain.put_multipart_opts(location, options).await?;
+        Ok(Box::new(SealedUpload::new(parts, target, Arc::clone(&self.0))))
     }
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {

@@ -1,22 +1,34 @@
 //! Uploads in parts: how SlateDB writes sorted files of more than 10 MiB.
 
+use std::error::Error as _;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
 use async_trait::async_trait;
-use object_store::{MultipartUpload, PutPayload, PutResult, Result, UploadPart};
+use futures::FutureExt;
+use object_store::{Error, MultipartUpload, PutPayload, PutResult, Result, UploadPart};
 
 use super::super::seal::Sealer;
+use super::Inner;
 
 /// Seals what passes through it: the seal is one more part at the end.
 #[derive(Debug)]
 pub(super) struct SealedUpload {
-    inner: Box<dyn MultipartUpload>,
+    parts: Box<dyn MultipartUpload>,
     sealer: Sealer,
+    target: PathBuf,
+    store: Arc<Inner>,
 }
 
 impl SealedUpload {
-    pub(super) fn new(inner: Box<dyn MultipartUpload>) -> Self {
+    /// Seals `parts`, which become the file `target`.
+    pub(super) fn new(parts: Box<dyn MultipartUpload>, target: PathBuf, store: Arc<Inner>) -> Self {
         Self {
-            inner,
+            parts,
             sealer: Sealer::default(),
+            target,
+            store,
         }
     }
 }
@@ -26,16 +38,36 @@ impl MultipartUpload for SealedUpload {
     /// Parts are in the order of the calls, whatever the order in which they are awaited.
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         data.iter().for_each(|piece| self.sealer.update(piece));
-        self.inner.put_part(data)
+        let (target, store) = (self.target.clone(), Arc::clone(&self.store));
+        let part = self.parts.put_part(data);
+        part.map(move |result| result.map_err(|error| store.upload_error(&target, error)))
+            .boxed()
     }
 
     async fn complete(&mut self) -> Result<PutResult> {
         let seal = self.sealer.finish().encode();
-        self.inner.put_part(PutPayload::from(seal.to_vec())).await?;
-        self.inner.complete().await
+        let completed = match self.parts.put_part(PutPayload::from(seal.to_vec())).await {
+            Ok(()) => self.parts.complete().await,
+            Err(error) => Err(error),
+        };
+        completed.map_err(|error| self.store.upload_error(&self.target, error))
     }
 
     async fn abort(&mut self) -> Result<()> {
-        self.inner.abort().await
+        self.parts.abort().await
+    }
+}
+
+impl Inner {
+    /// The error of a part with the name of its file, which `LocalFileSystem` leaves out.
+    fn upload_error(&self, target: &std::path::Path, error: Error) -> Error {
+        let mut cause = error.source();
+        while let Some(inner) = cause {
+            if let Some(io) = inner.downcast_ref::<io::Error>() {
+                return self.io_error("write", target, io::Error::new(io.kind(), io.to_string()));
+            }
+            cause = inner.source();
+        }
+        error
     }
 }

@@ -1,0 +1,248 @@
+//! Copying a store, also one that a running service works on: backup, restore and move are this.
+//!
+//! **What a copy shows.** Each range as of one moment after the copy began: every write that was
+//! acknowledged before is in it, a batch is in it whole or not at all. Rows are copied, not files: the
+//! copy is compacted, carries nothing of the source's past, and every row of it was read and found
+//! sound. What a range knows about itself (times it has reserved, tables that were dropped) is rows
+//! too, and goes along. How one moment is held beside a writer: `moment`.
+//!
+//! **What an interrupted copy leaves.** In the target a mark, by which it is never opened; copying
+//! again clears it first. In the source a checkpoint that ends by itself after
+//! [`CHECKPOINT_LIFETIME`].
+
+mod moment;
+
+use std::sync::Arc;
+
+use rangehold_map::RangeId;
+use slatedb::config::{FlushOptions, FlushType};
+use slatedb::{Db, WriteBatch};
+
+pub use self::moment::CHECKPOINT_LIFETIME;
+use self::moment::Moment;
+use crate::clock::Clock;
+use crate::compaction::{Background, LeaveOut};
+use crate::error::{OpenError, ReadError, read_error};
+use crate::governor::Shares;
+use crate::map_store;
+use crate::range::{DroppedTables, Identity, Place, Surroundings, create_database};
+use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
+
+/// Rows and bytes of one write into the copy.
+const BATCH_ROWS_MAX: usize = 1_000;
+const BATCH_BYTES_MAX: usize = 1 << 20;
+/// Memory for the databases that are written, in bytes.
+const MEMORY_BYTES: u64 = 256 << 20;
+
+/// What was copied so far, or at all.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct CopyReport {
+    /// Ranges that are complete.
+    pub ranges: u64,
+    /// Ranges in all.
+    pub ranges_total: u64,
+    /// Rows, those included that ranges keep about themselves.
+    pub rows: u64,
+    /// Bytes of their keys and values.
+    pub bytes: u64,
+}
+
+/// Why a store was not copied. Whatever the reason, the source is unchanged and the target, if
+/// anything was written to it, cannot be opened but can be copied to again.
+#[derive(Debug, thiserror::Error)]
+pub enum CopyError {
+    /// A store in memory has no life outside of its process.
+    #[error("memory: cannot be copied from or to; give a directory")]
+    InMemory,
+    /// One of the two lies in the other.
+    #[error("{from} and {to} are the same place, or one lies in the other; give separate directories")]
+    SamePlace {
+        /// The source.
+        from: StoreLocation,
+        /// The target.
+        to: StoreLocation,
+    },
+    /// The source or the target could not be opened.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// There is no map of ranges in the source.
+    #[error("{from} holds no tables yet: it was never served")]
+    NeverServed {
+        /// The source.
+        from: StoreLocation,
+    },
+    /// A database could not be opened or made.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A row of the source could not be read.
+    #[error("range {range} cannot be read")]
+    Read {
+        /// The range.
+        range: RangeId,
+        /// Why.
+        source: ReadError,
+    },
+    /// The target took no more.
+    #[error("range {range} cannot be written to the copy")]
+    Write {
+        /// The range.
+        range: RangeId,
+        /// What SlateDB said.
+        source: slatedb::Error,
+    },
+    /// The manifest of a range changed each time a moment was sought.
+    #[error("range {range} changes too fast to be copied; try again when there are fewer writes")]
+    Unsteady {
+        /// The range.
+        range: RangeId,
+    },
+    /// Ranges were split, merged or moved meanwhile.
+    #[error("the ranges of {from} changed during the copy; copy again")]
+    MapChanged {
+        /// The source.
+        from: StoreLocation,
+    },
+}
+
+/// Copies the store at `from`, which may be served by another process, to `to`, which must be empty
+/// or the rest of an interrupted copy. `progress` is told after each batch of rows. Durable when it
+/// returns.
+pub async fn copy(
+    from: &StoreLocation,
+    to: &StoreLocation,
+    options: StoreOptions,
+    clock: &Clock,
+    seed: u64,
+    progress: &mut (dyn FnMut(&CopyReport) + Send),
+) -> Result<CopyReport, CopyError> {
+    let (source, target) = open_both(from, to, options)?;
+    let source_objects = source.object_store();
+    let never_served = || CopyError::NeverServed { from: from.clone() };
+    let stored = map_store::load(&source_objects).await?.ok_or_else(never_served)?;
+
+    let shares = Shares::of(MEMORY_BYTES)?;
+    let background = Background::own().map_err(OpenError::Runtime)?;
+    let around = Surroundings {
+        objects: target.store().object_store(),
+        clock: clock.clone(),
+        seed,
+        cache: shares.cache(),
+        memtable_bytes: shares.memtable_flush_bytes(),
+        unflushed_bytes_max: shares.unflushed_bytes_max(),
+        background: background.handle(),
+    };
+    let mut report = CopyReport {
+        ranges_total: stored.identities.len() as u64,
+        ..CopyReport::default()
+    };
+    for identity in &stored.identities {
+        copy_range(&source, identity, &around, &mut report, progress).await?;
+        report.ranges += 1;
+        progress(&report);
+    }
+    if map_store::load(&source_objects).await?.as_ref() != Some(&stored) {
+        return Err(CopyError::MapChanged { from: from.clone() });
+    }
+    map_store::create(&around.objects, &stored).await?;
+    target.finish()?;
+    Ok(report)
+}
+
+fn open_both(
+    from: &StoreLocation,
+    to: &StoreLocation,
+    options: StoreOptions,
+) -> Result<(Store, Filling), CopyError> {
+    let (Some(from_root), Some(to_root)) = (from.directory(), to.directory()) else {
+        return Err(CopyError::InMemory);
+    };
+    let source = Store::open_beside(from_root, options)?;
+    // Before anything is made: of a target that is not there yet, its nearest parent counts.
+    let target = std::path::absolute(to_root).unwrap_or_else(|_| to_root.to_owned());
+    let there = target
+        .ancestors()
+        .find_map(|path| Some((path, path.canonicalize().ok()?)));
+    let (above, real) = there.unwrap_or((&target, target.clone()));
+    let target = real.join(target.strip_prefix(above).unwrap_or(&target));
+    let source_root = source.root().unwrap_or(from_root);
+    if target.starts_with(source_root) || source_root.starts_with(&target) {
+        return Err(CopyError::SamePlace {
+            from: from.clone(),
+            to: to.clone(),
+        });
+    }
+    Ok((source, Store::fill(to_root, options)?))
+}
+
+async fn copy_range(
+    source: &Store,
+    identity: &Identity,
+    around: &Surroundings,
+    report: &mut CopyReport,
+    progress: &mut (dyn FnMut(&CopyReport) + Send),
+) -> Result<(), CopyError> {
+    let mut moment = Moment::hold(source, identity, around).await?;
+    let copied = async {
+        let place = Place {
+            path: identity.path(),
+            cache_id: identity.id.0,
+            filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
+        };
+        let db = create_database(around, &place).await?;
+        let result = copy_rows(&mut moment, &db, identity.id, report, progress).await;
+        let closed = db.close().await;
+        result?;
+        closed.map_err(|source| CopyError::Write {
+            range: identity.id,
+            source,
+        })
+    }
+    .await;
+    moment.release().await;
+    copied
+}
+
+async fn copy_rows(
+    moment: &mut Moment,
+    db: &Db,
+    range: RangeId,
+    report: &mut CopyReport,
+    progress: &mut (dyn FnMut(&CopyReport) + Send),
+) -> Result<(), CopyError> {
+    let failed = |source| CopyError::Write { range, source };
+    loop {
+        let mut batch = WriteBatch::new();
+        let (mut rows, mut bytes) = (0, 0);
+        while rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
+            let row = moment.rows.next().await;
+            let Some(row) = row.map_err(|error| CopyError::Read {
+                range,
+                source: read_error(&error),
+            })?
+            else {
+                break;
+            };
+            rows += 1;
+            bytes += row.key.len() + row.value.len();
+            batch.put(row.key, row.value);
+        }
+        if rows == 0 {
+            break;
+        }
+        db.write(batch).await.map_err(failed)?;
+        report.rows += rows as u64;
+        report.bytes += bytes as u64;
+        progress(report);
+        moment.renew_when_due().await.map_err(|error| CopyError::Read {
+            range,
+            source: read_error(&error),
+        })?;
+    }
+    // Into sorted files, so that the copy has no log to replay.
+    for flush_type in [FlushType::Wal, FlushType::MemTable] {
+        db.flush_with_options(FlushOptions { flush_type })
+            .await
+            .map_err(failed)?;
+    }
+    Ok(())
+}
