@@ -4,8 +4,6 @@ use std::fmt::Write as _;
 use std::net::SocketAddr;
 
 use anyhow::{Context, Result};
-use rand::TryRng;
-use rand::rngs::SysRng;
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Options, PartitionServer};
 use rangehold_server::accounts::SharedAccounts;
@@ -18,6 +16,7 @@ use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+use crate::chance;
 use crate::config::{Config, DevFlags, OAuth, Tls};
 use crate::logs;
 
@@ -62,11 +61,11 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
-    let options = Options::new(config.memory_bytes, clock.clone(), random_seed()?);
+    let options = Options::new(config.memory_bytes, clock.clone(), chance::seed()?);
     let partitions = PartitionServer::open(store, options).await?;
 
     let token = match &config.data {
-        Some(directory) => token_in(directory, random_bytes()?).context("cannot keep the admin token")?,
+        Some(directory) => token_in(directory, chance::bytes()?).context("cannot keep the admin token")?,
         None => String::new(),
     };
     let metrics = Metrics::new();
@@ -76,7 +75,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         accounts.clone(),
         tokens,
         clock,
-        random_seed()?,
+        chance::seed()?,
         config.memory_bytes,
         metrics,
     );
@@ -157,18 +156,6 @@ pub(crate) fn print_connection_string(flags: DevFlags) -> Result<()> {
     let address = SocketAddr::new(config.host, config.table_port);
     println!("{}", connection_string(&config, &url(&config, address)));
     Ok(())
-}
-
-/// The one place where chance enters the process; everything else is seeded from here.
-fn random_bytes() -> Result<[u8; 32]> {
-    let mut bytes = [0; 32];
-    SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;
-    Ok(bytes)
-}
-
-fn random_seed() -> Result<u64> {
-    let bytes = random_bytes()?;
-    Ok(u64::from_le_bytes(bytes[..8].try_into().expect("eight of 32 bytes")))
 }
 
 /// The signals that a server listens to: SIGTERM and Ctrl-C stop it, SIGHUP re-reads accounts.

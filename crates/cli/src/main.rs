@@ -10,10 +10,11 @@
 //! Exit codes: 0 done, 1 failed, 2 called wrongly.
 
 mod ask;
+mod chance;
 mod config;
 mod dev;
 mod logs;
-//mod stores;
+mod stores;
 
 use clap::{Parser, Subcommand};
 
@@ -39,6 +40,12 @@ enum Command {
     Status(ask::Asking),
     /// Exit 0 if a server is ready, 1 if not: for container health checks.
     Health(ask::Asking),
+    /// Copy a store, running or not, into a new directory.
+    Backup(stores::FromTo),
+    /// Make a new data directory from a backup.
+    Restore(stores::FromTo),
+    /// Copy any store to a new place.
+    Copy(stores::FromTo),
 }
 
 fn main() -> std::process::ExitCode {
@@ -47,6 +54,9 @@ fn main() -> std::process::ExitCode {
         Command::ConnectionString(flags) => dev::print_connection_string(flags),
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
+        Command::Backup(stores) => stores::run(&stores, "backed up"),
+        Command::Restore(stores) => stores::run(&stores, "restored"),
+        Command::Copy(stores) => stores::run(&stores, "copied"),
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -5,8 +5,11 @@
 
 use anyhow::{Context, Result};
 use clap::Args;
-use rangehold_engine::copy::copy;
-use rangehold_engine::store::StoreLocation;
+use rangehold_engine::Clock;
+use rangehold_engine::copy::{CopyReport, copy};
+use rangehold_engine::store::{StoreLocation, StoreOptions};
+
+use crate::chance;
 
 /// From where to where.
 #[derive(Debug, Args)]
@@ -19,12 +22,25 @@ pub(crate) struct FromTo {
     to: String,
 }
 
+/// Rows between two lines about progress.
+const ROWS_BETWEEN_LINES: u64 = 100_000;
+
 /// Copies, and prints what was done.
 pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
     let from = StoreLocation::parse(&stores.from)?;
     let to = StoreLocation::parse(&stores.to)?;
+    let seed = chance::seed()?;
+    let mut told = 0;
+    let mut progress = |report: &CopyReport| {
+        if report.rows >= told + ROWS_BETWEEN_LINES {
+            told = report.rows;
+            eprintln!("{} rows, {} bytes so far", report.rows, report.bytes);
+        }
+    };
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    let report = runtime.block_on(copy(&from, &to))?;
-    println!("{done} {} rows, {} bytes, from {} to {}", report.rows, report.bytes, stores.from, stores.to);
+    let clock = Clock::system();
+    let copying = copy(&from, &to, StoreOptions::default(), &clock, seed, &mut progress);
+    let report = runtime.block_on(copying)?;
+    println!("{done} {} rows ({} bytes) from {from} to {to}", report.rows, report.bytes);
     Ok(())
 }

@@ -62,14 +62,14 @@ pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
 }
 
 /// The development certificate in `directory`, made there the first time. It names localhost,
-/// 127.0.0.1, ::1 and `*.table.localhost`; a client must be told to trust `cert.pem`.
+/// `*.localhost`, `*.table.localhost`, 127.0.0.1 and ::1; a client must be told to trust `cert.pem`.
 pub fn self_signed(directory: &Path) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: directory.join("cert.pem"), key: directory.join("key.pem") };
     if files.certificate.exists() && files.key.exists() {
         return Ok(files);
     }
     let failed = |reason: String| TlsError::Make { path: directory.to_owned(), reason };
-    let names = ["localhost", "127.0.0.1", "::1", "*.table.localhost"].map(str::to_owned);
+    let names = ["localhost", "*.localhost", "*.table.localhost", "127.0.0.1", "::1"].map(str::to_owned);
     let made = rcgen::generate_simple_self_signed(names).map_err(|error| failed(error.to_string()))?;
     fs::create_dir_all(directory)
         .and_then(|()| write_private(&files.key, made.signing_key.serialize_pem().as_bytes()))

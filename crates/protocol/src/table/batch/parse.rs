@@ -176,8 +176,12 @@ fn without_line_end(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
+/// A line as text. Control characters are refused: parts of it may be repeated in the reply's headers.
 fn text(line: &[u8]) -> Result<&str, TableError> {
-    std::str::from_utf8(line).map_err(|_| malformed("a header that is not UTF-8"))
+    std::str::from_utf8(line)
+        .ok()
+        .filter(|line| !line.contains(|c: char| c.is_control() && c != '\t'))
+        .ok_or_else(|| malformed("a header that is not UTF-8, or holds control characters"))
 }
 
 /// The boundary that a content type `multipart/mixed` names; `None` for other types.

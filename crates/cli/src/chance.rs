@@ -1,0 +1,18 @@
+//! The one place where chance enters the process; everything else is seeded from here.
+
+use anyhow::{Context, Result};
+use rand::TryRng;
+use rand::rngs::SysRng;
+
+/// Bytes that nobody can guess.
+pub(crate) fn bytes() -> Result<[u8; 32]> {
+    let mut bytes = [0; 32];
+    SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;
+    Ok(bytes)
+}
+
+/// A seed for a generator.
+pub(crate) fn seed() -> Result<u64> {
+    let bytes = bytes()?;
+    Ok(u64::from_le_bytes(bytes[..8].try_into().expect("eight of 32 bytes")))
+}
