@@ -54,6 +54,11 @@ pub(crate) const REPLACED_FILES_KEPT: Duration = Duration::from_secs(120);
 pub(crate) const GARBAGE_POLL: Duration = Duration::from_secs(60);
 /// Age below which nothing is garbage.
 pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
+/// The same for files of the log whose rows are in sorted files. There are thousands a second under
+/// load, and each opening lists them; nobody reads them any more.
+pub(crate) const LOG_GARBAGE_POLL: Duration = Duration::from_secs(10);
+/// Age below which such files stay.
+pub(crate) const LOG_GARBAGE_AGE_MIN: Duration = Duration::from_secs(10);
 /// Nice value of the threads that compact and collect garbage.
 pub(crate) const BACKGROUND_NICE: i32 = 10;
 

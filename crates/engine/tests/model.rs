@@ -42,7 +42,7 @@ enum Step {
     Drop(u64),
     Crash,
     Restart,
-    StepClock {
+    ClockBy {
         seconds: i64,
     },
     Wait {
@@ -76,7 +76,7 @@ fn step() -> impl Strategy<Value = Step> {
         1 => (0u64..3).prop_map(Step::Drop),
         2 => Just(Step::Crash),
         1 => Just(Step::Restart),
-        1 => (-7_200i64..7_200).prop_map(|seconds| Step::StepClock { seconds }),
+        1 => (-7_200i64..7_200).prop_map(|seconds| Step::ClockBy { seconds }),
         1 => (0u64..90).prop_map(|seconds| Step::Wait { seconds }),
     ]
 }
@@ -188,7 +188,7 @@ impl Run {
                 self.server.clone().close().await;
                 self.reopen().await;
             }
-            Step::StepClock { seconds } => self.clock.step(seconds * Timestamp::TICKS_PER_SECOND),
+            Step::ClockBy { seconds } => self.clock.step(seconds * Timestamp::TICKS_PER_SECOND),
             Step::Wait { seconds } => sleep(Duration::from_secs(seconds)).await,
         }
     }

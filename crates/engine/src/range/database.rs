@@ -185,16 +185,19 @@ fn compactor_options() -> CompactorOptions {
 }
 
 fn garbage_collector_options() -> GarbageCollectorOptions {
-    let directory = Some(GarbageCollectorDirectoryOptions {
-        interval: Some(limits::GARBAGE_POLL),
-        min_age: limits::GARBAGE_AGE_MIN,
-        dry_run: false,
-    });
+    let every = |interval, min_age| {
+        Some(GarbageCollectorDirectoryOptions {
+            interval: Some(interval),
+            min_age,
+            dry_run: false,
+        })
+    };
+    let directory = every(limits::GARBAGE_POLL, limits::GARBAGE_AGE_MIN);
     // Fences in the log stay as the default has it, in a dry run: to collect them too early was
     // seen to lose writes.
     GarbageCollectorOptions {
         manifest_options: directory,
-        wal_options: directory,
+        wal_options: every(limits::LOG_GARBAGE_POLL, limits::LOG_GARBAGE_AGE_MIN),
         compacted_options: directory,
         compactions_options: directory,
         ..GarbageCollectorOptions::default()

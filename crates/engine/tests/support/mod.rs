@@ -2,6 +2,7 @@
 
 #![allow(
     dead_code,
+    unused_imports,
     clippy::unwrap_used,
     unreachable_pub,
     reason = "each test uses a part, and fails by panic"
