@@ -24,6 +24,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rand::rngs::StdRng;
@@ -35,11 +36,12 @@ use self::replay::{Event, Replay};
 use crate::load::Kind;
 use crate::workspace;
 
-/// Records, and tries `points` moments. Without `sync` it succeeds only if it finds losses.
-pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
+/// Records for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
+/// losses.
+pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Result<()> {
     let program = workspace::program()?;
     let directory = workspace::scratch(if sync { "power" } else { "power-no-fsync" })?;
-    let record = record::record(&program, &directory, seed, sync)?;
+    let record = record::record(&program, &directory, seed, sync, length)?;
     let events = survey(&record, &directory)?;
     let chosen = choose(&events, points, seed);
     println!(
