@@ -1,7 +1,8 @@
 //! A synced file goes bad: one bit flips, or its end is missing.
 //!
 //! The service may refuse to start, or refuse requests, if it says which file; it may serve
-//! everything rightly, when the damaged part is not needed any more. What it must never do is to
+//! everything rightly, when the damaged part is not needed any more. (The directory is one that `kill -9`
+//! left, whose log is still needed.) What it must never do is to
 //! answer as if nothing were wrong while something is missing or different.
 
 use std::fs;
@@ -114,7 +115,7 @@ fn fill(setup: &Setup, seed: u64) -> Result<Observed> {
     if let Some(finding) = load.settle(&observed).first() {
         bail!("before anything was damaged: {finding}");
     }
-    server.stop()?;
+    server.kill()?;
     Ok(observed)
 }
 

@@ -14,6 +14,8 @@ mod damage;
 mod disk_full;
 mod kill;
 
+use std::time::Duration;
+
 use anyhow::{Result, bail};
 
 use crate::load::{Counts, Finding, Kind};
@@ -37,6 +39,10 @@ pub(crate) struct Arguments {
     /// With --power: how many moments are tried.
     #[arg(long, default_value_t = 200)]
     points: u32,
+    /// With --power: how long each of the three recorded servers writes at least, in seconds. From 150 on
+    /// compaction and garbage collection are in the record.
+    #[arg(long, default_value_t = 0)]
+    seconds: u64,
     /// With --power: the server does not sync, and the test must find losses, or it fails.
     #[arg(long, requires = "power")]
     no_fsync: bool,
@@ -61,7 +67,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ..
     } = arguments;
     if arguments.power {
-        power::run(seed, points, !no_fsync)
+        power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
     } else if arguments.damage {
         damage::run(seed)
     } else if arguments.disk_full {

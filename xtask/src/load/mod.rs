@@ -23,6 +23,7 @@ pub(crate) use writer::{Entry, What, Writer};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 use serde_json::Map;
@@ -110,10 +111,22 @@ impl Load {
         stop: &AtomicBool,
         operations_max: u64,
     ) {
+        self.run_paced(address, credential, stop, operations_max, Duration::ZERO);
+    }
+
+    /// The same, with a rest after each operation.
+    pub(crate) fn run_paced(
+        &mut self,
+        address: SocketAddr,
+        credential: Credential,
+        stop: &AtomicBool,
+        operations_max: u64,
+        pace: Duration,
+    ) {
         let tally = &self.tally;
         std::thread::scope(|scope| {
             for writer in &mut self.writers {
-                scope.spawn(move || writer.run(address, credential, stop, operations_max, tally));
+                scope.spawn(move || writer.run(address, credential, stop, (operations_max, pace), tally));
             }
         });
     }

@@ -80,13 +80,14 @@ impl Writer {
         }
     }
 
-    /// Works until `stop`, until the server is gone, or until something is wrong.
+    /// Works until `stop`, until the server is gone, or until something is wrong; rests for `pace` after
+    /// each operation.
     pub(crate) fn run(
         &mut self,
         address: SocketAddr,
         credential: Credential,
         stop: &AtomicBool,
-        operations_max: u64,
+        (operations_max, pace): (u64, Duration),
         tally: &Tally,
     ) {
         let mut client = Client::new(address, credential);
@@ -98,6 +99,9 @@ impl Writer {
             let op = self.generator.next(&self.state);
             if !self.carry_out(&mut client, op, stop, tally) {
                 return;
+            }
+            if !pace.is_zero() {
+                thread::sleep(pace);
             }
         }
     }
@@ -142,20 +146,22 @@ impl Writer {
         let id = format!("w{}-{}", self.index, self.requests);
         let line = format!("{} {}", request.method, request.target);
         match client.send(request, &id) {
-            Ok(answer) if expected.contains(&answer.status) => Outcome::Done { id, answer },
-            Ok(answer) if answer.status == 503 => {
-                self.counts.busy += 1;
-                Outcome::Busy
-            }
-            Ok(answer) if answer.status >= 500 => {
-                self.counts.failed += 1;
-                Outcome::Unknown
-            }
-            Ok(answer) => {
-                let text = answer.text();
-                let text: String = text.chars().take(600).collect();
-                Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
-            }
+            Ok(answer) => match status(&answer) {
+                status if expected.contains(&status) => Outcome::Done { id, answer },
+                503 => {
+                    self.counts.busy += 1;
+                    Outcome::Busy
+                }
+                500.. => {
+                    self.counts.failed += 1;
+                    Outcome::Unknown
+                }
+                _ => {
+                    let text = answer.text();
+                    let text: String = text.chars().take(600).collect();
+                    Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
+                }
+            },
             Err(Failure::Unsent(_)) => Outcome::Unsent,
             Err(Failure::Unknown(_)) => Outcome::Unknown,
         }
@@ -300,6 +306,19 @@ fn expected(op: &Op) -> [u16; 1] {
         Op::Batch(_) => [202],
         _ => [204],
     }
+}
+
+/// The status of an answer. A refused batch is answered 202, with the refusal as its only part.
+fn status(answer: &Response) -> u16 {
+    if answer.status != 202 {
+        return answer.status;
+    }
+    let text = answer.text();
+    let parts = text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 "));
+    let refusal = parts
+        .filter_map(|line| line.get(..3)?.parse().ok())
+        .find(|status: &u16| *status >= 400);
+    refusal.unwrap_or(answer.status)
 }
 
 /// The ETags in the body of a batch's answer, in order.
