@@ -399,6 +399,10 @@ fn a_table_token_stays_in_its_table_and_keys() {
     assert_eq!(permit(Action::InsertEntity, "people", Some(("d", "5"))), outside);
     assert_eq!(permit(Action::InsertEntity, "others", Some(("b", "5"))), outside);
     assert_eq!(permit(Action::SetAcl, "people", None), outside);
+    // A suite that ran against the service: a point query out of range finds nothing.
+    let nothing = Err(ErrorCode::ResourceNotFound);
+    assert_eq!(permit(Action::QueryEntities, "people", Some(("b", "4"))), nothing);
+    assert_eq!(permit(Action::QueryEntities, "others", Some(("b", "4"))), outside);
     // Recorded for an upsert with `sp=r`.
     assert_eq!(
         permit(Action::UpsertEntity, "people", Some(("b", "5"))),

@@ -7,7 +7,7 @@
 use rangehold_map::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::error::TableError;
+use super::error::{ErrorCode, TableError};
 use super::limits::{POLICIES_MAX, POLICY_ID_UNITS_MAX};
 use super::xml::{self, Element, Writer, invalid};
 use crate::auth::Letters;
@@ -54,10 +54,8 @@ pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, TableError> {
     }
     let root = xml::parse(body, "SignedIdentifiers")?;
     if root.children.len() > POLICIES_MAX {
-        return Err(invalid(format!(
-            "{} access policies, of {POLICIES_MAX} allowed",
-            root.children.len()
-        )));
+        // Recorded without a reason.
+        return Err(ErrorCode::InvalidXmlDocument.into());
     }
     let mut policies: Vec<AccessPolicy> = Vec::new();
     for element in &root.children {

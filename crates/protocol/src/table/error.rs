@@ -130,7 +130,7 @@ impl ErrorCode {
     }
 
     /// Whether the service finds the error when it looks at what is stored, not when it reads the
-    /// request. It tells the two apart on the wire: only these come with `Cache-Control`, and a
+    /// request. It tells the two apart on the wire: these come with `Cache-Control`, and a
     /// transaction of one operation tells these without the operation's index (recorded).
     pub const fn is_found_by_store(self) -> bool {
         matches!(

@@ -57,7 +57,8 @@ pub enum Target {
     },
 }
 
-fn wrong_key_count(account: &str, resource: &str) -> TableError {
+/// The refusal of a URI that names a resource of an account by another number of keys than it has.
+pub fn wrong_key_count(account: &str, resource: &str) -> TableError {
     TableError::invalid_input(format!(
         "The number of keys specified in the URI does not match number of key properties for the resource '{account}.{resource}'."
     ))
@@ -262,6 +263,9 @@ pub enum Operation {
     InsertEntity(String),
     /// Update, merge, upsert or delete one entity.
     WriteEntity(EntityName, WriteKind),
+    /// Something below a table, by one key: there is no such thing, but that the table is missing
+    /// is told first (recorded).
+    MisnamedEntity(String),
     /// An entity group transaction.
     Batch,
     /// The account's service properties.
@@ -293,6 +297,7 @@ impl Operation {
                 WriteKind::InsertOrMerge => "InsertOrMergeEntity",
                 WriteKind::Delete(_) => "DeleteEntity",
             },
+            Self::MisnamedEntity(_) => "Unknown",
             Self::Batch => "EntityGroupTransaction",
             Self::GetServiceProperties => "GetTableServiceProperties",
             Self::SetServiceProperties => "SetTableServiceProperties",
@@ -308,6 +313,7 @@ impl Operation {
             | Self::GetTableAcl(_)
             | Self::QueryEntities(_)
             | Self::GetEntity(_)
+            | Self::MisnamedEntity(_)
             | Self::GetServiceProperties
             | Self::GetServiceStats => false,
             Self::CreateTable
@@ -335,7 +341,6 @@ impl Operation {
     /// The operation of a request. Where the URI exists but the method does not fit:
     /// `MethodNotAllowed`; where it names nothing: `InvalidUri`.
     pub fn of(
-        account: &str,
         method: Method,
         target: Target,
         query: &Query,
@@ -370,7 +375,7 @@ impl Operation {
                 Ok(Self::WriteEntity(name, kind))
             }
             (Method::Post, Target::Batch) => Ok(Self::Batch),
-            (_, Target::Below { keyed: true, table }) => Err(wrong_key_count(account, &table)),
+            (_, Target::Below { keyed: true, table }) => Ok(Self::MisnamedEntity(table)),
             (_, Target::Service | Target::Below { keyed: false, .. }) => Err(ErrorCode::InvalidUri.into()),
             (Method::Put | Method::Merge | Method::Delete, Target::Tables | Target::Entities(_))
             | (Method::Post | Method::Put | Method::Merge, Target::Table(_))
@@ -397,16 +402,7 @@ impl Operation {
             (Target::Entities(table), "acl", Method::Get) if !service => Ok(Self::GetTableAcl(table)),
             (Target::Entities(table), "acl", Method::Put) if !service => Ok(Self::SetTableAcl(table)),
             (Target::Entities(_), "acl", _) if !service => Err(ErrorCode::MethodNotAllowed.into()),
-            (Target::Entities(_) | Target::Below { .. }, _, _) if service => Err(TableError::new(
-                ErrorCode::InvalidUri,
-                "The requested URI is invalid.",
-            )),
-            _ => Err(TableError::new(
-                ErrorCode::InvalidQueryParameterValue,
-                format!(
-                    "Value for one of the query parameters specified in the request URI is invalid: comp={component}."
-                ),
-            )),
+            _ => Err(ErrorCode::InvalidQueryParameterValue.into()),
         }
     }
 }

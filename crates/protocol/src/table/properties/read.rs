@@ -4,7 +4,7 @@
 //! `InvalidXmlDocument`, the one code it was recorded using for all of it.
 
 use super::{CorsRule, IncludeApis, Logging, Metrics, PropertiesUpdate};
-use crate::table::error::TableError;
+use crate::table::error::{ErrorCode, TableError};
 use crate::table::limits::{
     CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX,
 };
@@ -106,9 +106,8 @@ fn retention_days(element: &Element) -> Result<Option<u32>, TableError> {
     }
     let days = days.ok_or_else(|| missing(element, "Days"))?;
     if !(1..=RETENTION_DAYS_MAX).contains(&days) {
-        return Err(invalid(format!(
-            "Days {days}, of 1 to {RETENTION_DAYS_MAX} allowed"
-        )));
+        // Recorded without a reason.
+        return Err(ErrorCode::InvalidXmlDocument.into());
     }
     Ok(Some(days))
 }
