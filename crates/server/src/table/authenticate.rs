@@ -24,7 +24,7 @@ impl TableService {
                 "Server failed to authenticate the request: it has an Authorization header and a SAS; send one of them.",
             )
             .into()),
-            (None, false) => Err(bearer::demand(exchange.header("x-ms-version")).into()),
+            (None, false) => Err(bearer::demand().into()),
             (None, true) => self.by_sas(exchange, &request, &keys).await,
             (Some(header), false) => match header.split_once(' ') {
                 Some(("Bearer", token)) => self.by_token(exchange, token.trim()),
@@ -35,7 +35,11 @@ impl TableService {
 
     /// The keys of an account; none for one that does not exist, which then fails as a wrong key does.
     fn keys_of(&self, account: &str) -> Vec<AccountKey> {
-        self.accounts.load().get(account).map(|account| account.keys.clone()).unwrap_or_default()
+        self.accounts
+            .load()
+            .get(account)
+            .map(|account| account.keys.clone())
+            .unwrap_or_default()
     }
 
     async fn by_sas(
@@ -51,7 +55,11 @@ impl TableService {
         let token = TableSas::authenticate(request, account, keys)?;
         // Read anew for every request, so that taking a policy away revokes its tokens at once.
         let policies = match token.policy_id() {
-            Some(_) => self.catalogue(account).find(token.table()).await?.map(|table| table.policies),
+            Some(_) => self
+                .catalogue(account)
+                .find(token.table())
+                .await?
+                .map(|table| table.policies),
             None => None,
         };
         Ok(token.resolve(&policies.unwrap_or_default(), request, exchange.now)?)
@@ -60,8 +68,16 @@ impl TableService {
     fn by_token(&self, exchange: &Exchange<'_>, token: &str) -> Result<Principal, Failure> {
         let account = exchange.address.account.as_str();
         let accepted = self.accounts.load().get(account).is_some()
-            && self.tokens.as_ref().is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
-        if accepted { Ok(Principal::Bearer) } else { Err(bearer::refusal(exchange.header("x-ms-version")).into()) }
+            && self
+                .tokens
+                .as_ref()
+                .is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
+        let version = exchange.header("x-ms-version");
+        if accepted {
+            Ok(bearer::principal(version))
+        } else {
+            Err(bearer::refusal(version).into())
+        }
     }
 }
 

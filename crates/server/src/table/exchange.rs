@@ -71,7 +71,12 @@ impl Exchange<'_> {
 
     /// The JSON level that the client wants.
     pub(crate) fn level(&self) -> Result<MetadataLevel, TableError> {
-        let accepts = self.head.headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok());
+        let accepts = self
+            .head
+            .headers
+            .get_all(header::ACCEPT)
+            .iter()
+            .filter_map(|v| v.to_str().ok());
         MetadataLevel::negotiate(self.query.get("$format"), accepts)
     }
 
@@ -88,7 +93,10 @@ impl Exchange<'_> {
 
     /// The conditional headers.
     pub(crate) fn conditions(&self) -> Conditions<'_> {
-        Conditions { if_match: self.header("if-match"), if_none_match: self.header("if-none-match") }
+        Conditions {
+            if_match: self.header("if-match"),
+            if_none_match: self.header("if-none-match"),
+        }
     }
 }
 

@@ -17,13 +17,19 @@ pub(crate) struct Failure {
 impl Failure {
     /// The same failure, of operation `index` of a batch.
     pub(crate) fn of_operation(self, index: usize) -> Self {
-        Self { operation: self.operation.or(Some(index)), ..self }
+        Self {
+            operation: self.operation.or(Some(index)),
+            ..self
+        }
     }
 }
 
 impl From<TableError> for Failure {
     fn from(error: TableError) -> Self {
-        Self { error, operation: None }
+        Self {
+            error,
+            operation: None,
+        }
     }
 }
 
@@ -43,7 +49,9 @@ impl From<ReadError> for Failure {
     fn from(failed: ReadError) -> Self {
         match failed {
             ReadError::TableDropped => ErrorCode::TableNotFound.into(),
-            ReadError::NotOwned | ReadError::Unavailable(_) => busy("The server is busy: the range is being opened."),
+            ReadError::NotOwned | ReadError::Unavailable(_) => {
+                busy("The server is busy: the range is being opened.")
+            }
             ReadError::Damaged(error) => damaged(error),
         }
     }
@@ -59,9 +67,9 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
             }
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
             // The text names the disk, so that whoever reads it knows what to free.
-            full @ WriteError::DiskFull { .. } => {
-                busy(format!("The server is busy: {full}. Reads are served; writes go on when there is room."))
-            }
+            full @ WriteError::DiskFull { .. } => busy(format!(
+                "The server is busy: {full}. Reads are served; writes go on when there is room."
+            )),
             WriteError::OutcomeUnknown(why) => {
                 error!(%why, "the outcome of a write is unknown");
                 ErrorCode::OperationTimedOut.into()

@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Handlers live in one file per noun: [`entities`], [`query`], [`batch`], and [`service`] for
-//! tables and what belongs to an account. They return a [`Reply`] or a [`Failure`]; this module
+//! tables and what belongs to an account. They return a [`Reply`] or a [`Failure`]; [`finish`]
 //! alone turns either into a response, so every reply has the same headers and every error the
 //! same body.
 
@@ -17,6 +17,8 @@ mod catalogue;
 mod entities;
 mod exchange;
 mod failure;
+mod finish;
+mod prepared;
 mod query;
 mod reply;
 mod service;
@@ -30,11 +32,8 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::{Clock, PartitionServer};
 use rangehold_map::Timestamp;
-use rangehold_protocol::auth::bearer;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
-use rangehold_protocol::table::error_reply;
 use rangehold_protocol::table::request::{Method, Operation, Target};
-use rangehold_protocol::time;
 use rangehold_protocol::uri::Query;
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
@@ -68,16 +67,24 @@ pub struct TableService {
 /// What is known of a request before anything of it was understood.
 struct Arrival {
     id: String,
+    /// By the wall clock, as others read it: dates in requests are judged by it, and replies bear
+    /// it. What is stored gets its time from the engine.
     now: Timestamp,
     begun: Instant,
 }
 
-/// How a reply is dressed: authentication failures were recorded with fewer headers.
+/// What became of a request.
 struct Outcome {
+    /// Its name in the metrics; one of the constants below where no operation was found out.
     operation: &'static str,
     result: Result<Reply, Failure>,
+    /// Whether errors are told in XML.
     xml: bool,
 }
+
+const UNKNOWN: &str = "Unknown";
+const UNAUTHENTICATED: &str = "Unauthenticated";
+const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
     /// A service of `accounts` over `partitions`. `seed` is where request ids come from.
@@ -103,7 +110,10 @@ impl TableService {
     }
 
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
-        Catalogue { partitions: &self.partitions, account }
+        Catalogue {
+            partitions: &self.partitions,
+            account,
+        }
     }
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
@@ -112,18 +122,29 @@ impl TableService {
         if let Some(reply) = health(&head) {
             return reply.into_response();
         }
-        let arrival = Arrival { id: self.ids.next(), now: self.clock.now(), begun: Instant::now() };
+        let arrival = Arrival {
+            id: self.ids.next(),
+            now: self.clock.wall(),
+            begun: Instant::now(),
+        };
         let _under_way = self.metrics.begin();
         let (exchange, outcome) = match self.read(connection, &head, &arrival) {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, body).await;
                 (Some(exchange), outcome)
             }
-            Err(failure) => (None, Outcome { operation: "Unknown", result: Err(failure), xml: false }),
+            Err(failure) => (
+                None,
+                Outcome {
+                    operation: UNKNOWN,
+                    result: Err(failure),
+                    xml: false,
+                },
+            ),
         };
         let operation = outcome.operation;
-        let mut reply = self.finish(exchange.as_ref(), &head, &arrival, outcome);
-        if let Some(exchange) = &exchange {
+        let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
+        if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
             self.add_cors(exchange, &mut reply).await;
         }
         let elapsed = arrival.begun.elapsed();
@@ -146,7 +167,10 @@ impl TableService {
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(TableError::new(
                 ErrorCode::InvalidUri,
-                format!("The requested URI is invalid: it is longer than {} bytes.", limits::URI_BYTES_MAX),
+                format!(
+                    "The requested URI is invalid: it is longer than {} bytes.",
+                    limits::URI_BYTES_MAX
+                ),
             )
             .into());
         }
@@ -160,21 +184,45 @@ impl TableService {
         let address = Address::of(scheme, host, uri.path(), &self.accounts.load());
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let deadline = exchange::deadline(&query)?;
-        Ok(Exchange { head, connection, address, query, request_id: &arrival.id, now: arrival.now, deadline })
+        Ok(Exchange {
+            head,
+            connection,
+            address,
+            query,
+            request_id: &arrival.id,
+            now: arrival.now,
+            deadline,
+        })
     }
 
     async fn answer(&self, exchange: &Exchange<'_>, body: Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
-            return Outcome { operation: "Preflight", result: self.preflight(exchange).await, xml: true };
+            return Outcome {
+                operation: PREFLIGHT,
+                result: self.preflight(exchange).await,
+                xml: true,
+            };
         }
         let xml = exchange.query.get("comp").is_some();
         let principal = match self.authenticate(exchange).await {
             Ok(principal) => principal,
-            Err(failure) => return Outcome { operation: "Unauthenticated", result: Err(failure), xml },
+            Err(failure) => {
+                return Outcome {
+                    operation: UNAUTHENTICATED,
+                    result: Err(failure),
+                    xml,
+                };
+            }
         };
         let operation = match route(exchange) {
             Ok(operation) => operation,
-            Err(error) => return Outcome { operation: "Unknown", result: Err(error.into()), xml },
+            Err(error) => {
+                return Outcome {
+                    operation: UNKNOWN,
+                    result: Err(error.into()),
+                    xml,
+                };
+            }
         };
         let (name, xml) = (operation.name(), operation.speaks_xml());
         let request = Authorised { exchange, principal };
@@ -182,10 +230,19 @@ impl TableService {
             true => Err(ErrorCode::InsufficientAccountPermissions.into()),
             false => self.run(&request, operation, body).await,
         };
-        Outcome { operation: name, result, xml }
+        Outcome {
+            operation: name,
+            result,
+            xml,
+        }
     }
 
-    async fn run(&self, request: &Authorised<'_>, operation: Operation, body: Incoming) -> Result<Reply, Failure> {
+    async fn run(
+        &self,
+        request: &Authorised<'_>,
+        operation: Operation,
+        body: Incoming,
+    ) -> Result<Reply, Failure> {
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,
@@ -197,100 +254,39 @@ impl TableService {
             Operation::GetEntity(name) => self.get_entity(request, &name).await,
             Operation::InsertEntity(table) => self.insert_entity(request, table, body).await,
             Operation::WriteEntity(name, kind) => self.write_entity(request, name, kind, body).await,
+            Operation::MisnamedEntity(table) => self.refuse_misnamed(request, &table).await,
             Operation::Batch => self.batch(request, body).await,
             Operation::GetServiceProperties => self.get_service_properties(request).await,
             Operation::SetServiceProperties => self.set_service_properties(request, body).await,
             Operation::GetServiceStats => self.get_service_stats(request).await,
         }
     }
-
-    /// Puts on what every reply has, as the service was recorded sending it.
-    fn finish(&self, exchange: Option<&Exchange<'_>>, head: &Parts, arrival: &Arrival, outcome: Outcome) -> Reply {
-        let header = |name: &str| exchange::text(&head.headers, name);
-        let unauthenticated = outcome.operation == "Unauthenticated";
-        let mut reply = match outcome.result {
-            Ok(mut reply) => {
-                if !outcome.xml {
-                    reply.set("Cache-Control", "no-cache");
-                    reply.set("X-Content-Type-Options", "nosniff");
-                }
-                if head.method == http::Method::GET && header("origin").is_none() {
-                    reply.set("Vary", "Origin");
-                }
-                reply
-            }
-            Err(failure) => {
-                let mut reply = error_reply(exchange, arrival, &failure.error, outcome.xml, unauthenticated);
-                let applied = exchange.and_then(|exchange| exchange.prefer().applied());
-                if let Some(applied) = applied.filter(|_| !unauthenticated) {
-                    reply.set("Preference-Applied", applied);
-                }
-                reply
-            }
-        };
-        if unauthenticated {
-            reply.set("Server", "Microsoft-HTTPAPI/2.0");
-        } else {
-            reply.set("Server", "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0");
-            if let Some(version) = header("x-ms-version") {
-                reply.set("x-ms-version", version);
-            }
-        }
-        reply.set("x-ms-request-id", &arrival.id);
-        if let Some(id) = header("x-ms-client-request-id") {
-            reply.set("x-ms-client-request-id", id);
-        }
-        reply.set("Date", time::http_date(arrival.now));
-        reply
-    }
-}
-
-fn error_reply(
-    exchange: Option<&Exchange<'_>>,
-    arrival: &Arrival,
-    error: &TableError,
-    xml: bool,
-    unauthenticated: bool,
-) -> Reply {
-    let status = error.code.status();
-    let mut reply = if xml {
-        Reply::with_body(status, "application/xml", error_reply::xml(error, &arrival.id, arrival.now))
-    } else {
-        let level = exchange.map(Exchange::level_or_default).unwrap_or_default();
-        let content_type = if unauthenticated { "application/json" } else { level.content_type() };
-        Reply::with_body(status, content_type, error_reply::json(error, &arrival.id, arrival.now))
-    };
-    if xml || unauthenticated {
-        reply.set("x-ms-error-code", error.code.name());
-    } else {
-        reply.set("X-Content-Type-Options", "nosniff");
-        if error.code.is_found_by_store() {
-            reply.set("Cache-Control", "no-cache");
-        }
-    }
-    if status == 401 {
-        reply.set("WWW-Authenticate", bearer::challenge());
-    }
-    reply
 }
 
 /// The operation that a request asks for.
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    let tunnelled = headers.get_all("x-http-method").iter().filter_map(|value| value.to_str().ok());
+    let tunnelled = headers
+        .get_all("x-http-method")
+        .iter()
+        .filter_map(|value| value.to_str().ok());
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
-    Operation::of(account, method, target, &exchange.query, exchange.conditions())
+    Operation::of(method, target, &exchange.query, exchange.conditions())
 }
 
 /// Any well-formed version is taken, later ones than we know included: an SDK's update must not
 /// break its users.
 fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    let Some(version) = exchange.header("x-ms-version") else { return Ok(()) };
+    let Some(version) = exchange.header("x-ms-version") else {
+        return Ok(());
+    };
     let digits = |range: std::ops::Range<usize>| {
-        version.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+        version
+            .get(range)
+            .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let dashes = version.len() == 10 && version.as_bytes()[4] == b'-' && version.as_bytes()[7] == b'-';
     if dashes && digits(0..4) && digits(5..7) && digits(8..10) {
@@ -298,7 +294,9 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
     }
     Err(TableError::new(
         ErrorCode::InvalidHeaderValue,
-        format!("The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."),
+        format!(
+            "The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."
+        ),
     ))
 }
 

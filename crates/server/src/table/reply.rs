@@ -19,12 +19,20 @@ pub(crate) struct Reply {
 impl Reply {
     /// A reply without a body.
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new() }
+        Self {
+            status,
+            headers: Vec::new(),
+            body: Vec::new(),
+        }
     }
 
     /// A reply with a body of the given type.
     pub(crate) fn with_body(status: u16, content_type: impl Into<String>, body: Vec<u8>) -> Self {
-        Self { status, headers: vec![("Content-Type", content_type.into())], body }
+        Self {
+            status,
+            headers: vec![("Content-Type", content_type.into())],
+            body,
+        }
     }
 
     /// Adds a header.
@@ -42,7 +50,8 @@ impl Reply {
     /// come from our own encoders, which write visible ASCII, or were headers before.
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
-        *response.status_mut() = StatusCode::from_u16(self.status).expect("statuses are written in this program");
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).expect("statuses are written in this program");
         for (name, value) in self.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 response.headers_mut().append(name, value);

@@ -1,6 +1,6 @@
 //! A table service in this process, in memory, and clients that send what they are told.
 
-#![allow(dead_code, reason = "every test uses a part of this")]
+#![allow(dead_code, clippy::unwrap_used, reason = "every test uses a part of this, and fails by panic")]
 
 pub(crate) mod signing;
 pub(crate) mod wire;
@@ -59,7 +59,11 @@ impl Service {
         );
         let admin_service = Admin::new(partitions.clone(), metrics, ADMIN_TOKEN.to_owned(), admin_address);
         let running = serve(partitions, service, tables, None, admin_service, admin).unwrap();
-        Self { running, accounts, clock }
+        Self {
+            running,
+            accounts,
+            clock,
+        }
     }
 
     /// `http://HOST:PORT/devstoreaccount1`
@@ -68,9 +72,16 @@ impl Service {
     }
 
     /// Sends a request signed with the well-known account's key. `target` begins after the account.
-    pub(crate) async fn send(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
         let signer = Signer::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY);
-        self.send_as(&signer, Request::new(method, target, headers, body)).await
+        self.send_as(&signer, Request::new(method, target, headers, body))
+            .await
     }
 
     /// Sends a request signed by `signer`; its target begins after the account, and it gets a date
@@ -88,13 +99,24 @@ impl Service {
 
     /// Sends a request as it is given, to the admin endpoint.
     pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
-        wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
+        wire::exchange(
+            self.running.admin_address,
+            &Request::new(method, target, headers, b""),
+        )
+        .await
     }
 
     /// Creates a table.
     pub(crate) async fn create_table(&self, name: &str) {
         let body = format!(r#"{{"TableName":"{name}"}}"#);
-        let answer = self.send("POST", "/Tables", &[("Content-Type", "application/json")], body.as_bytes()).await;
+        let answer = self
+            .send(
+                "POST",
+                "/Tables",
+                &[("Content-Type", "application/json")],
+                body.as_bytes(),
+            )
+            .await;
         assert_eq!(answer.status, 201, "{answer:?}");
     }
 }
