@@ -39,8 +39,8 @@ impl BodyRoom {
     /// Reads `body`, of at most `bytes_max`.
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
-    /// `OperationTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
-    pub(crate) async fn read(&self, mut body: Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
+    /// `RequestTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
+    pub(crate) async fn read(&self, body: &mut Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
         let declared = body.size_hint().exact();
         if declared.is_some_and(|bytes| bytes > bytes_max as u64) {
             return Err(ErrorCode::RequestBodyTooLarge.into());
@@ -79,5 +79,26 @@ impl BodyRoom {
 }
 
 fn too_slow() -> TableError {
-    TableError::new(ErrorCode::OperationTimedOut, "The request body came too slowly.")
+    ErrorCode::RequestTimedOut.into()
+}
+
+/// Reads on what a client still sends whose reply is ready, and forgets it. A connection that is
+/// closed with bytes unread is reset, and then many clients never see why they were refused.
+///
+/// A client that asked whether to send its body (`Expect`) must not be read from: that would say
+/// yes.
+pub(crate) async fn discard(body: &mut Incoming) {
+    if body.is_end_stream() {
+        return;
+    }
+    let mut left = limits::DISCARDED_BYTES_MAX;
+    let reading = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            left = left.saturating_sub(frame.data_ref().map_or(0, Bytes::len));
+            if left == 0 {
+                break;
+            }
+        }
+    };
+    let _ = timeout(limits::DISCARD_WITHIN, reading).await;
 }

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 /// Connections open at once; further ones wait in the listener's backlog.
 pub const CONNECTIONS_MAX: usize = 4096;
-/// Bytes of a request line and its headers together.
+/// Bytes of a request line and its headers together. Looked at between reads from the socket, so
+/// that a head of up to twice as many may pass, and none above.
 pub const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Header fields of a request.
 pub const HEADER_FIELDS_MAX: usize = 100;
@@ -21,6 +22,10 @@ pub const BODY_IDLE_MAX: Duration = Duration::from_secs(15);
 pub const BODY_GRACE: Duration = Duration::from_secs(30);
 /// Least rate of a body after its grace.
 pub const BODY_BYTES_PER_SECOND_MIN: u64 = 1024;
+/// Bytes of a body that are read and forgotten once its reply is ready.
+pub const DISCARDED_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// For how long they are.
+pub const DISCARD_WITHIN: Duration = Duration::from_secs(2);
 /// Streams of one HTTP/2 connection at once.
 pub const HTTP2_STREAMS_MAX: u32 = 100;
 /// HTTP/2 streams that a client may open and reset before its connection is closed.

@@ -4,6 +4,7 @@
 //! Parts are routed by the same code as requests of their own, and each is authorised by itself:
 //! a SAS signs the outer URI only, but its permissions and keys hold for every part.
 
+use hyper::body::Incoming;
 use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::error_reply;
@@ -24,7 +25,7 @@ impl TableService {
     pub(super) async fn batch(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
         let body = self.bodies.read(body, BATCH_BYTES_MAX).await?;

@@ -5,6 +5,7 @@
 //! A batch is several prepared writes applied at once, so both go through the same two steps.
 
 use bytes::Bytes;
+use hyper::body::Incoming;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
@@ -71,7 +72,7 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         table: String,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish {
             prefer: request.exchange.prefer(),
@@ -90,7 +91,7 @@ impl TableService {
         request: &Authorised<'_>,
         name: EntityName,
         kind: WriteKind,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish {
             prefer: Prefer::Unsaid,

@@ -108,6 +108,36 @@ pub(crate) struct Authorised<'a> {
     pub(crate) principal: Principal,
 }
 
+/// Headers that say who sent a request, or on what condition it acts.
+const DECISIVE: [&str; 6] = [
+    "authorization",
+    "host",
+    "if-match",
+    "if-none-match",
+    "x-ms-date",
+    "x-ms-version",
+];
+
+/// Refuses decisive headers that come twice or are no text: an unreadable `If-Match` must not be
+/// taken for none, which would make an upsert of an update.
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
+    let malformed = |name: &str, why: &str| {
+        let begin = "The value for one of the HTTP headers is not in the correct format";
+        TableError::new(ErrorCode::InvalidHeaderValue, format!("{begin}: {name} {why}."))
+    };
+    for name in DECISIVE {
+        let mut values = headers.get_all(name).iter();
+        let Some(first) = values.next() else { continue };
+        if values.next().is_some() {
+            return Err(malformed(name, "is given twice"));
+        }
+        if first.to_str().is_err() {
+            return Err(malformed(name, "holds other characters than visible ASCII"));
+        }
+    }
+    Ok(())
+}
+
 /// A header's first value, if it is text.
 pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())

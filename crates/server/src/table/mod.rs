@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response};
+use http::{Request, Response, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::{Clock, PartitionServer};
@@ -45,7 +45,7 @@ use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
 use self::reply::Reply;
 use crate::accounts::SharedAccounts;
-use crate::body::BodyRoom;
+use crate::body::{self, BodyRoom};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -118,7 +118,7 @@ impl TableService {
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
             return reply.into_response();
         }
@@ -130,7 +130,7 @@ impl TableService {
         let _under_way = self.metrics.begin();
         let (exchange, outcome) = match self.read(connection, &head, &arrival) {
             Ok(exchange) => {
-                let outcome = self.answer(&exchange, body).await;
+                let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
             }
             Err(failure) => (
@@ -146,6 +146,9 @@ impl TableService {
         let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
         if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
             self.add_cors(exchange, &mut reply).await;
+        }
+        if !head.headers.contains_key(header::EXPECT) {
+            body::discard(&mut body).await;
         }
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);
@@ -174,6 +177,7 @@ impl TableService {
             )
             .into());
         }
+        exchange::check_headers(&head.headers)?;
         // HTTP/2 has the host in its pseudo-header, HTTP/1.1 in a header or an absolute URI.
         let host = uri.authority().map(|authority| authority.as_str());
         let host = host
@@ -195,7 +199,7 @@ impl TableService {
         })
     }
 
-    async fn answer(&self, exchange: &Exchange<'_>, body: Incoming) -> Outcome {
+    async fn answer(&self, exchange: &Exchange<'_>, body: &mut Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
             return Outcome {
                 operation: PREFLIGHT,
@@ -241,7 +245,7 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         operation: Operation,
-        body: Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         match operation {
             Operation::QueryTables => self.query_tables(request).await,

@@ -1,5 +1,6 @@
 //! Tables, access policies, service properties, stats, and CORS.
 
+use hyper::body::Incoming;
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::entity::{Entity, KeyRule};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
@@ -20,7 +21,7 @@ impl TableService {
     pub(super) async fn create_table(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
@@ -98,7 +99,7 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         name: &str,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
@@ -124,7 +125,7 @@ impl TableService {
     pub(super) async fn set_service_properties(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;

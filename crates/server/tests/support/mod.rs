@@ -1,13 +1,17 @@
 //! A table service in this process, in memory, and clients that send what they are told.
 
-#![allow(dead_code, clippy::unwrap_used, reason = "every test uses a part of this, and fails by panic")]
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    reason = "every test uses a part of this, and fails by panic"
+)]
 
 pub(crate) mod signing;
 pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Options, PartitionServer};
-use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
+use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::metrics::Metrics;
 use rangehold_server::table::TableService;
@@ -79,8 +83,7 @@ impl Service {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        let signer = Signer::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY);
-        self.send_as(&signer, Request::new(method, target, headers, body))
+        self.send_as(&Signer::well_known(), Request::new(method, target, headers, body))
             .await
     }
 
@@ -104,6 +107,12 @@ impl Service {
             &Request::new(method, target, headers, b""),
         )
         .await
+    }
+
+    /// Asserts that a well-behaved client is served.
+    pub(crate) async fn still_serves(&self) {
+        let answer = self.send("GET", "/Tables", &[], b"").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
     }
 
     /// Creates a table.
