@@ -63,11 +63,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let counts = load.counts();
     conclude("clock", &counts, &findings)?;
     if counts.busy + counts.failed > 0 {
-        bail!(
-            "clock: {} answers 503 and {} answers 500 while the clock stepped",
-            counts.busy,
-            counts.failed
-        );
+        bail!("clock: {} answers 503 and {} answers 500 while the clock stepped", counts.busy, counts.failed);
     }
     Ok(())
 }
@@ -106,9 +102,7 @@ fn server_minute(address: SocketAddr) -> Result<u32> {
     let answer = client.send(client::get(format!("/{ACCOUNT}/Tables?$top=1")), "date")?;
     let date = answer.header("date").context("an answer without a date")?;
     let number = |at: std::ops::Range<usize>| date.get(at).and_then(|text| text.parse::<u32>().ok());
-    let (hour, minute) = number(17..19)
-        .zip(number(20..22))
-        .with_context(|| format!("no date: {date:?}"))?;
+    let (hour, minute) = number(17..19).zip(number(20..22)).with_context(|| format!("no date: {date:?}"))?;
     Ok(hour * 60 + minute)
 }
 

@@ -53,9 +53,7 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
         "power: {} of {} rebuilt directories opened; {}",
         sums.opened,
         chosen.len(),
-        Kind::ALL
-            .map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label()))
-            .join(", ")
+        Kind::ALL.map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label())).join(", ")
     );
     let broken = sums.broken.values().sum::<u64>();
     let unopened = chosen.len() as u64 - sums.opened;
@@ -85,12 +83,7 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
         Ok(())
     })?;
     let model = directory.join("model");
-    image::write(
-        &replay.disk,
-        Fashion::Everything,
-        &mut StdRng::seed_from_u64(0),
-        &model,
-    )?;
+    image::write(&replay.disk, Fashion::Everything, &mut StdRng::seed_from_u64(0), &model)?;
     workspace::same_tree(&model, &record.data).context("the model of the disk misses something")?;
     let answered: HashMap<&str, u64> = events
         .iter()
@@ -102,10 +95,7 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
     for writer in &record.load.writers {
         for entry in writer.log.iter().flatten() {
             if !answered.contains_key(entry.id.as_str()) {
-                bail!(
-                    "the answer to {} is not in the record: does the server repeat request ids?",
-                    entry.id
-                );
+                bail!("the answer to {} is not in the record: does the server repeat request ids?", entry.id);
             }
         }
     }
@@ -131,11 +121,8 @@ fn walk(record: &Record, mut see: impl FnMut(u64, &Replay, Event) -> Result<()>)
 /// Half of the moments are those where an answer begins, the most telling ones; half are any.
 fn choose(events: &[(u64, Event)], points: u32, seed: u64) -> BTreeMap<u64, Fashion> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let answers: Vec<u64> = events
-        .iter()
-        .filter(|(_, event)| *event != Event::Disk)
-        .map(|(moment, _)| *moment)
-        .collect();
+    let answers: Vec<u64> =
+        events.iter().filter(|(_, event)| *event != Event::Disk).map(|(moment, _)| *moment).collect();
     let mut chosen = BTreeMap::new();
     let possible = events.len().min(points as usize);
     while chosen.len() < possible {

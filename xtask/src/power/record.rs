@@ -52,16 +52,8 @@ pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) ->
         if leg == 0 {
             load.prepare(server.address, Credential::SharedKey)?;
         }
-        load.run(
-            server.address,
-            Credential::SharedKey,
-            &AtomicBool::new(false),
-            OPERATIONS,
-        );
-        if let Some(finding) = load
-            .settle(&observe(server.address, Credential::SharedKey)?)
-            .first()
-        {
+        load.run(server.address, Credential::SharedKey, &AtomicBool::new(false), OPERATIONS);
+        if let Some(finding) = load.settle(&observe(server.address, Credential::SharedKey)?).first() {
             bail!("before any power loss: {finding}");
         }
         server.stop()?;
@@ -72,21 +64,10 @@ pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) ->
 
 fn strace(trace: &Path) -> Vec<OsString> {
     let calls = format!("trace={}", trace::CALLS.replace(char::is_whitespace, ""));
-    let mut words: Vec<OsString> = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qq",
-        "-s",
-        STRING_MAX,
-        "-e",
-        &calls,
-        "-e",
-        "signal=none",
-        "-o",
-    ]
-    .map(OsString::from)
-    .into();
+    let mut words: Vec<OsString> =
+        ["strace", "-f", "--seccomp-bpf", "-qq", "-s", STRING_MAX, "-e", &calls, "-e", "signal=none", "-o"]
+            .map(OsString::from)
+            .into();
     words.push(trace.into());
     words
 }

@@ -33,9 +33,7 @@ pub(crate) async fn seen(around: &Surroundings, path: &str) -> Result<Option<Tim
         .max(in_log(&log, manifest.replay_after_wal_id()).await?)
         .max(in_compactions(&admin).await?);
     // A database that never had a row says i64::MIN.
-    let after = latest
-        .checked_add(1)
-        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
 }
 
@@ -44,10 +42,7 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
     let files = manifest
         .all_sst_views()
         .flat_map(|view| [view.id.timestamp_ms(), view.sst.id.value().timestamp_ms()]);
-    let compacted = [
-        manifest.last_compacted_l0_sst_view_id(),
-        manifest.last_compacted_l0_sst_id(),
-    ];
+    let compacted = [manifest.last_compacted_l0_sst_view_id(), manifest.last_compacted_l0_sst_id()];
     let compacted = compacted.into_iter().flatten().map(|id| id.timestamp_ms());
     let latest = files.chain(compacted).max().unwrap_or(0);
     manifest.last_l0_clock_tick().max(milliseconds(latest))

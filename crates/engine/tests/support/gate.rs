@@ -74,9 +74,7 @@ impl Gate {
         if open == Passage::FailLog && location.as_ref().contains("/wal/") {
             return Err(object_store::Error::Generic {
                 store: "gate",
-                source: Box::new(NonRetryable(Box::new(std::io::Error::other(
-                    "the log cannot be written",
-                )))),
+                source: Box::new(NonRetryable(Box::new(std::io::Error::other("the log cannot be written")))),
             });
         }
         Ok(())

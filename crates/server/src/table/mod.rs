@@ -110,10 +110,7 @@ impl TableService {
     }
 
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
-        Catalogue {
-            partitions: &self.partitions,
-            account,
-        }
+        Catalogue { partitions: &self.partitions, account }
     }
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
@@ -122,25 +119,14 @@ impl TableService {
         if let Some(reply) = health(&head) {
             return reply.into_response();
         }
-        let arrival = Arrival {
-            id: self.ids.next(),
-            now: self.clock.wall(),
-            begun: Instant::now(),
-        };
+        let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
         let (exchange, outcome) = match self.read(connection, &head, &arrival) {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
             }
-            Err(failure) => (
-                None,
-                Outcome {
-                    operation: UNKNOWN,
-                    result: Err(failure),
-                    xml: false,
-                },
-            ),
+            Err(failure) => (None, Outcome { operation: UNKNOWN, result: Err(failure), xml: false }),
         };
         let operation = outcome.operation;
         let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
@@ -170,10 +156,7 @@ impl TableService {
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(TableError::new(
                 ErrorCode::InvalidUri,
-                format!(
-                    "The requested URI is invalid: it is longer than {} bytes.",
-                    limits::URI_BYTES_MAX
-                ),
+                format!("The requested URI is invalid: it is longer than {} bytes.", limits::URI_BYTES_MAX),
             )
             .into());
         }
@@ -188,44 +171,24 @@ impl TableService {
         let address = Address::of(scheme, host, uri.path(), &self.accounts.load());
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let deadline = exchange::deadline(&query)?;
-        Ok(Exchange {
-            head,
-            connection,
-            address,
-            query,
-            request_id: &arrival.id,
-            now: arrival.now,
-            deadline,
-        })
+        Ok(Exchange { head, connection, address, query, request_id: &arrival.id, now: arrival.now, deadline })
     }
 
     async fn answer(&self, exchange: &Exchange<'_>, body: &mut Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
-            return Outcome {
-                operation: PREFLIGHT,
-                result: self.preflight(exchange).await,
-                xml: true,
-            };
+            return Outcome { operation: PREFLIGHT, result: self.preflight(exchange).await, xml: true };
         }
         let xml = exchange.query.get("comp").is_some();
         let principal = match self.authenticate(exchange).await {
             Ok(principal) => principal,
             Err(failure) => {
-                return Outcome {
-                    operation: UNAUTHENTICATED,
-                    result: Err(failure),
-                    xml,
-                };
+                return Outcome { operation: UNAUTHENTICATED, result: Err(failure), xml };
             }
         };
         let operation = match route(exchange) {
             Ok(operation) => operation,
             Err(error) => {
-                return Outcome {
-                    operation: UNKNOWN,
-                    result: Err(error.into()),
-                    xml,
-                };
+                return Outcome { operation: UNKNOWN, result: Err(error.into()), xml };
             }
         };
         let (name, xml) = (operation.name(), operation.speaks_xml());
@@ -234,11 +197,7 @@ impl TableService {
             true => Err(ErrorCode::InsufficientAccountPermissions.into()),
             false => self.run(&request, operation, body).await,
         };
-        Outcome {
-            operation: name,
-            result,
-            xml,
-        }
+        Outcome { operation: name, result, xml }
     }
 
     async fn run(
@@ -271,10 +230,7 @@ impl TableService {
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    let tunnelled = headers
-        .get_all("x-http-method")
-        .iter()
-        .filter_map(|value| value.to_str().ok());
+    let tunnelled = headers.get_all("x-http-method").iter().filter_map(|value| value.to_str().ok());
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
@@ -288,9 +244,7 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
         return Ok(());
     };
     let digits = |range: std::ops::Range<usize>| {
-        version
-            .get(range)
-            .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+        version.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let dashes = version.len() == 10 && version.as_bytes()[4] == b'-' && version.as_bytes()[7] == b'-';
     if dashes && digits(0..4) && digits(5..7) && digits(8..10) {

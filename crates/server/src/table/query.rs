@@ -80,11 +80,7 @@ impl EntityPage<'_> {
 
     fn wanted(&self, partition_key: &str, row_key: &str, row: &RowView<'_>) -> Result<bool, DamagedRow> {
         match &self.query.filter {
-            Some(filter) => filter.matches(&Subject {
-                partition_key,
-                row_key,
-                row,
-            }),
+            Some(filter) => filter.matches(&Subject { partition_key, row_key, row }),
             None => Ok(true),
         }
     }
@@ -99,9 +95,7 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
-        request
-            .principal
-            .permit(Action::QueryEntities, Some(name), None)?;
+        request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
@@ -127,9 +121,7 @@ impl TableService {
         };
         page.writer.page_begin(&mut page.body);
         if !keys.is_empty() {
-            self.partitions
-                .scan(&keys, |key, value| page.visit(key, value))
-                .await?;
+            self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
         }
         if let Some(failure) = page.failure {
             return Err(failure);
@@ -137,14 +129,8 @@ impl TableService {
         page.writer.page_end(&mut page.body);
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         if let Some((partition_key, row_key)) = page.next {
-            reply.set(
-                "x-ms-continuation-NextPartitionKey",
-                continuation::encode_part(&partition_key),
-            );
-            reply.set(
-                "x-ms-continuation-NextRowKey",
-                continuation::encode_part(&row_key),
-            );
+            reply.set("x-ms-continuation-NextPartitionKey", continuation::encode_part(&partition_key));
+            reply.set("x-ms-continuation-NextRowKey", continuation::encode_part(&row_key));
         }
         Ok(reply)
     }
@@ -157,22 +143,10 @@ impl TableService {
         let query = TableQuery::from_query(&exchange.query)?;
         let account = exchange.address.account.as_str();
         let most = query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize);
-        let wanted = |name: &str| {
-            query
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.matches_table(name))
-        };
-        let page = self
-            .catalogue(account)
-            .page(query.from.as_deref(), most, wanted)
-            .await?;
+        let wanted = |name: &str| query.filter.as_ref().is_none_or(|filter| filter.matches_table(name));
+        let page = self.catalogue(account).page(query.from.as_deref(), most, wanted).await?;
 
-        let writer = TableWriter {
-            base: &exchange.address.base,
-            account,
-            level,
-        };
+        let writer = TableWriter { base: &exchange.address.base, account, level };
         let mut body = Vec::with_capacity(64 + page.names.len() * 96);
         writer.page_begin(&mut body);
         for (index, name) in page.names.iter().enumerate() {
@@ -181,10 +155,7 @@ impl TableService {
         writer.page_end(&mut body);
         let mut reply = Reply::with_body(200, level.content_type(), body);
         if let Some(next) = page.next {
-            reply.set(
-                "x-ms-continuation-NextTableName",
-                continuation::encode_part(&next),
-            );
+            reply.set("x-ms-continuation-NextTableName", continuation::encode_part(&next));
         }
         Ok(reply)
     }

@@ -19,20 +19,12 @@ pub(crate) struct Reply {
 impl Reply {
     /// A reply without a body.
     pub(crate) fn empty(status: u16) -> Self {
-        Self {
-            status,
-            headers: Vec::new(),
-            body: Vec::new(),
-        }
+        Self { status, headers: Vec::new(), body: Vec::new() }
     }
 
     /// A reply with a body of the given type.
     pub(crate) fn with_body(status: u16, content_type: impl Into<String>, body: Vec<u8>) -> Self {
-        Self {
-            status,
-            headers: vec![("Content-Type", content_type.into())],
-            body,
-        }
+        Self { status, headers: vec![("Content-Type", content_type.into())], body }
     }
 
     /// Adds a header.

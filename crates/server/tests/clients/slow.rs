@@ -14,9 +14,7 @@ use crate::support::wire::{Request, parse};
 
 /// Sends `begin`, then waits; how long it took the service to end that, and what it said.
 async fn waits_after(service: &Service, begin: &[u8]) -> (Duration, Vec<u8>) {
-    let mut stream = TcpStream::connect(service.running.table_address)
-        .await
-        .expect("the service listens");
+    let mut stream = TcpStream::connect(service.running.table_address).await.expect("the service listens");
     stream.write_all(begin).await.expect("the service listens");
     tokio::time::pause();
     let begun = Instant::now();
@@ -30,26 +28,16 @@ async fn waits_after(service: &Service, begin: &[u8]) -> (Duration, Vec<u8>) {
 /// About `expected`: timers are rounded up, and some of the time may have passed unseen.
 fn assert_about(elapsed: Duration, expected: Duration) {
     let slack = Duration::from_secs(3);
-    assert!(
-        elapsed + slack >= expected && elapsed <= expected + slack,
-        "{elapsed:?}, expected {expected:?}"
-    );
+    assert!(elapsed + slack >= expected && elapsed <= expected + slack, "{elapsed:?}, expected {expected:?}");
 }
 
 #[tokio::test]
 async fn half_a_head() {
     let service = Service::start().await;
-    for begin in [
-        &b""[..],
-        b"GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\nx-ha",
-    ] {
+    for begin in [&b""[..], b"GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\nx-ha"] {
         let (elapsed, reply) = waits_after(&service, begin).await;
         assert_about(elapsed, HEADERS_WITHIN);
-        assert!(
-            reply.is_empty() || reply.starts_with(b"HTTP/1.1 408"),
-            "{}",
-            reply.escape_ascii()
-        );
+        assert!(reply.is_empty() || reply.starts_with(b"HTTP/1.1 408"), "{}", reply.escape_ascii());
     }
     service.still_serves().await;
 }
@@ -66,10 +54,7 @@ async fn a_kept_connection_without_a_next_request() {
 
 fn begun_insert(service: &Service, length: u64) -> Vec<u8> {
     let length = length.to_string();
-    let headers = [
-        ("Content-Type", "application/json"),
-        ("Content-Length", length.as_str()),
-    ];
+    let headers = [("Content-Type", "application/json"), ("Content-Length", length.as_str())];
     let mut request = Request::new("POST", "/devstoreaccount1/notes", &headers, b"");
     Signer::well_known().sign(&mut request, service.clock.wall());
     request.head(service.running.table_address)
@@ -92,9 +77,7 @@ async fn half_a_body() {
 async fn a_body_in_drops() {
     let service = Service::start().await;
     let begin = begun_insert(&service, BODY_BYTES_PER_SECOND_MIN * 100);
-    let stream = TcpStream::connect(service.running.table_address)
-        .await
-        .expect("the service listens");
+    let stream = TcpStream::connect(service.running.table_address).await.expect("the service listens");
     let (mut from, mut to) = stream.into_split();
     to.write_all(&begin).await.expect("the service listens");
     tokio::time::pause();
