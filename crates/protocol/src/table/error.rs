@@ -91,6 +91,8 @@ pub enum ErrorCode {
     PropertyValueTooLarge,
     /// 413: the body is above its limit.
     RequestBodyTooLarge,
+    /// 408: the body came too slowly. The real service closes the connection without a word.
+    RequestTimedOut,
     /// 404: no such entity (or table, where the table is the resource).
     ResourceNotFound,
     /// 503: too busy, or the disk is full; try again.
@@ -293,6 +295,7 @@ impl ErrorCode {
                 413,
                 "The request body is too large and exceeds the maximum permissible limit.",
             ),
+            Self::RequestTimedOut => ("RequestTimedOut", 408, "The request body came too slowly."),
             Self::ResourceNotFound => ("ResourceNotFound", 404, "The specified resource does not exist."),
             Self::ServerBusy => ("ServerBusy", 503, "The server is busy."),
             Self::TableAlreadyExists => ("TableAlreadyExists", 409, "The table specified already exists."),

@@ -77,8 +77,7 @@ fn is_weak_tag(tag: &str) -> bool {
     inside.is_some_and(|inside| !inside.contains('"'))
 }
 
-/// The refusal of a conditional header that is not one ETag.
-pub fn malformed(header: &str) -> TableError {
+fn malformed(header: &str) -> TableError {
     TableError::invalid_input(format!(
         "The etag value '{header}' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid."
     ))

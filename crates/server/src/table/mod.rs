@@ -138,7 +138,10 @@ impl TableService {
             // The reply is ready: it goes out without CORS headers rather than not at all.
             let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
-        drain(body).await;
+        // Who asked whether to send a body (`Expect`) must not be read from: that would say yes.
+        if !head.headers.contains_key(http::header::EXPECT) {
+            drain(body).await;
+        }
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);
         debug!(
@@ -173,6 +176,7 @@ impl TableService {
         head: &'a Parts,
         arrival: &'a Arrival,
     ) -> Result<Exchange<'a>, Failure> {
+        exchange::check_headers(&head.headers)?;
         let uri = &head.uri;
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(TableError::new(
@@ -260,7 +264,7 @@ fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
-    Operation::of(method, target, &exchange.query, exchange.conditions()?)
+    Operation::of(method, target, &exchange.query, exchange.conditions())
 }
 
 /// Any well-formed version is taken, later ones than we know included: an SDK's update must not

@@ -7,7 +7,7 @@ pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Options, PartitionServer};
-use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
+use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::metrics::Metrics;
 use rangehold_server::table::TableService;
@@ -57,7 +57,8 @@ impl Service {
             MEMORY_BYTES,
             metrics.clone(),
         );
-        let admin_service = Admin::new(partitions.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let admin_service =
+            Admin::new(partitions.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let running = serve(partitions, service, tables, None, admin_service, admin).unwrap();
         Self { running, accounts, clock }
     }
@@ -75,8 +76,7 @@ impl Service {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        let signer = Signer::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY);
-        self.send_as(&signer, Request::new(method, target, headers, body)).await
+        self.send_as(&Signer::well_known(), Request::new(method, target, headers, body)).await
     }
 
     /// Sends a request signed by `signer`; its target begins after the account, and it gets a date
@@ -95,6 +95,12 @@ impl Service {
     /// Sends a request as it is given, to the admin endpoint.
     pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
+    }
+
+    /// Asserts that a well-behaved client is served.
+    pub(crate) async fn still_serves(&self) {
+        let answer = self.send("GET", "/Tables", &[], b"").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
     }
 
     /// Creates a table.

@@ -6,6 +6,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::AccountKey;
 use rangehold_protocol::time::http_date;
+use rangehold_server::accounts::{WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 
 use super::wire::Request;
 
@@ -19,6 +20,11 @@ pub(crate) struct Signer {
 impl Signer {
     pub(crate) fn new(account: &str, key: &str) -> Self {
         Self { account: account.to_owned(), key: AccountKey::from_base64(key).expect("a key in base64") }
+    }
+
+    /// The account that everybody knows.
+    pub(crate) fn well_known() -> Self {
+        Self::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY)
     }
 
     /// Signs with `SharedKey`: four lines, and the resource.
