@@ -40,7 +40,7 @@ impl BodyRoom {
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
     /// `OperationTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
-    pub(crate) async fn read(&self, mut body: Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
+    pub(crate) async fn read(&self, body: &mut Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
         let declared = body.size_hint().exact();
         if declared.is_some_and(|bytes| bytes > bytes_max as u64) {
             return Err(ErrorCode::RequestBodyTooLarge.into());
@@ -76,6 +76,22 @@ impl BodyRoom {
         }
         Ok(HeldBody { bytes: bytes.freeze(), _room: room })
     }
+}
+
+/// Reads what is left of a body that was refused, and forgets it. A client that is still sending
+/// when the connection closes never sees the reply; so it is given a while to finish.
+pub(crate) async fn drain(mut body: Incoming) {
+    let mut bytes = 0;
+    let finish = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > limits::DRAIN_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // Whoever is slower than this, or sends more, may see a broken connection.
+    let _ = timeout(limits::DRAIN_WITHIN, finish).await;
 }
 
 fn too_slow() -> TableError {

@@ -29,6 +29,10 @@ pub const HTTP2_RESETS_MAX: usize = 64;
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
 /// How long a request waits for room for its body before it gets 503.
 pub const BODY_ROOM_WITHIN: Duration = Duration::from_secs(5);
+/// Bytes of a refused body that are read and forgotten, so that its client reads the refusal.
+pub const DRAIN_BYTES_MAX: usize = 64 << 20;
+/// How long that may take.
+pub const DRAIN_WITHIN: Duration = Duration::from_secs(10);
 /// Pages of queries being built at once; each may hold a body of up to 4 MiB.
 pub const PAGES_MAX: usize = 32;
 /// How long a query looks for matches before it ends its page with a token. The documented total

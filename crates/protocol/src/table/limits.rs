@@ -50,6 +50,8 @@ pub const POLICIES_MAX: usize = 5;
 pub const POLICY_ID_UNITS_MAX: usize = 64;
 /// CORS rules of an account.
 pub const CORS_RULES_MAX: usize = 5;
+/// Origins of a CORS rule.
+pub const CORS_ORIGINS_MAX: usize = 64;
 /// Characters of an origin or a header's name in a CORS rule.
 pub const CORS_NAME_UNITS_MAX: usize = 256;
 /// Header names in a list of a CORS rule.

@@ -224,8 +224,8 @@ impl Method {
             return Err(ErrorCode::XMethodNotUsingPost.into());
         }
         match named(&tunnel.to_ascii_uppercase()) {
-            Some(tunnelled) if tunnelled != Self::Post => Ok(tunnelled),
-            _ => Err(ErrorCode::XMethodIncorrectValue.into()),
+            Some(tunnelled @ (Self::Put | Self::Merge | Self::Delete)) => Ok(tunnelled),
+            Some(Self::Get | Self::Post) | None => Err(ErrorCode::XMethodIncorrectValue.into()),
         }
     }
 }

@@ -24,7 +24,7 @@ impl TableService {
     pub(super) async fn batch(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
         let body = self.bodies.read(body, BATCH_BYTES_MAX).await?;

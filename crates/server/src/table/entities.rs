@@ -158,7 +158,7 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         table: String,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish { prefer: request.exchange.prefer(), level: request.exchange.level()? };
         super::expect_json(request.exchange)?;
@@ -175,7 +175,7 @@ impl TableService {
         request: &Authorised<'_>,
         name: EntityName,
         kind: WriteKind,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish { prefer: Prefer::Unsaid, level: request.exchange.level()? };
         if !matches!(kind, WriteKind::Delete(_)) {

@@ -57,7 +57,7 @@ pub(crate) struct Exchange<'a> {
     pub(crate) request_id: &'a str,
     /// Decoded query parameters.
     pub(crate) query: Query,
-    /// The engine's time when the request came.
+    /// The wall clock's time when the request came: what signatures and tokens are judged by.
     pub(crate) now: Timestamp,
     /// When the client has waited long enough.
     pub(crate) deadline: Instant,

@@ -46,7 +46,7 @@ use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
 use self::reply::Reply;
 use crate::accounts::SharedAccounts;
-use crate::body::BodyRoom;
+use crate::body::{BodyRoom, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -108,15 +108,15 @@ impl TableService {
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let (head, body) = request.into_parts();
+        let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
             return reply.into_response();
         }
-        let arrival = Arrival { id: self.ids.next(), now: self.clock.now(), begun: Instant::now() };
+        let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
         let (exchange, outcome) = match self.read(connection, &head, &arrival) {
             Ok(exchange) => {
-                let outcome = self.answer(&exchange, body).await;
+                let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
             }
             Err(failure) => (None, Outcome { operation: "Unknown", result: Err(failure), xml: false }),
@@ -126,6 +126,7 @@ impl TableService {
         if let Some(exchange) = &exchange {
             self.add_cors(exchange, &mut reply).await;
         }
+        drain(body).await;
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);
         debug!(
@@ -163,7 +164,7 @@ impl TableService {
         Ok(Exchange { head, connection, address, query, request_id: &arrival.id, now: arrival.now, deadline })
     }
 
-    async fn answer(&self, exchange: &Exchange<'_>, body: Incoming) -> Outcome {
+    async fn answer(&self, exchange: &Exchange<'_>, body: &mut Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
             return Outcome { operation: "Preflight", result: self.preflight(exchange).await, xml: true };
         }
@@ -185,7 +186,7 @@ impl TableService {
         Outcome { operation: name, result, xml }
     }
 
-    async fn run(&self, request: &Authorised<'_>, operation: Operation, body: Incoming) -> Result<Reply, Failure> {
+    async fn run(&self, request: &Authorised<'_>, operation: Operation, body: &mut Incoming) -> Result<Reply, Failure> {
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,

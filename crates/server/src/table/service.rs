@@ -20,7 +20,7 @@ impl TableService {
     pub(super) async fn create_table(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
@@ -79,7 +79,7 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         name: &str,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
@@ -100,7 +100,7 @@ impl TableService {
     pub(super) async fn set_service_properties(
         &self,
         request: &Authorised<'_>,
-        body: hyper::body::Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;

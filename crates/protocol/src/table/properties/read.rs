@@ -6,7 +6,7 @@
 use super::{CorsRule, IncludeApis, Logging, Metrics, PropertiesUpdate};
 use crate::table::error::TableError;
 use crate::table::limits::{
-    CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX,
+    CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX,
 };
 use crate::table::xml::{self, Element, invalid};
 
@@ -181,6 +181,9 @@ fn filled_list(element: &Element) -> Result<Vec<String>, TableError> {
     let items = list(element)?;
     if items.is_empty() {
         return Err(invalid(format!("nothing in {}", element.name)));
+    }
+    if items.len() > CORS_ORIGINS_MAX {
+        return Err(invalid(format!("{} items in {}, of {CORS_ORIGINS_MAX} allowed", items.len(), element.name)));
     }
     Ok(items)
 }
