@@ -22,7 +22,7 @@ use super::conclude;
 use crate::client::{self, Client, Credential, Step};
 use crate::load::{Finding, Load, TABLE, TALLY, observe};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Size of the disk. The engine keeps what it replaced for a minute or two, so data takes a few times its
 /// size; all the room that this test gives back must be more than that.
@@ -42,7 +42,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("disk full: skipped, mounting a small disk needs root");
         return Ok(());
     }
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-disk-full")?;
     let disk = Disk::mount(&directory.join("disk"))?;
     let mut setup = Setup::new(&program, &disk.0.join("data"), &directory.join("server.log"));
