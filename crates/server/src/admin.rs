@@ -36,7 +36,8 @@ pub const TOKEN_FILE: &str = "admin-token";
 pub struct Admin {
     partitions: PartitionServer,
     metrics: Arc<Metrics>,
-    token: String,
+    /// Without one nobody is authorised.
+    token: Option<String>,
     /// The address it listens on, which a `Host` may name.
     address: IpAddr,
 }
@@ -60,8 +61,9 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 impl Admin {
-    /// An admin endpoint that will listen on `address` and takes `token`.
-    pub fn new(partitions: PartitionServer, metrics: Arc<Metrics>, token: String, address: IpAddr) -> Self {
+    /// An admin endpoint that will listen on `address` and takes `token`; without one it shows no
+    /// more than health and metrics.
+    pub fn new(partitions: PartitionServer, metrics: Arc<Metrics>, token: Option<String>, address: IpAddr) -> Self {
         Self { partitions, metrics, token, address }
     }
 
@@ -109,8 +111,8 @@ impl Admin {
 
     fn is_authorised(&self, head: &Parts) -> bool {
         let given = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        given.as_bytes().ct_eq(self.token.as_bytes()).into()
+        let Some(given) = given.and_then(|value| value.strip_prefix("Bearer ")) else { return false };
+        self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.as_bytes())))
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {

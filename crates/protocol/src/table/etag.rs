@@ -65,7 +65,8 @@ fn parse(tag: &str) -> Option<Timestamp> {
     parse_iso(&text.replace("%3A", ":").replace("%3a", ":"))
 }
 
-fn malformed(header: &str) -> TableError {
+/// The refusal of a conditional header that is not one ETag.
+pub fn malformed(header: &str) -> TableError {
     TableError::invalid_input(format!(
         "The etag value '{header}' specified in one of the request headers is not valid. Please make sure only one etag value is specified and is valid."
     ))

@@ -84,12 +84,7 @@ impl Prepared {
 
     /// What the sender must be permitted to do.
     pub(crate) fn action(&self) -> Action {
-        match self.write.kind {
-            WriteKind::Insert => Action::InsertEntity,
-            WriteKind::Replace(_) | WriteKind::Merge(_) => Action::UpdateEntity,
-            WriteKind::InsertOrReplace | WriteKind::InsertOrMerge => Action::UpsertEntity,
-            WriteKind::Delete(_) => Action::DeleteEntity,
-        }
+        action(self.write.kind)
     }
 
     /// The reply once the write is durable with timestamp `written`.
@@ -122,6 +117,16 @@ impl Prepared {
             reply.set("Preference-Applied", applied);
         }
         Ok(reply.header("Location", uri).header("ETag", etag::format(written)))
+    }
+}
+
+/// What the sender of a write must be permitted to do.
+fn action(kind: WriteKind) -> Action {
+    match kind {
+        WriteKind::Insert => Action::InsertEntity,
+        WriteKind::Replace(_) | WriteKind::Merge(_) => Action::UpdateEntity,
+        WriteKind::InsertOrReplace | WriteKind::InsertOrMerge => Action::UpsertEntity,
+        WriteKind::Delete(_) => Action::DeleteEntity,
     }
 }
 
@@ -162,7 +167,8 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish { prefer: request.exchange.prefer(), level: request.exchange.level()? };
         super::expect_json(request.exchange)?;
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        request.principal.permit(Action::InsertEntity, Some(&table), None)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, request.exchange.deadline).await?;
         // A table that is not there is the first thing the service tells.
         self.catalogue(&request.exchange.address.account).open(&table).await?;
         let prepared = Prepared::insert(table, &body.bytes, wish)?;
@@ -178,10 +184,13 @@ impl TableService {
         body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let wish = ReplyWish { prefer: Prefer::Unsaid, level: request.exchange.level()? };
-        if !matches!(kind, WriteKind::Delete(_)) {
-            super::expect_json(request.exchange)?;
+        let keys = (name.partition_key.as_str(), name.row_key.as_str());
+        request.principal.permit(action(kind), Some(&name.table), Some(keys))?;
+        if matches!(kind, WriteKind::Delete(_)) {
+            return self.write_one(request, Prepared::write(name, kind, &[], wish)?).await;
         }
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        super::expect_json(request.exchange)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, request.exchange.deadline).await?;
         let prepared = Prepared::write(name, kind, &body.bytes, wish)?;
         self.write_one(request, prepared).await
     }

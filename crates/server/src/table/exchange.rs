@@ -1,10 +1,11 @@
 //! One request, read once: what every handler needs to know of it.
 
-use http::header::{self, HeaderMap};
+use http::header::{self, HeaderMap, HeaderValue};
 use http::request::Parts;
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::Principal;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::table::etag;
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::request::Conditions;
 use rangehold_protocol::uri::Query;
@@ -50,7 +51,7 @@ pub(crate) struct Exchange<'a> {
     /// Method, URI and headers as they came.
     pub(crate) head: &'a Parts,
     /// The connection it came on.
-    pub(crate) connection: Connection,
+    pub(crate) connection: &'a Connection,
     /// Account, style and path.
     pub(crate) address: Address,
     /// The id of the request.
@@ -86,9 +87,19 @@ impl Exchange<'_> {
         Prefer::of(self.header("prefer"))
     }
 
-    /// The conditional headers.
-    pub(crate) fn conditions(&self) -> Conditions<'_> {
-        Conditions { if_match: self.header("if-match"), if_none_match: self.header("if-none-match") }
+    /// The conditional headers. One that is there but cannot be read is refused: to pass it over
+    /// would make an unconditional write of a conditional one.
+    pub(crate) fn conditions(&self) -> Result<Conditions<'_>, TableError> {
+        let condition = |name: &str| {
+            let mut values = self.head.headers.get_all(name).iter();
+            match (values.next().map(HeaderValue::to_str), values.next()) {
+                (None, _) => Ok(None),
+                (Some(Ok(value)), None) => Ok(Some(value)),
+                (Some(Ok(value)), Some(_)) => Err(etag::malformed(value)),
+                (Some(Err(_)), _) => Err(etag::malformed("?")),
+            }
+        };
+        Ok(Conditions { if_match: condition("if-match")?, if_none_match: condition("if-none-match")? })
     }
 }
 

@@ -37,18 +37,18 @@ use rangehold_protocol::table::request::{Method, Operation, Target};
 use rangehold_protocol::time;
 use rangehold_protocol::uri::Query;
 use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
 use self::address::Address;
 use self::catalogue::Catalogue;
 use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
-use self::reply::Reply;
+use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
-use crate::body::{BodyRoom, drain};
+use crate::body::{Room, drain};
 use crate::limits;
-use crate::listener::Connection;
+use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
 use crate::tokens::TokenVerifier;
@@ -60,7 +60,8 @@ pub struct TableService {
     tokens: Option<TokenVerifier>,
     clock: Clock,
     ids: RequestIds,
-    bodies: BodyRoom,
+    bodies: Room,
+    replies: Room,
     pages: Semaphore,
     metrics: Arc<Metrics>,
 }
@@ -96,7 +97,8 @@ impl TableService {
             tokens,
             clock,
             ids: RequestIds::new(seed),
-            bodies: BodyRoom::new(memory_bytes),
+            bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
+            replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
             metrics,
         }
@@ -110,11 +112,12 @@ impl TableService {
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
-            return reply.into_response();
+            return reply.into_response(Sending { _open: connection.open_request(), _room: None });
         }
+        let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let (exchange, outcome) = match self.read(connection, &head, &arrival) {
+        let (exchange, outcome) = match self.read(&connection, &head, &arrival) {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
@@ -124,7 +127,8 @@ impl TableService {
         let operation = outcome.operation;
         let mut reply = self.finish(exchange.as_ref(), &head, &arrival, outcome);
         if let Some(exchange) = &exchange {
-            self.add_cors(exchange, &mut reply).await;
+            // The reply is ready: it goes out without CORS headers rather than not at all.
+            let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
         drain(body).await;
         let elapsed = arrival.begun.elapsed();
@@ -139,7 +143,7 @@ impl TableService {
     /// Reads what every handler needs; fails on requests that are malformed as such.
     fn read<'a>(
         &self,
-        connection: Connection,
+        connection: &'a Connection,
         head: &'a Parts,
         arrival: &'a Arrival,
     ) -> Result<Exchange<'a>, Failure> {
@@ -169,7 +173,8 @@ impl TableService {
             return Outcome { operation: "Preflight", result: self.preflight(exchange).await, xml: true };
         }
         let xml = exchange.query.get("comp").is_some();
-        let principal = match self.authenticate(exchange).await {
+        let authenticated = timeout_at(exchange.deadline, self.authenticate(exchange)).await;
+        let principal = match authenticated.unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())) {
             Ok(principal) => principal,
             Err(failure) => return Outcome { operation: "Unauthenticated", result: Err(failure), xml },
         };
@@ -179,9 +184,13 @@ impl TableService {
         };
         let (name, xml) = (operation.name(), operation.speaks_xml());
         let request = Authorised { exchange, principal };
-        let result = match exchange.address.secondary && operation.is_write() {
-            true => Err(ErrorCode::InsufficientAccountPermissions.into()),
-            false => self.run(&request, operation, body).await,
+        let result = match (operation.is_write(), exchange.address.secondary) {
+            (true, true) => Err(ErrorCode::InsufficientAccountPermissions.into()),
+            // A write watches its deadline itself: only it knows whether its outcome is unknown.
+            (true, false) => self.run(&request, operation, body).await,
+            (false, _) => timeout_at(exchange.deadline, self.run(&request, operation, body))
+                .await
+                .unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())),
         };
         Outcome { operation: name, result, xml }
     }
@@ -279,11 +288,12 @@ fn error_reply(
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    let tunnelled = headers.get_all("x-http-method").iter().filter_map(|value| value.to_str().ok());
+    // A value that is no text names no method, and is refused as such.
+    let tunnelled = headers.get_all("x-http-method").iter().map(|value| value.to_str().unwrap_or("?"));
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
-    Operation::of(account, method, target, &exchange.query, exchange.conditions())
+    Operation::of(account, method, target, &exchange.query, exchange.conditions()?)
 }
 
 /// Any well-formed version is taken, later ones than we know included: an SDK's update must not
@@ -305,7 +315,9 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
 
 /// Refuses a body that says it is something else than JSON.
 fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    let content_type = exchange.header("content-type").unwrap_or("application/json");
+    // A web page can send a body without a type unasked; with this one it must ask first, by CORS.
+    let unnamed = if exchange.header("origin").is_some() { "" } else { "application/json" };
+    let content_type = exchange.header("content-type").unwrap_or(unnamed);
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     match essence.to_ascii_lowercase().as_str() {
         "application/json" => Ok(()),
@@ -317,5 +329,6 @@ fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
 /// Containers and proxies ask for health on the port they know; they have no keys.
 fn health(head: &Parts) -> Option<Reply> {
     let asked = matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz");
-    (asked && head.method == http::Method::GET).then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
+    let signed = head.headers.contains_key("authorization") || head.uri.query().is_some();
+    (asked && !signed && head.method == http::Method::GET).then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
 }
