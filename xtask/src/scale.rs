@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::client::{self, ACCOUNT, Client, Credential, Request, Step, percent_encode};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Clients at once while loading.
 const LOADERS: u64 = 8;
@@ -45,6 +45,9 @@ pub(crate) struct Arguments {
     /// Tables of the large server.
     #[arg(long, default_value_t = 10_000)]
     tables: u64,
+    /// Build and measure the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
     /// What the servers get as --memory, in MiB.
     #[arg(long, default_value_t = 512)]
     memory_mib: u64,
@@ -87,7 +90,7 @@ impl Kind {
 
 /// Loads both servers, measures, prints the table; an error names what is beyond its limit.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let directory = workspace::scratch("scale")?;
     let large_size = Size { entities: arguments.entities, tables: arguments.tables };
     let small = load(&program, &directory.join("small"), SMALL, arguments.memory_mib)?;

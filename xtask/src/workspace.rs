@@ -37,17 +37,33 @@ pub(crate) fn empty(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Builds `rangehold` with the one profile of development and tests, and returns its path.
+/// Which build of the program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Profile {
+    /// The one profile of development and tests, with assertions.
+    Dev,
+    /// What users get: for figures only.
+    Release,
+}
+
+/// Builds `rangehold`, and returns its path.
 ///
 /// `RANGEHOLD_BIN` names a program built before, which is then used as it is.
-pub(crate) fn program() -> Result<PathBuf> {
+pub(crate) fn program(profile: Profile) -> Result<PathBuf> {
     if let Some(program) = std::env::var_os(PROGRAM_VARIABLE) {
         return Ok(PathBuf::from(program));
     }
     let mut build = Command::new(cargo());
     build.args(["build", "--quiet", "--package", "rangehold", "--bin", "rangehold"]).current_dir(root());
+    if profile == Profile::Release {
+        build.arg("--release");
+    }
     run(&mut build)?;
-    Ok(target().join("debug/rangehold"))
+    let directory = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => "release",
+    };
+    Ok(target().join(directory).join("rangehold"))
 }
 
 /// The cargo that started us, or the one on the path.

@@ -22,7 +22,7 @@ use super::conclude;
 use crate::client::{self, ACCOUNT, Client, Credential};
 use crate::load::{Load, observe};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Where Debian's package `faketime` puts the library, below the machine's library directory.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
@@ -35,7 +35,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("clock: skipped, libfaketime is not here; install the package faketime");
         return Ok(());
     };
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-clock")?;
     let offset = directory.join("offset");
     set(&offset, "+3600")?;

@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use crate::client::Credential;
 use crate::load::{Load, Observed, observe};
 use crate::server::{self, Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Damaged copies that are tried.
 const TRIALS: u32 = 40;
@@ -25,7 +25,7 @@ const OPERATIONS: u64 = 60;
 
 /// Damages copies of one directory and starts the server on each.
 pub(super) fn run(seed: u64) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-damage")?;
     let good = directory.join("good");
     let log = directory.join("server.log");

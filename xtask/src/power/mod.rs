@@ -36,7 +36,7 @@ use self::record::Record;
 use self::replay::{Event, Heeded, Replay};
 use self::trial::{Plan, Sums};
 use crate::load::Kind;
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Moments that each control tries.
 const CONTROL_POINTS: u32 = 12;
@@ -44,7 +44,7 @@ const CONTROL_POINTS: u32 = 12;
 /// Records for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
 /// losses.
 pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(if sync { "power" } else { "power-no-fsync" })?;
     let record = record::record(&program, &directory, seed, sync, length)?;
     let events = survey(&record, &directory)?;

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::tools;
 use crate::server::{Server, Setup};
-use crate::workspace::{self, cargo, root, run};
+use crate::workspace::{self, Profile, cargo, root, run};
 
 /// One step.
 pub(super) struct Step {
@@ -112,7 +112,7 @@ fn node() -> Result<()> {
             .arg("--test")
             .current_dir(&suite)
             .env("RANGEHOLD_TABLE_ENDPOINT", format!("http://{}/{}", server.address, crate::client::ACCOUNT))
-            .env("RANGEHOLD_BIN", workspace::program()?))
+            .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
     })
 }
 
@@ -177,7 +177,7 @@ fn run_script(runner: &Path, server: &Server, arguments: &[&str]) -> Result<()> 
 
 /// Runs a suite against a fresh server, which must then end in good order.
 fn with_server(name: &str, arguments: &[&str], suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(&format!("suite-{name}"))?;
     let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
