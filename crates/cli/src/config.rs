@@ -139,7 +139,10 @@ impl DevFlags {
         };
         let host = flags.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let accounts = flags.accounts()?;
-        if !host.is_loopback() && accounts.have_well_known_key() && flags.allow_public_well_known_key != Some(true) {
+        if !host.is_loopback()
+            && accounts.have_well_known_key()
+            && flags.allow_public_well_known_key != Some(true)
+        {
             bail!(
                 "{host} can be reached from other machines, and the well-known key lets anybody in: \
                  give --accounts name:key, or --allow-public-well-known-key if that is what you want"
@@ -175,7 +178,8 @@ impl DevFlags {
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         toml::from_str(&text).with_context(|| format!("cannot use {}", path.display()))
     }
 
@@ -190,7 +194,9 @@ impl DevFlags {
             admin_port: self.admin_port.or(file.admin_port),
             memory: self.memory.or(file.memory),
             accounts: self.accounts.or(file.accounts),
-            allow_public_well_known_key: self.allow_public_well_known_key.or(file.allow_public_well_known_key),
+            allow_public_well_known_key: self
+                .allow_public_well_known_key
+                .or(file.allow_public_well_known_key),
             tls_cert: self.tls_cert.or(file.tls_cert),
             tls_key: self.tls_key.or(file.tls_key),
             tls: self.tls.or(file.tls),
@@ -236,8 +242,10 @@ fn parse_size(text: &str) -> Result<u64> {
         "g" | "gib" => 1 << 30,
         _ => bail!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"),
     };
-    let number: u64 =
-        digits.trim().parse().with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
+    let number: u64 = digits
+        .trim()
+        .parse()
+        .with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 

@@ -42,10 +42,7 @@ impl Shares {
     /// Divides `memory_bytes`; refuses too few.
     pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
         if memory_bytes < MEMORY_BYTES_MIN {
-            return Err(OpenError::TooLittleMemory {
-                given: memory_bytes,
-                least: MEMORY_BYTES_MIN,
-            });
+            return Err(OpenError::TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
@@ -68,12 +65,7 @@ impl Shares {
         let part = |cache: CacheBuilder| -> Option<Arc<dyn DbCache>> {
             Some(Arc::new(FoyerCache::new_with_cache(cache.build())))
         };
-        Arc::new(
-            SplitCache::new()
-                .with_block_cache(part(blocks))
-                .with_meta_cache(part(metadata))
-                .build(),
-        )
+        Arc::new(SplitCache::new().with_block_cache(part(blocks)).with_meta_cache(part(metadata)).build())
     }
 
     /// Encoded bytes in one memtable at which it becomes a sorted file: a third, since one is
@@ -133,10 +125,7 @@ pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
         poll.tick().await;
         let loads: Vec<Load> = ranges
             .iter()
-            .map(|range| Load {
-                unflushed_bytes: range.unflushed_bytes(),
-                log_files: range.log_files(),
-            })
+            .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })
             .collect();
         let Some(which) = to_flush(allowed, &loads) else {
             continue;
@@ -189,9 +178,6 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        assert!(matches!(
-            Shares::of(1 << 20),
-            Err(OpenError::TooLittleMemory { .. })
-        ));
+        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
     }
 }

@@ -106,12 +106,8 @@ async fn serve_connection<H, F>(
     }
 }
 
-async fn serve_http1<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http1<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
@@ -133,12 +129,8 @@ async fn serve_http1<S, H, F>(
     }
 }
 
-async fn serve_http2<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http2<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,

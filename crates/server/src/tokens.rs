@@ -44,7 +44,9 @@ struct IssuersFile {
 
 /// Why a file of issuers was refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), and optionally \"issuers\" and \"audiences\"")]
+#[error(
+    "{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), and optionally \"issuers\" and \"audiences\""
+)]
 pub struct IssuersError {
     path: String,
     reason: String,

@@ -61,7 +61,11 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let accepted = self.accounts.load().get(account).is_some()
             && self.tokens.as_ref().is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
-        if accepted { Ok(Principal::Bearer) } else { Err(bearer::refusal(exchange.header("x-ms-version")).into()) }
+        if accepted {
+            Ok(Principal::Bearer)
+        } else {
+            Err(bearer::refusal(exchange.header("x-ms-version")).into())
+        }
     }
 }
 

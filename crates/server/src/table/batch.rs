@@ -78,15 +78,15 @@ impl TableService {
 
     /// A batch that holds one GET, of an entity or of a query.
     async fn read_alone(&self, request: &Authorised<'_>, batch: &Batch<'_>) -> Result<Reply, Failure> {
-        let part = batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
+        let part =
+            batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
         let (path, raw_query) = request.exchange.address.inner_path(part.uri);
         let query = Query::parse(raw_query)?;
         let mut head = http::Request::new(()).into_parts().0;
         for (name, value) in &part.headers {
-            if let (Ok(name), Ok(value)) = (
-                http::header::HeaderName::try_from(*name),
-                http::header::HeaderValue::try_from(*value),
-            ) {
+            if let (Ok(name), Ok(value)) =
+                (http::header::HeaderName::try_from(*name), http::header::HeaderValue::try_from(*value))
+            {
                 head.headers.append(name, value);
             }
         }
@@ -94,12 +94,16 @@ impl TableService {
         let method = Method::of(part.method, std::iter::empty())?;
         let target = Target::parse(account, path)?;
         let operation = Operation::of(account, method, target, &query, Conditions::default());
-        let exchange = Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
+        let exchange =
+            Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
         let inner = Authorised { exchange: &exchange, principal: request.principal.clone() };
         let read = match operation {
             Ok(Operation::GetEntity(name)) => self.get_entity(&inner, &name).await,
             Ok(Operation::QueryEntities(table)) => self.query_entities(&inner, &table).await,
-            Ok(_) => Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.").into()),
+            Ok(_) => {
+                Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.")
+                    .into())
+            }
             Err(error) => Err(error.into()),
         };
         Ok(match read {

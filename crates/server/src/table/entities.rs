@@ -127,7 +127,11 @@ impl Prepared {
 
 impl TableService {
     /// `GET /x(PartitionKey='p',RowKey='r')`
-    pub(super) async fn get_entity(&self, request: &Authorised<'_>, name: &EntityName) -> Result<Reply, Failure> {
+    pub(super) async fn get_entity(
+        &self,
+        request: &Authorised<'_>,
+        name: &EntityName,
+    ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
         let select = exchange.query.get("$select").map(Select::parse).transpose()?.flatten();
@@ -196,11 +200,10 @@ impl TableService {
         )?;
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&prepared.table).await?;
-        let written =
-            self.apply(account, table.id, &[write], exchange.deadline).await.map_err(|failure| Failure {
-                operation: None,
-                ..failure
-            })?;
+        let written = self
+            .apply(account, table.id, &[write], exchange.deadline)
+            .await
+            .map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 

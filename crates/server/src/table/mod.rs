@@ -186,7 +186,12 @@ impl TableService {
         Outcome { operation: name, result, xml }
     }
 
-    async fn run(&self, request: &Authorised<'_>, operation: Operation, body: &mut Incoming) -> Result<Reply, Failure> {
+    async fn run(
+        &self,
+        request: &Authorised<'_>,
+        operation: Operation,
+        body: &mut Incoming,
+    ) -> Result<Reply, Failure> {
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,
@@ -206,7 +211,13 @@ impl TableService {
     }
 
     /// Puts on what every reply has, as the service was recorded sending it.
-    fn finish(&self, exchange: Option<&Exchange<'_>>, head: &Parts, arrival: &Arrival, outcome: Outcome) -> Reply {
+    fn finish(
+        &self,
+        exchange: Option<&Exchange<'_>>,
+        head: &Parts,
+        arrival: &Arrival,
+        outcome: Outcome,
+    ) -> Reply {
         let header = |name: &str| exchange::text(&head.headers, name);
         let unauthenticated = outcome.operation == "Unauthenticated";
         let mut reply = match outcome.result {
@@ -299,7 +310,9 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
     }
     Err(TableError::new(
         ErrorCode::InvalidHeaderValue,
-        format!("The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."),
+        format!(
+            "The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."
+        ),
     ))
 }
 

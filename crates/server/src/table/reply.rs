@@ -42,7 +42,8 @@ impl Reply {
     /// come from our own encoders, which write visible ASCII, or were headers before.
     pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
         let mut response = Response::new(Full::new(Bytes::from(self.body)));
-        *response.status_mut() = StatusCode::from_u16(self.status).expect("statuses are written in this program");
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).expect("statuses are written in this program");
         for (name, value) in self.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 response.headers_mut().append(name, value);
