@@ -6,7 +6,7 @@
 //!
 //! | kind | key after the kind byte | partition | value |
 //! |---|---|---|---|
-//! | `01` range meta | one byte: which row | none: outside of all ranges | engine's own |
+//! | `01` range meta | one byte: which sort of row, then its name | none: outside of all ranges | engine's own |
 //! | `10` catalogue | account, `01` | the account | service properties of the account |
 //! | | account, `02`, table name in lower case | the account | name as given, table id, access policies |
 //! | | account, `03`, table id | the account | a table that was deleted, whose rows may still be there |

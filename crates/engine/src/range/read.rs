@@ -101,11 +101,12 @@ pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<O
     db.get_with_options(key, &options).await.map_err(|error| read_error(&error))
 }
 
-/// Durable rows in order. Blocks read are not kept in the cache, or one scan of a large table would
-/// drive out what single reads need; blocks that are there are used.
+/// Durable rows in order. The blocks read go to the cache: a page of ten rows then costs half. That
+/// a scan of a large table does not drive out what single reads need is the cache's business.
 async fn scan(db: &Db, keys: &KeyRange) -> Result<DbIterator, ReadError> {
     let options = ScanOptions::default()
         .with_durability_filter(DurabilityLevel::Remote)
+        .with_cache_blocks(true)
         .with_read_ahead_bytes(SCAN_READ_AHEAD_BYTES);
     let low = Bound::Included(keys.low().to_vec());
     let high = match keys.high() {

@@ -44,9 +44,7 @@ impl Range {
             return Err(WriteError::Busy("too many writes are under way"));
         };
         if self.store.disk().is_low() {
-            return Err(WriteError::DiskFull {
-                root: self.store.root().map_or_else(String::new, |root| root.display().to_string()),
-            });
+            return Err(self.disk_full());
         }
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
@@ -74,6 +72,14 @@ impl Range {
                 let batch = self.batch(partition, changes, stripe, stamp);
                 self.commit(opening, guard, batch, stamp, deadline).await
             }
+        }
+    }
+
+    fn disk_full<E>(&self) -> WriteError<E> {
+        let root = self.store.root();
+        WriteError::DiskFull {
+            root: root.map_or_else(String::new, |root| root.display().to_string()),
+            reserve_bytes: self.store.disk().reserve_bytes(),
         }
     }
 
