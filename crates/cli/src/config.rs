@@ -150,7 +150,10 @@ impl DevFlags {
                  token: give a file with the issuers' keys"
             );
         }
-        if !host.is_loopback() && accounts.have_well_known_key() && flags.allow_public_well_known_key != Some(true) {
+        if !host.is_loopback()
+            && accounts.have_well_known_key()
+            && flags.allow_public_well_known_key != Some(true)
+        {
             bail!(
                 "{host} can be reached from other machines, and the well-known key lets anybody in: \
                  give --accounts name:key, or --allow-public-well-known-key if that is what you want"
@@ -187,7 +190,8 @@ impl DevFlags {
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         // The error's own text would show the line, and a key that stands in it.
         toml::from_str(&text).map_err(|error: toml::de::Error| {
             let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
@@ -217,7 +221,9 @@ impl DevFlags {
             admin_port: self.admin_port.or(file.admin_port),
             memory: self.memory.or(file.memory),
             accounts: self.accounts.or(file.accounts),
-            allow_public_well_known_key: self.allow_public_well_known_key.or(file.allow_public_well_known_key),
+            allow_public_well_known_key: self
+                .allow_public_well_known_key
+                .or(file.allow_public_well_known_key),
             tls_cert: self.tls_cert.or(file.tls_cert),
             tls_key: self.tls_key.or(file.tls_key),
             tls: self.tls.or(file.tls),
@@ -266,8 +272,10 @@ fn parse_size(text: &str) -> Result<u64> {
         "g" | "gib" => 1 << 30,
         _ => bail!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"),
     };
-    let number: u64 =
-        digits.trim().parse().with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
+    let number: u64 = digits
+        .trim()
+        .parse()
+        .with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 
@@ -307,7 +315,10 @@ mod tests {
         let flags = DevFlags { config: Some(directory.clone()), ..DevFlags::default() };
         let error = format!("{:#}", flags.resolve().unwrap_err());
         std::fs::remove_file(&directory).unwrap();
-        assert!(error.contains("line 2") && error.contains("acounts") && !error.contains("c2VjcmV0"), "{error}");
+        assert!(
+            error.contains("line 2") && error.contains("acounts") && !error.contains("c2VjcmV0"),
+            "{error}"
+        );
     }
 
     #[test]

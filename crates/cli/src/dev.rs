@@ -56,7 +56,8 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         Some(directory) => StoreLocation::Directory(directory.clone()),
         None => StoreLocation::Memory,
     };
-    let options = StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
+    let options =
+        StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
     let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
@@ -85,9 +86,9 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
 
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::new(host, port);
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}: is another server running? {flag} chooses another port"))
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: is another server running? {flag} chooses another port")
+    })
 }
 
 fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
@@ -95,7 +96,9 @@ fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
         (Tls::Off, _) => return Ok(None),
         (Tls::Files(files), _) => files.clone(),
         (Tls::SelfSigned, Some(directory)) => tls::self_signed(&directory.join("tls"))?,
-        (Tls::SelfSigned, None) => anyhow::bail!("--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"),
+        (Tls::SelfSigned, None) => anyhow::bail!(
+            "--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"
+        ),
     };
     Ok(Some(tls::acceptor(&files)?))
 }
@@ -115,7 +118,10 @@ fn verifier(config: &Config) -> Result<Option<TokenVerifier>> {
 fn reread(flags: &DevFlags, accounts: &SharedAccounts) {
     match flags.resolve() {
         Ok(config) => accounts.replace(config.accounts),
-        Err(error) => warn!(error = format!("{error:#}"), "settings cannot be read again; the accounts stay as they were"),
+        Err(error) => warn!(
+            error = format!("{error:#}"),
+            "settings cannot be read again; the accounts stay as they were"
+        ),
     }
 }
 
@@ -126,7 +132,8 @@ fn url(config: &Config, address: SocketAddr) -> String {
 
 fn announce(config: &Config, running: &Running) {
     let tables = url(config, running.table_address);
-    let data = config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
+    let data =
+        config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
     // Tools wait for this very line.
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
@@ -144,7 +151,9 @@ fn connection_string(config: &Config, tables: &str) -> String {
         (None, None) => return String::new(),
     };
     let protocol = tables.split(':').next().unwrap_or("http");
-    format!("DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};")
+    format!(
+        "DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};"
+    )
 }
 
 /// Prints the connection string of a server with these settings.

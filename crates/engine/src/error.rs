@@ -171,13 +171,8 @@ pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
     }
     match error.kind() {
         ErrorKind::Data => OpenError::Damaged(Damaged(format!("{path}: {}", with_causes(error)))),
-        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced {
-            path: path.to_owned(),
-        },
-        _ => OpenError::Database {
-            path: path.to_owned(),
-            why: with_causes(error),
-        },
+        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced { path: path.to_owned() },
+        _ => OpenError::Database { path: path.to_owned(), why: with_causes(error) },
     }
 }
 

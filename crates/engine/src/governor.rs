@@ -41,10 +41,7 @@ impl Shares {
     /// Divides `memory_bytes`; refuses too few.
     pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
         if memory_bytes < MEMORY_BYTES_MIN {
-            return Err(OpenError::TooLittleMemory {
-                given: memory_bytes,
-                least: MEMORY_BYTES_MIN,
-            });
+            return Err(OpenError::TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
@@ -120,10 +117,7 @@ pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
         poll.tick().await;
         let loads: Vec<Load> = ranges
             .iter()
-            .map(|range| Load {
-                unflushed_bytes: range.unflushed_bytes(),
-                log_files: range.log_files(),
-            })
+            .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })
             .collect();
         let Some(which) = to_flush(allowed, &loads) else {
             continue;
@@ -176,9 +170,6 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        assert!(matches!(
-            Shares::of(1 << 20),
-            Err(OpenError::TooLittleMemory { .. })
-        ));
+        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
     }
 }

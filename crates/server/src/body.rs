@@ -54,7 +54,7 @@ impl Room {
     /// Reads `body`, of at most `bytes_max`, until `deadline`.
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
-    /// `OperationTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
+    /// `RequestTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
     pub(crate) async fn read(
         &self,
         body: &mut Incoming,
@@ -75,8 +75,7 @@ impl Room {
                 }
                 Ok(None) => break,
                 Err(_) => {
-                    let text = "Operation could not be completed within the specified time: the request body came too slowly.";
-                    return Err(TableError::new(ErrorCode::OperationTimedOut, text));
+                    return Err(ErrorCode::RequestTimedOut.into());
                 }
             };
             let Ok(data) = frame.into_data() else { continue };

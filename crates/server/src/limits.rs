@@ -8,7 +8,8 @@ use std::time::Duration;
 pub const CONNECTIONS_MAX: usize = 4096;
 /// File descriptors kept back for the store.
 pub const STORE_FILES: u64 = 512;
-/// Bytes of a request line and its headers together.
+/// Bytes of a request line and its headers together. Looked at between reads from the socket, so
+/// that a head of up to twice as many may pass, and none above.
 pub const HEADER_BYTES_MAX: usize = 48 * 1024;
 /// Header fields of a request.
 pub const HEADER_FIELDS_MAX: usize = 100;
@@ -42,9 +43,9 @@ pub const REPLIES_SHARE_OF_MEMORY: u64 = 8;
 /// A reply of less than this needs no room.
 pub const SMALL_REPLY_BYTES: usize = 64 * 1024;
 /// Bytes of a refused body that are read and forgotten, so that its client reads the refusal.
-pub const DRAIN_BYTES_MAX: usize = 64 << 20;
+pub const DRAIN_BYTES_MAX: usize = 16 << 20;
 /// How long that may take.
-pub const DRAIN_WITHIN: Duration = Duration::from_secs(10);
+pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// Pages of queries being built at once; each may come to 4 MiB.
 pub const PAGES_MAX: usize = 32;
 /// How long a query looks for matches before it ends its page with a token. The documented total

@@ -160,12 +160,8 @@ async fn serve_connection<H, F>(
     }
 }
 
-async fn serve_http1<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http1<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
@@ -186,12 +182,8 @@ async fn serve_http1<S, H, F>(
     end_or_quiet(peer, &activity, watcher.watch(serving)).await;
 }
 
-async fn serve_http2<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http2<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,

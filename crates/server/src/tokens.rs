@@ -45,7 +45,9 @@ struct IssuersFile {
 
 /// Why a file of issuers was refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), \"issuers\", and optionally \"audiences\"")]
+#[error(
+    "{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), \"issuers\", and optionally \"audiences\""
+)]
 pub struct IssuersError {
     path: String,
     reason: String,

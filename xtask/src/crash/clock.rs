@@ -64,11 +64,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let counts = load.counts();
     conclude("clock", &counts, &findings)?;
     if counts.busy + counts.failed > 0 {
-        bail!(
-            "clock: {} answers 503 and {} answers 500 while the clock stepped",
-            counts.busy,
-            counts.failed
-        );
+        bail!("clock: {} answers 503 and {} answers 500 while the clock stepped", counts.busy, counts.failed);
     }
     stepped
 }
@@ -104,9 +100,7 @@ fn step_under_load(load: &mut Load, address: SocketAddr, offset: &Path) -> Resul
 /// The status of the answer to a request that is signed with the right date.
 fn dated_request(address: SocketAddr) -> Result<u16> {
     let mut client = Client::new(address, Credential::SharedKey);
-    Ok(client
-        .send(client::get(format!("/{ACCOUNT}/Tables?$top=1")), "dated")?
-        .status)
+    Ok(client.send(client::get(format!("/{ACCOUNT}/Tables?$top=1")), "dated")?.status)
 }
 
 /// Writes the offset in one step: the server must never read half of it.

@@ -56,10 +56,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     println!("full: refused with {refusal}");
     reads_go_on(server.address)?;
     disk.release()?;
-    println!(
-        "room again: the first write was taken after {} ms",
-        resumes(server.address)?.as_millis()
-    );
+    println!("room again: the first write was taken after {} ms", resumes(server.address)?.as_millis());
 
     let mut findings = under_load(&mut load, server.address, &disk)?;
     println!(
@@ -81,11 +78,7 @@ impl Disk {
     fn mount(at: &Path) -> Result<Self> {
         fs::create_dir_all(at)?;
         let options = format!("size={DISK}");
-        workspace::run(
-            Command::new("mount")
-                .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-                .arg(at),
-        )?;
+        workspace::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at))?;
         Ok(Self(at.to_owned()))
     }
 
@@ -95,10 +88,7 @@ impl Disk {
 
     /// Takes `size` bytes of the disk, or all that are left.
     fn ballast(&self, size: u64) -> Result<()> {
-        let mut file = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.ballast_path())?;
+        let mut file = fs::File::options().create(true).append(true).open(self.ballast_path())?;
         let block = vec![0_u8; 1 << 20];
         for _ in 0..size >> 20 {
             if file.write_all(&block).is_err() {
@@ -125,20 +115,11 @@ fn fill_until_refused(address: SocketAddr) -> Result<String> {
     let mut client = Client::new(address, Credential::SharedKey);
     let made = client.send(client::create_table("filling"), "fill")?;
     if made.status != 204 {
-        bail!(
-            "the table for the filling was answered {}: {}",
-            made.status,
-            made.text()
-        );
+        bail!("the table for the filling was answered {}: {}", made.status, made.text());
     }
-    let text: String = (0..FILLING)
-        .map(|index| (b'a' + (index * index % 251 % 26) as u8) as char)
-        .collect();
+    let text: String = (0..FILLING).map(|index| (b'a' + (index * index % 251 % 26) as u8) as char).collect();
     for number in 0..DISK / FILLING as u64 * 2 {
-        let row = Map::from_iter([(
-            "s".to_owned(),
-            format!("{number}{}", &text[..FILLING / 2 - 8]).into(),
-        )]);
+        let row = Map::from_iter([("s".to_owned(), format!("{number}{}", &text[..FILLING / 2 - 8]).into())]);
         let key = format!("{number:06}");
         let request = client::change(Step::Insert, "filling", ("f", &key), &row, "*");
         let answer = client.send(request, "fill")?;
@@ -160,11 +141,7 @@ fn reads_go_on(address: SocketAddr) -> Result<()> {
         let path = client::entity_path("filling", "f", &format!("{number:06}"));
         let answer = client.send(client::get(path), "read")?;
         if answer.status != 200 {
-            bail!(
-                "with the disk full a read was answered {}: {}",
-                answer.status,
-                answer.text()
-            );
+            bail!("with the disk full a read was answered {}: {}", answer.status, answer.text());
         }
     }
     Ok(())
@@ -182,11 +159,7 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
             return Ok(begin.elapsed());
         }
         if begin.elapsed() > RESUME_WAIT {
-            bail!(
-                "with room again a write was still answered {}: {}",
-                answer.status,
-                answer.text()
-            );
+            bail!("with room again a write was still answered {}: {}", answer.status, answer.text());
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -212,9 +185,7 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<Vec<F
 /// What the load wrote, without the filling.
 fn observe_load(address: SocketAddr) -> Result<crate::load::Observed> {
     let mut observed = observe(address, Credential::SharedKey)?;
-    observed
-        .strangers
-        .retain(|what| what != "table filling" && !what.starts_with("filling("));
+    observed.strangers.retain(|what| what != "table filling" && !what.starts_with("filling("));
     debug_assert!(observed.prepared, "{TABLE} and {TALLY:?} were made");
     Ok(observed)
 }

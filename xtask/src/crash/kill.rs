@@ -51,11 +51,7 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
         let life = Duration::from_millis(rng.random_range(LOAD_MILLIS));
         load_and_kill(&mut load, server, life)?;
     }
-    println!(
-        "{rounds} kills; the slowest of {} starts took {} ms",
-        rounds + 1,
-        slowest.as_millis()
-    );
+    println!("{rounds} kills; the slowest of {} starts took {} ms", rounds + 1, slowest.as_millis());
     conclude("crash", &load.counts(), &findings)
 }
 

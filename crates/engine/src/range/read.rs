@@ -76,9 +76,7 @@ impl Range {
     pub(crate) async fn is_empty(&self) -> Result<bool, OpenError> {
         let everything = KeyRange::new(Vec::new(), None);
         let found = self.first_keys(&everything, 1).await;
-        found
-            .map(|keys| keys.is_empty())
-            .map_err(|error| super::database_error(&self.place.path, error))
+        found.map(|keys| keys.is_empty()).map_err(|error| super::database_error(&self.place.path, error))
     }
 
     /// The first `limit` keys of the rows of `keys`, dropped or not.
@@ -100,9 +98,7 @@ impl Range {
 /// One row, at the given level.
 pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes>, ReadError> {
     let options = ReadOptions::default().with_durability_filter(level);
-    db.get_with_options(key, &options)
-        .await
-        .map_err(|error| read_error(&error))
+    db.get_with_options(key, &options).await.map_err(|error| read_error(&error))
 }
 
 /// Durable rows in order. Blocks read are not kept in the cache, or one scan of a large table would
@@ -116,9 +112,7 @@ async fn scan(db: &Db, keys: &KeyRange) -> Result<DbIterator, ReadError> {
         Some(high) => Bound::Excluded(high.to_vec()),
         None => Bound::Unbounded,
     };
-    db.scan_with_options((low, high), &options)
-        .await
-        .map_err(|error| read_error(&error))
+    db.scan_with_options((low, high), &options).await.map_err(|error| read_error(&error))
 }
 
 async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadError> {
@@ -138,11 +132,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timest
         let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
             ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
         })?;
-        dropped.insert(DroppedTable {
-            account,
-            table,
-            at: time_of(&row)?,
-        });
+        dropped.insert(DroppedTable { account, table, at: time_of(&row)? });
     }
     Ok(reserved)
 }

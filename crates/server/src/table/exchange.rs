@@ -1,11 +1,10 @@
 //! One request, read once: what every handler needs to know of it.
 
-use http::header::{self, HeaderMap, HeaderValue};
+use http::header::{self, HeaderMap};
 use http::request::Parts;
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::Principal;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
-use rangehold_protocol::table::etag;
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::request::Conditions;
 use rangehold_protocol::uri::Query;
@@ -87,19 +86,9 @@ impl Exchange<'_> {
         Prefer::of(self.header("prefer"))
     }
 
-    /// The conditional headers. One that is there but cannot be read is refused: to pass it over
-    /// would make an unconditional write of a conditional one.
-    pub(crate) fn conditions(&self) -> Result<Conditions<'_>, TableError> {
-        let condition = |name: &str| {
-            let mut values = self.head.headers.get_all(name).iter();
-            match (values.next().map(HeaderValue::to_str), values.next()) {
-                (None, _) => Ok(None),
-                (Some(Ok(value)), None) => Ok(Some(value)),
-                (Some(Ok(value)), Some(_)) => Err(etag::malformed(value)),
-                (Some(Err(_)), _) => Err(etag::malformed("?")),
-            }
-        };
-        Ok(Conditions { if_match: condition("if-match")?, if_none_match: condition("if-none-match")? })
+    /// The conditional headers.
+    pub(crate) fn conditions(&self) -> Conditions<'_> {
+        Conditions { if_match: self.header("if-match"), if_none_match: self.header("if-none-match") }
     }
 }
 
@@ -109,6 +98,30 @@ pub(crate) struct Authorised<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
     /// Who sent it, and what they may do.
     pub(crate) principal: Principal,
+}
+
+/// Headers that say who sent a request, or on what condition it acts.
+const DECISIVE: [&str; 6] =
+    ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
+
+/// Refuses decisive headers that come twice or are no text: an unreadable `If-Match` must not be
+/// taken for none, which would make an upsert of an update.
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
+    let malformed = |name: &str, why: &str| {
+        let begin = "The value for one of the HTTP headers is not in the correct format";
+        TableError::new(ErrorCode::InvalidHeaderValue, format!("{begin}: {name} {why}."))
+    };
+    for name in DECISIVE {
+        let mut values = headers.get_all(name).iter();
+        let Some(first) = values.next() else { continue };
+        if values.next().is_some() {
+            return Err(malformed(name, "is given twice"));
+        }
+        if first.to_str().is_err() {
+            return Err(malformed(name, "holds other characters than visible ASCII"));
+        }
+    }
+    Ok(())
 }
 
 /// A header's first value, if it is text.

@@ -89,7 +89,11 @@ impl EntityPage<'_> {
 
 impl TableService {
     /// `GET /x()`
-    pub(super) async fn query_entities(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
+    pub(super) async fn query_entities(
+        &self,
+        request: &Authorised<'_>,
+        name: &str,
+    ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
         request.principal.permit(Action::QueryEntities, Some(name), None)?;

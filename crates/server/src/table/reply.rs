@@ -65,7 +65,8 @@ impl Reply {
     pub(crate) fn into_response(self, sending: Sending) -> Response<Full<Bytes>> {
         let body = Bytes::from_owner(SentBody { bytes: self.body, _sending: sending });
         let mut response = Response::new(Full::new(body));
-        *response.status_mut() = StatusCode::from_u16(self.status).expect("statuses are written in this program");
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).expect("statuses are written in this program");
         for (name, value) in self.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 response.headers_mut().append(name, value);
