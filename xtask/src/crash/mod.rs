@@ -4,7 +4,7 @@
 //! something, and compares what the service then holds with what it had acknowledged.
 //!
 //! - [`kill`]: `kill -9` at random moments.
-//! - [`power`](crate::power): the power fails; what was not synced is lost, reordered or torn.
+//! - [`power`]: the power fails; what was not synced is lost, reordered or torn.
 //! - [`damage`]: a synced file goes bad.
 //! - [`disk_full`]: the disk fills up, and has room again.
 //! - [`clock`]: the wall clock steps back by an hour.

@@ -8,8 +8,8 @@
 //!
 //! - [`op`]: the operations and the state they lead to; draws the next operation.
 //! - [`writer`]: carries them out and keeps what was acknowledged.
-//! - [`observe`]: reads everything that the service holds.
-//! - [`judge`]: compares the two; the pure heart of every crash test.
+//! - [`mod@observe`]: reads everything that the service holds.
+//! - [`mod@judge`]: compares the two; the pure heart of every crash test.
 
 mod judge;
 mod observe;

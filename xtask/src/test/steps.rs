@@ -47,7 +47,8 @@ pub(super) fn names() -> Vec<&'static str> {
 }
 
 fn fmt() -> Result<()> {
-    run(cargo_at_root().args(["fmt", "--all", "--check"]))
+    run(cargo_at_root().args(["fmt", "--all", "--check"]))?;
+    run(cargo_at_root().args(["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))
 }
 
 fn clippy() -> Result<()> {
