@@ -2,7 +2,8 @@
 
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::table::error::ErrorCode;
-use rangehold_protocol::table::filter::{Filter, KeyBounds, KeyEdge, Subject};
+use rangehold_protocol::table::filter::{Filter, Subject};
+use rangehold_protocol::table::key_bounds::{KeyBounds, KeyEdge};
 use rangehold_protocol::table::limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX};
 use rangehold_protocol::table::row::{self, RowView};
 use rangehold_protocol::table::value::{Value, ValueRef};

@@ -307,7 +307,7 @@ fn a_table_token_stays_in_its_table_and_keys() {
     assert_eq!(permit(Action::InsertEntity, "people", Some(("c", "zz"))), Ok(()));
     assert_eq!(permit(Action::QueryEntities, "people", None), Ok(()));
     assert!(
-        principal.key_bounds().is_some_and(|bounds| bounds.contain("b", "6") && !bounds.contain("b", "4"))
+        principal.key_bounds().is_some_and(|bounds| bounds.contains("b", "6") && !bounds.contains("b", "4"))
     );
     // Recorded for an insert out of range.
     let outside = Err(ErrorCode::AuthorizationFailure);

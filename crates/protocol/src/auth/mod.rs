@@ -12,17 +12,16 @@
 use std::net::IpAddr;
 
 use crate::table::error::{ErrorCode, TableError};
+use crate::table::key_bounds::KeyBounds;
 use crate::uri::Query;
 
 pub mod bearer;
-pub mod bounds;
 pub mod canonical;
 pub mod key;
 pub mod permission;
 pub mod sas;
 pub mod shared_key;
 
-pub use bounds::KeyBounds;
 pub use key::AccountKey;
 pub use permission::{Action, Letters};
 
@@ -108,7 +107,7 @@ impl Principal {
                 action.permitted_by_table_sas(*permissions)?;
                 let same_table = table.is_some_and(|table| table.eq_ignore_ascii_case(signed));
                 let inside =
-                    key.is_none_or(|(partition_key, row_key)| bounds.contain(partition_key, row_key));
+                    key.is_none_or(|(partition_key, row_key)| bounds.contains(partition_key, row_key));
                 match (same_table, inside) {
                     (true, true) => Ok(()),
                     // A read is clipped to the keys, as a query is: beyond them there is nothing.

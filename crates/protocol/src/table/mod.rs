@@ -5,7 +5,7 @@
 //! | which operation a request asks for | [`request`] |
 //! | entities: JSON in, stored form, JSON out | [`entity`], [`row`], [`render`] |
 //! | the decision of a write | [`write`] |
-//! | queries | [`query`], [`filter`], [`select`], [`continuation`] |
+//! | queries | [`query`], [`filter`], [`key_bounds`], [`select`], [`continuation`] |
 //! | entity group transactions | [`batch`] |
 //! | XML documents | [`acl`], [`properties`] |
 //! | replies to browsers | [`cors`] |
@@ -23,6 +23,7 @@ pub mod error_reply;
 pub mod etag;
 pub mod filter;
 pub mod format;
+pub mod key_bounds;
 pub mod limits;
 pub mod names;
 mod ordinal;

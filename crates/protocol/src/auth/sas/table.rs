@@ -7,10 +7,10 @@
 use rangehold_map::Timestamp;
 
 use super::{Version, check_origin, check_signature, check_times, field, filled, time_field};
-use crate::auth::bounds::{KeyBound, KeyBounds};
 use crate::auth::{AccountKey, AuthRequest, Letters, Principal, failed};
 use crate::table::acl::{AccessPolicy, PERMISSIONS};
 use crate::table::error::TableError;
+use crate::table::key_bounds::{KeyBounds, KeyEdge};
 
 /// A token for a table, whose signature is right. What it allows is not known before
 /// [`TableSas::resolve`].
@@ -46,7 +46,7 @@ impl TableSas {
             permissions: filled(query, "sp").map(str::to_owned),
             start: time_field(query, "st")?,
             expiry: time_field(query, "se")?,
-            bounds: KeyBounds { low: bound(request, "spk", "srk")?, high: bound(request, "epk", "erk")? },
+            bounds: bounds(request)?,
         })
     }
 
@@ -109,15 +109,24 @@ fn one_of<T>(name: &str, token: Option<T>, policy: Option<T>) -> Result<Option<T
     }
 }
 
-fn bound(request: &AuthRequest<'_>, partition: &str, row: &str) -> Result<Option<KeyBound>, TableError> {
-    let row_key = request.query.get(row).map(str::to_owned);
-    match (request.query.get(partition), row_key) {
-        (Some(partition_key), row_key) => {
-            Ok(Some(KeyBound { partition_key: partition_key.to_owned(), row_key }))
-        }
-        (None, None) => Ok(None),
+/// From where to where the token reaches, both ends included. A bound on PartitionKey alone takes
+/// whole partitions; with a RowKey it cuts inside of one.
+fn bounds(request: &AuthRequest<'_>) -> Result<KeyBounds, TableError> {
+    let end = |partition: &str, row: &str| match (request.query.get(partition), filled(request.query, row)) {
         (None, Some(_)) => Err(failed(format!("{row} is given without {partition}."))),
-    }
+        (partition_key, row_key) => Ok((partition_key, row_key)),
+    };
+    let low = match end("spk", "srk")? {
+        (None, _) => KeyEdge::start(),
+        (Some(partition_key), None) => KeyEdge::before_partition(partition_key),
+        (Some(partition_key), Some(row_key)) => KeyEdge::before_row(partition_key, row_key),
+    };
+    let high = match end("epk", "erk")? {
+        (None, _) => KeyEdge::end(),
+        (Some(partition_key), None) => KeyEdge::after_partition(partition_key),
+        (Some(partition_key), Some(row_key)) => KeyEdge::after_row(partition_key, row_key),
+    };
+    Ok(KeyBounds { low, high })
 }
 
 fn string_to_sign(request: &AuthRequest<'_>, account: &str, table: &str, version: Version<'_>) -> String {

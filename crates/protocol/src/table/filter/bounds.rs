@@ -19,8 +19,8 @@
 
 use std::cmp::Ordering;
 
-use super::edge::{KeyBounds, KeyEdge};
 use super::syntax::{Comparison, Expr, Field, Operator};
+use crate::table::key_bounds::{KeyBounds, KeyEdge};
 use crate::table::ordinal;
 use crate::table::value::Value;
 

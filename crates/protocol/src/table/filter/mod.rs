@@ -17,7 +17,6 @@
 //! an Age of another type does not meet.
 
 mod bounds;
-mod edge;
 mod eval;
 mod lexer;
 mod literal;
@@ -27,10 +26,10 @@ mod syntax;
 
 use std::fmt;
 
-pub use edge::{KeyBounds, KeyEdge};
 pub use syntax::{Comparison, Expr, Field, Literal, Operator};
 
 use super::error::TableError;
+use super::key_bounds::KeyBounds;
 use super::row::{DamagedRow, RowView};
 use super::value::Value;
 

@@ -13,7 +13,7 @@ pub struct KeyEdge(Vec<u8>);
 
 /// No encoded text begins with it: greater than all.
 const ABOVE_TEXTS: u8 = 0xFF;
-/// Behind a closed text it is the next greater key, since only `FF` can stand there otherwise.
+/// Behind a closed text it is the next greater key.
 const JUST_AFTER: u8 = 0x00;
 
 impl KeyEdge {
@@ -94,6 +94,12 @@ impl KeyBounds {
         Self { low: self.low.max(other.low), high: self.high.min(other.high) }
     }
 
+    /// Whether an entity with these keys lies inside.
+    pub fn contains(&self, partition_key: &str, row_key: &str) -> bool {
+        let at = KeyEdge::before_row(partition_key, row_key);
+        self.low <= at && at < self.high
+    }
+
     /// The keys that lie in one of them or between them.
     pub(super) fn hull(self, other: Self) -> Self {
         match (self.is_empty(), other.is_empty()) {
@@ -108,5 +114,64 @@ impl KeyBounds {
         let prefix = table_prefix(account, table);
         let stored = |edge: &KeyEdge| [prefix.as_slice(), edge.0.as_slice()].concat();
         KeyRange::new(stored(&self.low), Some(stored(&self.high)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use rangehold_map::PartitionPrefix;
+
+    use super::*;
+
+    fn utf16(text: &str) -> Vec<u16> {
+        text.encode_utf16().collect()
+    }
+
+    fn key() -> impl Strategy<Value = String> {
+        "[ab\u{0}\u{FFFF}\u{10000}é]{0,2}"
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+        /// Keys compare by UTF-16 code unit, and a place beside a partition takes or leaves it whole.
+        #[test]
+        fn hold_what_lies_between(
+            (low_pk, low_rk) in (key(), prop::option::of(key())),
+            (high_pk, high_rk) in (key(), prop::option::of(key())),
+            pk in key(),
+            rk in key(),
+        ) {
+            let bounds = KeyBounds {
+                low: match &low_rk {
+                    Some(row_key) => KeyEdge::before_row(&low_pk, row_key),
+                    None => KeyEdge::before_partition(&low_pk),
+                },
+                high: match &high_rk {
+                    Some(row_key) => KeyEdge::after_row(&high_pk, row_key),
+                    None => KeyEdge::after_partition(&high_pk),
+                },
+            };
+            let at = (utf16(&pk), utf16(&rk));
+            let above = match &low_rk {
+                Some(row_key) => at >= (utf16(&low_pk), utf16(row_key)),
+                None => at.0 >= utf16(&low_pk),
+            };
+            let below = match &high_rk {
+                Some(row_key) => at <= (utf16(&high_pk), utf16(row_key)),
+                None => at.0 <= utf16(&high_pk),
+            };
+            prop_assert_eq!(bounds.contains(&pk, &rk), above && below);
+            let stored = PartitionPrefix::entity("acct", TableId(7), &pk).key(&rk);
+            prop_assert_eq!(bounds.to_range("acct", TableId(7)).contains(&stored), above && below);
+        }
+    }
+
+    #[test]
+    fn other_tables_are_out_of_range() {
+        let range = KeyBounds::all().to_range("acct", TableId(7));
+        assert!(range.contains(&PartitionPrefix::entity("acct", TableId(7), "").key("")));
+        assert!(!range.contains(&PartitionPrefix::entity("acct", TableId(8), "").key("")));
+        assert!(!range.contains(&PartitionPrefix::entity("acct", TableId(6), "z").key("z")));
     }
 }
