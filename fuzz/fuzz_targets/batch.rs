@@ -21,15 +21,8 @@ fn check(content_type: &str, body: &[u8]) {
     let Ok(batch) = parse(content_type, body) else {
         return;
     };
-    assert!(
-        !batch.query || batch.operations.len() == 1,
-        "a read beside other operations"
-    );
-    assert!(
-        batch.operations.len() <= 101,
-        "{} operations",
-        batch.operations.len()
-    );
+    assert!(!batch.query || batch.operations.len() == 1, "a read beside other operations");
+    assert!(batch.operations.len() <= 101, "{} operations", batch.operations.len());
     let mut from = body.as_ptr() as usize;
     let end = from + body.len();
     for part in &batch.operations {
@@ -37,17 +30,11 @@ fn check(content_type: &str, body: &[u8]) {
         assert!(!part.method.contains(char::is_whitespace) && !part.uri.contains(['\r', '\n']));
         for text in [part.method, part.uri] {
             let at = text.as_ptr() as usize;
-            assert!(
-                from <= at && at + text.len() <= end,
-                "a part out of order or out of the body"
-            );
+            assert!(from <= at && at + text.len() <= end, "a part out of order or out of the body");
             from = at + text.len();
         }
         for (name, value) in &part.headers {
-            assert!(
-                !name.is_empty() && !name.contains(['\r', '\n', ':']),
-                "header name {name:?}"
-            );
+            assert!(!name.is_empty() && !name.contains(['\r', '\n', ':']), "header name {name:?}");
             assert!(!value.contains(['\r', '\n']), "header value {value:?}");
         }
     }
@@ -80,21 +67,13 @@ fn again(batch: &Batch<'_>) {
         body.extend_from_slice(part.body);
         body.extend_from_slice(b"\r\n");
     }
-    let end = if batch.query {
-        "--batch_a--\r\n"
-    } else {
-        "--changeset_b--\r\n--batch_a--\r\n"
-    };
+    let end = if batch.query { "--batch_a--\r\n" } else { "--changeset_b--\r\n--batch_a--\r\n" };
     body.extend_from_slice(end.as_bytes());
     let text = String::from_utf8_lossy(&body).into_owned();
     let read = parse(CONTENT_TYPE, &body).unwrap_or_else(|error| panic!("{error:?}: {text}"));
     assert_eq!(read.query, batch.query, "{text}");
     assert_eq!(read.operations.len(), batch.operations.len(), "{text}");
     for (read, part) in read.operations.iter().zip(&batch.operations) {
-        assert_eq!(
-            (read.method, read.uri, read.body),
-            (part.method, part.uri, part.body),
-            "{text}"
-        );
+        assert_eq!((read.method, read.uri, read.body), (part.method, part.uri, part.body), "{text}");
     }
 }

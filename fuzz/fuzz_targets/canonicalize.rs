@@ -30,9 +30,7 @@ fuzz_target!(|data: &[u8]| {
     let key = AccountKey::from_base64("a2V5IG9mIHRoZSBhY2NvdW50").expect("it is base64");
     let now = Timestamp::from_ticks(17_000_000_000_000_000);
     let date = http_date(now);
-    let comp = query
-        .get("comp")
-        .map_or(String::new(), |comp| format!("?comp={comp}"));
+    let comp = query.get("comp").map_or(String::new(), |comp| format!("?comp={comp}"));
     let resource = format!("/acct{path}{comp}");
     let full = key.sign(&format!("{method}\n{md5}\n{content_type}\n{date}\n{resource}"));
     let lite = key.sign(&format!("{date}\n{resource}"));
@@ -60,32 +58,10 @@ fuzz_target!(|data: &[u8]| {
         let later = Timestamp::from_ticks(now.ticks() + TOO_LATE);
         assert!(!taken(&request, "acct", keys, later), "too late");
         if scheme == "SharedKey" && choice != method {
-            assert!(
-                !taken(
-                    &AuthRequest {
-                        method: choice,
-                        ..request
-                    },
-                    "acct",
-                    keys,
-                    now
-                ),
-                "another method"
-            );
+            assert!(!taken(&AuthRequest { method: choice, ..request }, "acct", keys, now), "another method");
         }
         // One character more is another path, whatever the spelling.
         let longer = format!("{path}x");
-        assert!(
-            !taken(
-                &AuthRequest {
-                    path: &longer,
-                    ..request
-                },
-                "acct",
-                keys,
-                now
-            ),
-            "another path"
-        );
+        assert!(!taken(&AuthRequest { path: &longer, ..request }, "acct", keys, now), "another path");
     }
 });

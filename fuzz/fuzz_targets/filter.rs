@@ -29,22 +29,11 @@ fuzz_target!(|data: &[u8]| {
     collect(filter.root(), &mut comparisons);
     let entity = Entity::choose(&comparisons, choices);
     let expected = entity.meets(filter.root());
-    let properties = entity
-        .properties
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_ref()));
+    let properties = entity.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
     let stored = encode(entity.timestamp, properties);
     let row = RowView::new(&stored).expect("what was just stored is a row");
-    let subject = Subject {
-        partition_key: &entity.partition_key,
-        row_key: &entity.row_key,
-        row: &row,
-    };
-    assert_eq!(
-        filter.matches(&subject).ok(),
-        Some(expected),
-        "{printed} of {entity:?}"
-    );
+    let subject = Subject { partition_key: &entity.partition_key, row_key: &entity.row_key, row: &row };
+    assert_eq!(filter.matches(&subject).ok(), Some(expected), "{printed} of {entity:?}");
     if expected {
         let range = filter.bounds().to_range("a", TableId(1));
         let key = PartitionPrefix::entity("a", TableId(1), &entity.partition_key).key(&entity.row_key);

@@ -15,16 +15,11 @@ fuzz_target!(|data: &[u8]| {
     // lists, but what it finds is listed.
     for (name, _) in &properties {
         if let Ok(Some(found)) = row.get(name) {
-            let listed = properties
-                .iter()
-                .any(|(listed, value)| listed == name && same(*value, found));
+            let listed = properties.iter().any(|(listed, value)| listed == name && same(*value, found));
             assert!(listed, "{name} is found and not listed");
         }
     }
-    let stored = encode(
-        row.timestamp(),
-        properties.iter().map(|(name, value)| (*name, *value)),
-    );
+    let stored = encode(row.timestamp(), properties.iter().map(|(name, value)| (*name, *value)));
     let again = RowView::new(&stored).expect("what was just stored is a row");
     assert_eq!(again.timestamp(), row.timestamp());
     for (index, stored) in again.properties().enumerate() {

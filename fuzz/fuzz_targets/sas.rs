@@ -48,25 +48,15 @@ fn account(lines: &[&str], key: &AccountKey) {
     // One character of what was signed is different.
     let changed = raw.replacen("sp=", "sp=r", 1);
     if let Ok(query) = Query::parse(&changed) {
-        let request = AuthRequest {
-            query: &query,
-            ..request
-        };
+        let request = AuthRequest { query: &query, ..request };
         assert!(AccountSas::authenticate(&request, "acct", std::slice::from_ref(key), now()).is_err());
     }
 }
 
 fn table(lines: &[&str], key: &AccountKey) {
-    let names = [
-        "sp", "st", "se", "tn", "si", "sip", "spr", "spk", "srk", "epk", "erk",
-    ];
+    let names = ["sp", "st", "se", "tn", "si", "sip", "spr", "spk", "srk", "epk", "erk"];
     let fields = names.map(|name| (name, field(lines, name)));
-    let get = |name: &str| {
-        fields
-            .iter()
-            .find(|(given, _)| *given == name)
-            .map_or("", |(_, value)| *value)
-    };
+    let get = |name: &str| fields.iter().find(|(given, _)| *given == name).map_or("", |(_, value)| *value);
     let resource = format!("/table/acct/{}", get("tn").to_lowercase());
     let parts = [
         get("sp"),
@@ -91,34 +81,20 @@ fn table(lines: &[&str], key: &AccountKey) {
     let Ok(principal) = sas.resolve(&[], &request, now()) else {
         return;
     };
-    assert!(
-        principal
-            .permit(Action::CreateTable, Some(sas.table()), None)
-            .is_err(),
-        "makes tables"
-    );
+    assert!(principal.permit(Action::CreateTable, Some(sas.table()), None).is_err(), "makes tables");
     let other = format!("{}x", sas.table());
     assert!(
-        principal
-            .permit(Action::QueryEntities, Some(&other), Some(("a", "a")))
-            .is_err(),
+        principal.permit(Action::QueryEntities, Some(&other), Some(("a", "a"))).is_err(),
         "another table"
     );
     let bounds = principal.key_bounds().expect("a table's token has bounds");
     let range = bounds.to_range("acct", rangehold_map::TableId(1));
-    for (partition_key, row_key) in [
-        ("", ""),
-        (get("spk"), get("srk")),
-        (get("epk"), get("erk")),
-        ("\u{FFFF}", "z"),
-    ] {
+    for (partition_key, row_key) in
+        [("", ""), (get("spk"), get("srk")), (get("epk"), get("erk")), ("\u{FFFF}", "z")]
+    {
         let stored = rangehold_map::PartitionPrefix::entity("acct", rangehold_map::TableId(1), partition_key);
         let inside = range.contains(&stored.key(row_key));
-        assert_eq!(
-            bounds.contain(partition_key, row_key),
-            inside,
-            "({partition_key:?}, {row_key:?})"
-        );
+        assert_eq!(bounds.contain(partition_key, row_key), inside, "({partition_key:?}, {row_key:?})");
     }
 }
 
@@ -139,24 +115,13 @@ fn field<'a>(lines: &[&'a str], name: &str) -> &'a str {
         "epk" => (11, ""),
         _ => (12, ""),
     };
-    lines
-        .get(index)
-        .copied()
-        .filter(|line| !line.is_empty())
-        .unwrap_or(usual)
+    lines.get(index).copied().filter(|line| !line.is_empty()).unwrap_or(usual)
 }
 
 fn query_text(fields: &[(&str, &str)], more: &[(&str, &str)]) -> String {
-    let encode = |text: &str| {
-        text.bytes()
-            .map(|byte| format!("%{byte:02X}"))
-            .collect::<String>()
-    };
+    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
     let pairs = fields.iter().chain(more).filter(|(_, value)| !value.is_empty());
-    pairs
-        .map(|(name, value)| format!("{name}={}", encode(value)))
-        .collect::<Vec<_>>()
-        .join("&")
+    pairs.map(|(name, value)| format!("{name}={}", encode(value))).collect::<Vec<_>>().join("&")
 }
 
 fn request(query: &Query) -> AuthRequest<'_> {

@@ -4,7 +4,7 @@
 //! connections speak HTTP/1.1 (what every Azure SDK speaks in the clear); TLS connections speak
 //! what ALPN settled, HTTP/2 or HTTP/1.1. There is no guessing from first bytes.
 //!
-//! Every connection has an [`Activity`]: how many requests are open on it, from the head's arrival
+//! Every connection has an `Activity`: how many requests are open on it, from the head's arrival
 //! to the last byte of the reply, and when something last happened. Beside each connection a
 //! watch ends it when nothing has happened for too long: no first request, no further one, or a
 //! reply that its client does not read.

@@ -5,8 +5,8 @@
 //!           -> permit, read body, act on the partition server -> reply -> headers, CORS, metrics
 //! ```
 //!
-//! Handlers live in one file per noun: [`entities`], [`query`], [`batch`], and [`service`] for
-//! tables and what belongs to an account. They return a [`Reply`] or a [`Failure`]; [`finish`]
+//! Handlers live in one file per noun: `entities`, `query`, `batch`, and `service` for
+//! tables and what belongs to an account. They return a `Reply` or a `Failure`; `finish`
 //! alone turns either into a response, so every reply has the same headers and every error the
 //! same body.
 
