@@ -43,7 +43,7 @@ pub(crate) struct DevFlags {
     /// Memory for caches and buffers, such as 512MiB or 2GiB [default: 512MiB]
     #[arg(long, env = "RANGEHOLD_MEMORY", value_name = "SIZE")]
     memory: Option<String>,
-    /// Accounts as name:key1[:key2];... instead of the well-known development account.
+    /// Accounts as `name:key1[:key2];...` instead of the well-known development account.
     #[arg(long, env = "RANGEHOLD_ACCOUNTS", value_name = "LIST", hide_env_values = true)]
     accounts: Option<String>,
     /// Listen beyond loopback although the well-known key lets anybody in.

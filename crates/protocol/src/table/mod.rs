@@ -4,13 +4,13 @@
 //! |---|---|
 //! | which operation a request asks for | [`request`] |
 //! | entities: JSON in, stored form, JSON out | [`entity`], [`row`], [`render`] |
-//! | the decision of a write | [`write`] |
+//! | the decision of a write | [`mod@write`] |
 //! | queries | [`query`], [`filter`], [`key_bounds`], [`select`], [`continuation`] |
 //! | entity group transactions | [`batch`] |
 //! | XML documents | [`acl`], [`properties`] |
 //! | replies to browsers | [`cors`] |
 //! | errors | [`error`], [`error_reply`] |
-//! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`format`], [`limits`] |
+//! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`mod@format`], [`limits`] |
 
 pub mod acl;
 pub mod batch;
