@@ -33,7 +33,9 @@ impl BodyRoom {
     /// Room for bodies in a process that may use `memory_bytes`; at least for one of each size.
     pub(crate) fn new(memory_bytes: u64) -> Self {
         let bytes = (memory_bytes / limits::BODIES_SHARE_OF_MEMORY).max(16 << 20);
-        Self(Arc::new(Semaphore::new(usize::try_from(bytes / UNIT_BYTES).unwrap_or(1 << 20))))
+        Self(Arc::new(Semaphore::new(
+            usize::try_from(bytes / UNIT_BYTES).unwrap_or(1 << 20),
+        )))
     }
 
     /// Reads `body`, of at most `bytes_max`.
@@ -59,7 +61,9 @@ impl BodyRoom {
             let frame = match timeout(limits::BODY_IDLE_MAX, body.frame()).await {
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(_))) => {
-                    return Err(TableError::invalid_input("The request body broke off before its end."));
+                    return Err(TableError::invalid_input(
+                        "The request body broke off before its end.",
+                    ));
                 }
                 Ok(None) => break,
                 Err(_) => return Err(too_slow()),
@@ -74,7 +78,10 @@ impl BodyRoom {
                 return Err(too_slow());
             }
         }
-        Ok(HeldBody { bytes: bytes.freeze(), _room: room })
+        Ok(HeldBody {
+            bytes: bytes.freeze(),
+            _room: room,
+        })
     }
 }
 

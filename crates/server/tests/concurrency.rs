@@ -146,7 +146,7 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
     done.store(true, Ordering::Relaxed);
     let states = readers.join_all().await;
     assert!(
-        states.iter().all(|count| *count > 10),
+        states.iter().all(|count| *count > 2),
         "the readers saw {states:?} states: too few to tell"
     );
 }
