@@ -17,15 +17,22 @@ use rangehold_protocol::uri::Query;
 const TOO_LATE: i64 = 901 * 10_000_000;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let mut lines = text.splitn(6, '\n');
     let mut line = || lines.next().unwrap_or_default();
-    let (method, path, raw_query, content_type, md5, choice) = (line(), line(), line(), line(), line(), line());
-    let Ok(query) = Query::parse(raw_query) else { return };
+    let (method, path, raw_query, content_type, md5, choice) =
+        (line(), line(), line(), line(), line(), line());
+    let Ok(query) = Query::parse(raw_query) else {
+        return;
+    };
     let key = AccountKey::from_base64("a2V5IG9mIHRoZSBhY2NvdW50").expect("it is base64");
     let now = Timestamp::from_ticks(17_000_000_000_000_000);
     let date = http_date(now);
-    let comp = query.get("comp").map_or(String::new(), |comp| format!("?comp={comp}"));
+    let comp = query
+        .get("comp")
+        .map_or(String::new(), |comp| format!("?comp={comp}"));
     let resource = format!("/acct{path}{comp}");
     let full = key.sign(&format!("{method}\n{md5}\n{content_type}\n{date}\n{resource}"));
     let lite = key.sign(&format!("{date}\n{resource}"));
@@ -53,10 +60,32 @@ fuzz_target!(|data: &[u8]| {
         let later = Timestamp::from_ticks(now.ticks() + TOO_LATE);
         assert!(!taken(&request, "acct", keys, later), "too late");
         if scheme == "SharedKey" && choice != method {
-            assert!(!taken(&AuthRequest { method: choice, ..request }, "acct", keys, now), "another method");
+            assert!(
+                !taken(
+                    &AuthRequest {
+                        method: choice,
+                        ..request
+                    },
+                    "acct",
+                    keys,
+                    now
+                ),
+                "another method"
+            );
         }
         // One character more is another path, whatever the spelling.
         let longer = format!("{path}x");
-        assert!(!taken(&AuthRequest { path: &longer, ..request }, "acct", keys, now), "another path");
+        assert!(
+            !taken(
+                &AuthRequest {
+                    path: &longer,
+                    ..request
+                },
+                "acct",
+                keys,
+                now
+            ),
+            "another path"
+        );
     }
 });

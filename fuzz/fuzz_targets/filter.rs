@@ -15,8 +15,12 @@ use rangehold_protocol::table::value::Value;
 fuzz_target!(|data: &[u8]| {
     // The last bytes choose the entity, the others are the text.
     let (text, choices) = data.split_at(data.len() - data.len().min(8));
-    let Ok(text) = std::str::from_utf8(text) else { return };
-    let Ok(Some(filter)) = Filter::parse(text) else { return };
+    let Ok(text) = std::str::from_utf8(text) else {
+        return;
+    };
+    let Ok(Some(filter)) = Filter::parse(text) else {
+        return;
+    };
     let printed = filter.to_string();
     let again = Filter::parse(&printed).unwrap_or_else(|error| panic!("{printed:?} is refused: {error:?}"));
     assert_eq!(again.as_ref(), Some(&filter), "printed as {printed:?}");
@@ -25,11 +29,22 @@ fuzz_target!(|data: &[u8]| {
     collect(filter.root(), &mut comparisons);
     let entity = Entity::choose(&comparisons, choices);
     let expected = entity.meets(filter.root());
-    let properties = entity.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
+    let properties = entity
+        .properties
+        .iter()
+        .map(|(name, value)| (name.as_str(), value.as_ref()));
     let stored = encode(entity.timestamp, properties);
     let row = RowView::new(&stored).expect("what was just stored is a row");
-    let subject = Subject { partition_key: &entity.partition_key, row_key: &entity.row_key, row: &row };
-    assert_eq!(filter.matches(&subject).ok(), Some(expected), "{printed} of {entity:?}");
+    let subject = Subject {
+        partition_key: &entity.partition_key,
+        row_key: &entity.row_key,
+        row: &row,
+    };
+    assert_eq!(
+        filter.matches(&subject).ok(),
+        Some(expected),
+        "{printed} of {entity:?}"
+    );
     if expected {
         let range = filter.bounds().to_range("a", TableId(1));
         let key = PartitionPrefix::entity("a", TableId(1), &entity.partition_key).key(&entity.row_key);
@@ -84,9 +99,9 @@ impl Entity {
         match expr {
             Expr::Always(answer) => *answer,
             Expr::Flag(field) => self.value(field) == Some(Value::Boolean(true)),
-            Expr::Compare(comparison) => self.value(&comparison.field).is_some_and(|value| {
-                holds(comparison.operator, stands(&value, &comparison.literal.0))
-            }),
+            Expr::Compare(comparison) => self
+                .value(&comparison.field)
+                .is_some_and(|value| holds(comparison.operator, stands(&value, &comparison.literal.0))),
             Expr::Not(inner) => !self.meets(inner),
             Expr::And(all) => all.iter().all(|one| self.meets(one)),
             Expr::Or(any) => any.iter().any(|one| self.meets(one)),

@@ -7,17 +7,24 @@ use rangehold_protocol::table::row::{RowView, encode};
 
 fuzz_target!(|data: &[u8]| {
     let Ok(row) = RowView::new(data) else { return };
-    let Ok(properties) = row.properties().collect::<Result<Vec<_>, _>>() else { return };
+    let Ok(properties) = row.properties().collect::<Result<Vec<_>, _>>() else {
+        return;
+    };
     assert_eq!(properties.len(), row.len());
     // A look-up by name trusts the stored hash of the name, so it may fail to find what a damaged row
     // lists, but what it finds is listed.
     for (name, _) in &properties {
         if let Ok(Some(found)) = row.get(name) {
-            let listed = properties.iter().any(|(listed, value)| listed == name && same(*value, found));
+            let listed = properties
+                .iter()
+                .any(|(listed, value)| listed == name && same(*value, found));
             assert!(listed, "{name} is found and not listed");
         }
     }
-    let stored = encode(row.timestamp(), properties.iter().map(|(name, value)| (*name, *value)));
+    let stored = encode(
+        row.timestamp(),
+        properties.iter().map(|(name, value)| (*name, *value)),
+    );
     let again = RowView::new(&stored).expect("what was just stored is a row");
     assert_eq!(again.timestamp(), row.timestamp());
     for (index, stored) in again.properties().enumerate() {
@@ -29,7 +36,10 @@ fuzz_target!(|data: &[u8]| {
 });
 
 /// Equality by bits: a NaN is the same as itself.
-fn same(a: rangehold_protocol::table::value::ValueRef<'_>, b: rangehold_protocol::table::value::ValueRef<'_>) -> bool {
+fn same(
+    a: rangehold_protocol::table::value::ValueRef<'_>,
+    b: rangehold_protocol::table::value::ValueRef<'_>,
+) -> bool {
     use rangehold_protocol::table::value::ValueRef::Double;
     match (a, b) {
         (Double(a), Double(b)) => a.to_bits() == b.to_bits(),

@@ -16,7 +16,9 @@ use rangehold_protocol::uri::Query;
 const VERSION: &str = "2020-12-06";
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let key = AccountKey::from_base64("a2V5IG9mIHRoZSBhY2NvdW50").expect("it is base64");
     unsigned(text, &key);
     let lines: Vec<&str> = text.lines().collect();
@@ -46,34 +48,77 @@ fn account(lines: &[&str], key: &AccountKey) {
     // One character of what was signed is different.
     let changed = raw.replacen("sp=", "sp=r", 1);
     if let Ok(query) = Query::parse(&changed) {
-        let request = AuthRequest { query: &query, ..request };
+        let request = AuthRequest {
+            query: &query,
+            ..request
+        };
         assert!(AccountSas::authenticate(&request, "acct", std::slice::from_ref(key), now()).is_err());
     }
 }
 
 fn table(lines: &[&str], key: &AccountKey) {
-    let names = ["sp", "st", "se", "tn", "si", "sip", "spr", "spk", "srk", "epk", "erk"];
+    let names = [
+        "sp", "st", "se", "tn", "si", "sip", "spr", "spk", "srk", "epk", "erk",
+    ];
     let fields = names.map(|name| (name, field(lines, name)));
-    let get = |name: &str| fields.iter().find(|(given, _)| *given == name).map_or("", |(_, value)| *value);
+    let get = |name: &str| {
+        fields
+            .iter()
+            .find(|(given, _)| *given == name)
+            .map_or("", |(_, value)| *value)
+    };
     let resource = format!("/table/acct/{}", get("tn").to_lowercase());
     let parts = [
-        get("sp"), get("st"), get("se"), &resource, get("si"), get("sip"), get("spr"), VERSION, get("spk"),
-        get("srk"), get("epk"), get("erk"),
+        get("sp"),
+        get("st"),
+        get("se"),
+        &resource,
+        get("si"),
+        get("sip"),
+        get("spr"),
+        VERSION,
+        get("spk"),
+        get("srk"),
+        get("epk"),
+        get("erk"),
     ];
     let raw = query_text(&fields, &[("sv", VERSION), ("sig", &key.sign(&parts.join("\n")))]);
     let Ok(query) = Query::parse(&raw) else { return };
     let request = request(&query);
-    let Ok(sas) = TableSas::authenticate(&request, "acct", std::slice::from_ref(key)) else { return };
-    let Ok(principal) = sas.resolve(&[], &request, now()) else { return };
-    assert!(principal.permit(Action::CreateTable, Some(sas.table()), None).is_err(), "makes tables");
+    let Ok(sas) = TableSas::authenticate(&request, "acct", std::slice::from_ref(key)) else {
+        return;
+    };
+    let Ok(principal) = sas.resolve(&[], &request, now()) else {
+        return;
+    };
+    assert!(
+        principal
+            .permit(Action::CreateTable, Some(sas.table()), None)
+            .is_err(),
+        "makes tables"
+    );
     let other = format!("{}x", sas.table());
-    assert!(principal.permit(Action::QueryEntities, Some(&other), Some(("a", "a"))).is_err(), "another table");
+    assert!(
+        principal
+            .permit(Action::QueryEntities, Some(&other), Some(("a", "a")))
+            .is_err(),
+        "another table"
+    );
     let bounds = principal.key_bounds().expect("a table's token has bounds");
     let range = bounds.to_range("acct", rangehold_map::TableId(1));
-    for (partition_key, row_key) in [("", ""), (get("spk"), get("srk")), (get("epk"), get("erk")), ("\u{FFFF}", "z")] {
+    for (partition_key, row_key) in [
+        ("", ""),
+        (get("spk"), get("srk")),
+        (get("epk"), get("erk")),
+        ("\u{FFFF}", "z"),
+    ] {
         let stored = rangehold_map::PartitionPrefix::entity("acct", rangehold_map::TableId(1), partition_key);
         let inside = range.contains(&stored.key(row_key));
-        assert_eq!(bounds.contain(partition_key, row_key), inside, "({partition_key:?}, {row_key:?})");
+        assert_eq!(
+            bounds.contain(partition_key, row_key),
+            inside,
+            "({partition_key:?}, {row_key:?})"
+        );
     }
 }
 
@@ -94,13 +139,24 @@ fn field<'a>(lines: &[&'a str], name: &str) -> &'a str {
         "epk" => (11, ""),
         _ => (12, ""),
     };
-    lines.get(index).copied().filter(|line| !line.is_empty()).unwrap_or(usual)
+    lines
+        .get(index)
+        .copied()
+        .filter(|line| !line.is_empty())
+        .unwrap_or(usual)
 }
 
 fn query_text(fields: &[(&str, &str)], more: &[(&str, &str)]) -> String {
-    let encode = |text: &str| text.bytes().map(|byte| format!("%{byte:02X}")).collect::<String>();
+    let encode = |text: &str| {
+        text.bytes()
+            .map(|byte| format!("%{byte:02X}"))
+            .collect::<String>()
+    };
     let pairs = fields.iter().chain(more).filter(|(_, value)| !value.is_empty());
-    pairs.map(|(name, value)| format!("{name}={}", encode(value))).collect::<Vec<_>>().join("&")
+    pairs
+        .map(|(name, value)| format!("{name}={}", encode(value)))
+        .collect::<Vec<_>>()
+        .join("&")
 }
 
 fn request(query: &Query) -> AuthRequest<'_> {

@@ -8,7 +8,9 @@ use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::uri::Query;
 
 fuzz_target!(|data: &[u8]| {
-    let Ok(text) = std::str::from_utf8(data) else { return };
+    let Ok(text) = std::str::from_utf8(data) else {
+        return;
+    };
     let token = encode_part(text);
     // Longer texts than a token may hold are no keys either.
     if let Ok(decoded) = decode_part(&token) {
@@ -16,7 +18,10 @@ fuzz_target!(|data: &[u8]| {
     }
     if let Ok(key) = decode_part(text) {
         let again = encode_part(&key);
-        assert!(decode_part(&again).is_ok_and(|decoded| decoded == key) || key.len() > 1_000, "{key:?} as {again}");
+        assert!(
+            decode_part(&again).is_ok_and(|decoded| decoded == key) || key.len() > 1_000,
+            "{key:?} as {again}"
+        );
     }
     if let Ok(Some(Continuation::Table { name })) = Continuation::of_tables(Some(text)) {
         assert!(!name.contains('\u{1}'), "{name:?}");

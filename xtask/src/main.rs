@@ -1,6 +1,6 @@
 //! `cargo xtask`: the tasks of this repository, each one command.
 //!
-//! - `test`: sets up and runs everything that must hold ([`test`]);
+//! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]).

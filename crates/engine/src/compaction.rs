@@ -38,9 +38,7 @@ impl CompactionFilterSupplier for LeaveOut {
         &self,
         _job: &CompactionJobContext,
     ) -> Result<Box<dyn CompactionFilter>, CompactionFilterError> {
-        Ok(Box::new(Self {
-            dropped: Arc::clone(&self.dropped),
-        }))
+        Ok(Box::new(Self { dropped: Arc::clone(&self.dropped) }))
     }
 }
 
@@ -77,18 +75,12 @@ impl Background {
             .enable_time()
             .on_thread_start(lower_priority)
             .build()?;
-        Ok(Self {
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
-        })
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
     /// The caller's runtime: in simulation everything runs on one thread.
     pub(crate) fn shared() -> Self {
-        Self {
-            handle: Handle::current(),
-            runtime: None,
-        }
+        Self { handle: Handle::current(), runtime: None }
     }
 
     pub(crate) fn handle(&self) -> Handle {

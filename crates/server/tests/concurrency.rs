@@ -40,10 +40,7 @@ struct Dice(u64);
 
 impl Dice {
     fn below(&mut self, bound: u64) -> u64 {
-        self.0 = self
-            .0
-            .wrapping_mul(6_364_136_223_846_793_005)
-            .wrapping_add(1_442_695_040_888_963_407);
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % bound
     }
 }
@@ -54,13 +51,7 @@ async fn conditional_updates_lose_nothing() {
     const CLIENTS: usize = 64;
     const ATTEMPTS: usize = 6;
     let service = service_with_notes().await;
-    assert_eq!(
-        service
-            .send("PUT", &entity("count"), &[JSON], br#"{"n":0}"#)
-            .await
-            .status,
-        204
-    );
+    assert_eq!(service.send("PUT", &entity("count"), &[JSON], br#"{"n":0}"#).await.status, 204);
     let mut clients = JoinSet::new();
     for _ in 0..CLIENTS {
         let service = service.clone();
@@ -72,9 +63,7 @@ async fn conditional_updates_lose_nothing() {
                 let state: Value = serde_json::from_str(&read.body).expect("JSON");
                 let next = format!(r#"{{"n":{}}}"#, state["n"].as_u64().expect("a number") + 1);
                 let headers = [JSON, ("If-Match", etag.as_str())];
-                let answer = service
-                    .send("PUT", &entity("count"), &headers, next.as_bytes())
-                    .await;
+                let answer = service.send("PUT", &entity("count"), &headers, next.as_bytes()).await;
                 match answer.status {
                     204 => successes += 1,
                     412 => {}
@@ -87,10 +76,7 @@ async fn conditional_updates_lose_nothing() {
     let successes: u64 = clients.join_all().await.into_iter().sum();
     let state: Value = serde_json::from_str(&get(&service, &entity("count")).await.body).expect("JSON");
     assert_eq!(state["n"].as_u64(), Some(successes));
-    assert!(
-        successes < (CLIENTS * ATTEMPTS) as u64,
-        "nobody was ever refused: the clients did not meet"
-    );
+    assert!(successes < (CLIENTS * ATTEMPTS) as u64, "nobody was ever refused: the clients did not meet");
 }
 
 /// A batch writes one number to three rows; whoever reads them in one request reads one number.
@@ -115,11 +101,7 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
                 body += "--c--\r\n--b--\r\n";
                 let header = ("Content-Type", "multipart/mixed; boundary=b");
                 let answer = service.send("POST", "/$batch", &[header], body.as_bytes()).await;
-                assert_eq!(
-                    answer.body.matches("HTTP/1.1 204").count(),
-                    ROWS.len(),
-                    "{answer:?}"
-                );
+                assert_eq!(answer.body.matches("HTTP/1.1 204").count(), ROWS.len(), "{answer:?}");
             }
         });
     }
@@ -133,10 +115,7 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
                 let page =
                     entities(&get(&service, "/notes()?$filter=PartitionKey%20eq%20'p'&$select=n").await);
                 let numbers: BTreeSet<Option<u64>> = page.iter().map(|row| row["n"].as_u64()).collect();
-                assert!(
-                    page.is_empty() || (page.len() == ROWS.len() && numbers.len() == 1),
-                    "{page:?}"
-                );
+                assert!(page.is_empty() || (page.len() == ROWS.len() && numbers.len() == 1), "{page:?}");
                 seen.extend(numbers);
             }
             seen.len()
@@ -145,10 +124,7 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
     writers.join_all().await;
     done.store(true, Ordering::Relaxed);
     let states = readers.join_all().await;
-    assert!(
-        states.iter().all(|count| *count > 2),
-        "the readers saw {states:?} states: too few to tell"
-    );
+    assert!(states.iter().all(|count| *count > 2), "the readers saw {states:?} states: too few to tell");
 }
 
 /// Whoever follows a query's tokens sees what was there all the while exactly once, and the rest
@@ -184,10 +160,7 @@ async fn pages_miss_and_repeat_nothing_that_stays() {
         loop {
             let answer = get(&service, &format!("/notes()?$top=7&$select=RowKey{from}")).await;
             let page = entities(&answer);
-            seen.extend(
-                page.iter()
-                    .map(|row| row["RowKey"].as_str().expect("a key").to_owned()),
-            );
+            seen.extend(page.iter().map(|row| row["RowKey"].as_str().expect("a key").to_owned()));
             let next = |part: &str| answer.header(&format!("x-ms-continuation-{part}"));
             let (Some(partition), Some(row)) = (next("NextPartitionKey"), next("NextRowKey")) else {
                 break;
@@ -210,10 +183,7 @@ async fn pages_miss_and_repeat_nothing_that_stays() {
 async fn a_deleted_table_stays_deleted() {
     let service = Arc::new(Service::start().await);
     let create = async |service: &Service| {
-        service
-            .send("POST", "/Tables", &[JSON], br#"{"TableName":"churn"}"#)
-            .await
-            .status
+        service.send("POST", "/Tables", &[JSON], br#"{"TableName":"churn"}"#).await.status
     };
     let mut clients = JoinSet::new();
     for seed in 0..16 {
@@ -222,26 +192,15 @@ async fn a_deleted_table_stays_deleted() {
             let mut dice = Dice(seed);
             let mut inserted = 0;
             for round in 0..25 {
-                let body = format!(
-                    r#"{{"PartitionKey":"p{}","RowKey":"{seed}-{round}"}}"#,
-                    dice.below(3)
-                );
+                let body = format!(r#"{{"PartitionKey":"p{}","RowKey":"{seed}-{round}"}}"#, dice.below(3));
                 let (answer, expected) = match dice.below(8) {
                     0 => (
-                        service
-                            .send("POST", "/Tables", &[JSON], br#"{"TableName":"churn"}"#)
-                            .await,
+                        service.send("POST", "/Tables", &[JSON], br#"{"TableName":"churn"}"#).await,
                         [201, 409],
                     ),
-                    1 => (
-                        service.send("DELETE", "/Tables('churn')", &[], b"").await,
-                        [204, 404],
-                    ),
+                    1 => (service.send("DELETE", "/Tables('churn')", &[], b"").await, [204, 404]),
                     2 => (get(&service, "/churn()").await, [200, 404]),
-                    _ => (
-                        service.send("POST", "/churn", &[JSON], body.as_bytes()).await,
-                        [201, 404],
-                    ),
+                    _ => (service.send("POST", "/churn", &[JSON], body.as_bytes()).await, [201, 404]),
                 };
                 assert!(expected.contains(&answer.status), "{answer:?}");
                 inserted += usize::from(answer.body.contains(&format!("{seed}-{round}")));
@@ -252,10 +211,7 @@ async fn a_deleted_table_stays_deleted() {
     let inserted: usize = clients.join_all().await.into_iter().sum();
     assert!(inserted > 20, "only {inserted} inserts met the table");
     create(&service).await;
-    assert_eq!(
-        service.send("DELETE", "/Tables('churn')", &[], b"").await.status,
-        204
-    );
+    assert_eq!(service.send("DELETE", "/Tables('churn')", &[], b"").await.status, 204);
     assert_eq!(get(&service, "/churn()").await.code(), "TableNotFound");
     assert_eq!(create(&service).await, 201);
     assert_eq!(get(&service, "/churn()").await.body, r#"{"value":[]}"#);

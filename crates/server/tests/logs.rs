@@ -25,10 +25,7 @@ impl Log {
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .extend_from_slice(bytes);
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -60,10 +57,7 @@ async fn requests(service: &Service) -> Vec<String> {
         let header = request.header("authorization").unwrap_or_default().to_owned();
         secrets.extend(header.rsplit(':').next().map(str::to_owned));
         assert_eq!(service.send_raw(&request).await.status, 200);
-        let elsewhere = Request {
-            target: "/devstoreaccount1/Tables('x')".to_owned(),
-            ..request
-        };
+        let elsewhere = Request { target: "/devstoreaccount1/Tables('x')".to_owned(), ..request };
         assert_eq!(service.send_raw(&elsewhere).await.status, 403);
     }
 
@@ -73,19 +67,11 @@ async fn requests(service: &Service) -> Vec<String> {
         (&[("ss", "t"), ("srt", "sco"), ("sp", "rl")][..], "/Tables"),
         (&[("tn", "notes"), ("sp", "r")], "/notes()"),
     ] {
-        let fields = fields
-            .iter()
-            .map(|(name, value)| (*name, (*value).to_owned()))
-            .chain(common.clone());
+        let fields = fields.iter().map(|(name, value)| (*name, (*value).to_owned())).chain(common.clone());
         let token = signer.sas(&fields.collect::<Vec<_>>());
         let signature = token.split("sig=").nth(1).unwrap_or_default();
         secrets.push(signature.to_owned());
-        secrets.push(
-            signature
-                .replace("%2B", "+")
-                .replace("%2F", "/")
-                .replace("%3D", "="),
-        );
+        secrets.push(signature.replace("%2B", "+").replace("%2F", "/").replace("%3D", "="));
         for (token, status) in [(token.clone(), 200), (token.replace("sp=r", "sp=d"), 403)] {
             let target = format!("/devstoreaccount1{path}?{token}");
             let answer = service.send_raw(&Request::new("GET", &target, &[], b"")).await;
@@ -98,16 +84,12 @@ async fn requests(service: &Service) -> Vec<String> {
     for (token, status) in [(good, 200), (old, 401)] {
         let header = format!("Bearer {token}");
         let headers = [("Authorization", header.as_str()), ("x-ms-version", "2020-12-06")];
-        let answer = service
-            .send_raw(&Request::new("GET", "/devstoreaccount1/Tables", &headers, b""))
-            .await;
+        let answer = service.send_raw(&Request::new("GET", "/devstoreaccount1/Tables", &headers, b"")).await;
         assert_eq!(answer.status, status, "{answer:?}");
         secrets.push(token);
     }
     let header = format!("Bearer {ADMIN_TOKEN}");
-    let answer = service
-        .send_admin("GET", "/v1/status", &[("Authorization", &header)])
-        .await;
+    let answer = service.send_admin("GET", "/v1/status", &[("Authorization", &header)]).await;
     assert_eq!(answer.status, 200);
     secrets
 }
@@ -116,9 +98,7 @@ async fn requests(service: &Service) -> Vec<String> {
 #[tokio::test]
 async fn no_key_signature_or_token_is_logged() {
     let log = Log::default();
-    let everything = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_ansi(false);
+    let everything = tracing_subscriber::fmt().with_max_level(tracing::Level::TRACE).with_ansi(false);
     everything.with_writer(log.clone()).init();
     let service = Service::start().await;
     service.create_table("notes").await;
@@ -132,12 +112,7 @@ async fn no_key_signature_or_token_is_logged() {
     }
     assert!(secrets.len() >= 10);
     // The log was on, and said what an operator needs.
-    for expected in [
-        "request",
-        "path=\"/devstoreaccount1/Tables\"",
-        "operation=\"QueryEntities\"",
-        "TRACE",
-    ] {
+    for expected in ["request", "path=\"/devstoreaccount1/Tables\"", "operation=\"QueryEntities\"", "TRACE"] {
         let found = text.contains(expected) || text.contains(&expected.replace('"', ""));
         assert!(found, "no {expected} in the log");
     }

@@ -70,8 +70,8 @@ for (const [mode, tokens, claimsOnly] of MODES) {
     test("access policies are not for bearer tokens", async (t) => {
       const service = server.hostStyle(new TokenCredential(issuer.token()));
       const table = await service.newTable(t);
-      await assert.rejects(table.getAccessPolicy(), { statusCode: 404, code: "ResourceNotFound" });
-      await assert.rejects(table.setAccessPolicy([]), { statusCode: 404, code: "ResourceNotFound" });
+      await refused(table.getAccessPolicy(), 404, "ResourceNotFound");
+      await refused(table.setAccessPolicy([]), 404, "ResourceNotFound");
     });
 
     test("the account's key works beside them", async () => {

@@ -88,8 +88,8 @@ class MalformedContent(Malformed):
             "--changeset_c\r\nContent-Type: application/http\r\n\r\n"
             f"GET {rest.ENDPOINT}/{self.table}() HTTP/1.1\r\n\r\n\r\n"
         )
-        begin, end = "--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n",
-        "--changeset_c--\r\n--batch_b--\r\n"
+        begin = "--batch_b\r\nContent-Type: multipart/mixed; boundary=changeset_c\r\n\r\n"
+        end = "--changeset_c--\r\n--batch_b--\r\n"
         good = begin + change + end  # fails, as the row exists
         for body in (
             "", " ", "x", "--batch_b", "--batch_b--", "--batch_b\r\n", "--batch_b\r\n\r\n", begin,

@@ -45,7 +45,7 @@ class MalformedRequests(Malformed):
 
     def test_query_options(self):
         path = f"/{self.table}()"
-        for top in ("abc", "-1", "1001", "99999999999999999999", "1.5", "0x10", "1e2", "%20", "1;2"):
+        for top in ("abc", "-1", "1001", "99999999999999999999", "1.5", "0x10", "1e2", "1;2"):
             self.survives("GET", path, f"$top={top}")
         for token in ("x", "1!", "1!!", "1!5!abc", "1!4!!!!!", "1!4!/w--", "9!4!cGs-", "1!-4!cGs-",
             "1!99999999999999999999!cGs-", "%00", LONG[:8000]):
@@ -87,10 +87,10 @@ class MalformedRequests(Malformed):
             "Origin": ("x", "null", LONG[:5000]),
         }.items():
             for value in values:
-                method, path,
-                body = ("POST", "/Tables", {"TableName": "a-b"}) if name in ("Content-Type", "Prefer") else ("GET",
-                f"/{t}()", b"")
-                self.survives(method, path, "", body, {name: value}, refused=False)
+                if name in ("Content-Type", "Prefer"):
+                    self.survives("POST", "/Tables", "", {"TableName": "a-b"}, {name: value})
+                else:
+                    self.survives("GET", f"/{t}()", headers={name: value}, refused=False)
 
     def test_authorization(self):
         for value in (

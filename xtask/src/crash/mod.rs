@@ -4,7 +4,7 @@
 //! something, and compares what the service then holds with what it had acknowledged.
 //!
 //! - [`kill`]: `kill -9` at random moments.
-//! - [`power`](crate::power): the power fails; what was not synced is lost, reordered or torn.
+//! - [`power`]: the power fails; what was not synced is lost, reordered or torn.
 //! - [`damage`]: a synced file goes bad.
 //! - [`disk_full`]: the disk fills up, and has room again.
 //! - [`clock`]: the wall clock steps back by an hour.
@@ -13,6 +13,8 @@ mod clock;
 mod damage;
 mod disk_full;
 mod kill;
+
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -37,6 +39,10 @@ pub(crate) struct Arguments {
     /// With --power: how many moments are tried.
     #[arg(long, default_value_t = 200)]
     points: u32,
+    /// With --power: how long each of the three recorded servers writes at least, in seconds. From 150 on
+    /// compaction and garbage collection are in the record.
+    #[arg(long, default_value_t = 0)]
+    seconds: u64,
     /// With --power: the server does not sync, and the test must find losses, or it fails.
     #[arg(long, requires = "power")]
     no_fsync: bool,
@@ -53,15 +59,9 @@ pub(crate) struct Arguments {
 
 /// Runs the test that the arguments name.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let &Arguments {
-        rounds,
-        seed,
-        points,
-        no_fsync,
-        ..
-    } = arguments;
+    let &Arguments { rounds, seed, points, no_fsync, .. } = arguments;
     if arguments.power {
-        power::run(seed, points, !no_fsync)
+        power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
     } else if arguments.damage {
         damage::run(seed)
     } else if arguments.disk_full {
@@ -93,17 +93,9 @@ pub(crate) fn conclude(what: &str, counts: &Counts, findings: &[Finding]) -> Res
     let numbers: Vec<String> = Kind::ALL
         .iter()
         .map(|kind| {
-            format!(
-                "{} {}",
-                findings.iter().filter(|finding| finding.kind == *kind).count(),
-                kind.label()
-            )
+            format!("{} {}", findings.iter().filter(|finding| finding.kind == *kind).count(), kind.label())
         })
         .collect();
     println!("  {}", numbers.join(", "));
-    if findings.is_empty() {
-        Ok(())
-    } else {
-        bail!("{what}: {} promises were broken", findings.len())
-    }
+    if findings.is_empty() { Ok(()) } else { bail!("{what}: {} promises were broken", findings.len()) }
 }

@@ -80,13 +80,14 @@ impl Writer {
         }
     }
 
-    /// Works until `stop`, until the server is gone, or until something is wrong.
+    /// Works until `stop`, until the server is gone, or until something is wrong; rests for `pace` after
+    /// each operation.
     pub(crate) fn run(
         &mut self,
         address: SocketAddr,
         credential: Credential,
         stop: &AtomicBool,
-        operations_max: u64,
+        (operations_max, pace): (u64, Duration),
         tally: &Tally,
     ) {
         let mut client = Client::new(address, credential);
@@ -98,6 +99,9 @@ impl Writer {
             let op = self.generator.next(&self.state);
             if !self.carry_out(&mut client, op, stop, tally) {
                 return;
+            }
+            if !pace.is_zero() {
+                thread::sleep(pace);
             }
         }
     }
@@ -125,10 +129,7 @@ impl Writer {
                 }
                 Outcome::Unsent => return false,
                 Outcome::Wrong(what) => {
-                    self.findings.push(Finding::new(
-                        Kind::Wrong,
-                        format!("writer {}: {what}", self.index),
-                    ));
+                    self.findings.push(Finding::new(Kind::Wrong, format!("writer {}: {what}", self.index)));
                     // Whatever it did, later comparisons would only repeat this finding.
                     self.pending = Some(op);
                     return false;
@@ -142,20 +143,22 @@ impl Writer {
         let id = format!("w{}-{}", self.index, self.requests);
         let line = format!("{} {}", request.method, request.target);
         match client.send(request, &id) {
-            Ok(answer) if expected.contains(&answer.status) => Outcome::Done { id, answer },
-            Ok(answer) if answer.status == 503 => {
-                self.counts.busy += 1;
-                Outcome::Busy
-            }
-            Ok(answer) if answer.status >= 500 => {
-                self.counts.failed += 1;
-                Outcome::Unknown
-            }
-            Ok(answer) => {
-                let text = answer.text();
-                let text: String = text.chars().take(600).collect();
-                Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
-            }
+            Ok(answer) => match status(&answer) {
+                status if expected.contains(&status) => Outcome::Done { id, answer },
+                503 => {
+                    self.counts.busy += 1;
+                    Outcome::Busy
+                }
+                500.. => {
+                    self.counts.failed += 1;
+                    Outcome::Unknown
+                }
+                _ => {
+                    let text = answer.text();
+                    let text: String = text.chars().take(600).collect();
+                    Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
+                }
+            },
             Err(Failure::Unsent(_)) => Outcome::Unsent,
             Err(Failure::Unknown(_)) => Outcome::Unknown,
         }
@@ -198,18 +201,12 @@ impl Writer {
             Op::Change(change) => {
                 self.counts.changes += 1;
                 self.counts.deletes += u64::from(change.step == Step::Delete);
-                self.check_times(
-                    std::slice::from_ref(change),
-                    answer.header("etag").into_iter().collect(),
-                );
+                self.check_times(std::slice::from_ref(change), answer.header("etag").into_iter().collect());
             }
             Op::Batch(changes) => {
                 self.counts.batches += 1;
                 let text = answer.text();
-                let parts = text
-                    .lines()
-                    .filter(|line| line.starts_with("HTTP/1.1 204"))
-                    .count();
+                let parts = text.lines().filter(|line| line.starts_with("HTTP/1.1 204")).count();
                 if parts != changes.len() {
                     let what = format!("a batch of {} has {parts} answers 204: {text}", changes.len());
                     self.findings.push(Finding::new(Kind::Wrong, what));
@@ -232,23 +229,15 @@ impl Writer {
 
     /// The ETags of an entity only grow, across deletes, crashes and clocks that step back.
     fn check_times(&mut self, changes: &[Change], etags: Vec<&str>) {
-        let written: Vec<&Change> = changes
-            .iter()
-            .filter(|change| change.step != Step::Delete)
-            .collect();
+        let written: Vec<&Change> = changes.iter().filter(|change| change.step != Step::Delete).collect();
         if written.len() != etags.len() {
-            let what = format!(
-                "{} changes were answered with {} ETags",
-                written.len(),
-                etags.len()
-            );
+            let what = format!("{} changes were answered with {} ETags", written.len(), etags.len());
             self.findings.push(Finding::new(Kind::Wrong, what));
             return;
         }
         for (change, etag) in written.into_iter().zip(etags) {
             let Some(time) = client::etag_time(etag) else {
-                self.findings
-                    .push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
+                self.findings.push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
                 continue;
             };
             let last = self.times.insert(change.key.clone(), time.clone());
@@ -278,11 +267,7 @@ impl Writer {
 /// The request of an operation other than the tally.
 fn request(op: &Op) -> Request {
     let one = |change: &Change| {
-        let Key {
-            table,
-            partition,
-            row,
-        } = &change.key;
+        let Key { table, partition, row } = &change.key;
         client::change(change.step, table, (partition, row), &change.properties, "*")
     };
     match op {
@@ -300,6 +285,17 @@ fn expected(op: &Op) -> [u16; 1] {
         Op::Batch(_) => [202],
         _ => [204],
     }
+}
+
+/// The status of an answer. A refused batch is answered 202, with the refusal as its only part.
+fn status(answer: &Response) -> u16 {
+    if answer.status != 202 {
+        return answer.status;
+    }
+    let text = answer.text();
+    let parts = text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 "));
+    let refusal = parts.filter_map(|line| line.get(..3)?.parse().ok()).find(|status: &u16| *status >= 400);
+    refusal.unwrap_or(answer.status)
 }
 
 /// The ETags in the body of a batch's answer, in order.

@@ -11,7 +11,8 @@
 //! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged
 //!    before that moment, and of what was not, at most the writer's next operation, whole.
 //!
-//! The control: with a server that does not sync, the test must find losses, or it proves nothing.
+//! The controls: with a server that does not sync the test must find losses, or it proves nothing; and
+//! with a model that ignores the syncs of files, or those of directories, it must find them too.
 
 mod disk;
 mod image;
@@ -24,6 +25,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rand::rngs::StdRng;
@@ -31,45 +33,55 @@ use rand::{RngExt, SeedableRng};
 
 use self::image::Fashion;
 use self::record::Record;
-use self::replay::{Event, Replay};
+use self::replay::{Event, Heeded, Replay};
+use self::trial::{Plan, Sums};
 use crate::load::Kind;
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
-/// Records, and tries `points` moments. Without `sync` it succeeds only if it finds losses.
-pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
-    let program = workspace::program()?;
+/// Moments that each control tries.
+const CONTROL_POINTS: u32 = 12;
+
+/// Records for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
+/// losses.
+pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Result<()> {
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(if sync { "power" } else { "power-no-fsync" })?;
-    let record = record::record(&program, &directory, seed, sync)?;
+    let record = record::record(&program, &directory, seed, sync, length)?;
     let events = survey(&record, &directory)?;
-    let chosen = choose(&events, points, seed);
     println!(
-        "power: recorded {} file operations and {} answers; {} moments are tried",
+        "power: recorded {} file operations and {} answers",
         events.iter().filter(|(_, event)| *event == Event::Disk).count(),
         events.iter().filter(|(_, event)| *event != Event::Disk).count(),
-        chosen.len()
     );
-    let sums = trial::run(&program, &directory, &record, &chosen, seed)?;
-    println!(
-        "power: {} of {} rebuilt directories opened; {}",
-        sums.opened,
-        chosen.len(),
-        Kind::ALL
-            .map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label()))
-            .join(", ")
-    );
-    let broken = sums.broken.values().sum::<u64>();
-    let unopened = chosen.len() as u64 - sums.opened;
-    match (sync, broken + unopened) {
-        (true, 0) => Ok(()),
-        (true, _) => bail!("power: {broken} promises were broken, {unopened} directories did not open"),
-        (false, 0) => {
-            bail!("power: the control found nothing although nothing was synced: the test is blind")
-        }
-        (false, _) => {
-            println!("power: as it must be without fsync");
-            Ok(())
-        }
+    let try_points = |points: u32, heeded: Heeded, control: bool| {
+        let plan = Plan { moments: choose(&events, points, seed), seed, heeded, control };
+        trial::run(&program, &directory, &record, &plan)
+    };
+    if !sync {
+        return must_find("a server that does not sync", &try_points(points, Heeded::All, true)?);
     }
+    let sums = try_points(points, Heeded::All, false)?;
+    print("power", &sums);
+    if sums.problems() > 0 {
+        bail!("power: {} problems", sums.problems());
+    }
+    must_find("file syncs ignored", &try_points(CONTROL_POINTS, Heeded::DirectoriesOnly, true)?)?;
+    must_find("directory syncs ignored", &try_points(CONTROL_POINTS, Heeded::FilesOnly, true)?)
+}
+
+/// A control: finding nothing is the failure.
+fn must_find(what: &str, sums: &Sums) -> Result<()> {
+    print(&format!("power, control, {what}"), sums);
+    if sums.problems() == 0 {
+        bail!("power: the control found nothing: the test is blind");
+    }
+    println!("  as it must be");
+    Ok(())
+}
+
+fn print(what: &str, sums: &Sums) {
+    let counts = Kind::ALL.map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label()));
+    println!("{what}: {} of {} rebuilt directories opened; {}", sums.opened, sums.tried, counts.join(", "));
 }
 
 /// Walks the record; the events that matter, each with the number of its moment.
@@ -78,19 +90,14 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool) -> Result<()> {
 /// hold exactly what the real directory holds, and every promise must have been seen.
 fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
     let mut events = Vec::new();
-    let replay = walk(record, |moment, _, event| {
+    let replay = walk(record, Heeded::All, |moment, _, event| {
         if event != Event::Other {
             events.push((moment, event));
         }
         Ok(())
     })?;
     let model = directory.join("model");
-    image::write(
-        &replay.disk,
-        Fashion::Everything,
-        &mut StdRng::seed_from_u64(0),
-        &model,
-    )?;
+    image::write(&replay.disk, Fashion::Everything, &mut StdRng::seed_from_u64(0), &model)?;
     workspace::same_tree(&model, &record.data).context("the model of the disk misses something")?;
     let answered: HashMap<&str, u64> = events
         .iter()
@@ -102,10 +109,7 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
     for writer in &record.load.writers {
         for entry in writer.log.iter().flatten() {
             if !answered.contains_key(entry.id.as_str()) {
-                bail!(
-                    "the answer to {} is not in the record: does the server repeat request ids?",
-                    entry.id
-                );
+                bail!("the answer to {} is not in the record: does the server repeat request ids?", entry.id);
             }
         }
     }
@@ -113,8 +117,12 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
 }
 
 /// Replays the record, and calls `see` after each moment with its number.
-fn walk(record: &Record, mut see: impl FnMut(u64, &Replay, Event) -> Result<()>) -> Result<Replay> {
-    let mut replay = Replay::new(&record.data);
+fn walk(
+    record: &Record,
+    heeded: Heeded,
+    mut see: impl FnMut(u64, &Replay, Event) -> Result<()>,
+) -> Result<Replay> {
+    let mut replay = Replay::new(&record.data, heeded);
     let mut moment_number = 0;
     for path in &record.traces {
         let file = File::open(path).with_context(|| format!("no record at {}", path.display()))?;
@@ -131,11 +139,8 @@ fn walk(record: &Record, mut see: impl FnMut(u64, &Replay, Event) -> Result<()>)
 /// Half of the moments are those where an answer begins, the most telling ones; half are any.
 fn choose(events: &[(u64, Event)], points: u32, seed: u64) -> BTreeMap<u64, Fashion> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let answers: Vec<u64> = events
-        .iter()
-        .filter(|(_, event)| *event != Event::Disk)
-        .map(|(moment, _)| *moment)
-        .collect();
+    let answers: Vec<u64> =
+        events.iter().filter(|(_, event)| *event != Event::Disk).map(|(moment, _)| *moment).collect();
     let mut chosen = BTreeMap::new();
     let possible = events.len().min(points as usize);
     while chosen.len() < possible {

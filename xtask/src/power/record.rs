@@ -1,13 +1,17 @@
 //! Records a server's file operations while it is under load.
 //!
 //! strace stands between the server and the kernel and writes each call down; it sees every way to
-//! write a file, also those that go around the C library. The load comes in two legs with a stop
-//! between them, so that the record holds the making of a directory, a load, a shutdown, an opening
-//! and another load.
+//! write a file, also those that go around the C library. The load comes in three legs, the first
+//! ended by a stop and the second by `kill -9`, so that the record holds the making of a directory, a
+//! load, a shutdown, openings after both kinds of end, and more load.
+//!
+//! In the few seconds that this takes no garbage is collected, since nothing young is garbage. A
+//! *long* record spreads the same load over minutes, so that compaction and its removals are in it.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
 
@@ -17,6 +21,10 @@ use crate::load::{Load, observe};
 use crate::server::{Server, Setup};
 use crate::workspace;
 
+/// Servers that write one after the other.
+const LEGS: usize = 3;
+/// The leg that `kill -9` ends.
+const KILLED_LEG: usize = 1;
 /// Operations of each writer in each leg.
 const OPERATIONS: u64 = 60;
 /// Longest string that is recorded: above the largest write of the engine.
@@ -32,8 +40,14 @@ pub(super) struct Record {
     pub(super) load: Load,
 }
 
-/// Runs the load under record. `sync` is off for the control.
-pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) -> Result<Record> {
+/// Runs the load under record, each leg for at least `length`. `sync` is off for the control.
+pub(super) fn record(
+    program: &Path,
+    directory: &Path,
+    seed: u64,
+    sync: bool,
+    length: Duration,
+) -> Result<Record> {
     if !workspace::on_path("strace") {
         bail!("the power test records system calls with strace: install the package strace");
     }
@@ -41,7 +55,7 @@ pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) ->
     std::fs::create_dir(&data)?;
     let mut load = Load::new(seed, true);
     let mut traces = Vec::new();
-    for leg in 0..2 {
+    for leg in 0..LEGS {
         let trace = directory.join(format!("trace-{leg}"));
         let mut setup = Setup::new(program, &data, &directory.join("server.log"));
         setup.wrapper = strace(&trace);
@@ -52,19 +66,17 @@ pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) ->
         if leg == 0 {
             load.prepare(server.address, Credential::SharedKey)?;
         }
-        load.run(
-            server.address,
-            Credential::SharedKey,
-            &AtomicBool::new(false),
-            OPERATIONS,
-        );
-        if let Some(finding) = load
-            .settle(&observe(server.address, Credential::SharedKey)?)
-            .first()
-        {
+        let stop = AtomicBool::new(false);
+        load.run_paced(server.address, Credential::SharedKey, &stop, OPERATIONS, length / OPERATIONS as u32);
+        if let Some(finding) = load.settle(&observe(server.address, Credential::SharedKey)?).first() {
             bail!("before any power loss: {finding}");
         }
-        server.stop()?;
+        // All writers have their answers, so a kill leaves no outcome open.
+        if leg == KILLED_LEG {
+            server.kill()?
+        } else {
+            server.stop()?
+        }
         traces.push(trace);
     }
     Ok(Record { data, traces, load })
@@ -72,21 +84,10 @@ pub(super) fn record(program: &Path, directory: &Path, seed: u64, sync: bool) ->
 
 fn strace(trace: &Path) -> Vec<OsString> {
     let calls = format!("trace={}", trace::CALLS.replace(char::is_whitespace, ""));
-    let mut words: Vec<OsString> = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qq",
-        "-s",
-        STRING_MAX,
-        "-e",
-        &calls,
-        "-e",
-        "signal=none",
-        "-o",
-    ]
-    .map(OsString::from)
-    .into();
+    let mut words: Vec<OsString> =
+        ["strace", "-f", "--seccomp-bpf", "-qq", "-s", STRING_MAX, "-e", &calls, "-e", "signal=none", "-o"]
+            .map(OsString::from)
+            .into();
     words.push(trace.into());
     words
 }

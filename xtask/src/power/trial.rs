@@ -9,54 +9,68 @@ use rand::rngs::StdRng;
 
 use super::image::{self, Fashion};
 use super::record::Record;
-use super::replay::Event;
+use super::replay::{Event, Heeded};
 use super::walk;
 use crate::client::Credential;
 use crate::load::{Entry, Finding, Kind, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe};
 use crate::server::{self, Server, Setup};
 
-/// Problems that are printed in full.
-const PROBLEMS_PRINTED_MAX: usize = 10;
+/// Moments whose problems are printed, and problems of each.
+const MOMENTS_PRINTED_MAX: usize = 5;
+const PROBLEMS_PRINTED_MAX: usize = 5;
 
 /// What the trials came to.
 #[derive(Default)]
 pub(super) struct Sums {
+    /// Moments tried.
+    pub(super) tried: u64,
+    /// Directories on which a server started and could be read.
     pub(super) opened: u64,
     pub(super) broken: BTreeMap<Kind, u64>,
+    /// Moments whose problems were printed.
     printed: usize,
 }
 
-/// Tries all chosen moments in one walk over the record.
-pub(super) fn run(
-    program: &Path,
-    directory: &Path,
-    record: &Record,
-    chosen: &BTreeMap<u64, Fashion>,
-    seed: u64,
-) -> Result<Sums> {
+impl Sums {
+    /// Everything that a right server would not have led to.
+    pub(super) fn problems(&self) -> u64 {
+        self.broken.values().sum::<u64>() + self.tried - self.opened
+    }
+}
+
+/// Which moments are tried, and how.
+pub(super) struct Plan {
+    /// Moments, and what is kept then of what was not synced.
+    pub(super) moments: BTreeMap<u64, Fashion>,
+    pub(super) seed: u64,
+    pub(super) heeded: Heeded,
+    /// Whether problems are what is hoped for: they are counted, and not printed.
+    pub(super) control: bool,
+}
+
+/// Tries all moments of the plan in one walk over the record.
+pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan) -> Result<Sums> {
     let mut trial = Trial::new(record);
     let mut sums = Sums::default();
-    walk(record, |moment, replay, event| {
+    walk(record, plan.heeded, |moment, replay, event| {
         if let Event::Answer(id) = event {
             trial.promise(&id);
         }
-        let Some(fashion) = chosen.get(&moment) else {
+        let Some(fashion) = plan.moments.get(&moment) else {
             return Ok(());
         };
         let place = directory.join(format!("moment-{moment}"));
         // Seeded by the moment, so that one moment can be looked at without the others.
-        let mut rng = StdRng::seed_from_u64(seed ^ moment);
+        let mut rng = StdRng::seed_from_u64(plan.seed ^ moment);
         image::write(&replay.disk, *fashion, &mut rng, &place)?;
         let problems = trial.judge(program, &place, &mut sums)?;
-        if problems.is_empty() {
+        sums.tried += 1;
+        if problems.is_empty() || plan.control {
             std::fs::remove_dir_all(&place)?;
-        }
-        for problem in problems {
+        } else if sums.printed < MOMENTS_PRINTED_MAX {
             sums.printed += 1;
-            if sums.printed <= PROBLEMS_PRINTED_MAX {
-                println!("  FOUND at moment {moment}, {fashion:?} kept: {problem}");
-                println!("    kept in {}", place.display());
-            }
+            println!("  FOUND at moment {moment}, {fashion:?} kept; the directory is {}", place.display());
+            problems.iter().take(PROBLEMS_PRINTED_MAX).for_each(|problem| println!("    {problem}"));
         }
         Ok(())
     })?;
@@ -79,19 +93,13 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     fn new(record: &'a Record) -> Self {
-        let logs: Vec<&[Entry]> = record
-            .load
-            .writers
-            .iter()
-            .map(|writer| writer.log.as_deref().unwrap_or_default())
-            .collect();
+        let logs: Vec<&[Entry]> =
+            record.load.writers.iter().map(|writer| writer.log.as_deref().unwrap_or_default()).collect();
         let promises = logs
             .iter()
             .enumerate()
             .flat_map(|(writer, log)| {
-                log.iter()
-                    .enumerate()
-                    .map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
+                log.iter().enumerate().map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
             })
             .collect();
         Self {
@@ -148,9 +156,8 @@ impl<'a> Trial<'a> {
     fn compare(&self, observed: &Observed) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (writer, found) in observed.writers.iter().enumerate() {
-            let next = self.logs[writer][self.answered[writer]..]
-                .iter()
-                .find_map(|entry| match &entry.what {
+            let next =
+                self.logs[writer][self.answered[writer]..].iter().find_map(|entry| match &entry.what {
                     What::Done(op) => Some(op),
                     What::Tally(_) => None,
                 });
@@ -164,12 +171,7 @@ impl<'a> Trial<'a> {
         if let Some(low) = self.tally {
             findings.extend(judge_tally(observed.tally, low, self.increments + WRITERS as u64));
         }
-        findings.extend(
-            observed
-                .strangers
-                .iter()
-                .map(|what| Finding::new(Kind::Phantom, what.clone())),
-        );
+        findings.extend(observed.strangers.iter().map(|what| Finding::new(Kind::Phantom, what.clone())));
         findings
     }
 }

@@ -28,6 +28,7 @@ enum Ended {
 impl Range {
     /// Keeps the range open until it is closed or lost. To be run as a task, once.
     pub(crate) async fn keep(self: Arc<Self>) {
+        let _left = Left(Arc::clone(&self));
         loop {
             let Ok(opening) = self.open_now() else {
                 return;
@@ -104,6 +105,22 @@ impl Range {
     pub(crate) async fn flush_memtable(&self) -> Result<(), String> {
         let opening = self.open_now().map_err(|error| error.to_string())?;
         flush::flush(&opening.db, FlushType::MemTable).await
+    }
+}
+
+/// Without its keeper nothing becomes durable any more. Should it end by a panic, those who wait
+/// are told so, and those who come are refused.
+struct Left(Arc<Range>);
+
+impl Drop for Left {
+    fn drop(&mut self) {
+        if std::thread::panicking()
+            && let Ok(opening) = self.0.open_now()
+        {
+            let why = "its keeper panicked; the process has to be started again";
+            self.0.set_state(State::Reopening(why.to_owned()));
+            opening.flusher.end(why);
+        }
     }
 }
 

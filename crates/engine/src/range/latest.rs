@@ -15,6 +15,8 @@
 
 use std::sync::Arc;
 
+use futures::TryStreamExt;
+use object_store::path::Path;
 use rangehold_map::Timestamp;
 use slatedb::WalReader;
 use slatedb::admin::Admin;
@@ -28,14 +30,11 @@ pub(crate) async fn seen(around: &Surroundings, path: &str) -> Result<Option<Tim
     let Some(manifest) = admin.read_manifest(None).await? else {
         return Ok(None);
     };
-    let log = WalReader::new(path, Arc::clone(&around.objects));
     let latest = in_manifest(&manifest)
-        .max(in_log(&log, manifest.replay_after_wal_id()).await?)
+        .max(in_log(around, path, manifest.replay_after_wal_id()).await?)
         .max(in_compactions(&admin).await?);
     // A database that never had a row says i64::MIN.
-    let after = latest
-        .checked_add(1)
-        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
 }
 
@@ -44,19 +43,17 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
     let files = manifest
         .all_sst_views()
         .flat_map(|view| [view.id.timestamp_ms(), view.sst.id.value().timestamp_ms()]);
-    let compacted = [
-        manifest.last_compacted_l0_sst_view_id(),
-        manifest.last_compacted_l0_sst_id(),
-    ];
+    let compacted = [manifest.last_compacted_l0_sst_view_id(), manifest.last_compacted_l0_sst_id()];
     let compacted = compacted.into_iter().flatten().map(|id| id.timestamp_ms());
     let latest = files.chain(compacted).max().unwrap_or(0);
     manifest.last_l0_clock_tick().max(milliseconds(latest))
 }
 
-async fn in_log(log: &WalReader, sorted_until: u64) -> Result<i64, slatedb::Error> {
+async fn in_log(around: &Surroundings, path: &str, sorted_until: u64) -> Result<i64, slatedb::Error> {
+    let log = WalReader::new(path, Arc::clone(&around.objects));
     // Files without rows are the marks that each opening leaves.
-    for file in log.list(sorted_until..).await?.iter().rev() {
-        let mut rows = file.iterator().await?;
+    for id in log_files(around, path, sorted_until).await?.into_iter().rev() {
+        let mut rows = log.get(id).iterator().await?;
         let mut latest = None;
         while let Some(row) = rows.next().await? {
             latest = latest.max(row.create_ts);
@@ -66,6 +63,22 @@ async fn in_log(log: &WalReader, sorted_until: u64) -> Result<i64, slatedb::Erro
         }
     }
     Ok(i64::MIN)
+}
+
+/// The files of the log after `sorted_until`, ascending. The reader of the log could list them too,
+/// but would look at each file that is waiting to be collected as well.
+async fn log_files(around: &Surroundings, path: &str, sorted_until: u64) -> Result<Vec<u64>, slatedb::Error> {
+    let directory = Path::from(format!("{path}/wal"));
+    let after = directory.clone().join(format!("{sorted_until:020}.sst"));
+    let listed: Result<Vec<_>, _> =
+        around.objects.list_with_offset(Some(&directory), &after).try_collect().await;
+    let listed = listed.map_err(|error| {
+        slatedb::Error::unavailable(format!("{directory} could not be listed")).with_source(Box::new(error))
+    })?;
+    let number = |name: &str| name.strip_suffix(".sst")?.parse().ok();
+    let mut ids: Vec<u64> = listed.iter().filter_map(|object| number(object.location.filename()?)).collect();
+    ids.sort_unstable();
+    Ok(ids)
 }
 
 async fn in_compactions(admin: &Admin) -> Result<i64, slatedb::Error> {

@@ -85,17 +85,9 @@ impl Range {
             return Ok(());
         };
         order(&admin, |now| {
-            let runs: Vec<_> = now
-                .compacted()
-                .iter()
-                .map(|run| run.id)
-                .filter(|id| *id <= newest)
-                .collect();
+            let runs: Vec<_> = now.compacted().iter().map(|run| run.id).filter(|id| *id <= newest).collect();
             let destination = runs.iter().copied().min()?;
-            Some(CompactionSpec::new(
-                runs.into_iter().map(SourceId::SortedRun).collect(),
-                destination,
-            ))
+            Some(CompactionSpec::new(runs.into_iter().map(SourceId::SortedRun).collect(), destination))
         })
         .await
     }
@@ -120,16 +112,10 @@ async fn order(
         let Some(spec) = plan(&manifest(admin).await?) else {
             return Ok(());
         };
-        let ordered = admin
-            .submit_compaction(spec)
-            .await
-            .map_err(|error| with_causes(&error))?;
+        let ordered = admin.submit_compaction(spec).await.map_err(|error| with_causes(&error))?;
         loop {
             sleep(COMPACTION_ASK).await;
-            let now = admin
-                .read_compaction(ordered.id(), None)
-                .await
-                .map_err(|error| with_causes(&error))?;
+            let now = admin.read_compaction(ordered.id(), None).await.map_err(|error| with_causes(&error))?;
             match now.map(|compaction| compaction.status()) {
                 Some(CompactionStatus::Completed) => return Ok(()),
                 // Finished ones are forgotten after a while: the manifest tells.

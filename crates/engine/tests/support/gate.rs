@@ -1,9 +1,10 @@
 //! An object store that can be stopped, for good or for a while: how a crash looks from below.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
@@ -36,6 +37,7 @@ pub struct Gate {
     inner: Arc<dyn ObjectStore>,
     passage: watch::Sender<Passage>,
     held: AtomicUsize,
+    puts: Mutex<Vec<(String, u64)>>,
 }
 
 impl Gate {
@@ -44,6 +46,7 @@ impl Gate {
             inner: Arc::clone(inner),
             passage: watch::Sender::new(Passage::Open),
             held: AtomicUsize::new(0),
+            puts: Mutex::default(),
         })
     }
 
@@ -54,6 +57,11 @@ impl Gate {
     /// Writes that wait at the gate.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
+    }
+
+    /// What was written so far: names with a hash of the bytes.
+    pub fn puts(&self) -> Vec<(String, u64)> {
+        self.puts.lock().unwrap().clone()
     }
 
     async fn read(&self) {
@@ -74,9 +82,7 @@ impl Gate {
         if open == Passage::FailLog && location.as_ref().contains("/wal/") {
             return Err(object_store::Error::Generic {
                 store: "gate",
-                source: Box::new(NonRetryable(Box::new(std::io::Error::other(
-                    "the log cannot be written",
-                )))),
+                source: Box::new(NonRetryable(Box::new(std::io::Error::other("the log cannot be written")))),
             });
         }
         Ok(())
@@ -93,6 +99,9 @@ impl fmt::Display for Gate {
 impl ObjectStore for Gate {
     async fn put_opts(&self, location: &Path, payload: PutPayload, opts: PutOptions) -> Result<PutResult> {
         self.write(location).await?;
+        let mut hasher = DefaultHasher::new();
+        payload.iter().for_each(|bytes| bytes.hash(&mut hasher));
+        self.puts.lock().unwrap().push((location.to_string(), hasher.finish()));
         let result = self.inner.put_opts(location, payload, opts).await;
         // Whoever died meanwhile does not learn that it is there.
         self.read().await;

@@ -89,10 +89,7 @@ fn is_audience(given: &str, expected: &Expected, account: &str) -> bool {
             || given == STORAGE_APPLICATION
             || given == format!("https://{account}.table.core.windows.net");
     }
-    expected
-        .audiences
-        .iter()
-        .any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
+    expected.audiences.iter().any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
 }
 
 fn is_issuer(given: &str, expected: &Expected) -> bool {
@@ -126,9 +123,7 @@ pub fn refusal(version: Option<&str>) -> TableError {
 
 /// Who sent a request with an acceptable token, in the version of the request.
 pub fn principal(version: Option<&str>) -> Principal {
-    Principal::Bearer {
-        policies: version.is_some_and(|version| version >= POLICIES_SINCE),
-    }
+    Principal::Bearer { policies: version.is_some_and(|version| version >= POLICIES_SINCE) }
 }
 
 /// The answer to a request without any credentials: 401 with a challenge. In its early versions
@@ -171,10 +166,7 @@ mod tests {
         assert!(accepts(recorded(), &Expected::default()));
         assert!(with("aud", "https://storage.azure.com/"));
         assert!(with("aud", "https://acct.table.core.windows.net/"));
-        assert!(with(
-            "aud",
-            serde_json::json!(["https://other", "https://storage.azure.com"])
-        ));
+        assert!(with("aud", serde_json::json!(["https://other", "https://storage.azure.com"])));
         for wrong in [
             "",
             "https://storage.azure.com//",
@@ -199,10 +191,7 @@ mod tests {
         ] {
             assert!(!with("iss", wrong), "{wrong}");
         }
-        let expected = Expected {
-            issuers: ["https://issuer".to_owned()].into(),
-            ..Expected::default()
-        };
+        let expected = Expected { issuers: ["https://issuer".to_owned()].into(), ..Expected::default() };
         assert!(!accepts(recorded(), &expected));
         let mut claims = recorded();
         claims["iss"] = "https://issuer".into();
@@ -221,10 +210,7 @@ mod tests {
 
     #[test]
     fn refusals_as_recorded() {
-        assert_eq!(
-            refusal(Some("2020-12-06")).code,
-            ErrorCode::InvalidAuthenticationInfo
-        );
+        assert_eq!(refusal(Some("2020-12-06")).code, ErrorCode::InvalidAuthenticationInfo);
         assert_eq!(refusal(Some("2019-07-07")).code, ErrorCode::AuthenticationFailed);
     }
 }

@@ -101,15 +101,10 @@ impl Principal {
                 Err(ErrorCode::ResourceNotFound.into())
             }
             Self::Bearer { .. } => Ok(()),
-            Self::AccountSas {
-                resource_types,
-                permissions,
-            } => action.permitted_by_account_sas(*resource_types, *permissions),
-            Self::TableSas {
-                table: signed,
-                permissions,
-                bounds,
-            } => {
+            Self::AccountSas { resource_types, permissions } => {
+                action.permitted_by_account_sas(*resource_types, *permissions)
+            }
+            Self::TableSas { table: signed, permissions, bounds } => {
                 action.permitted_by_table_sas(*permissions)?;
                 let same_table = table.is_some_and(|table| table.eq_ignore_ascii_case(signed));
                 let inside =

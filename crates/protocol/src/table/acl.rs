@@ -72,27 +72,17 @@ fn parse_policy(element: &Element) -> Result<AccessPolicy, TableError> {
     if element.name != "SignedIdentifier" {
         return Err(element.unexpected());
     }
-    let mut policy = AccessPolicy {
-        id: String::new(),
-        start: None,
-        expiry: None,
-        permission: None,
-    };
+    let mut policy = AccessPolicy { id: String::new(), start: None, expiry: None, permission: None };
     for part in &element.children {
         match part.name.as_str() {
             "Id" => policy.id = part.text().to_owned(),
-            "AccessPolicy" => part
-                .children
-                .iter()
-                .try_for_each(|field| read_field(&mut policy, field))?,
+            "AccessPolicy" => part.children.iter().try_for_each(|field| read_field(&mut policy, field))?,
             _ => return Err(part.unexpected()),
         }
     }
     let units = policy.id.encode_utf16().count();
     if units == 0 || units > POLICY_ID_UNITS_MAX {
-        return Err(invalid(format!(
-            "an id of {units} characters; it has 1 to {POLICY_ID_UNITS_MAX}"
-        )));
+        return Err(invalid(format!("an id of {units} characters; it has 1 to {POLICY_ID_UNITS_MAX}")));
     }
     Ok(policy)
 }

@@ -92,14 +92,8 @@ mod tests {
     #[test]
     fn recorded_tags() {
         for (text, tag) in [
-            (
-                "2021-09-21T01:04:37.9678478Z",
-                "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"",
-            ),
-            (
-                "2024-05-04T00:30:07.69693Z",
-                "W/\"datetime'2024-05-04T00%3A30%3A07.69693Z'\"",
-            ),
+            ("2021-09-21T01:04:37.9678478Z", "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\""),
+            ("2024-05-04T00:30:07.69693Z", "W/\"datetime'2024-05-04T00%3A30%3A07.69693Z'\""),
         ] {
             let time = parse_iso(text).unwrap();
             assert_eq!(format(time), tag);
@@ -124,11 +118,7 @@ mod tests {
         let tag = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
         for header in ["", "foo", "\"foo\"", "W/\"", "W/foo", &format!("{tag},{tag}")] {
             let error = IfMatch::parse(header).unwrap_err();
-            assert!(
-                error
-                    .text
-                    .starts_with(&format!("The etag value '{header}' specified"))
-            );
+            assert!(error.text.starts_with(&format!("The etag value '{header}' specified")));
         }
     }
 

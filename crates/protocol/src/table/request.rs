@@ -76,10 +76,7 @@ impl Target {
         if let Some(second) = segments.next() {
             let (table, _) = split_predicate(&first)?;
             let keyed = uri::decode(second)?.contains('(');
-            return Ok(Self::Below {
-                table: table.to_owned(),
-                keyed,
-            });
+            return Ok(Self::Below { table: table.to_owned(), keyed });
         }
         if first.eq_ignore_ascii_case("$batch") {
             return Ok(Self::Batch);
@@ -98,20 +95,14 @@ impl Target {
             [] => Ok(Self::Entities(name.to_owned())),
             [_, _] => {
                 let of = |wanted: &str| {
-                    keys.iter()
-                        .find(|k| k.name.as_deref() == Some(wanted))
-                        .map(|k| k.value.clone())
+                    keys.iter().find(|k| k.name.as_deref() == Some(wanted)).map(|k| k.value.clone())
                 };
                 let (Some(partition_key), Some(row_key)) = (of("PartitionKey"), of("RowKey")) else {
                     return Err(TableError::invalid_input(
                         "An entity is named by its PartitionKey and its RowKey, each once.",
                     ));
                 };
-                Ok(Self::Entity(EntityName {
-                    table: name.to_owned(),
-                    partition_key,
-                    row_key,
-                }))
+                Ok(Self::Entity(EntityName { table: name.to_owned(), partition_key, row_key }))
             }
             _ => Err(wrong_key_count(account, name)),
         }
@@ -225,8 +216,8 @@ impl Method {
             return Err(ErrorCode::XMethodNotUsingPost.into());
         }
         match named(&tunnel.to_ascii_uppercase()) {
-            Some(tunnelled) if tunnelled != Self::Post => Ok(tunnelled),
-            _ => Err(ErrorCode::XMethodIncorrectValue.into()),
+            Some(tunnelled @ (Self::Put | Self::Merge | Self::Delete)) => Ok(tunnelled),
+            Some(Self::Get | Self::Post) | None => Err(ErrorCode::XMethodIncorrectValue.into()),
         }
     }
 }
@@ -346,17 +337,12 @@ impl Operation {
         query: &Query,
         conditions: Conditions<'_>,
     ) -> Result<Self, TableError> {
-        let service = query
-            .get("restype")
-            .is_some_and(|v| v.eq_ignore_ascii_case("service"));
+        let service = query.get("restype").is_some_and(|v| v.eq_ignore_ascii_case("service"));
         if let Some(component) = query.get("comp").filter(|c| !c.is_empty()) {
             return Self::of_component(method, target, component, service);
         }
         if service {
-            return Err(TableError::new(
-                ErrorCode::InvalidUri,
-                "The requested URI is invalid.",
-            ));
+            return Err(TableError::new(ErrorCode::InvalidUri, "The requested URI is invalid."));
         }
         match (method, target) {
             (Method::Get, Target::Tables) => Ok(Self::QueryTables),

@@ -47,10 +47,7 @@ impl Address {
         };
         let (account, secondary) = without_secondary(segment);
         // The Python SDK names the account once more after a secondary endpoint.
-        let path = match path
-            .strip_prefix('/')
-            .and_then(|below| below.strip_prefix(account))
-        {
+        let path = match path.strip_prefix('/').and_then(|below| below.strip_prefix(account)) {
             Some(rest) if secondary && (rest.is_empty() || rest.starts_with('/')) => rest,
             _ => path,
         };
@@ -59,11 +56,7 @@ impl Address {
             secondary,
             path_style: true,
             base: format!("{scheme}://{host}/{segment}"),
-            path: if path.is_empty() {
-                "/".to_owned()
-            } else {
-                path.to_owned()
-            },
+            path: if path.is_empty() { "/".to_owned() } else { path.to_owned() },
         }
     }
 
@@ -109,33 +102,18 @@ mod tests {
 
     fn of(host: &str, path: &str) -> (String, bool, bool, String) {
         let address = Address::of("http", host, path, &Accounts::well_known());
-        (
-            address.account,
-            address.secondary,
-            address.path_style,
-            address.path,
-        )
+        (address.account, address.secondary, address.path_style, address.path)
     }
 
     #[test]
     fn styles() {
         let account = "devstoreaccount1".to_owned();
-        for host in [
-            "127.0.0.1:10002",
-            "localhost:10002",
-            "[::1]:10002",
-            "tables:10002",
-            "host.docker.internal",
-        ] {
-            assert_eq!(
-                of(host, "/devstoreaccount1/T"),
-                (account.clone(), false, true, "/T".to_owned())
-            );
+        for host in
+            ["127.0.0.1:10002", "localhost:10002", "[::1]:10002", "tables:10002", "host.docker.internal"]
+        {
+            assert_eq!(of(host, "/devstoreaccount1/T"), (account.clone(), false, true, "/T".to_owned()));
         }
-        for host in [
-            "devstoreaccount1.table.localhost:10002",
-            "devstoreaccount1.table.core.windows.net",
-        ] {
+        for host in ["devstoreaccount1.table.localhost:10002", "devstoreaccount1.table.core.windows.net"] {
             assert_eq!(of(host, "/T"), (account.clone(), false, false, "/T".to_owned()));
         }
         assert_eq!(
@@ -144,21 +122,13 @@ mod tests {
         );
         let doubled = of("127.0.0.1", "/devstoreaccount1-secondary/devstoreaccount1/");
         assert_eq!(doubled, (account.clone(), true, true, "/".to_owned()));
-        assert_eq!(
-            of("devstoreaccount1-secondary.table.x", "/"),
-            (account, true, false, "/".to_owned())
-        );
+        assert_eq!(of("devstoreaccount1-secondary.table.x", "/"), (account, true, false, "/".to_owned()));
         assert_eq!(of("127.0.0.1", "/"), (String::new(), false, true, "/".to_owned()));
     }
 
     #[test]
     fn paths_inside_a_batch() {
-        let address = Address::of(
-            "http",
-            "127.0.0.1:1",
-            "/devstoreaccount1/$batch",
-            &Accounts::well_known(),
-        );
+        let address = Address::of("http", "127.0.0.1:1", "/devstoreaccount1/$batch", &Accounts::well_known());
         for uri in [
             "https://elsewhere.table.core.windows.net/T(PartitionKey='a',RowKey='b')",
             "http://127.0.0.1:1/devstoreaccount1/T(PartitionKey='a',RowKey='b')",

@@ -35,11 +35,7 @@ impl TableService {
 
     /// The keys of an account; none for one that does not exist, which then fails as a wrong key does.
     fn keys_of(&self, account: &str) -> Vec<AccountKey> {
-        self.accounts
-            .load()
-            .get(account)
-            .map(|account| account.keys.clone())
-            .unwrap_or_default()
+        self.accounts.load().get(account).map(|account| account.keys.clone()).unwrap_or_default()
     }
 
     async fn by_sas(
@@ -55,11 +51,7 @@ impl TableService {
         let token = TableSas::authenticate(request, account, keys)?;
         // Read anew for every request, so that taking a policy away revokes its tokens at once.
         let policies = match token.policy_id() {
-            Some(_) => self
-                .catalogue(account)
-                .find(token.table())
-                .await?
-                .map(|table| table.policies),
+            Some(_) => self.catalogue(account).find(token.table()).await?.map(|table| table.policies),
             None => None,
         };
         Ok(token.resolve(&policies.unwrap_or_default(), request, exchange.now)?)
@@ -68,16 +60,9 @@ impl TableService {
     fn by_token(&self, exchange: &Exchange<'_>, token: &str) -> Result<Principal, Failure> {
         let account = exchange.address.account.as_str();
         let accepted = self.accounts.load().get(account).is_some()
-            && self
-                .tokens
-                .as_ref()
-                .is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
+            && self.tokens.as_ref().is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
         let version = exchange.header("x-ms-version");
-        if accepted {
-            Ok(bearer::principal(version))
-        } else {
-            Err(bearer::refusal(version).into())
-        }
+        if accepted { Ok(bearer::principal(version)) } else { Err(bearer::refusal(version).into()) }
     }
 }
 

@@ -4,7 +4,6 @@
 //! Parts are routed by the same code as requests of their own, and each is authorised by itself:
 //! a SAS signs the outer URI only, but its permissions and keys hold for every part.
 
-use hyper::body::Incoming;
 use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::error_reply;
@@ -25,24 +24,20 @@ impl TableService {
     pub(super) async fn batch(
         &self,
         request: &Authorised<'_>,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
-        let body = self.bodies.read(body, BATCH_BYTES_MAX).await?;
+        let body = self.bodies.read(body, BATCH_BYTES_MAX, request.exchange.deadline).await?;
         let batch = batch::parse(content_type, &body.bytes)?;
         let boundaries = self.ids.next();
-        let mut reply = BatchReply::new(
-            format!("batchresponse_{boundaries}"),
-            format!("changesetresponse_{boundaries}"),
-        );
+        let mut reply =
+            BatchReply::new(format!("batchresponse_{boundaries}"), format!("changesetresponse_{boundaries}"));
         if batch.query {
             let part = self.read_alone(request, &batch).await?;
             reply.query(part.status, &part.headers, &part.body);
         } else {
             match self.transaction(request, &batch).await {
-                Ok(parts) => parts
-                    .iter()
-                    .for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
+                Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
                 Err(failure) => {
                     let part = failed_part(request.exchange, &batch, failure);
                     reply.operation(part.status, &part.headers, &part.body);
@@ -69,39 +64,29 @@ impl TableService {
             check_fits(&prepared, &next).map_err(|code| Failure::from(code).of_operation(index))?;
             prepared.push(next);
         }
-        let table = self
-            .catalogue(account)
-            .open(&prepared[0].table)
-            .await
-            .map_err(|f| f.of_operation(0))?;
+        let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
         let writes: Vec<&Write> = prepared.iter().map(|prepared| &prepared.write).collect();
         let written = self.apply(account, table.id, &writes, exchange.deadline).await?;
         prepared
             .iter()
             .zip(&batch.operations)
             .map(|(prepared, part)| {
-                Ok(dress(
-                    prepared.reply(&exchange.address.base, account, written)?,
-                    Some(part),
-                ))
+                Ok(dress(prepared.reply(&exchange.address.base, account, written)?, Some(part)))
             })
             .collect()
     }
 
     /// A batch that holds one GET, of an entity or of a query.
     async fn read_alone(&self, request: &Authorised<'_>, batch: &Batch<'_>) -> Result<Reply, Failure> {
-        let part = batch
-            .operations
-            .first()
-            .ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
+        let part =
+            batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
         let (path, raw_query) = request.exchange.address.inner_path(part.uri);
         let query = Query::parse(raw_query)?;
         let mut head = http::Request::new(()).into_parts().0;
         for (name, value) in &part.headers {
-            if let (Ok(name), Ok(value)) = (
-                http::header::HeaderName::try_from(*name),
-                http::header::HeaderValue::try_from(*value),
-            ) {
+            if let (Ok(name), Ok(value)) =
+                (http::header::HeaderName::try_from(*name), http::header::HeaderValue::try_from(*value))
+            {
                 head.headers.append(name, value);
             }
         }
@@ -109,22 +94,16 @@ impl TableService {
         let method = Method::of(part.method, std::iter::empty())?;
         let target = Target::parse(account, path)?;
         let operation = Operation::of(method, target, &query, Conditions::default());
-        let exchange = Exchange {
-            head: &head,
-            query,
-            address: request.exchange.address.clone(),
-            ..*request.exchange
-        };
-        let inner = Authorised {
-            exchange: &exchange,
-            principal: request.principal.clone(),
-        };
+        let exchange =
+            Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
+        let inner = Authorised { exchange: &exchange, principal: request.principal.clone() };
         let read = match operation {
             Ok(Operation::GetEntity(name)) => self.get_entity(&inner, &name).await,
             Ok(Operation::QueryEntities(table)) => self.query_entities(&inner, &table).await,
-            Ok(_) => Err(
-                TableError::invalid_input("A batch holds changes, or one query of entities alone.").into(),
-            ),
+            Ok(_) => {
+                Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.")
+                    .into())
+            }
             Err(error) => Err(error.into()),
         };
         Ok(match read {
@@ -145,11 +124,7 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
     };
     // One operation too many is the fault of none of them: their ids and wishes do not matter.
     let too_many = batch.operations.len() > BATCH_OPERATIONS_MAX;
-    let part = batch
-        .operations
-        .get(operation)
-        .or(batch.operations.first())
-        .filter(|_| !too_many);
+    let part = batch.operations.get(operation).or(batch.operations.first()).filter(|_| !too_many);
     let wish = part.map(wish);
     let level = wish.map_or_else(MetadataLevel::default, |wish| wish.level);
     let body = error_reply::json(&error, exchange.request_id, exchange.now);
@@ -162,30 +137,19 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
 
 /// What a part's headers say of its reply.
 fn wish(part: &Part<'_>) -> ReplyWish {
-    let accepts = part
-        .headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
+    let accepts = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
     let level = MetadataLevel::negotiate(None, accepts.map(|(_, value)| *value)).unwrap_or_default();
-    ReplyWish {
-        prefer: Prefer::of(part.header("prefer")),
-        level,
-    }
+    ReplyWish { prefer: Prefer::of(part.header("prefer")), level }
 }
 
 /// Reads and checks one operation of a transaction.
 fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failure> {
     let (path, raw_query) = request.exchange.address.inner_path(part.uri);
     let query = Query::parse(raw_query)?;
-    let tunnelled = part
-        .headers
-        .iter()
-        .filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
+    let tunnelled = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("x-http-method"));
     let method = Method::of(part.method, tunnelled.map(|(_, value)| *value))?;
-    let conditions = Conditions {
-        if_match: part.header("if-match"),
-        if_none_match: part.header("if-none-match"),
-    };
+    let conditions =
+        Conditions { if_match: part.header("if-match"), if_none_match: part.header("if-none-match") };
     let account = request.exchange.address.account.as_str();
     let target = Target::parse(account, path)?;
     let prepared = match Operation::of(method, target, &query, conditions)? {
@@ -198,13 +162,8 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
             .into());
         }
     };
-    let keys = (
-        prepared.write.partition_key.as_str(),
-        prepared.write.row_key.as_str(),
-    );
-    request
-        .principal
-        .permit(prepared.action(), Some(&prepared.table), Some(keys))?;
+    let keys = (prepared.write.partition_key.as_str(), prepared.write.row_key.as_str());
+    request.principal.permit(prepared.action(), Some(&prepared.table), Some(keys))?;
     Ok(prepared)
 }
 
@@ -217,10 +176,7 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
     if !same_table || first.write.partition_key != next.write.partition_key {
         return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions);
     }
-    if before
-        .iter()
-        .any(|earlier| earlier.write.row_key == next.write.row_key)
-    {
+    if before.iter().any(|earlier| earlier.write.row_key == next.write.row_key) {
         return Err(ErrorCode::InvalidDuplicateRow);
     }
     Ok(())
@@ -228,45 +184,29 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
 
 /// Puts the headers of a part in the order in which the service was recorded writing them.
 fn dress(mut reply: Reply, part: Option<&Part<'_>>) -> Reply {
-    let content_id = part
-        .and_then(|part| part.content_id())
-        .map(|id| ("Content-ID", id.to_owned()));
+    let content_id = part.and_then(|part| part.content_id()).map(|id| ("Content-ID", id.to_owned()));
     let own = std::mem::take(&mut reply.headers);
     let named = |wanted: &'static [&'static str]| {
-        wanted
-            .iter()
-            .filter_map(|wanted| own.iter().find(|(name, _)| name == wanted))
-            .cloned()
+        wanted.iter().filter_map(|wanted| own.iter().find(|(name, _)| name == wanted)).cloned()
     };
     let nosniff = ("X-Content-Type-Options", "nosniff".to_owned());
     let no_cache = ("Cache-Control", "no-cache".to_owned());
     let posted = part.is_some_and(|part| part.method.eq_ignore_ascii_case("POST"));
     let changed_in_place = reply.status == 204 && !posted;
-    let version = (
-        "DataServiceVersion",
-        if changed_in_place { "1.0;" } else { "3.0;" }.to_owned(),
-    );
+    let version = ("DataServiceVersion", if changed_in_place { "1.0;" } else { "3.0;" }.to_owned());
     if reply.status < 400 && !reply.body.is_empty() {
         reply.headers.push(version);
         reply.headers.extend(named(&["Content-Type"]));
         reply.headers.extend(content_id);
         reply.headers.extend([nosniff, no_cache]);
-        reply
-            .headers
-            .extend(named(&["Preference-Applied", "Location", "ETag"]));
-        reply.headers.extend(
-            own.iter()
-                .filter(|(name, _)| name.starts_with("x-ms-continuation"))
-                .cloned(),
-        );
+        reply.headers.extend(named(&["Preference-Applied", "Location", "ETag"]));
+        reply.headers.extend(own.iter().filter(|(name, _)| name.starts_with("x-ms-continuation")).cloned());
     } else {
         reply.headers.extend(content_id);
         reply.headers.extend([nosniff, no_cache]);
         reply.headers.extend(named(&["Preference-Applied"]));
         reply.headers.push(version);
-        reply
-            .headers
-            .extend(named(&["Content-Type", "Location", "DataServiceId", "ETag"]));
+        reply.headers.extend(named(&["Content-Type", "Location", "DataServiceId", "ETag"]));
     }
     reply
 }

@@ -41,11 +41,7 @@ pub(crate) struct TablePage {
 
 impl Catalogue<'_> {
     fn key(&self, name: &str) -> Vec<u8> {
-        Key::Table {
-            account: self.account.to_owned(),
-            lower_name: name.to_ascii_lowercase(),
-        }
-        .encode()
+        Key::Table { account: self.account.to_owned(), lower_name: name.to_ascii_lowercase() }.encode()
     }
 
     fn partition(&self) -> PartitionPrefix {
@@ -55,18 +51,14 @@ impl Catalogue<'_> {
     /// The table of this name, without regard to case.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<TableRecord>, Failure> {
         let stored = self.partitions.get(&self.key(name)).await?;
-        stored
-            .map(|bytes| TableRecord::decode(&bytes).map_err(damaged))
-            .transpose()
+        stored.map(|bytes| TableRecord::decode(&bytes).map_err(damaged)).transpose()
     }
 
     /// The table of this name; `TableNotFound` if there is none, `InvalidResourceName` if there
     /// can be none.
     pub(crate) async fn open(&self, name: &str) -> Result<TableRecord, Failure> {
         check_table_name(name)?;
-        self.find(name)
-            .await?
-            .ok_or_else(|| TableError::from(ErrorCode::TableNotFound).into())
+        self.find(name).await?.ok_or_else(|| TableError::from(ErrorCode::TableNotFound).into())
     }
 
     /// Creates a table. `TableAlreadyExists` if the name is taken in any case.
@@ -78,16 +70,10 @@ impl Catalogue<'_> {
                 return Err(TableError::from(ErrorCode::TableAlreadyExists));
             }
             let id = TableId(u64::try_from(now.ticks()).expect("the engine's clock runs after 1970"));
-            let record = TableRecord {
-                name: name.to_owned(),
-                id,
-                policies: Vec::new(),
-            };
+            let record = TableRecord { name: name.to_owned(), id, policies: Vec::new() };
             Ok(vec![(key.clone(), Some(record.encode()))])
         };
-        self.partitions
-            .write(&self.partition(), std::slice::from_ref(&key), deadline, judge)
-            .await?;
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
         Ok(())
     }
 
@@ -102,15 +88,10 @@ impl Catalogue<'_> {
             };
             let id = TableRecord::decode(stored).map_err(damaged)?.id;
             dropped = Some(id);
-            let note = Key::DroppedTable {
-                account: self.account.to_owned(),
-                table: id,
-            };
+            let note = Key::DroppedTable { account: self.account.to_owned(), table: id };
             Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
         };
-        self.partitions
-            .write(&self.partition(), std::slice::from_ref(&key), deadline, judge)
-            .await?;
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
         let id = dropped.expect("a write that succeeds was judged");
         self.partitions.drop_table(self.account, id).await?;
         Ok(())
@@ -129,15 +110,10 @@ impl Catalogue<'_> {
             let Some(stored) = &current[0] else {
                 return Err(Failure::from(TableError::from(ErrorCode::TableNotFound)));
             };
-            let record = TableRecord {
-                policies,
-                ..TableRecord::decode(stored).map_err(damaged)?
-            };
+            let record = TableRecord { policies, ..TableRecord::decode(stored).map_err(damaged)? };
             Ok(vec![(key.clone(), Some(record.encode()))])
         };
-        self.partitions
-            .write(&self.partition(), std::slice::from_ref(&key), deadline, judge)
-            .await?;
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
         Ok(())
     }
 
@@ -153,10 +129,7 @@ impl Catalogue<'_> {
             Some(name) => KeyRange::new(self.key(name), tables.high().map(<[u8]>::to_vec)),
             None => tables,
         };
-        let mut page = TablePage {
-            names: Vec::new(),
-            next: None,
-        };
+        let mut page = TablePage { names: Vec::new(), next: None };
         let mut failure = None;
         let visit = |_key: &[u8], value: &bytes::Bytes| match TableRecord::decode(value) {
             Err(error) => {
@@ -182,10 +155,7 @@ impl Catalogue<'_> {
 
     /// The account's service properties; the defaults until they are set.
     pub(crate) async fn service_properties(&self) -> Result<ServiceProperties, Failure> {
-        let key = Key::ServiceProperties {
-            account: self.account.to_owned(),
-        }
-        .encode();
+        let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
         match self.partitions.get(&key).await? {
             Some(stored) => ServiceProperties::decode(&stored).map_err(damaged),
             None => Ok(ServiceProperties::default()),
@@ -198,10 +168,7 @@ impl Catalogue<'_> {
         change: impl FnOnce(ServiceProperties) -> ServiceProperties + Send,
         deadline: Instant,
     ) -> Result<(), Failure> {
-        let key = Key::ServiceProperties {
-            account: self.account.to_owned(),
-        }
-        .encode();
+        let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
         let judge = |current: &[Option<bytes::Bytes>], _now| {
             let properties = match &current[0] {
                 Some(stored) => ServiceProperties::decode(stored).map_err(damaged)?,
@@ -209,9 +176,7 @@ impl Catalogue<'_> {
             };
             Ok::<_, Failure>(vec![(key.clone(), Some(change(properties).encode()))])
         };
-        self.partitions
-            .write(&self.partition(), std::slice::from_ref(&key), deadline, judge)
-            .await?;
+        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
         Ok(())
     }
 }

@@ -5,7 +5,6 @@
 //! A batch is several prepared writes applied at once, so both go through the same two steps.
 
 use bytes::Bytes;
-use hyper::body::Incoming;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
@@ -33,12 +32,7 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
-        let select = exchange
-            .query
-            .get("$select")
-            .map(Select::parse)
-            .transpose()?
-            .flatten();
+        let select = exchange.query.get("$select").map(Select::parse).transpose()?.flatten();
         request.principal.permit(
             Action::QueryEntities,
             Some(&name.table),
@@ -47,11 +41,7 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&name.table).await?;
         let key = PartitionPrefix::entity(account, table.id, &name.partition_key).key(&name.row_key);
-        let stored = self
-            .partitions
-            .get(&key)
-            .await?
-            .ok_or(ErrorCode::ResourceNotFound)?;
+        let stored = self.partitions.get(&key).await?.ok_or(ErrorCode::ResourceNotFound)?;
         let view = RowView::new(&stored).map_err(damaged)?;
         let writer = EntityWriter {
             base: &exchange.address.base,
@@ -61,9 +51,7 @@ impl TableService {
             select: select.as_ref(),
         };
         let mut body = Vec::with_capacity(stored.len() * 2);
-        writer
-            .one(&mut body, &name.partition_key, &name.row_key, &view)
-            .map_err(damaged)?;
+        writer.one(&mut body, &name.partition_key, &name.row_key, &view).map_err(damaged)?;
         Ok(Reply::with_body(200, level.content_type(), body).header("ETag", etag::format(view.timestamp())))
     }
 
@@ -72,14 +60,12 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         table: String,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
-        let wish = ReplyWish {
-            prefer: request.exchange.prefer(),
-            level: request.exchange.level()?,
-        };
+        let wish = ReplyWish { prefer: request.exchange.prefer(), level: request.exchange.level()? };
         super::expect_json(request.exchange)?;
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        request.principal.permit(Action::InsertEntity, Some(&table), None)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, request.exchange.deadline).await?;
         let id = self.open_for(request, Action::InsertEntity, &table).await?;
         let prepared = Prepared::insert(table, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await
@@ -91,16 +77,16 @@ impl TableService {
         request: &Authorised<'_>,
         name: EntityName,
         kind: WriteKind,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
-        let wish = ReplyWish {
-            prefer: Prefer::Unsaid,
-            level: request.exchange.level()?,
-        };
-        if !matches!(kind, WriteKind::Delete(_)) {
-            super::expect_json(request.exchange)?;
+        let wish = ReplyWish { prefer: Prefer::Unsaid, level: request.exchange.level()? };
+        request.principal.permit(action_of(kind), Some(&name.table), None)?;
+        if matches!(kind, WriteKind::Delete(_)) {
+            let id = self.open_for(request, action_of(kind), &name.table).await?;
+            return self.write_one(request, id, Prepared::write(name, kind, &[], wish)?).await;
         }
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        super::expect_json(request.exchange)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, request.exchange.deadline).await?;
         let id = self.open_for(request, action_of(kind), &name.table).await?;
         let prepared = Prepared::write(name, kind, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await
@@ -126,11 +112,7 @@ impl TableService {
         table: &str,
     ) -> Result<TableId, Failure> {
         request.principal.permit(action, Some(table), None)?;
-        Ok(self
-            .catalogue(&request.exchange.address.account)
-            .open(table)
-            .await?
-            .id)
+        Ok(self.catalogue(&request.exchange.address.account).open(table).await?.id)
     }
 
     async fn write_one(
@@ -148,10 +130,7 @@ impl TableService {
         )?;
         let account = exchange.address.account.as_str();
         let written = self.apply(account, table, &[write], exchange.deadline).await;
-        let written = written.map_err(|failure| Failure {
-            operation: None,
-            ..failure
-        })?;
+        let written = written.map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 

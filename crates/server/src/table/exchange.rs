@@ -50,14 +50,14 @@ pub(crate) struct Exchange<'a> {
     /// Method, URI and headers as they came.
     pub(crate) head: &'a Parts,
     /// The connection it came on.
-    pub(crate) connection: Connection,
+    pub(crate) connection: &'a Connection,
     /// Account, style and path.
     pub(crate) address: Address,
     /// The id of the request.
     pub(crate) request_id: &'a str,
     /// Decoded query parameters.
     pub(crate) query: Query,
-    /// The engine's time when the request came.
+    /// The wall clock's time when the request came: what signatures and tokens are judged by.
     pub(crate) now: Timestamp,
     /// When the client has waited long enough.
     pub(crate) deadline: Instant,
@@ -71,12 +71,7 @@ impl Exchange<'_> {
 
     /// The JSON level that the client wants.
     pub(crate) fn level(&self) -> Result<MetadataLevel, TableError> {
-        let accepts = self
-            .head
-            .headers
-            .get_all(header::ACCEPT)
-            .iter()
-            .filter_map(|v| v.to_str().ok());
+        let accepts = self.head.headers.get_all(header::ACCEPT).iter().filter_map(|v| v.to_str().ok());
         MetadataLevel::negotiate(self.query.get("$format"), accepts)
     }
 
@@ -93,10 +88,7 @@ impl Exchange<'_> {
 
     /// The conditional headers.
     pub(crate) fn conditions(&self) -> Conditions<'_> {
-        Conditions {
-            if_match: self.header("if-match"),
-            if_none_match: self.header("if-none-match"),
-        }
+        Conditions { if_match: self.header("if-match"), if_none_match: self.header("if-none-match") }
     }
 }
 
@@ -109,14 +101,8 @@ pub(crate) struct Authorised<'a> {
 }
 
 /// Headers that say who sent a request, or on what condition it acts.
-const DECISIVE: [&str; 6] = [
-    "authorization",
-    "host",
-    "if-match",
-    "if-none-match",
-    "x-ms-date",
-    "x-ms-version",
-];
+const DECISIVE: [&str; 6] =
+    ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
 
 /// Refuses decisive headers that come twice or are no text: an unreadable `If-Match` must not be
 /// taken for none, which would make an upsert of an update.

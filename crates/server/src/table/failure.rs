@@ -17,19 +17,13 @@ pub(crate) struct Failure {
 impl Failure {
     /// The same failure, of operation `index` of a batch.
     pub(crate) fn of_operation(self, index: usize) -> Self {
-        Self {
-            operation: self.operation.or(Some(index)),
-            ..self
-        }
+        Self { operation: self.operation.or(Some(index)), ..self }
     }
 }
 
 impl From<TableError> for Failure {
     fn from(error: TableError) -> Self {
-        Self {
-            error,
-            operation: None,
-        }
+        Self { error, operation: None }
     }
 }
 

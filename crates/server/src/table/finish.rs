@@ -92,11 +92,7 @@ fn unauthenticated(arrival: &Arrival, error: &TableError, xml: bool) -> Reply {
 }
 
 fn in_json(error: &TableError, arrival: &Arrival, content_type: &str) -> Reply {
-    Reply::with_body(
-        error.code.status(),
-        content_type,
-        error_reply::json(error, &arrival.id, arrival.now),
-    )
+    Reply::with_body(error.code.status(), content_type, error_reply::json(error, &arrival.id, arrival.now))
 }
 
 fn in_xml(error: &TableError, arrival: &Arrival) -> Reply {

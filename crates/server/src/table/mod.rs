@@ -27,7 +27,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use http::request::Parts;
-use http::{Request, Response, header};
+use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::{Clock, PartitionServer};
@@ -35,17 +35,17 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::{Method, Operation, Target};
 use rangehold_protocol::uri::Query;
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
 use self::address::Address;
 use self::catalogue::Catalogue;
 use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
-use self::reply::Reply;
+use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
-use crate::body::{self, BodyRoom};
+use crate::body::{Room, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -59,7 +59,8 @@ pub struct TableService {
     tokens: Option<TokenVerifier>,
     clock: Clock,
     ids: RequestIds,
-    bodies: BodyRoom,
+    bodies: Room,
+    replies: Room,
     pages: Semaphore,
     metrics: Arc<Metrics>,
 }
@@ -103,52 +104,43 @@ impl TableService {
             tokens,
             clock,
             ids: RequestIds::new(seed),
-            bodies: BodyRoom::new(memory_bytes),
+            bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
+            replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
             metrics,
         }
     }
 
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
-        Catalogue {
-            partitions: &self.partitions,
-            account,
-        }
+        Catalogue { partitions: &self.partitions, account }
     }
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
-            return reply.into_response();
+            return reply.into_response(Sending { _open: connection.open_request(), _room: None });
         }
-        let arrival = Arrival {
-            id: self.ids.next(),
-            now: self.clock.wall(),
-            begun: Instant::now(),
-        };
+        let open = connection.open_request();
+        let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let (exchange, outcome) = match self.read(connection, &head, &arrival) {
+        let (exchange, mut outcome) = match self.read(&connection, &head, &arrival) {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
             }
-            Err(failure) => (
-                None,
-                Outcome {
-                    operation: UNKNOWN,
-                    result: Err(failure),
-                    xml: false,
-                },
-            ),
+            Err(failure) => (None, Outcome { operation: UNKNOWN, result: Err(failure), xml: false }),
         };
         let operation = outcome.operation;
+        let room = self.room_for(&head, &mut outcome).await;
         let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
         if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
-            self.add_cors(exchange, &mut reply).await;
+            // The reply is ready: it goes out without CORS headers rather than not at all.
+            let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
-        if !head.headers.contains_key(header::EXPECT) {
-            body::discard(&mut body).await;
+        // Who asked whether to send a body (`Expect`) must not be read from: that would say yes.
+        if !head.headers.contains_key(http::header::EXPECT) {
+            drain(body).await;
         }
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);
@@ -156,28 +148,43 @@ impl TableService {
             request_id = arrival.id, operation, method = %head.method, path = head.uri.path(), status = reply.status,
             elapsed_us = elapsed.as_micros() as u64, "request"
         );
-        reply.into_response()
+        reply.into_response(Sending { _open: open, _room: room })
+    }
+
+    /// Room for a large reply until its client has read it. What was only read can be asked for
+    /// again, and is refused where there is no room; what was done is told all the same.
+    async fn room_for(&self, head: &Parts, outcome: &mut Outcome) -> Option<OwnedSemaphorePermit> {
+        let bytes = outcome.result.as_ref().map_or(0, |reply| reply.body.len());
+        if bytes < limits::SMALL_REPLY_BYTES {
+            return None;
+        }
+        match self.replies.take(bytes).await {
+            Ok(room) => Some(room),
+            Err(error) => {
+                if head.method == http::Method::GET {
+                    outcome.result = Err(error.into());
+                }
+                None
+            }
+        }
     }
 
     /// Reads what every handler needs; fails on requests that are malformed as such.
     fn read<'a>(
         &self,
-        connection: Connection,
+        connection: &'a Connection,
         head: &'a Parts,
         arrival: &'a Arrival,
     ) -> Result<Exchange<'a>, Failure> {
+        exchange::check_headers(&head.headers)?;
         let uri = &head.uri;
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(TableError::new(
                 ErrorCode::InvalidUri,
-                format!(
-                    "The requested URI is invalid: it is longer than {} bytes.",
-                    limits::URI_BYTES_MAX
-                ),
+                format!("The requested URI is invalid: it is longer than {} bytes.", limits::URI_BYTES_MAX),
             )
             .into());
         }
-        exchange::check_headers(&head.headers)?;
         // HTTP/2 has the host in its pseudo-header, HTTP/1.1 in a header or an absolute URI.
         let host = uri.authority().map(|authority| authority.as_str());
         let host = host
@@ -188,57 +195,38 @@ impl TableService {
         let address = Address::of(scheme, host, uri.path(), &self.accounts.load());
         let query = Query::parse(uri.query().unwrap_or_default())?;
         let deadline = exchange::deadline(&query)?;
-        Ok(Exchange {
-            head,
-            connection,
-            address,
-            query,
-            request_id: &arrival.id,
-            now: arrival.now,
-            deadline,
-        })
+        Ok(Exchange { head, connection, address, query, request_id: &arrival.id, now: arrival.now, deadline })
     }
 
     async fn answer(&self, exchange: &Exchange<'_>, body: &mut Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
-            return Outcome {
-                operation: PREFLIGHT,
-                result: self.preflight(exchange).await,
-                xml: true,
-            };
+            return Outcome { operation: PREFLIGHT, result: self.preflight(exchange).await, xml: true };
         }
         let xml = exchange.query.get("comp").is_some();
-        let principal = match self.authenticate(exchange).await {
+        let authenticated = timeout_at(exchange.deadline, self.authenticate(exchange)).await;
+        let principal = match authenticated.unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())) {
             Ok(principal) => principal,
             Err(failure) => {
-                return Outcome {
-                    operation: UNAUTHENTICATED,
-                    result: Err(failure),
-                    xml,
-                };
+                return Outcome { operation: UNAUTHENTICATED, result: Err(failure), xml };
             }
         };
         let operation = match route(exchange) {
             Ok(operation) => operation,
             Err(error) => {
-                return Outcome {
-                    operation: UNKNOWN,
-                    result: Err(error.into()),
-                    xml,
-                };
+                return Outcome { operation: UNKNOWN, result: Err(error.into()), xml };
             }
         };
         let (name, xml) = (operation.name(), operation.speaks_xml());
         let request = Authorised { exchange, principal };
-        let result = match exchange.address.secondary && operation.is_write() {
-            true => Err(ErrorCode::InsufficientAccountPermissions.into()),
-            false => self.run(&request, operation, body).await,
+        let result = match (operation.is_write(), exchange.address.secondary) {
+            (true, true) => Err(ErrorCode::InsufficientAccountPermissions.into()),
+            // A write watches its deadline itself: only it knows whether its outcome is unknown.
+            (true, false) => self.run(&request, operation, body).await,
+            (false, _) => timeout_at(exchange.deadline, self.run(&request, operation, body))
+                .await
+                .unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())),
         };
-        Outcome {
-            operation: name,
-            result,
-            xml,
-        }
+        Outcome { operation: name, result, xml }
     }
 
     async fn run(
@@ -271,10 +259,8 @@ impl TableService {
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    let tunnelled = headers
-        .get_all("x-http-method")
-        .iter()
-        .filter_map(|value| value.to_str().ok());
+    // A value that is no text names no method, and is refused as such.
+    let tunnelled = headers.get_all("x-http-method").iter().map(|value| value.to_str().unwrap_or("?"));
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
@@ -288,9 +274,7 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
         return Ok(());
     };
     let digits = |range: std::ops::Range<usize>| {
-        version
-            .get(range)
-            .is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
+        version.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     };
     let dashes = version.len() == 10 && version.as_bytes()[4] == b'-' && version.as_bytes()[7] == b'-';
     if dashes && digits(0..4) && digits(5..7) && digits(8..10) {
@@ -306,7 +290,9 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
 
 /// Refuses a body that says it is something else than JSON.
 fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    let content_type = exchange.header("content-type").unwrap_or("application/json");
+    // A web page can send a body without a type unasked; with this one it must ask first, by CORS.
+    let unnamed = if exchange.header("origin").is_some() { "" } else { "application/json" };
+    let content_type = exchange.header("content-type").unwrap_or(unnamed);
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     match essence.to_ascii_lowercase().as_str() {
         "application/json" => Ok(()),
@@ -318,5 +304,7 @@ fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
 /// Containers and proxies ask for health on the port they know; they have no keys.
 fn health(head: &Parts) -> Option<Reply> {
     let asked = matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz");
-    (asked && head.method == http::Method::GET).then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
+    let signed = head.headers.contains_key("authorization") || head.uri.query().is_some();
+    (asked && !signed && head.method == http::Method::GET)
+        .then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
 }

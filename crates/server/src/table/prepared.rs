@@ -43,14 +43,7 @@ impl Prepared {
         let (Some(partition_key), Some(row_key)) = (entity.partition_key, entity.row_key) else {
             return Err(ErrorCode::PropertiesNeedValue.into());
         };
-        Self::new(
-            table,
-            WriteKind::Insert,
-            partition_key,
-            row_key,
-            entity.properties,
-            wish,
-        )
+        Self::new(table, WriteKind::Insert, partition_key, row_key, entity.properties, wish)
     }
 
     /// An update, merge, upsert or delete of the named entity.
@@ -66,14 +59,7 @@ impl Prepared {
         };
         check_key_in_uri(&name.partition_key)?;
         check_key_in_uri(&name.row_key)?;
-        Self::new(
-            name.table,
-            kind,
-            name.partition_key,
-            name.row_key,
-            properties,
-            wish,
-        )
+        Self::new(name.table, kind, name.partition_key, name.row_key, properties, wish)
     }
 
     fn new(
@@ -84,18 +70,8 @@ impl Prepared {
         properties: Vec<(String, Value)>,
         wish: ReplyWish,
     ) -> Result<Self, Failure> {
-        let write = Write {
-            kind,
-            partition_key,
-            row_key,
-            properties,
-        };
-        Ok(Self {
-            table,
-            write,
-            prefer: wish.prefer,
-            level: wish.level,
-        })
+        let write = Write { kind, partition_key, row_key, properties };
+        Ok(Self { table, write, prefer: wish.prefer, level: wish.level })
     }
 
     /// What the sender must be permitted to do.
@@ -119,32 +95,20 @@ impl Prepared {
         let mut reply = match self.prefer {
             Prefer::NoContent => Reply::empty(204).header("DataServiceId", &uri),
             Prefer::Content | Prefer::Unsaid => {
-                let properties = write
-                    .properties
-                    .iter()
-                    .map(|(name, value)| (name.as_str(), value.as_ref()));
+                let properties = write.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
                 let stored = row::encode(written, properties);
-                let writer = EntityWriter {
-                    base,
-                    account,
-                    table: &self.table,
-                    level: self.level,
-                    select: None,
-                };
+                let writer =
+                    EntityWriter { base, account, table: &self.table, level: self.level, select: None };
                 let mut body = Vec::with_capacity(stored.len() * 2);
                 let view = RowView::new(&stored).map_err(damaged)?;
-                writer
-                    .one(&mut body, &write.partition_key, &write.row_key, &view)
-                    .map_err(damaged)?;
+                writer.one(&mut body, &write.partition_key, &write.row_key, &view).map_err(damaged)?;
                 Reply::with_body(201, self.level.content_type(), body)
             }
         };
         if let Some(applied) = self.prefer.applied() {
             reply.set("Preference-Applied", applied);
         }
-        Ok(reply
-            .header("Location", uri)
-            .header("ETag", etag::format(written)))
+        Ok(reply.header("Location", uri).header("ETag", etag::format(written)))
     }
 }
 

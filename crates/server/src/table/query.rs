@@ -16,12 +16,13 @@ use rangehold_map::key::{PartitionPrefix, entity_keys};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_protocol::table::continuation;
+use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::filter::Subject;
 use rangehold_protocol::table::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
 use rangehold_protocol::table::row::{DamagedRow, RowView};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::TableService;
 use super::exchange::Authorised;
@@ -80,11 +81,7 @@ impl EntityPage<'_> {
 
     fn wanted(&self, partition_key: &str, row_key: &str, row: &RowView<'_>) -> Result<bool, DamagedRow> {
         match &self.query.filter {
-            Some(filter) => filter.matches(&Subject {
-                partition_key,
-                row_key,
-                row,
-            }),
+            Some(filter) => filter.matches(&Subject { partition_key, row_key, row }),
             None => Ok(true),
         }
     }
@@ -99,15 +96,16 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
-        request
-            .principal
-            .permit(Action::QueryEntities, Some(name), None)?;
+        request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
+        // Before the table is looked up: an id must not grow old in a queue.
+        let _place = timeout(limits::ROOM_WITHIN, self.pages.acquire()).await.map_err(|_| {
+            TableError::new(ErrorCode::ServerBusy, "The server is busy: too many queries are under way.")
+        })?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
         let keys = key_range(request, account, &table, &query);
 
-        let _place = self.pages.acquire().await.expect("the semaphore is never closed");
         let mut page = EntityPage {
             query: &query,
             writer: EntityWriter {
@@ -126,10 +124,9 @@ impl TableService {
             failure: None,
         };
         page.writer.page_begin(&mut page.body);
-        if !keys.is_empty() {
-            self.partitions
-                .scan(&keys, |key, value| page.visit(key, value))
-                .await?;
+        // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
+        if !keys.is_empty() && page.most > 0 {
+            self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
         }
         if let Some(failure) = page.failure {
             return Err(failure);
@@ -137,14 +134,8 @@ impl TableService {
         page.writer.page_end(&mut page.body);
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         if let Some((partition_key, row_key)) = page.next {
-            reply.set(
-                "x-ms-continuation-NextPartitionKey",
-                continuation::encode_part(&partition_key),
-            );
-            reply.set(
-                "x-ms-continuation-NextRowKey",
-                continuation::encode_part(&row_key),
-            );
+            reply.set("x-ms-continuation-NextPartitionKey", continuation::encode_part(&partition_key));
+            reply.set("x-ms-continuation-NextRowKey", continuation::encode_part(&row_key));
         }
         Ok(reply)
     }
@@ -157,22 +148,10 @@ impl TableService {
         let query = TableQuery::from_query(&exchange.query)?;
         let account = exchange.address.account.as_str();
         let most = query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize);
-        let wanted = |name: &str| {
-            query
-                .filter
-                .as_ref()
-                .is_none_or(|filter| filter.matches_table(name))
-        };
-        let page = self
-            .catalogue(account)
-            .page(query.from.as_deref(), most, wanted)
-            .await?;
+        let wanted = |name: &str| query.filter.as_ref().is_none_or(|filter| filter.matches_table(name));
+        let page = self.catalogue(account).page(query.from.as_deref(), most, wanted).await?;
 
-        let writer = TableWriter {
-            base: &exchange.address.base,
-            account,
-            level,
-        };
+        let writer = TableWriter { base: &exchange.address.base, account, level };
         let mut body = Vec::with_capacity(64 + page.names.len() * 96);
         writer.page_begin(&mut body);
         for (index, name) in page.names.iter().enumerate() {
@@ -181,10 +160,7 @@ impl TableService {
         writer.page_end(&mut body);
         let mut reply = Reply::with_body(200, level.content_type(), body);
         if let Some(next) = page.next {
-            reply.set(
-                "x-ms-continuation-NextTableName",
-                continuation::encode_part(&next),
-            );
+            reply.set("x-ms-continuation-NextTableName", continuation::encode_part(&next));
         }
         Ok(reply)
     }

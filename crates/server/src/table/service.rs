@@ -1,6 +1,5 @@
 //! Tables, access policies, service properties, stats, and CORS.
 
-use hyper::body::Incoming;
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::entity::{Entity, KeyRule};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
@@ -21,12 +20,13 @@ impl TableService {
     pub(super) async fn create_table(
         &self,
         request: &Authorised<'_>,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
         super::expect_json(exchange)?;
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        request.principal.permit(Action::CreateTable, None, None)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, exchange.deadline).await?;
         let name = table_name(&body.bytes)?;
         request.principal.permit(Action::CreateTable, Some(&name), None)?;
         let account = exchange.address.account.as_str();
@@ -38,12 +38,7 @@ impl TableService {
             Prefer::NoContent => Reply::empty(204).header("DataServiceId", &uri),
             Prefer::Content | Prefer::Unsaid => {
                 let mut body = Vec::with_capacity(256);
-                TableWriter {
-                    base: &exchange.address.base,
-                    account,
-                    level,
-                }
-                .one(&mut body, &name);
+                TableWriter { base: &exchange.address.base, account, level }.one(&mut body, &name);
                 Reply::with_body(201, level.content_type(), body)
             }
         };
@@ -59,18 +54,9 @@ impl TableService {
         let level = exchange.level()?;
         request.principal.permit(Action::ListTables, Some(name), None)?;
         let account = exchange.address.account.as_str();
-        let table = self
-            .catalogue(account)
-            .find(name)
-            .await?
-            .ok_or(ErrorCode::ResourceNotFound)?;
+        let table = self.catalogue(account).find(name).await?.ok_or(ErrorCode::ResourceNotFound)?;
         let mut body = Vec::with_capacity(256);
-        TableWriter {
-            base: &exchange.address.base,
-            account,
-            level,
-        }
-        .one(&mut body, &table.name);
+        TableWriter { base: &exchange.address.base, account, level }.one(&mut body, &table.name);
         Ok(Reply::with_body(200, level.content_type(), body))
     }
 
@@ -78,19 +64,14 @@ impl TableService {
     pub(super) async fn delete_table(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::DeleteTable, Some(name), None)?;
-        self.catalogue(&exchange.address.account)
-            .delete(name, exchange.deadline)
-            .await?;
+        self.catalogue(&exchange.address.account).delete(name, exchange.deadline).await?;
         Ok(Reply::empty(204))
     }
 
     /// `GET /x?comp=acl`
     pub(super) async fn get_acl(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
         request.principal.permit(Action::GetAcl, Some(name), None)?;
-        let table = self
-            .catalogue(&request.exchange.address.account)
-            .open(name)
-            .await?;
+        let table = self.catalogue(&request.exchange.address.account).open(name).await?;
         Ok(Reply::with_body(200, XML, acl::write(&table.policies)))
     }
 
@@ -99,25 +80,20 @@ impl TableService {
         &self,
         request: &Authorised<'_>,
         name: &str,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.deadline).await?;
         let policies = acl::parse(&body.bytes)?;
-        self.catalogue(&exchange.address.account)
-            .set_policies(name, policies, exchange.deadline)
-            .await?;
+        self.catalogue(&exchange.address.account).set_policies(name, policies, exchange.deadline).await?;
         Ok(Reply::empty(204))
     }
 
     /// `GET /?restype=service&comp=properties`
     pub(super) async fn get_service_properties(&self, request: &Authorised<'_>) -> Result<Reply, Failure> {
         request.principal.permit(Action::GetProperties, None, None)?;
-        let properties = self
-            .catalogue(&request.exchange.address.account)
-            .service_properties()
-            .await?;
+        let properties = self.catalogue(&request.exchange.address.account).service_properties().await?;
         Ok(Reply::with_body(200, XML, properties.write()))
     }
 
@@ -125,11 +101,11 @@ impl TableService {
     pub(super) async fn set_service_properties(
         &self,
         request: &Authorised<'_>,
-        body: &mut Incoming,
+        body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.deadline).await?;
         let update = properties::parse_update(&body.bytes)?;
         self.catalogue(&exchange.address.account)
             .change_service_properties(|properties| properties.apply(update), exchange.deadline)
@@ -144,29 +120,22 @@ impl TableService {
         if !request.exchange.address.secondary {
             return Err(ErrorCode::InvalidQueryParameterValue.into());
         }
-        Ok(Reply::with_body(
-            200,
-            XML,
-            properties::stats(request.exchange.now),
-        ))
+        Ok(Reply::with_body(200, XML, properties::stats(request.exchange.now)))
     }
 
     /// `OPTIONS`: a browser asks whether it may send a request. No authentication, as browsers
     /// send none.
     pub(super) async fn preflight(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
-        let (Some(origin), Some(method)) = (
-            exchange.header("origin"),
-            exchange.header("access-control-request-method"),
-        ) else {
+        let (Some(origin), Some(method)) =
+            (exchange.header("origin"), exchange.header("access-control-request-method"))
+        else {
             return Err(TableError::new(
                 ErrorCode::MissingRequiredHeader,
                 "An HTTP header that's mandatory for this request is not specified: Origin and Access-Control-Request-Method.",
             )
             .into());
         };
-        let headers = exchange
-            .header("access-control-request-headers")
-            .unwrap_or_default();
+        let headers = exchange.header("access-control-request-headers").unwrap_or_default();
         let properties = self.known_properties(exchange).await?;
         let allowed = properties
             .and_then(|properties| cors::preflight(&properties.cors, origin, method, headers))

@@ -17,16 +17,11 @@ async fn two_accounts() -> Service {
 
 async fn create(service: &Service, signer: &Signer, table: &str) -> u16 {
     let body = format!(r#"{{"TableName":"{table}"}}"#);
-    service
-        .send_as(signer, Request::new("POST", "/Tables", &[JSON], body.as_bytes()))
-        .await
-        .status
+    service.send_as(signer, Request::new("POST", "/Tables", &[JSON], body.as_bytes())).await.status
 }
 
 async fn tables(service: &Service, signer: &Signer) -> Answer {
-    service
-        .send_as(signer, Request::new("GET", "/Tables", &[PLAIN], b""))
-        .await
+    service.send_as(signer, Request::new("GET", "/Tables", &[PLAIN], b"")).await
 }
 
 #[tokio::test]
@@ -35,24 +30,14 @@ async fn accounts_have_their_own_tables_and_two_keys_each() {
     for (account, keys) in [("alpha", &KEYS[..2]), ("bravo", &KEYS[2..])] {
         for (index, key) in keys.iter().enumerate() {
             let signer = Signer::new(account, key);
-            assert_eq!(
-                create(&service, &signer, &format!("of{account}{index}")).await,
-                201
-            );
+            assert_eq!(create(&service, &signer, &format!("of{account}{index}")).await, 201);
         }
         let expected =
             format!(r#"{{"value":[{{"TableName":"of{account}0"}},{{"TableName":"of{account}1"}}]}}"#);
-        assert_eq!(
-            tables(&service, &Signer::new(account, keys[0])).await.body,
-            expected
-        );
+        assert_eq!(tables(&service, &Signer::new(account, keys[0])).await.body, expected);
     }
     for (account, key) in [("alpha", KEYS[2]), ("bravo", KEYS[0]), ("alph", KEYS[0])] {
-        assert_eq!(
-            tables(&service, &Signer::new(account, key)).await.status,
-            403,
-            "{account}"
-        );
+        assert_eq!(tables(&service, &Signer::new(account, key)).await.status, 403, "{account}");
     }
     // A signature for one account is none for the other's path.
     let mut request = Request::new("GET", "/alpha/Tables", &[], b"");
@@ -67,21 +52,13 @@ async fn replaced_accounts_take_effect_at_once() {
     let (old, new) = (Signer::new("alpha", KEYS[0]), Signer::new("alpha", KEYS[3]));
     assert_eq!(create(&service, &old, "kept").await, 201);
     let text = format!("alpha:{}:{};charlie:{}", KEYS[3], KEYS[1], KEYS[0]);
-    service
-        .accounts
-        .replace(Accounts::parse(&text).expect("two accounts"));
+    service.accounts.replace(Accounts::parse(&text).expect("two accounts"));
     assert_eq!(tables(&service, &old).await.status, 403);
     assert_eq!(tables(&service, &Signer::new("bravo", KEYS[2])).await.status, 403);
     for signer in [&new, &Signer::new("alpha", KEYS[1])] {
-        assert_eq!(
-            tables(&service, signer).await.body,
-            r#"{"value":[{"TableName":"kept"}]}"#
-        );
+        assert_eq!(tables(&service, signer).await.body, r#"{"value":[{"TableName":"kept"}]}"#);
     }
-    assert_eq!(
-        tables(&service, &Signer::new("charlie", KEYS[0])).await.body,
-        r#"{"value":[]}"#
-    );
+    assert_eq!(tables(&service, &Signer::new("charlie", KEYS[0])).await.body, r#"{"value":[]}"#);
 }
 
 #[tokio::test]
@@ -96,29 +73,13 @@ async fn the_secondary_endpoint_reads_and_writes_nothing() {
         service.send_raw(&request).await
     };
     let entity = "/notes(PartitionKey='p',RowKey='r')";
-    assert_eq!(
-        service.send("PUT", entity, &[JSON], br#"{"n":1}"#).await.status,
-        204
-    );
-    assert_eq!(
-        send("GET", "/Tables", &[PLAIN], b"").await.body,
-        r#"{"value":[{"TableName":"notes"}]}"#
-    );
-    assert_eq!(
-        send("GET", &format!("{entity}?$select=n"), &[PLAIN], b"")
-            .await
-            .body,
-        r#"{"n":1}"#
-    );
+    assert_eq!(service.send("PUT", entity, &[JSON], br#"{"n":1}"#).await.status, 204);
+    assert_eq!(send("GET", "/Tables", &[PLAIN], b"").await.body, r#"{"value":[{"TableName":"notes"}]}"#);
+    assert_eq!(send("GET", &format!("{entity}?$select=n"), &[PLAIN], b"").await.body, r#"{"n":1}"#);
     let stats = send("GET", "/?restype=service&comp=stats", &[], b"").await;
     assert!(stats.body.contains("<Status>live</Status>"), "{stats:?}");
-    let primary = service
-        .send("GET", "/?restype=service&comp=stats", &[], b"")
-        .await;
-    assert_eq!(
-        (primary.status, primary.code()),
-        (400, "InvalidQueryParameterValue")
-    );
+    let primary = service.send("GET", "/?restype=service&comp=stats", &[], b"").await;
+    assert_eq!((primary.status, primary.code()), (400, "InvalidQueryParameterValue"));
 
     let any = ("If-Match", "*");
     let multipart = ("Content-Type", "multipart/mixed; boundary=b");
@@ -141,11 +102,5 @@ async fn the_secondary_endpoint_reads_and_writes_nothing() {
         );
         assert!(answer.body.contains("Write operations are not allowed."));
     }
-    assert_eq!(
-        service
-            .send("GET", &format!("{entity}?$select=n"), &[PLAIN], b"")
-            .await
-            .body,
-        r#"{"n":1}"#
-    );
+    assert_eq!(service.send("GET", &format!("{entity}?$select=n"), &[PLAIN], b"").await.body, r#"{"n":1}"#);
 }

@@ -16,17 +16,10 @@ async fn health_and_metrics_are_for_everybody() {
             .body
             .contains("rangehold_requests_total{operation=\"CreateTable\",response_type=\"Success\"} 1")
     );
-    assert!(
-        !metrics.body.contains("notes"),
-        "names of tables are the users' data"
-    );
+    assert!(!metrics.body.contains("notes"), "names of tables are the users' data");
     assert_eq!(service.send_admin("GET", "/", &[]).await.status, 404);
     for method in ["POST", "PUT", "DELETE", "HEAD", "OPTIONS"] {
-        assert_eq!(
-            service.send_admin(method, "/healthz", &[]).await.status,
-            405,
-            "{method}"
-        );
+        assert_eq!(service.send_admin(method, "/healthz", &[]).await.status, 405, "{method}");
     }
 }
 
@@ -34,24 +27,13 @@ async fn health_and_metrics_are_for_everybody() {
 async fn the_status_asks_for_the_token() {
     let service = Service::start().await;
     let bearer = format!("Bearer {ADMIN_TOKEN}");
-    let status = service
-        .send_admin("GET", "/v1/status", &[("Authorization", &bearer)])
-        .await;
+    let status = service.send_admin("GET", "/v1/status", &[("Authorization", &bearer)]).await;
     assert_eq!(status.status, 200);
     let status: serde_json::Value = serde_json::from_str(&status.body).expect("JSON");
     assert_eq!(status["ranges"].as_array().map(Vec::len), Some(1), "{status}");
     let longer = format!("{bearer}x");
-    for wrong in [
-        "",
-        "Bearer",
-        "Bearer ",
-        ADMIN_TOKEN,
-        &bearer[..bearer.len() - 1],
-        &longer,
-    ] {
-        let answer = service
-            .send_admin("GET", "/v1/status", &[("Authorization", wrong)])
-            .await;
+    for wrong in ["", "Bearer", "Bearer ", ADMIN_TOKEN, &bearer[..bearer.len() - 1], &longer] {
+        let answer = service.send_admin("GET", "/v1/status", &[("Authorization", wrong)]).await;
         assert_eq!(answer.status, 401, "{wrong}");
     }
     let answer = service.send_admin("GET", "/v1/status", &[]).await;
@@ -66,18 +48,10 @@ async fn web_pages_are_kept_out() {
     let token = ("Authorization", bearer.as_str());
     for path in ["/healthz", "/metrics", "/v1/status"] {
         for origin in ["http://localhost", "null", "https://evil.example"] {
-            let answer = service
-                .send_admin("GET", path, &[token, ("Origin", origin)])
-                .await;
+            let answer = service.send_admin("GET", path, &[token, ("Origin", origin)]).await;
             assert_eq!(answer.status, 403, "{path} {origin}");
         }
-        for host in [
-            "evil.example",
-            "evil.example:10080",
-            "127.0.0.1.evil.example",
-            "198.51.100.7",
-            "",
-        ] {
+        for host in ["evil.example", "evil.example:10080", "127.0.0.1.evil.example", "198.51.100.7", ""] {
             let answer = service.send_admin("GET", path, &[token, ("Host", host)]).await;
             assert_eq!(answer.status, 403, "{path} {host}");
         }

@@ -22,45 +22,16 @@ async fn a_body_above_its_limit_is_refused() {
         ("POST", "/Tables", JSON, BODY_BYTES_MAX),
         ("PUT", "/notes(PartitionKey='p',RowKey='r')", JSON, BODY_BYTES_MAX),
         ("POST", "/$batch", MULTIPART, BATCH_BYTES_MAX),
-        (
-            "PUT",
-            "/notes?comp=acl",
-            ("Content-Type", "application/xml"),
-            XML_BYTES_MAX,
-        ),
-        (
-            "PUT",
-            "/?restype=service&comp=properties",
-            ("Content-Type", "application/xml"),
-            XML_BYTES_MAX,
-        ),
+        ("PUT", "/notes?comp=acl", ("Content-Type", "application/xml"), XML_BYTES_MAX),
+        ("PUT", "/?restype=service&comp=properties", ("Content-Type", "application/xml"), XML_BYTES_MAX),
     ] {
         let body = vec![b' '; limit + 1];
         let declared = service.send(method, target, &[header], &body).await;
-        assert_eq!(
-            (declared.status, declared.code()),
-            (413, "RequestBodyTooLarge"),
-            "{method} {target}"
-        );
-        let chunked = [
-            format!("{:x}\r\n", body.len()).as_bytes(),
-            &body,
-            b"\r\n0\r\n\r\n",
-        ]
-        .concat();
-        let chunked = service
-            .send(
-                method,
-                target,
-                &[header, ("Transfer-Encoding", "chunked")],
-                &chunked,
-            )
-            .await;
-        assert_eq!(
-            (chunked.status, chunked.code()),
-            (413, "RequestBodyTooLarge"),
-            "{method} {target}"
-        );
+        assert_eq!((declared.status, declared.code()), (413, "RequestBodyTooLarge"), "{method} {target}");
+        let chunked = [format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+        let chunked =
+            service.send(method, target, &[header, ("Transfer-Encoding", "chunked")], &chunked).await;
+        assert_eq!((chunked.status, chunked.code()), (413, "RequestBodyTooLarge"), "{method} {target}");
     }
     service.still_serves().await;
 }
@@ -93,11 +64,7 @@ async fn a_client_that_asks_first_is_not_made_to_send() {
     let mut request = Request::new("POST", "/devstoreaccount1/Tables", &[JSON], b"");
     request.set("Expect", "100-continue");
     request.set("Content-Length", "1000000");
-    let reply = send_bytes(
-        service.running.table_address,
-        &request.head(service.running.table_address),
-    )
-    .await;
+    let reply = send_bytes(service.running.table_address, &request.head(service.running.table_address)).await;
     assert_eq!(parse(&reply).expect("a reply").status, 401);
     service.still_serves().await;
 }
@@ -117,21 +84,11 @@ async fn a_body_that_breaks_off_is_refused() {
         let _ = stream.read_to_end(&mut reply).await;
         // Whether the reply still finds a reader is the connection's business; it is never a success.
         if let Some(answer) = parse(&reply) {
-            assert_eq!(
-                (answer.status, answer.code()),
-                (400, "InvalidInput"),
-                "{lengths:?}"
-            );
+            assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{lengths:?}");
         }
     }
-    let tables = service
-        .send(
-            "GET",
-            "/Tables",
-            &[("Accept", "application/json;odata=nometadata")],
-            b"",
-        )
-        .await;
+    let tables =
+        service.send("GET", "/Tables", &[("Accept", "application/json;odata=nometadata")], b"").await;
     assert_eq!(tables.body, r#"{"value":[]}"#);
 }
 
@@ -150,32 +107,15 @@ async fn one_operation_too_many() {
         }
         body + "--c--\r\n--b--\r\n"
     };
-    let most = service
-        .send(
-            "POST",
-            "/$batch",
-            &[MULTIPART],
-            batch(BATCH_OPERATIONS_MAX).as_bytes(),
-        )
-        .await;
+    let most = service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX).as_bytes()).await;
     assert_eq!(most.status, 202);
-    assert_eq!(
-        most.body.matches("HTTP/1.1 204 No Content").count(),
-        BATCH_OPERATIONS_MAX
-    );
+    assert_eq!(most.body.matches("HTTP/1.1 204 No Content").count(), BATCH_OPERATIONS_MAX);
     // Recorded: the index of the last that may be, and nobody's Content-ID.
-    let more = service
-        .send(
-            "POST",
-            "/$batch",
-            &[MULTIPART],
-            batch(BATCH_OPERATIONS_MAX + 1).as_bytes(),
-        )
-        .await;
+    let more =
+        service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX + 1).as_bytes()).await;
     assert_eq!(more.status, 202);
     assert!(
-        more.body
-            .contains("HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff"),
+        more.body.contains("HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff"),
         "{}",
         more.body
     );

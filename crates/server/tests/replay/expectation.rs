@@ -26,10 +26,7 @@ impl Expectation<'_> {
     pub(crate) fn check(&self, pair: &Pair, answer: &Answer) -> Result<(), String> {
         let mut found = Vec::new();
         if answer.status != pair.status {
-            found.push(format!(
-                "  status: expected {}, got {}",
-                pair.status, answer.status
-            ));
+            found.push(format!("  status: expected {}, got {}", pair.status, answer.status));
         }
         for (name, expected) in &pair.expected_headers {
             let given = answer.header(name);
@@ -67,13 +64,9 @@ impl Expectation<'_> {
     fn check_body(&self, expected: &Body, answer: &Answer) -> Result<(), String> {
         let body = answer.body.replace("\r\n", "\n");
         let mut body = body.trim_end_matches('\n');
-        let xml = answer
-            .header("content-type")
-            .is_some_and(|value| value.starts_with("application/xml"));
+        let xml = answer.header("content-type").is_some_and(|value| value.starts_with("application/xml"));
         if xml && answer.status < 400 {
-            body = body
-                .strip_prefix('\u{FEFF}')
-                .ok_or("  body: no byte order mark in front of the XML")?;
+            body = body.strip_prefix('\u{FEFF}').ok_or("  body: no byte order mark in front of the XML")?;
         }
         let (fits, expected) = match expected {
             Body::Free => return Ok(()),
@@ -103,19 +96,13 @@ impl Expectation<'_> {
             ("{account}", regex::escape(self.account)),
             ("{err}", r"\\nRequestId:{guid}\\nTime:{full7}".to_owned()),
             ("{errxml}", r"\nRequestId:{guid}\nTime:{full7}".to_owned()),
-            (
-                "{etag}",
-                format!(r#"W/\\?"datetime'{DATE_AND_ENCODED_TIME}{CUT_FRACTION}Z'\\?""#),
-            ),
+            ("{etag}", format!(r#"W/\\?"datetime'{DATE_AND_ENCODED_TIME}{CUT_FRACTION}Z'\\?""#)),
             ("{time7}", format!("{DATE_AND_TIME}{CUT_FRACTION}Z")),
             ("{full7}", format!(r"{DATE_AND_TIME}\.[0-9]{{7}}Z")),
             ("{guid}", GUID.to_owned()),
         ]
         .map(|(placeholder, meaning)| {
-            (
-                placeholder,
-                meaning.replace("{guid}", GUID).replace("{full7}", &full7()),
-            )
+            (placeholder, meaning.replace("{guid}", GUID).replace("{full7}", &full7()))
         })
     }
 
@@ -124,9 +111,7 @@ impl Expectation<'_> {
         let mut text = text.to_owned();
         for (placeholder, meaning) in self.meanings() {
             if placeholder != "{account}" {
-                text = regex(&meaning)
-                    .replace_all(&text, regex::NoExpand(placeholder))
-                    .into_owned();
+                text = regex(&meaning).replace_all(&text, regex::NoExpand(placeholder)).into_owned();
             }
         }
         text

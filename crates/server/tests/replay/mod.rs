@@ -27,11 +27,7 @@ const WRONG_KEY: &str = "d3Jvbmcga2V5";
 pub(crate) async fn file(name: &str) {
     let text = std::fs::read_to_string(directory().join(name)).expect("a file of exchanges");
     let service = Service::start().await;
-    let mut known = Known {
-        base: service.base(),
-        etag: String::new(),
-        next: Vec::new(),
-    };
+    let mut known = Known { base: service.base(), etag: String::new(), next: Vec::new() };
     let mut differences = Vec::new();
     let pairs = pair::parse(&text);
     for pair in &pairs {
@@ -42,24 +38,13 @@ pub(crate) async fn file(name: &str) {
         known.learn(&answer);
     }
     let count = differences.len();
-    assert!(
-        count == 0,
-        "{count} of {} replies differ\n\n{}",
-        pairs.len(),
-        differences.join("\n\n")
-    );
+    assert!(count == 0, "{count} of {} replies differ\n\n{}", pairs.len(), differences.join("\n\n"));
 }
 
 /// The names of all files, in order.
 pub(crate) fn files() -> Vec<String> {
     let entries = std::fs::read_dir(directory()).expect("the folder of exchanges");
-    let names = entries.map(|entry| {
-        entry
-            .expect("an entry")
-            .file_name()
-            .into_string()
-            .expect("a name")
-    });
+    let names = entries.map(|entry| entry.expect("an entry").file_name().into_string().expect("a name"));
     let mut names: Vec<String> = names.filter(|name| name.ends_with(".txt")).collect();
     names.sort();
     names
@@ -91,10 +76,7 @@ impl Known {
     }
 
     fn expectation(&self) -> Expectation<'_> {
-        Expectation {
-            base: &self.base,
-            account: WELL_KNOWN_ACCOUNT,
-        }
+        Expectation { base: &self.base, account: WELL_KNOWN_ACCOUNT }
     }
 
     /// The request of a pair, with its placeholders filled in, and signed.
@@ -102,9 +84,7 @@ impl Known {
         let now = service.clock.wall();
         let signer = Signer::new(WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY);
         let mut body = self.fill(&pair.body);
-        let multipart = pair
-            .header("content-type")
-            .is_some_and(|value| value.starts_with("multipart/"));
+        let multipart = pair.header("content-type").is_some_and(|value| value.starts_with("multipart/"));
         if multipart && !pair.title.contains("[LF]") {
             body = body.replace('\n', "\r\n");
         }
@@ -131,16 +111,12 @@ impl Known {
     }
 
     fn fill(&self, template: &str) -> String {
-        let mut text = template
-            .replace("{base}", &self.base)
-            .replace("{account}", WELL_KNOWN_ACCOUNT);
+        let mut text = template.replace("{base}", &self.base).replace("{account}", WELL_KNOWN_ACCOUNT);
         text = text.replace("{guid}", GUID).replace("{etag}", &self.etag);
         for (part, value) in &self.next {
             // Headers came in lower case, placeholders are written as the service writes names.
             let placeholder = regex::Regex::new(&format!(r"\{{next\.(?i-u:{part})\}}")).expect("a pattern");
-            text = placeholder
-                .replace_all(&text, regex::NoExpand(value))
-                .into_owned();
+            text = placeholder.replace_all(&text, regex::NoExpand(value)).into_owned();
         }
         let repeated = regex::Regex::new(r"\{([a-z])\*([0-9]+)\}").expect("a pattern");
         let expand = |found: &regex::Captures<'_>| found[1].repeat(found[2].parse().expect("a number"));

@@ -48,10 +48,7 @@ pub(crate) enum Body {
 impl Pair {
     /// The value of a header of the request.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 }
@@ -73,19 +70,14 @@ pub(crate) fn parse(text: &str) -> Vec<Pair> {
 
 fn pair(lines: &[&str]) -> Pair {
     let title = lines[0].trim_start_matches('=').trim();
-    let end = lines
-        .iter()
-        .position(|line| *line == "---")
-        .unwrap_or_else(|| panic!("{title}: no line ---"));
+    let end = lines.iter().position(|line| *line == "---").unwrap_or_else(|| panic!("{title}: no line ---"));
     let (mut request, reply) = (&lines[1..end], &lines[end + 1..]);
     let mut auth = Auth::Key;
     if let Some(written) = request[0].strip_prefix("@auth ") {
         auth = self::auth(written);
         request = &request[1..];
     }
-    let (method, target) = request[0]
-        .split_once(' ')
-        .unwrap_or_else(|| panic!("{title}: no request line"));
+    let (method, target) = request[0].split_once(' ').unwrap_or_else(|| panic!("{title}: no request line"));
     let (headers, body) = head_and_body(&request[1..]);
     let (expected, expected_body) = head_and_body(&reply[1..]);
     let expected_headers = expected.iter().map(|line| match line.strip_prefix('!') {
@@ -102,9 +94,7 @@ fn pair(lines: &[&str]) -> Pair {
         target: target.to_owned(),
         headers: headers.iter().map(|line| field(line)).collect(),
         body: body.unwrap_or_default(),
-        status: reply[0]
-            .parse()
-            .unwrap_or_else(|_| panic!("{title}: {:?} is no status", reply[0])),
+        status: reply[0].parse().unwrap_or_else(|_| panic!("{title}: {:?} is no status", reply[0])),
         expected_headers: expected_headers.collect(),
         expected_body: match expected_body.as_deref() {
             None => Body::Free,
@@ -121,17 +111,14 @@ fn pair(lines: &[&str]) -> Pair {
 fn head_and_body<'a>(lines: &'a [&'a str]) -> (&'a [&'a str], Option<String>) {
     match lines.iter().position(|line| line.is_empty()) {
         None => (lines, None),
-        Some(blank) => (
-            &lines[..blank],
-            Some(lines[blank + 1..].join("\n").trim_end_matches('\n').to_owned()),
-        ),
+        Some(blank) => {
+            (&lines[..blank], Some(lines[blank + 1..].join("\n").trim_end_matches('\n').to_owned()))
+        }
     }
 }
 
 fn field(line: &str) -> (String, String) {
-    let (name, value) = line
-        .split_once(':')
-        .unwrap_or_else(|| panic!("{line:?} is no header"));
+    let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("{line:?} is no header"));
     (name.to_owned(), value.trim().to_owned())
 }
 
@@ -142,14 +129,8 @@ fn auth(written: &str) -> Auth {
         ("lite", _) => Auth::Lite,
         ("bearer", _) => Auth::Bearer,
         ("sas", fields) => {
-            let pairs = fields
-                .split('&')
-                .map(|pair| pair.split_once('=').expect("a field of a signature"));
-            Auth::Sas(
-                pairs
-                    .map(|(name, value)| (name.to_owned(), value.to_owned()))
-                    .collect(),
-            )
+            let pairs = fields.split('&').map(|pair| pair.split_once('=').expect("a field of a signature"));
+            Auth::Sas(pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect())
         }
         _ => panic!("@auth {written}: unknown"),
     }

@@ -1,10 +1,6 @@
 //! A table service in this process, in memory, and clients that send what they are told.
 
-#![allow(
-    dead_code,
-    clippy::unwrap_used,
-    reason = "every test uses a part of this, and fails by panic"
-)]
+#![allow(dead_code, clippy::unwrap_used, reason = "every test uses a part of this, and fails by panic")]
 
 pub(crate) mod signing;
 pub(crate) mod wire;
@@ -61,13 +57,10 @@ impl Service {
             MEMORY_BYTES,
             metrics.clone(),
         );
-        let admin_service = Admin::new(partitions.clone(), metrics, ADMIN_TOKEN.to_owned(), admin_address);
+        let admin_service =
+            Admin::new(partitions.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let running = serve(partitions, service, tables, None, admin_service, admin).unwrap();
-        Self {
-            running,
-            accounts,
-            clock,
-        }
+        Self { running, accounts, clock }
     }
 
     /// `http://HOST:PORT/devstoreaccount1`
@@ -83,8 +76,7 @@ impl Service {
         headers: &[(&str, &str)],
         body: &[u8],
     ) -> Answer {
-        self.send_as(&Signer::well_known(), Request::new(method, target, headers, body))
-            .await
+        self.send_as(&Signer::well_known(), Request::new(method, target, headers, body)).await
     }
 
     /// Sends a request signed by `signer`; its target begins after the account, and it gets a date
@@ -102,11 +94,7 @@ impl Service {
 
     /// Sends a request as it is given, to the admin endpoint.
     pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
-        wire::exchange(
-            self.running.admin_address,
-            &Request::new(method, target, headers, b""),
-        )
-        .await
+        wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
     }
 
     /// Asserts that a well-behaved client is served.
@@ -118,14 +106,8 @@ impl Service {
     /// Creates a table.
     pub(crate) async fn create_table(&self, name: &str) {
         let body = format!(r#"{{"TableName":"{name}"}}"#);
-        let answer = self
-            .send(
-                "POST",
-                "/Tables",
-                &[("Content-Type", "application/json")],
-                body.as_bytes(),
-            )
-            .await;
+        let answer =
+            self.send("POST", "/Tables", &[("Content-Type", "application/json")], body.as_bytes()).await;
         assert_eq!(answer.status, 201, "{answer:?}");
     }
 }

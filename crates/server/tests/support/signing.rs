@@ -19,10 +19,7 @@ pub(crate) struct Signer {
 
 impl Signer {
     pub(crate) fn new(account: &str, key: &str) -> Self {
-        Self {
-            account: account.to_owned(),
-            key: AccountKey::from_base64(key).expect("a key in base64"),
-        }
+        Self { account: account.to_owned(), key: AccountKey::from_base64(key).expect("a key in base64") }
     }
 
     /// The account that everybody knows.
@@ -40,19 +37,13 @@ impl Signer {
             request.header("content-type").unwrap_or_default(),
             self.resource(&request.target)
         );
-        request.set(
-            "Authorization",
-            format!("SharedKey {}:{}", self.account, self.key.sign(&text)),
-        );
+        request.set("Authorization", format!("SharedKey {}:{}", self.account, self.key.sign(&text)));
     }
 
     /// Signs with `SharedKeyLite`: the date, and the resource.
     pub(crate) fn sign_lite(&self, request: &mut Request, now: Timestamp) {
         let text = format!("{}\n{}", dated(request, now), self.resource(&request.target));
-        request.set(
-            "Authorization",
-            format!("SharedKeyLite {}:{}", self.account, self.key.sign(&text)),
-        );
+        request.set("Authorization", format!("SharedKeyLite {}:{}", self.account, self.key.sign(&text)));
     }
 
     /// `/account/path` and, of the query, `comp` alone.
@@ -67,10 +58,7 @@ impl Signer {
     /// them, else for the account.
     pub(crate) fn sas(&self, fields: &[(&str, String)]) -> String {
         let of = |name: &str| {
-            fields
-                .iter()
-                .find(|(given, _)| *given == name)
-                .map_or("", |(_, value)| value.as_str())
+            fields.iter().find(|(given, _)| *given == name).map_or("", |(_, value)| value.as_str())
         };
         let text = if of("tn").is_empty() {
             let lines =
@@ -78,23 +66,14 @@ impl Signer {
             format!("{}\n{}", self.account, lines.concat())
         } else {
             let resource = format!("/table/{}/{}", self.account, of("tn").to_lowercase());
-            let mut lines = vec![
-                of("sp"),
-                of("st"),
-                of("se"),
-                resource.as_str(),
-                of("si"),
-                of("sip"),
-                of("spr"),
-            ];
+            let mut lines =
+                vec![of("sp"), of("st"), of("se"), resource.as_str(), of("si"), of("sip"), of("spr")];
             lines.extend(["sv", "spk", "srk", "epk", "erk"].map(of));
             lines.join("\n")
         };
         let signature = self.key.sign(&text);
-        let pairs = fields
-            .iter()
-            .map(|(name, value)| (*name, value.as_str()))
-            .chain([("sig", signature.as_str())]);
+        let pairs =
+            fields.iter().map(|(name, value)| (*name, value.as_str())).chain([("sig", signature.as_str())]);
         let pairs = pairs.map(|(name, value)| format!("{name}={}", percent_encoded(value)));
         pairs.collect::<Vec<_>>().join("&")
     }
@@ -109,11 +88,7 @@ pub(crate) fn bearer_token(now: Timestamp) -> String {
         "nbf": seconds - 60, "exp": seconds + 3600,
     });
     let header = URL_SAFE_NO_PAD.encode(r#"{"typ":"JWT","alg":"RS256"}"#);
-    format!(
-        "{header}.{}.{}",
-        URL_SAFE_NO_PAD.encode(claims.to_string()),
-        URL_SAFE_NO_PAD.encode("signature")
-    )
+    format!("{header}.{}.{}", URL_SAFE_NO_PAD.encode(claims.to_string()), URL_SAFE_NO_PAD.encode("signature"))
 }
 
 fn dated(request: &mut Request, now: Timestamp) -> String {

@@ -18,9 +18,7 @@ pub(crate) struct Request {
 
 impl Request {
     pub(crate) fn new(method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Self {
-        let headers = headers
-            .iter()
-            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+        let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
         Self {
             method: method.to_owned(),
             target: target.to_owned(),
@@ -31,10 +29,7 @@ impl Request {
 
     /// The value of a header, if it is there.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        let found = self
-            .headers
-            .iter()
-            .find(|(given, _)| given.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -44,10 +39,7 @@ impl Request {
 
     /// Request line and headers, as bytes.
     pub(crate) fn head(&self, address: SocketAddr) -> Vec<u8> {
-        let mut head = format!(
-            "{} {} HTTP/1.1\r\nConnection: close\r\n",
-            self.method, self.target
-        );
+        let mut head = format!("{} {} HTTP/1.1\r\nConnection: close\r\n", self.method, self.target);
         if self.header("host").is_none() {
             head += &format!("Host: {address}\r\n");
         }
@@ -73,10 +65,7 @@ pub(crate) struct Answer {
 impl Answer {
     /// The value of a header; of several of one name all, with commas between.
     pub(crate) fn header(&self, name: &str) -> Option<String> {
-        let found = self
-            .headers
-            .iter()
-            .filter(|(given, _)| given.eq_ignore_ascii_case(name));
+        let found = self.headers.iter().filter(|(given, _)| given.eq_ignore_ascii_case(name));
         let values: Vec<&str> = found.map(|(_, value)| value.as_str()).collect();
         (!values.is_empty()).then(|| values.join(", "))
     }
@@ -87,9 +76,7 @@ impl Answer {
             let rest = &self.body[self.body.find(begin)? + begin.len()..];
             rest.find(end).map(|end| &rest[..end])
         };
-        between("\"code\":\"", "\"")
-            .or_else(|| between("<m:code>", "<"))
-            .unwrap_or_default()
+        between("\"code\":\"", "\"").or_else(|| between("<m:code>", "<")).unwrap_or_default()
     }
 }
 
@@ -127,9 +114,5 @@ pub(crate) fn parse(bytes: &[u8]) -> Option<Answer> {
         .filter_map(|line| line.split_once(": "))
         .map(|(name, value)| (name.to_ascii_lowercase(), value.to_owned()))
         .collect();
-    Some(Answer {
-        status,
-        headers,
-        body: body.to_owned(),
-    })
+    Some(Answer { status, headers, body: body.to_owned() })
 }

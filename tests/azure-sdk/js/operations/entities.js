@@ -64,10 +64,10 @@ function inserts(service) {
     const missing = service.table(newName());
     const entity = { partitionKey: "p", rowKey: "r" };
     const calls = [
-      missing.createEntity(entity),
-      missing.getEntity("p", "r"),
-      missing.listEntities().next(),
-      missing.upsertEntity(entity),
+      () => missing.createEntity(entity),
+      () => missing.getEntity("p", "r"),
+      () => missing.listEntities().next(),
+      () => missing.upsertEntity(entity),
     ];
     for (const call of calls) {
       await refused(call, 404, "TableNotFound", /The table specified does not exist\./);

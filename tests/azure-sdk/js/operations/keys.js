@@ -85,8 +85,8 @@ export default function keys(service) {
         const table = await service.newTable(t);
         const key = `a${character}b`;
         const calls = {
-          PartitionKey: table.createEntity({ partitionKey: key, rowKey: "r" }),
-          RowKey: table.createEntity({ partitionKey: "p", rowKey: key }),
+          PartitionKey: () => table.createEntity({ partitionKey: key, rowKey: "r" }),
+          RowKey: () => table.createEntity({ partitionKey: "p", rowKey: key }),
         };
         for (const [name, call] of Object.entries(calls)) {
           await refused(call, 400, "OutOfRangeInput", new RegExp(`^The '${name}' parameter of value '`));

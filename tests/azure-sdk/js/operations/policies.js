@@ -2,7 +2,7 @@
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
-import { raw } from "../service.js";
+import { raw, refused } from "../service.js";
 
 export default function policies(service) {
   describe("stored access policies", () => {
@@ -10,7 +10,7 @@ export default function policies(service) {
     const owned = async (t) => service.table((await service.newTable(t)).tableName, service.keyCredential);
 
     test("a new table has none", async (t) => {
-      assert.deepEqual([...(await (await owned(t)).getAccessPolicy())], []);
+      assert.deepEqual(await policiesOf(await owned(t)), []);
     });
 
     test("policies are set, read back and replaced", async (t) => {
@@ -25,11 +25,11 @@ export default function policies(service) {
       ];
       const response = await raw((options) => table.setAccessPolicy(policies, options));
       assert.equal(response.status, 204);
-      assert.deepEqual([...(await table.getAccessPolicy())], policies);
+      assert.deepEqual(await policiesOf(table), policies);
       await table.setAccessPolicy(policies.slice(1, 2));
-      assert.deepEqual([...(await table.getAccessPolicy())], policies.slice(1, 2));
+      assert.deepEqual(await policiesOf(table), policies.slice(1, 2));
       await table.setAccessPolicy([]);
-      assert.deepEqual([...(await table.getAccessPolicy())], []);
+      assert.deepEqual(await policiesOf(table), []);
     });
 
     test("five policies are accepted, six are not", async (t) => {
@@ -37,16 +37,24 @@ export default function policies(service) {
       const policies = (count) =>
         Array.from({ length: count }, (_, i) => ({ id: `id${i}`, accessPolicy: { permission: "r" } }));
       await table.setAccessPolicy(policies(5));
-      await assert.rejects(table.setAccessPolicy(policies(6)), { statusCode: 400, code: "InvalidXmlDocument" });
-      assert.equal([...(await table.getAccessPolicy())].length, 5);
+      await refused(table.setAccessPolicy(policies(6)), 400, "InvalidXmlDocument");
+      assert.equal((await policiesOf(table)).length, 5);
     });
 
     test("a table that does not exist has no policies", async (t) => {
       const table = await owned(t);
       await table.deleteTable();
-      await assert.rejects(table.getAccessPolicy(), { statusCode: 404 });
-      await assert.rejects(table.setAccessPolicy([]), { statusCode: 404 });
+      await refused(table.getAccessPolicy(), 404, "TableNotFound");
+      await refused(table.setAccessPolicy([]), 404, "TableNotFound");
       await table.createTable();
     });
   });
+}
+
+// The stored policies, without the fields that the SDK gives as undefined.
+async function policiesOf(table) {
+  return [...(await table.getAccessPolicy())].map(({ id, accessPolicy }) => ({
+    id,
+    accessPolicy: Object.fromEntries(Object.entries(accessPolicy).filter(([, value]) => value !== undefined)),
+  }));
 }

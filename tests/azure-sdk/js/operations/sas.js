@@ -57,10 +57,10 @@ function ofAccount(service) {
     assert.equal((await reader.getEntity("p", "r")).v, 1);
     const entity = { partitionKey: "p", rowKey: "r", v: 2 };
     const writes = [
-      reader.createEntity(entity),
-      reader.updateEntity(entity),
-      reader.upsertEntity(entity),
-      reader.deleteEntity("p", "r"),
+      () => reader.createEntity(entity),
+      () => reader.updateEntity(entity),
+      () => reader.upsertEntity(entity),
+      () => reader.deleteEntity("p", "r"),
     ];
     for (const call of writes) await refused(call, 403, NOT_PERMITTED);
     await refused(reader.submitTransaction([["upsert", entity]]), 403, NOT_PERMITTED);
@@ -242,10 +242,10 @@ function keyRanges(service) {
       // A read is cut to the range, so there the entity does not exist; a write is refused.
       await refused(table.getEntity(partitionKey, rowKey), 404, "ResourceNotFound");
       const writes = [
-        table.createEntity(entity),
-        table.upsertEntity(entity),
-        table.updateEntity(entity),
-        table.deleteEntity(partitionKey, rowKey),
+        () => table.createEntity(entity),
+        () => table.upsertEntity(entity),
+        () => table.updateEntity(entity),
+        () => table.deleteEntity(partitionKey, rowKey),
       ];
       for (const call of writes) await refused(call, 403, NOT_AUTHORIZED);
       await refused(table.submitTransaction([["upsert", entity]]), 403, NOT_AUTHORIZED);

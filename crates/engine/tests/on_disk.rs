@@ -1,0 +1,95 @@
+//! The partition server on a directory.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
+use rangehold_engine::{Clock, OpenError, PartitionServer, ReadError, WriteError};
+use support::{TABLE, get, options, put, rows, table_keys};
+
+fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
+    let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
+    let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
+    Store::open(&location, options).unwrap()
+}
+
+async fn open(directory: &Path) -> Result<PartitionServer, OpenError> {
+    PartitionServer::open(store(directory, None), options(&Clock::system())).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_full_disk_refuses_writes_and_reads_go_on() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = open(directory.path()).await.unwrap();
+    put(&server, "p", "1", "v").await.unwrap();
+    server.close().await;
+
+    let full = store(directory.path(), Some(u64::MAX));
+    let server = PartitionServer::open(full, options(&Clock::system())).await.unwrap();
+    let refused = put(&server, "p", "2", "v").await;
+    let Err(error @ WriteError::DiskFull { .. }) = refused else {
+        panic!("{refused:?}");
+    };
+    assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
+    assert!(get(&server, "p", "1").await.unwrap().is_some());
+    assert!(server.statistics().disk_low);
+    server.close().await;
+
+    let server = open(directory.path()).await.unwrap();
+    put(&server, "p", "2", "v").await.unwrap();
+    assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 2);
+}
+
+/// Each sorted file in turn has one byte changed: either nobody needs that byte, or the error names
+/// the file. Rows that are not what was written are never shown.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_damaged_file_is_named_and_never_served() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = open(directory.path()).await.unwrap();
+    for row in 0..300 {
+        put(&server, "p", &format!("{row:03}"), &format!("{row:03}").repeat(20)).await.unwrap();
+    }
+    server.close().await;
+    let server = open(directory.path()).await.unwrap();
+    let intact = rows(&server, &table_keys(TABLE)).await.unwrap();
+    assert_eq!(intact.len(), 300);
+    server.close().await;
+
+    let files = sorted_files(directory.path());
+    assert!(!files.is_empty());
+    let mut named = 0;
+    for file in files {
+        let good = fs::read(&file).unwrap();
+        for at in (0..good.len()).step_by(good.len() / 7 + 1) {
+            let mut bad = good.clone();
+            bad[at] ^= 0x10;
+            fs::write(&file, &bad).unwrap();
+            let error = match open(directory.path()).await {
+                Err(error) => error.to_string(),
+                Ok(server) => match rows(&server, &table_keys(TABLE)).await {
+                    Ok(seen) => {
+                        assert_eq!(seen, intact);
+                        continue;
+                    }
+                    Err(ReadError::Damaged(damage)) => damage.to_string(),
+                    Err(other) => panic!("{other:?}"),
+                },
+            };
+            assert!(error.contains(file.file_name().unwrap().to_str().unwrap()), "{error}");
+            named += 1;
+        }
+        fs::write(&file, &good).unwrap();
+    }
+    assert!(named > 0);
+}
+
+fn sorted_files(directory: &Path) -> Vec<PathBuf> {
+    fs::read_dir(directory.join("ranges/1-1-1/compacted"))
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .collect()
+}
