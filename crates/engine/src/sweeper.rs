@@ -2,7 +2,8 @@
 //!
 //! What is to be done is found in the ranges' notes, done by steps that may be repeated, and only
 //! then is the note deleted; so the sweeper keeps nothing that a crash could lose. What it does
-//! remember, which tables it has seen to be empty, saves it from looking again.
+//! remember, which tables it has seen to be empty, saves it from looking in each round; before the
+//! note goes it looks once more, whatever it remembers.
 //!
 //! See [`crate::range`]'s `dropped` for the life of a dropped table.
 
@@ -31,7 +32,7 @@ pub(crate) struct Sweeper {
     pub(crate) remembered: Duration,
     /// Notified when a table was dropped.
     pub(crate) dropped: Arc<Notify>,
-    /// Tables that no range has rows of any more. None can come: they are refused.
+    /// Tables in which it found nothing left when it looked last.
     pub(crate) empty: BTreeSet<(String, TableId)>,
 }
 
@@ -99,25 +100,33 @@ impl Sweeper {
         name: &(String, TableId),
         large: &mut Vec<Arc<Range>>,
     ) -> Result<bool, ReadError> {
-        if !self.empty.contains(name) {
-            let mut remains = Remains::Nothing;
-            for range in &self.routes.ranges {
-                let here = range.erase(dropped).await?;
-                if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, range)) {
-                    large.push(Arc::clone(range));
-                }
-                remains = remains.max(here);
-            }
-            if remains != Remains::Nothing {
+        let until = dropped.at.saturating_add(ticks(self.remembered));
+        let due = self.clock.now() >= until;
+        if due || !self.empty.contains(name) {
+            if self.erase(dropped, large).await? != Remains::Nothing {
+                self.empty.remove(name);
                 return Ok(false);
             }
             self.empty.insert(name.clone());
         }
-        let until = dropped.at.saturating_add(ticks(self.remembered));
-        if self.clock.now() < until {
+        if !due {
             return Ok(false);
         }
         self.finish(dropped).await.map(|()| true)
+    }
+
+    /// Erases the table's rows where they are few, and adds to `large` the ranges where they are
+    /// many.
+    async fn erase(&self, dropped: &DroppedTable, large: &mut Vec<Arc<Range>>) -> Result<Remains, ReadError> {
+        let mut remains = Remains::Nothing;
+        for range in &self.routes.ranges {
+            let here = range.erase(dropped).await?;
+            if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, range)) {
+                large.push(Arc::clone(range));
+            }
+            remains = remains.max(here);
+        }
+        Ok(remains)
     }
 
     /// Deletes the catalogue's row, then the notes: whoever opens a range in between finds a note

@@ -13,6 +13,8 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use rangehold_engine::{Clock, PartitionServer, ReadError, WriteError};
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use slatedb::admin::AdminBuilder;
+use slatedb::compactor::{CompactionSpec, SourceId};
 use support::{
     ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
     simulated, soon, table_keys,
@@ -56,6 +58,12 @@ impl Crashing {
 
     async fn crash(&mut self) {
         self.gate.set(Passage::Dead);
+        (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
+    }
+
+    /// Stops and starts: what was in memory is in a sorted file then.
+    async fn restart(&mut self) {
+        self.server.clone().close().await;
         (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
     }
 
@@ -172,6 +180,80 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     let after = stored_bytes(&at.objects).await;
     assert!(after < before / 5, "{before} bytes before, {after} after");
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
+}
+
+/// A small table is erased by deletes. A compaction of the new files alone must not take the deletes
+/// away and leave the rows in the old run.
+#[tokio::test(start_paused = true)]
+async fn deletes_of_a_small_dropped_table_outlive_a_compaction_of_the_new_files() {
+    let mut at = Crashing::new().await;
+    fill(&at.server, TABLE, 20).await;
+    fill(&at.server, OTHER, 20).await;
+    at.restart().await;
+    compact_new_files(&at.objects).await;
+
+    note_in_catalogue(&at.server, TABLE).await;
+    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    at.restart().await;
+    compact_new_files(&at.objects).await;
+
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 20);
+}
+
+/// A row that was let in before the drop and becomes durable long after the sweeper first looked.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
+    let at = Crashing::new().await;
+    note_in_catalogue(&at.server, TABLE).await;
+    at.gate.set(Passage::HoldWrites);
+    let late = tokio::spawn({
+        let server = at.server.clone();
+        async move { put(&server, "p", "1", "v").await }
+    });
+    sleep(Duration::from_millis(10)).await;
+    let dropping = tokio::spawn({
+        let server = at.server.clone();
+        async move { server.drop_table(ACCOUNT, TABLE).await }
+    });
+    sleep(Duration::from_secs(20)).await;
+    assert!(!late.is_finished() && !dropping.is_finished());
+    at.gate.set(Passage::Open);
+    late.await.unwrap().unwrap();
+    dropping.await.unwrap().unwrap();
+
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+}
+
+/// Makes one run of the files that were written last, and leaves the runs before alone.
+async fn compact_new_files(objects: &Arc<dyn ObjectStore>) {
+    let admin = AdminBuilder::new("ranges/1-1-1", Arc::clone(objects)).build();
+    let manifest = admin.read_manifest(None).await.unwrap().unwrap();
+    let files: Vec<_> = manifest
+        .l0()
+        .iter()
+        .map(|file| SourceId::SstView(file.id))
+        .collect();
+    assert!(!files.is_empty(), "nothing was written since");
+    let runs = manifest.compacted().len();
+    let next = manifest
+        .compacted()
+        .iter()
+        .map(|run| run.id + 1)
+        .max()
+        .unwrap_or(0);
+    admin
+        .submit_compaction(CompactionSpec::new(files, next))
+        .await
+        .unwrap();
+    sleep(Duration::from_secs(10)).await;
+    let after = admin.read_manifest(None).await.unwrap().unwrap();
+    assert_eq!((after.l0().len(), after.compacted().len()), (0, runs + 1));
 }
 
 async fn stored_bytes(objects: &Arc<dyn ObjectStore>) -> u64 {
