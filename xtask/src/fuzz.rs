@@ -20,15 +20,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use crate::workspace;
 
 /// The targets: one binary of the crate `fuzz/` each.
-const TARGETS: [&str; 7] = [
-    "filter",
-    "batch",
-    "entity_json",
-    "sas",
-    "canonicalize",
-    "token",
-    "row",
-];
+const TARGETS: [&str; 7] = ["filter", "batch", "entity_json", "sas", "canonicalize", "token", "row"];
 
 /// Makes rustc count the edges of the control flow and report comparisons, as libFuzzer reads them.
 const COVERAGE_FLAGS: &str = "-Cpasses=sancov-module \
@@ -55,10 +47,7 @@ pub(crate) struct Arguments {
 /// Builds the targets and runs them one after the other; an error names those that failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let binaries = build()?;
-    let targets: Vec<&str> = arguments
-        .target
-        .as_deref()
-        .map_or(TARGETS.to_vec(), |target| vec![target]);
+    let targets: Vec<&str> = arguments.target.as_deref().map_or(TARGETS.to_vec(), |target| vec![target]);
     let mut failed = Vec::new();
     for target in targets {
         match fuzz(&binaries, target, arguments.seconds) {
@@ -69,11 +58,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             }
         }
     }
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("fuzz: {} failed", failed.join(", "))
-    }
+    if failed.is_empty() { Ok(()) } else { bail!("fuzz: {} failed", failed.join(", ")) }
 }
 
 /// Builds all targets; returns the directory of the binaries.
@@ -93,15 +78,11 @@ fn build() -> Result<PathBuf> {
 
 /// The triple of this machine, as rustc names it.
 fn host() -> Result<String> {
-    let output = Command::new("rustc")
-        .arg("-vV")
-        .stdin(Stdio::null())
-        .output()
-        .context("cannot start rustc")?;
+    let output =
+        Command::new("rustc").arg("-vV").stdin(Stdio::null()).output().context("cannot start rustc")?;
     let text = String::from_utf8_lossy(&output.stdout);
     let host = text.lines().find_map(|line| line.strip_prefix("host: "));
-    host.map(str::to_owned)
-        .ok_or_else(|| anyhow!("rustc -vV names no host"))
+    host.map(str::to_owned).ok_or_else(|| anyhow!("rustc -vV names no host"))
 }
 
 /// Runs one target; returns its closing numbers.
@@ -122,18 +103,11 @@ fn fuzz(binaries: &Path, target: &str, seconds: u32) -> Result<String> {
     if committed.is_dir() {
         command.arg(&committed);
     }
-    let output = command
-        .stdin(Stdio::null())
-        .output()
-        .with_context(|| format!("cannot start {target}"))?;
+    let output = command.stdin(Stdio::null()).output().with_context(|| format!("cannot start {target}"))?;
     let text = String::from_utf8_lossy(&output.stderr);
     if !output.status.success() {
         let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('#')).collect();
-        bail!(
-            "{}\n{}",
-            output.status,
-            lines[lines.len().saturating_sub(60)..].join("\n")
-        );
+        bail!("{}\n{}", output.status, lines[lines.len().saturating_sub(60)..].join("\n"));
     }
     Ok(summary(&text))
 }
@@ -141,19 +115,11 @@ fn fuzz(binaries: &Path, target: &str, seconds: u32) -> Result<String> {
 /// Executions and coverage, from the lines that libFuzzer prints.
 fn summary(text: &str) -> String {
     let after = |line: &str, label: &str| {
-        line.split_once(label)
-            .and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned))
+        line.split_once(label).and_then(|(_, rest)| rest.split_whitespace().next().map(str::to_owned))
     };
-    let stat = text
-        .lines()
-        .find_map(|line| after(line, "number_of_executed_units:"));
+    let stat = text.lines().find_map(|line| after(line, "number_of_executed_units:"));
     let edges = text.lines().rev().find_map(|line| after(line, " cov: "));
     let inputs = text.lines().rev().find_map(|line| after(line, " corp: "));
     let known = |value: Option<String>| value.unwrap_or_else(|| "?".into());
-    format!(
-        "{:>9} runs, {:>5} edges, corpus {}",
-        known(stat),
-        known(edges),
-        known(inputs)
-    )
+    format!("{:>9} runs, {:>5} edges, corpus {}", known(stat), known(edges), known(inputs))
 }

@@ -17,7 +17,7 @@ use serde_json::{Map, Value};
 
 use crate::client::{self, ACCOUNT, Client, Credential, Request, Step, percent_encode};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Clients at once while loading.
 const LOADERS: u64 = 8;
@@ -34,10 +34,7 @@ const READY_MAX: Duration = Duration::from_secs(2);
 /// Memory beyond `--memory` that a process may hold, in MiB.
 const MEMORY_SLACK_MIB: u64 = 150;
 /// Entities and tables of the small server.
-const SMALL: Size = Size {
-    entities: 1_000,
-    tables: 10,
-};
+const SMALL: Size = Size { entities: 1_000, tables: 10 };
 
 /// Compares medians, start and memory of a large service with a small one.
 #[derive(clap::Args, Debug)]
@@ -48,6 +45,9 @@ pub(crate) struct Arguments {
     /// Tables of the large server.
     #[arg(long, default_value_t = 10_000)]
     tables: u64,
+    /// Build and measure the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
     /// What the servers get as --memory, in MiB.
     #[arg(long, default_value_t = 512)]
     memory_mib: u64,
@@ -90,29 +90,18 @@ impl Kind {
 
 /// Loads both servers, measures, prints the table; an error names what is beyond its limit.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let directory = workspace::scratch("scale")?;
-    let large_size = Size {
-        entities: arguments.entities,
-        tables: arguments.tables,
-    };
+    let large_size = Size { entities: arguments.entities, tables: arguments.tables };
     let small = load(&program, &directory.join("small"), SMALL, arguments.memory_mib)?;
-    let mut large = load(
-        &program,
-        &directory.join("large"),
-        large_size,
-        arguments.memory_mib,
-    )?;
+    let mut large = load(&program, &directory.join("large"), large_size, arguments.memory_mib)?;
     let after_load = large.server.resident_bytes()?;
     let mut beyond = Vec::new();
     println!("{:<20} {:>12} {:>12} {:>8}", "p50", "small", "large", "ratio");
     for kind in Kind::ALL {
         let (small_time, large_time) = compare(kind, &small, &large)?;
         let ratio = large_time.as_secs_f64() / small_time.as_secs_f64();
-        println!(
-            "{:<20} {small_time:>12.1?} {large_time:>12.1?} {ratio:>8.2}",
-            kind.label()
-        );
+        println!("{:<20} {small_time:>12.1?} {large_time:>12.1?} {ratio:>8.2}", kind.label());
         if ratio > RATIO_MAX {
             beyond.push(format!("{} takes {ratio:.2} times as long", kind.label()));
         }
@@ -137,11 +126,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if memory.into_iter().max() > Some(arguments.memory_mib + MEMORY_SLACK_MIB) {
         beyond.push(format!("memory above --memory and {MEMORY_SLACK_MIB} MiB"));
     }
-    if beyond.is_empty() {
-        Ok(())
-    } else {
-        bail!("scale: {}", beyond.join("; "))
-    }
+    if beyond.is_empty() { Ok(()) } else { bail!("scale: {}", beyond.join("; ")) }
 }
 
 fn load(program: &Path, data: &Path, size: Size, memory_mib: u64) -> Result<Loaded> {
@@ -172,19 +157,15 @@ fn load(program: &Path, data: &Path, size: Size, memory_mib: u64) -> Result<Load
                 if first >= size.entities {
                     return Ok(());
                 }
-                let changes: Vec<Request> = (first..first + BATCH)
-                    .map(|number| insert(number, number))
-                    .collect();
+                let changes: Vec<Request> =
+                    (first..first + BATCH).map(|number| insert(number, number)).collect();
                 send(client, client::batch(&changes), 202)?;
             }
         },
         address,
     )?;
     let took = begin.elapsed();
-    println!(
-        "loaded {} entities and {} tables in {took:.1?}",
-        size.entities, size.tables
-    );
+    println!("loaded {} entities and {} tables in {took:.1?}", size.entities, size.tables);
     Ok(Loaded { server, setup, size })
 }
 
@@ -193,9 +174,7 @@ fn in_parallel(work: impl Fn(&mut Client) -> Result<()> + Sync, address: SocketA
         let loaders: Vec<_> = (0..LOADERS)
             .map(|_| scope.spawn(|| work(&mut Client::new(address, Credential::SharedKey))))
             .collect();
-        loaders
-            .into_iter()
-            .try_for_each(|loader| loader.join().expect("loaders do not panic"))
+        loaders.into_iter().try_for_each(|loader| loader.join().expect("loaders do not panic"))
     })
 }
 
@@ -220,10 +199,7 @@ fn insert(number: u64, row: u64) -> Request {
         ("name", format!("entity number {number}").into()),
         ("price", (number as f64 / 7.0).into()),
         ("open", number.is_multiple_of(3).into()),
-        (
-            "text",
-            "some words that stand for what people store ".repeat(4).into(),
-        ),
+        ("text", "some words that stand for what people store ".repeat(4).into()),
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into_iter()
@@ -257,25 +233,12 @@ fn request(kind: Kind, size: Size, round: u64, rng: &mut StdRng) -> (Request, u1
     let number = rng.random_range(0..size.entities);
     let partition = format!("p{:06}", number / PARTITION);
     match kind {
-        Kind::Get => (
-            client::get(client::entity_path(
-                &table(0),
-                &partition,
-                &format!("r{number:09}"),
-            )),
-            200,
-        ),
+        Kind::Get => (client::get(client::entity_path(&table(0), &partition, &format!("r{number:09}"))), 200),
         // Row keys above all that were loaded.
         Kind::Insert => (insert(number, 900_000_000 + round), 204),
         Kind::Page => {
             let filter = percent_encode(&format!("PartitionKey eq '{partition}'"));
-            (
-                client::get(format!(
-                    "/{ACCOUNT}/{}()?$filter={filter}&$top={PARTITION}",
-                    table(0)
-                )),
-                200,
-            )
+            (client::get(format!("/{ACCOUNT}/{}()?$filter={filter}&$top={PARTITION}", table(0))), 200)
         }
         Kind::TableList => (client::get(format!("/{ACCOUNT}/Tables?$top=10")), 200),
     }

@@ -76,13 +76,8 @@ impl Server {
         let addresses = watch(output, &setup.log)?;
         let process = Pid::from_child(&child);
         let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server = Self {
-            child,
-            process,
-            address: unknown,
-            admin: unknown,
-            start_time: Duration::ZERO,
-        };
+        let mut server =
+            Self { child, process, address: unknown, admin: unknown, start_time: Duration::ZERO };
         let address = || {
             addresses
                 .recv_timeout(READY_WAIT)
@@ -108,12 +103,8 @@ impl Server {
 
     fn wait_ready(&self, begin: Instant) -> Result<()> {
         loop {
-            let request = Request {
-                method: "GET",
-                target: "/readyz".into(),
-                headers: vec![],
-                body: Vec::new(),
-            };
+            let request =
+                Request { method: "GET", target: "/readyz".into(), headers: vec![], body: Vec::new() };
             let answer = Connection::open(self.admin).and_then(|mut connection| connection.send(&request));
             if answer.is_ok_and(|answer| answer.status == 200) {
                 return Ok(());
@@ -177,17 +168,8 @@ fn spawn(setup: &Setup) -> Result<Child> {
     let mut words = setup.wrapper.clone();
     words.push(setup.program.clone().into());
     words.extend(
-        [
-            "dev",
-            "--host",
-            "127.0.0.1",
-            "--table-port",
-            "0",
-            "--admin-port",
-            "0",
-            "--data",
-        ]
-        .map(OsString::from),
+        ["dev", "--host", "127.0.0.1", "--table-port", "0", "--admin-port", "0", "--data"]
+            .map(OsString::from),
     );
     words.push(setup.data.clone().into());
     words.extend(setup.arguments.iter().map(OsString::from));
@@ -213,12 +195,8 @@ fn watch(
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let _full = writeln!(log, "{line}");
-            let after = [LISTENING, ADMIN]
-                .iter()
-                .find_map(|label| line.strip_prefix(label));
-            let address = after
-                .and_then(|url| url.split_once("://"))
-                .map(|(_, address)| address.trim());
+            let after = [LISTENING, ADMIN].iter().find_map(|label| line.strip_prefix(label));
+            let address = after.and_then(|url| url.split_once("://")).map(|(_, address)| address.trim());
             if let Some(address) = address.and_then(|address| address.parse().ok()) {
                 let _late = sender.send(address);
             }

@@ -11,10 +11,7 @@ const PROGRAM_VARIABLE: &str = "RANGEHOLD_BIN";
 
 /// The directory of the repository.
 pub(crate) fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-        .parent()
-        .expect("xtask lies in the repository")
-        .to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
 }
 
 /// The directory that cargo builds into.
@@ -29,8 +26,7 @@ pub(crate) fn scratch(name: &str) -> Result<PathBuf> {
     let path = target().join("xtask").join(name);
     empty(&path)?;
     // The power test compares paths as the kernel reports them.
-    path.canonicalize()
-        .with_context(|| format!("cannot resolve {}", path.display()))
+    path.canonicalize().with_context(|| format!("cannot resolve {}", path.display()))
 }
 
 /// Makes `path` an empty directory.
@@ -41,19 +37,33 @@ pub(crate) fn empty(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
 }
 
-/// Builds `rangehold` with the one profile of development and tests, and returns its path.
+/// Which build of the program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Profile {
+    /// The one profile of development and tests, with assertions.
+    Dev,
+    /// What users get: for figures only.
+    Release,
+}
+
+/// Builds `rangehold`, and returns its path.
 ///
 /// `RANGEHOLD_BIN` names a program built before, which is then used as it is.
-pub(crate) fn program() -> Result<PathBuf> {
+pub(crate) fn program(profile: Profile) -> Result<PathBuf> {
     if let Some(program) = std::env::var_os(PROGRAM_VARIABLE) {
         return Ok(PathBuf::from(program));
     }
     let mut build = Command::new(cargo());
-    build
-        .args(["build", "--quiet", "--package", "rangehold", "--bin", "rangehold"])
-        .current_dir(root());
+    build.args(["build", "--quiet", "--package", "rangehold", "--bin", "rangehold"]).current_dir(root());
+    if profile == Profile::Release {
+        build.arg("--release");
+    }
     run(&mut build)?;
-    Ok(target().join("debug/rangehold"))
+    let directory = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => "release",
+    };
+    Ok(target().join(directory).join("rangehold"))
 }
 
 /// The cargo that started us, or the one on the path.
@@ -63,9 +73,7 @@ pub(crate) fn cargo() -> PathBuf {
 
 /// Runs a command to its end; an error names the command when it failed.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
-    let status = command
-        .status()
-        .with_context(|| format!("cannot start {command:?}"))?;
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
     if !status.success() {
         bail!("{command:?} ended with {status}");
     }
@@ -117,9 +125,7 @@ pub(crate) fn same_tree(left: &Path, right: &Path) -> Result<()> {
         let bytes = [left, right].map(|root| std::fs::read(root.join(file)).ok());
         if bytes[0].is_none() || bytes[0] != bytes[1] {
             let length = |bytes: &Option<Vec<u8>>| {
-                bytes
-                    .as_ref()
-                    .map_or("absent".into(), |bytes| format!("{} bytes", bytes.len()))
+                bytes.as_ref().map_or("absent".into(), |bytes| format!("{} bytes", bytes.len()))
             };
             bail!(
                 "{} differs: {} in {}, {} in {}",

@@ -28,8 +28,9 @@ pub(crate) struct Asking {
 /// Prints the server's status.
 pub(crate) fn status(asking: &Asking) -> Result<()> {
     let path = asking.data.join(TOKEN_FILE);
-    let token = std::fs::read_to_string(&path)
-        .with_context(|| format!("cannot read the admin token {}; is --data the server's directory?", path.display()))?;
+    let token = std::fs::read_to_string(&path).with_context(|| {
+        format!("cannot read the admin token {}; is --data the server's directory?", path.display())
+    })?;
     let (status, body) = get(asking.admin, "/v1/status", Some(token.trim()))?;
     if status != 200 {
         bail!("{} answered {status}: {}", asking.admin, body.trim());
@@ -58,6 +59,7 @@ fn get(address: SocketAddr, path: &str, token: Option<&str>) -> Result<(u16, Str
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).context("the server broke off its answer")?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer is not HTTP")?;
-    let status = head.split(' ').nth(1).and_then(|s| s.parse().ok()).context("the server's answer is not HTTP")?;
+    let status =
+        head.split(' ').nth(1).and_then(|s| s.parse().ok()).context("the server's answer is not HTTP")?;
     Ok((status, body.to_owned()))
 }

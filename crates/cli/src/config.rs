@@ -8,7 +8,7 @@
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use rangehold_server::accounts::Accounts;
 use rangehold_server::tls::TlsFiles;
@@ -31,6 +31,9 @@ pub(crate) struct DevFlags {
     /// Address to listen on [default: 127.0.0.1]
     #[arg(long, env = "RANGEHOLD_HOST", value_name = "ADDR")]
     host: Option<IpAddr>,
+    /// Address of health, metrics and status, which are never encrypted [default: 127.0.0.1]
+    #[arg(long, env = "RANGEHOLD_ADMIN_HOST", value_name = "ADDR")]
+    admin_host: Option<IpAddr>,
     /// Port of the table service; 0 takes a free one [default: 10002]
     #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
     table_port: Option<u16>,
@@ -116,6 +119,7 @@ pub(crate) struct Config {
     /// Where the data is; `None` for in memory.
     pub(crate) data: Option<PathBuf>,
     pub(crate) host: IpAddr,
+    pub(crate) admin_host: IpAddr,
     pub(crate) table_port: u16,
     pub(crate) admin_port: u16,
     pub(crate) memory_bytes: u64,
@@ -139,7 +143,17 @@ impl DevFlags {
         };
         let host = flags.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
         let accounts = flags.accounts()?;
-        if !host.is_loopback() && accounts.have_well_known_key() && flags.allow_public_well_known_key != Some(true) {
+        let claims_only = flags.oauth.as_deref() == Some("claims-only");
+        if !host.is_loopback() && claims_only {
+            bail!(
+                "{host} can be reached from other machines, and --oauth claims-only lets anybody in who can write a \
+                 token: give a file with the issuers' keys"
+            );
+        }
+        if !host.is_loopback()
+            && accounts.have_well_known_key()
+            && flags.allow_public_well_known_key != Some(true)
+        {
             bail!(
                 "{host} can be reached from other machines, and the well-known key lets anybody in: \
                  give --accounts name:key, or --allow-public-well-known-key if that is what you want"
@@ -158,6 +172,7 @@ impl DevFlags {
         Ok(Config {
             data: (!in_memory).then(|| flags.data.clone().unwrap_or_else(|| "./rangehold-data".into())),
             host,
+            admin_host: flags.admin_host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             table_port: flags.table_port.unwrap_or(10002),
             admin_port: flags.admin_port.unwrap_or(10080),
             memory_bytes,
@@ -175,22 +190,40 @@ impl DevFlags {
     }
 
     fn from_file(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-        toml::from_str(&text).with_context(|| format!("cannot use {}", path.display()))
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        // The error's own text would show the line, and a key that stands in it.
+        toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            anyhow!("cannot use {}, line {line}: {}", path.display(), error.message())
+        })
     }
 
     /// These settings, and where they say nothing, those of `file`.
     fn or(self, file: Self) -> Self {
+        // In memory by flag beats a directory by file, and a certificate by flag one by file.
+        let in_memory = self.in_memory == Some(true);
+        let own_tls = self.tls.is_some() || self.tls_cert.is_some();
+        let file = Self {
+            data: file.data.filter(|_| !in_memory),
+            tls: file.tls.filter(|_| !own_tls),
+            tls_cert: file.tls_cert.filter(|_| !own_tls),
+            tls_key: file.tls_key.filter(|_| !own_tls),
+            ..file
+        };
         Self {
             config: self.config,
             data: self.data.or(file.data),
             in_memory: self.in_memory.or(file.in_memory),
             host: self.host.or(file.host),
+            admin_host: self.admin_host.or(file.admin_host),
             table_port: self.table_port.or(file.table_port),
             admin_port: self.admin_port.or(file.admin_port),
             memory: self.memory.or(file.memory),
             accounts: self.accounts.or(file.accounts),
-            allow_public_well_known_key: self.allow_public_well_known_key.or(file.allow_public_well_known_key),
+            allow_public_well_known_key: self
+                .allow_public_well_known_key
+                .or(file.allow_public_well_known_key),
             tls_cert: self.tls_cert.or(file.tls_cert),
             tls_key: self.tls_key.or(file.tls_key),
             tls: self.tls.or(file.tls),
@@ -206,8 +239,11 @@ impl DevFlags {
         if let Some(list) = &self.accounts {
             return Accounts::parse(list).context("--accounts");
         }
-        match std::env::var("AZURITE_ACCOUNTS") {
-            Ok(list) if !list.trim().is_empty() => Accounts::parse(&list).context("AZURITE_ACCOUNTS"),
+        match std::env::var_os("AZURITE_ACCOUNTS") {
+            Some(list) if !list.is_empty() => {
+                let list = list.to_str().context("AZURITE_ACCOUNTS is not text")?;
+                Accounts::parse(list).context("AZURITE_ACCOUNTS")
+            }
             _ => Ok(Accounts::well_known()),
         }
     }
@@ -236,8 +272,10 @@ fn parse_size(text: &str) -> Result<u64> {
         "g" | "gib" => 1 << 30,
         _ => bail!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"),
     };
-    let number: u64 =
-        digits.trim().parse().with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
+    let number: u64 = digits
+        .trim()
+        .parse()
+        .with_context(|| format!("{text:?}: write a size as 512MiB, 2GiB or a number of bytes"))?;
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 
@@ -271,6 +309,19 @@ mod tests {
     }
 
     #[test]
+    fn a_broken_file_does_not_show_its_lines() {
+        let directory = std::env::temp_dir().join(format!("rangehold-config-{}", std::process::id()));
+        std::fs::write(&directory, "host = \"127.0.0.1\"\nacounts = \"prod:c2VjcmV0\"\n").unwrap();
+        let flags = DevFlags { config: Some(directory.clone()), ..DevFlags::default() };
+        let error = format!("{:#}", flags.resolve().unwrap_err());
+        std::fs::remove_file(&directory).unwrap();
+        assert!(
+            error.contains("line 2") && error.contains("acounts") && !error.contains("c2VjcmV0"),
+            "{error}"
+        );
+    }
+
+    #[test]
     fn the_well_known_key_stays_on_loopback() {
         let flags = DevFlags { host: Some("0.0.0.0".parse().unwrap()), ..DevFlags::default() };
         assert!(flags.resolve().unwrap_err().to_string().contains("--allow-public-well-known-key"));
@@ -278,5 +329,7 @@ mod tests {
         assert!(allowed.resolve().is_ok());
         let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..flags };
         assert!(own.resolve().is_ok());
+        let open = DevFlags { oauth: Some("claims-only".into()), ..own };
+        assert!(open.resolve().unwrap_err().to_string().contains("claims-only"));
     }
 }

@@ -1,12 +1,11 @@
 //! `rangehold dev`: one process that is the whole service.
 
-use std::fmt::Write as _;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Options, PartitionServer};
-use rangehold_server::accounts::SharedAccounts;
+use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::table::TableService;
@@ -49,15 +48,16 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
 
 async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     // Sockets first: a port in use is told before the store is touched.
-    let table_socket = bind(config, config.table_port, "--table-port").await?;
-    let admin_socket = bind(config, config.admin_port, "--admin-port").await?;
+    let table_socket = bind(config.host, config.table_port, "--table-port").await?;
+    let admin_socket = bind(config.admin_host, config.admin_port, "--admin-port").await?;
     println!("Table service is starting at {}", url(config, table_socket.local_addr()?));
 
     let location = match &config.data {
         Some(directory) => StoreLocation::Directory(directory.clone()),
         None => StoreLocation::Memory,
     };
-    let options = StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
+    let options =
+        StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
     let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
@@ -65,11 +65,13 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let partitions = PartitionServer::open(store, options).await?;
 
     let token = match &config.data {
-        Some(directory) => token_in(directory, chance::bytes()?).context("cannot keep the admin token")?,
-        None => String::new(),
+        Some(directory) => {
+            Some(token_in(directory, chance::bytes()?).context("cannot keep the admin token")?)
+        }
+        None => None,
     };
     let metrics = Metrics::new();
-    let admin = Admin::new(partitions.clone(), metrics.clone(), token, config.host);
+    let admin = Admin::new(partitions.clone(), metrics.clone(), token, config.admin_host);
     let tables = TableService::new(
         partitions.clone(),
         accounts.clone(),
@@ -82,11 +84,11 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     Ok(rangehold_server::serve(partitions, tables, table_socket, acceptor, admin, admin_socket)?)
 }
 
-async fn bind(config: &Config, port: u16, flag: &str) -> Result<TcpListener> {
-    let address = SocketAddr::new(config.host, port);
-    TcpListener::bind(address)
-        .await
-        .with_context(|| format!("cannot listen on {address}: is another server running? {flag} chooses another port"))
+async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
+    let address = SocketAddr::new(host, port);
+    TcpListener::bind(address).await.with_context(|| {
+        format!("cannot listen on {address}: is another server running? {flag} chooses another port")
+    })
 }
 
 fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
@@ -94,7 +96,9 @@ fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
         (Tls::Off, _) => return Ok(None),
         (Tls::Files(files), _) => files.clone(),
         (Tls::SelfSigned, Some(directory)) => tls::self_signed(&directory.join("tls"))?,
-        (Tls::SelfSigned, None) => anyhow::bail!("--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"),
+        (Tls::SelfSigned, None) => anyhow::bail!(
+            "--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"
+        ),
     };
     Ok(Some(tls::acceptor(&files)?))
 }
@@ -114,7 +118,10 @@ fn verifier(config: &Config) -> Result<Option<TokenVerifier>> {
 fn reread(flags: &DevFlags, accounts: &SharedAccounts) {
     match flags.resolve() {
         Ok(config) => accounts.replace(config.accounts),
-        Err(error) => warn!(error = format!("{error:#}"), "settings cannot be read again; the accounts stay as they were"),
+        Err(error) => warn!(
+            error = format!("{error:#}"),
+            "settings cannot be read again; the accounts stay as they were"
+        ),
     }
 }
 
@@ -125,7 +132,8 @@ fn url(config: &Config, address: SocketAddr) -> String {
 
 fn announce(config: &Config, running: &Running) {
     let tables = url(config, running.table_address);
-    let data = config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
+    let data =
+        config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
     // Tools wait for this very line.
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
@@ -136,18 +144,16 @@ fn announce(config: &Config, running: &Running) {
 /// What SDKs take: with the key where everybody knows it, else with a word in its place, so that
 /// no secret is printed.
 fn connection_string(config: &Config, tables: &str) -> String {
-    let well_known = config.accounts.have_well_known_key();
-    let mut text = String::new();
-    for account in config.accounts.iter().take(1) {
-        let key = if well_known { rangehold_server::accounts::WELL_KNOWN_KEY } else { "<key>" };
-        let protocol = tables.split(':').next().unwrap_or("http");
-        let name = &account.name;
-        let _ = write!(
-            text,
-            "DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};"
-        );
-    }
-    text
+    let well_known = config.accounts.get(WELL_KNOWN_ACCOUNT).filter(|account| account.has_well_known_key());
+    let (name, key) = match (well_known, config.accounts.iter().next()) {
+        (Some(account), _) => (account.name.as_str(), WELL_KNOWN_KEY),
+        (None, Some(account)) => (account.name.as_str(), "<key>"),
+        (None, None) => return String::new(),
+    };
+    let protocol = tables.split(':').next().unwrap_or("http");
+    format!(
+        "DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};"
+    )
 }
 
 /// Prints the connection string of a server with these settings.

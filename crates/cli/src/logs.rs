@@ -9,8 +9,9 @@ use crate::config::LogFormat;
 
 /// Begins logging.
 pub(crate) fn start(format: LogFormat) {
-    let filter = EnvFilter::try_from_env("RANGEHOLD_LOG")
-        .unwrap_or_else(|_| EnvFilter::new("warn,rangehold=info,rangehold_server=info,rangehold_engine=info"));
+    let filter = EnvFilter::try_from_env("RANGEHOLD_LOG").unwrap_or_else(|_| {
+        EnvFilter::new("warn,rangehold=info,rangehold_server=info,rangehold_engine=info")
+    });
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
     match format {
         LogFormat::Text => lines.with_ansi(false).init(),

@@ -61,22 +61,12 @@ impl Clock {
 
     /// A clock that begins at `start` and follows tokio's time: for tests and simulation.
     pub fn manual(start: Timestamp) -> Self {
-        Self::new(Source::Manual {
-            start,
-            since: Instant::now(),
-        })
+        Self::new(Source::Manual { start, since: Instant::now() })
     }
 
     fn new(source: Source) -> Self {
-        let last = Last {
-            given: Timestamp::from_ticks(i64::MIN),
-            at: Instant::now(),
-        };
-        Self(Arc::new(Inner {
-            source,
-            offset_ticks: AtomicI64::new(0),
-            last: Mutex::new(last),
-        }))
+        let last = Last { given: Timestamp::from_ticks(i64::MIN), at: Instant::now() };
+        Self(Arc::new(Inner { source, offset_ticks: AtomicI64::new(0), last: Mutex::new(last) }))
     }
 
     /// Now: the wall clock, but never before what was given out earlier.
@@ -91,9 +81,7 @@ impl Clock {
         let passed = at.saturating_duration_since(last.at).as_nanos() / 200;
         // Below one tick nothing is written down, so that frequent callers do not stop the clock.
         if passed > 0 {
-            let given = last
-                .given
-                .saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
+            let given = last.given.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
             *last = Last { given, at };
         }
         last.given
@@ -113,10 +101,7 @@ impl Clock {
     pub fn advance_to(&self, floor: Timestamp) {
         let mut last = self.last();
         if floor > last.given {
-            *last = Last {
-                given: floor,
-                at: Instant::now(),
-            };
+            *last = Last { given: floor, at: Instant::now() };
         }
     }
 
@@ -142,10 +127,7 @@ impl fmt::Debug for Clock {
     }
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the one place that reads the wall clock"
-)]
+#[expect(clippy::disallowed_methods, reason = "the one place that reads the wall clock")]
 fn system_time() -> Timestamp {
     match SystemTime::now().duration_since(UNIX_EPOCH) {
         Ok(after) => Timestamp::from_ticks(ticks(after)),

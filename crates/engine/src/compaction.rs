@@ -40,9 +40,7 @@ impl CompactionFilterSupplier for LeaveOut {
         &self,
         _job: &CompactionJobContext,
     ) -> Result<Box<dyn CompactionFilter>, CompactionFilterError> {
-        Ok(Box::new(Self {
-            dropped: Arc::clone(&self.dropped),
-        }))
+        Ok(Box::new(Self { dropped: Arc::clone(&self.dropped) }))
     }
 }
 
@@ -79,18 +77,12 @@ impl Background {
             .enable_time()
             .on_thread_start(lower_priority)
             .build()?;
-        Ok(Self {
-            handle: runtime.handle().clone(),
-            runtime: Some(runtime),
-        })
+        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
     /// The caller's runtime: in simulation everything runs on one thread.
     pub(crate) fn shared() -> Self {
-        Self {
-            handle: Handle::current(),
-            runtime: None,
-        }
+        Self { handle: Handle::current(), runtime: None }
     }
 
     pub(crate) fn handle(&self) -> Handle {
@@ -140,13 +132,7 @@ mod tests {
             (8, ValueDeletable::Value(Bytes::new()), false),
         ] {
             let key = PartitionPrefix::entity("account", TableId(table), "p").key("r");
-            let row = RowEntry {
-                key: key.into(),
-                value,
-                seq: 1,
-                create_ts: None,
-                expire_ts: None,
-            };
+            let row = RowEntry { key: key.into(), value, seq: 1, create_ts: None, expire_ts: None };
             let decision = filter.filter(&row).await.unwrap();
             assert_eq!(decision == CompactionFilterDecision::Drop, left_out, "{row:?}");
         }

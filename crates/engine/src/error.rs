@@ -121,10 +121,12 @@ pub enum WriteError<E> {
     #[error("the table was dropped")]
     TableDropped,
     /// The disk has too little space left. Reads go on; writes too once there is room.
-    #[error("the disk is almost full: free space below {root}")]
+    #[error("less than {} MiB are free on the disk of {root}", reserve_bytes >> 20)]
     DiskFull {
         /// The data directory.
         root: String,
+        /// Free bytes below which writes are refused.
+        reserve_bytes: u64,
     },
     /// Too much is under way already, or the deadline passed before the write's turn came.
     #[error("the range is busy: {0}")]
@@ -171,13 +173,8 @@ pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
     }
     match error.kind() {
         ErrorKind::Data => OpenError::Damaged(Damaged(format!("{path}: {}", with_causes(error)))),
-        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced {
-            path: path.to_owned(),
-        },
-        _ => OpenError::Database {
-            path: path.to_owned(),
-            why: with_causes(error),
-        },
+        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced { path: path.to_owned() },
+        _ => OpenError::Database { path: path.to_owned(), why: with_causes(error) },
     }
 }
 

@@ -16,8 +16,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use slatedb::db_cache::foyer::{FoyerCache, FoyerCacheOptions};
-use slatedb::db_cache::{DbCache, SplitCache};
+use foyer::{DefaultHasher, S3FifoConfig};
+use slatedb::db_cache::foyer::FoyerCache;
+use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::OpenError;
@@ -41,10 +42,7 @@ impl Shares {
     /// Divides `memory_bytes`; refuses too few.
     pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
         if memory_bytes < MEMORY_BYTES_MIN {
-            return Err(OpenError::TooLittleMemory {
-                given: memory_bytes,
-                least: MEMORY_BYTES_MIN,
-            });
+            return Err(OpenError::TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
@@ -56,19 +54,18 @@ impl Shares {
     }
 
     /// The caches of all ranges.
+    ///
+    /// Blocks are evicted by S3-FIFO: a new one waits in a small queue and comes to stay only if it
+    /// is asked for again. With the usual LRU one scan of a large table would drive out every
+    /// block that single reads need, and reads that go round through a little more than fits would
+    /// never find anything (single reads over 290 MB of rows with 230 MB of cache: 16 us against 50).
     pub(crate) fn cache(&self) -> Arc<dyn DbCache> {
-        let part = |max_capacity| -> Option<Arc<dyn DbCache>> {
-            Some(Arc::new(FoyerCache::new_with_opts(FoyerCacheOptions {
-                max_capacity,
-                shards: CACHE_SHARDS,
-            })))
+        let blocks = cache(self.block_cache_bytes).with_eviction_config(S3FifoConfig::default());
+        let metadata = cache(self.metadata_cache_bytes);
+        let part = |cache: CacheBuilder| -> Option<Arc<dyn DbCache>> {
+            Some(Arc::new(FoyerCache::new_with_cache(cache.build())))
         };
-        Arc::new(
-            SplitCache::new()
-                .with_block_cache(part(self.block_cache_bytes))
-                .with_meta_cache(part(self.metadata_cache_bytes))
-                .build(),
-        )
+        Arc::new(SplitCache::new().with_block_cache(part(blocks)).with_meta_cache(part(metadata)).build())
     }
 
     /// Encoded bytes in one memtable at which it becomes a sorted file: a third, since one is
@@ -81,6 +78,14 @@ impl Shares {
     pub(crate) fn unflushed_bytes_max(&self) -> usize {
         encoded(self.memtable_bytes)
     }
+}
+
+type CacheBuilder = foyer::CacheBuilder<CachedKey, CachedEntry, DefaultHasher>;
+
+fn cache(bytes: u64) -> CacheBuilder {
+    foyer::CacheBuilder::new(usize::try_from(bytes).unwrap_or(usize::MAX))
+        .with_weighter(|_, entry: &CachedEntry| entry.size())
+        .with_shards(CACHE_SHARDS)
 }
 
 /// The encoded size of what takes `bytes` in a memtable.
@@ -120,10 +125,7 @@ pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
         poll.tick().await;
         let loads: Vec<Load> = ranges
             .iter()
-            .map(|range| Load {
-                unflushed_bytes: range.unflushed_bytes(),
-                log_files: range.log_files(),
-            })
+            .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })
             .collect();
         let Some(which) = to_flush(allowed, &loads) else {
             continue;
@@ -176,9 +178,6 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        assert!(matches!(
-            Shares::of(1 << 20),
-            Err(OpenError::TooLittleMemory { .. })
-        ));
+        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
     }
 }

@@ -110,43 +110,26 @@ impl StoredMap {
 }
 
 fn identity(entry: &RangeEntry, attempt: u64) -> Identity {
-    Identity {
-        id: entry.id,
-        keys: entry.keys.clone(),
-        generation: entry.generation,
-        attempt,
-    }
+    Identity { id: entry.id, keys: entry.keys.clone(), generation: entry.generation, attempt }
 }
 
 /// The newest version; `None` where none was ever stored.
 pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<StoredMap>, OpenError> {
     let prefix = Path::from(MAP_PREFIX);
     let failed = |doing: String| move |source| OpenError::Object { doing, source };
-    let listed: Vec<_> = objects
-        .list(Some(&prefix))
-        .try_collect()
-        .await
-        .map_err(failed(format!("listing {prefix}")))?;
+    let listed: Vec<_> =
+        objects.list(Some(&prefix)).try_collect().await.map_err(failed(format!("listing {prefix}")))?;
     // Numbers have leading zeros, so the last name is the greatest number.
     let Some(newest) = listed.into_iter().map(|object| object.location).max() else {
         return Ok(None);
     };
-    let bad = |why: String| OpenError::BadMap {
-        object: newest.to_string(),
-        why,
-    };
-    let got = objects
-        .get(&newest)
-        .await
-        .map_err(failed(format!("reading {newest}")))?;
+    let bad = |why: String| OpenError::BadMap { object: newest.to_string(), why };
+    let got = objects.get(&newest).await.map_err(failed(format!("reading {newest}")))?;
     let bytes = got.bytes().await.map_err(failed(format!("reading {newest}")))?;
     let object: MapObject = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
     let stored = StoredMap::from_object(object).map_err(bad)?;
     if object_path(stored.map.version()) != newest {
-        return Err(bad(format!(
-            "it says that it is version {}",
-            stored.map.version()
-        )));
+        return Err(bad(format!("it says that it is version {}", stored.map.version())));
     }
     Ok(Some(stored))
 }
@@ -158,10 +141,7 @@ pub(crate) async fn create(objects: &Arc<dyn ObjectStore>, stored: &StoredMap) -
     objects
         .put_opts(&path, PutPayload::from(json), PutMode::Create.into())
         .await
-        .map_err(|source| OpenError::Object {
-            doing: format!("creating {path}"),
-            source,
-        })?;
+        .map_err(|source| OpenError::Object { doing: format!("creating {path}"), source })?;
     Ok(())
 }
 
@@ -177,10 +157,8 @@ fn hex(bytes: &[u8]) -> String {
 }
 
 fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let digits: Option<Vec<u8>> = text
-        .chars()
-        .map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok()))
-        .collect();
+    let digits: Option<Vec<u8>> =
+        text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     match digits {
         Some(digits) if digits.len() % 2 == 0 => {
             Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
@@ -212,10 +190,7 @@ mod tests {
             })
             .collect();
         let identities = entries.iter().map(|entry| identity(entry, 2)).collect();
-        StoredMap {
-            map: RangeMap::new(version, entries),
-            identities,
-        }
+        StoredMap { map: RangeMap::new(version, entries), identities }
     }
 
     proptest! {
@@ -236,9 +211,7 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         assert_eq!(load(&objects).await.unwrap(), None);
         for version in [9, 10] {
-            create(&objects, &cut_at(Default::default(), version))
-                .await
-                .unwrap();
+            create(&objects, &cut_at(Default::default(), version)).await.unwrap();
         }
         assert!(create(&objects, &cut_at(Default::default(), 10)).await.is_err());
         assert_eq!(load(&objects).await.unwrap().unwrap().map.version(), 10);
@@ -250,10 +223,7 @@ mod tests {
         let mut stored = cut_at(Default::default(), 1);
         stored.map = RangeMap::new(
             1,
-            vec![RangeEntry {
-                keys: KeyRange::new(vec![0x30], None),
-                ..stored.map.entries()[0].clone()
-            }],
+            vec![RangeEntry { keys: KeyRange::new(vec![0x30], None), ..stored.map.entries()[0].clone() }],
         );
         create(&objects, &stored).await.unwrap();
         let error = load(&objects).await.unwrap_err().to_string();

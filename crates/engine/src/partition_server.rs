@@ -109,13 +109,10 @@ impl PartitionServer {
         };
         let store = Arc::new(store);
         let routes = Arc::new(open_ranges(&around, &store).await?);
-        routes
-            .inherit_dropped(options.clock.now())
-            .await
-            .map_err(|error| match error {
-                ReadError::Damaged(damage) => OpenError::Damaged(damage),
-                other => OpenError::Catalogue(other),
-            })?;
+        routes.inherit_dropped(options.clock.now()).await.map_err(|error| match error {
+            ReadError::Damaged(damage) => OpenError::Damaged(damage),
+            other => OpenError::Catalogue(other),
+        })?;
         let dropped = Arc::new(Notify::new());
         let mut tasks = JoinSet::new();
         for range in &routes.ranges {
@@ -205,18 +202,10 @@ impl PartitionServer {
         let ranges = self.0.routes.map.entries().iter().zip(&self.0.routes.ranges);
         Statistics {
             map_version: self.0.routes.map.version(),
-            ranges: ranges
-                .map(|(entry, range)| (entry.id, range.statistics()))
-                .collect(),
+            ranges: ranges.map(|(entry, range)| (entry.id, range.statistics())).collect(),
             disk_free_bytes: self.0.store.disk().free_bytes(),
             disk_low: self.0.store.disk().is_low(),
-            damaged_files: self
-                .0
-                .store
-                .damaged_files()
-                .iter()
-                .map(ToString::to_string)
-                .collect(),
+            damaged_files: self.0.store.damaged_files().iter().map(ToString::to_string).collect(),
         }
     }
 }
@@ -233,10 +222,7 @@ async fn open_ranges(around: &Surroundings, store: &Arc<Store>) -> Result<Routes
         }
         None => make_first(around, store).await?,
     };
-    Ok(Routes {
-        map: stored.map,
-        ranges,
-    })
+    Ok(Routes { map: stored.map, ranges })
 }
 
 async fn make_first(
@@ -249,9 +235,7 @@ async fn make_first(
         let range = if Range::exists(identity, around).await? {
             let range = Range::open(identity.clone(), around.clone(), Arc::clone(store)).await?;
             if !range.is_empty().await? {
-                return Err(OpenError::NoMap {
-                    path: identity.path(),
-                });
+                return Err(OpenError::NoMap { path: identity.path() });
             }
             range
         } else {

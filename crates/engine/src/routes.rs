@@ -57,11 +57,7 @@ impl Routes {
             }
             next = part.high().map(<[u8]>::to_vec);
         }
-        if next.as_deref() == keys.high() {
-            Ok(ScanEnd::Exhausted)
-        } else {
-            Err(ReadError::NotOwned)
-        }
+        if next.as_deref() == keys.high() { Ok(ScanEnd::Exhausted) } else { Err(ReadError::NotOwned) }
     }
 
     pub(crate) async fn write<E>(
@@ -146,7 +142,5 @@ fn account_of(key: &[u8]) -> Result<String, ReadError> {
 }
 
 fn bad_catalogue_key(key: &[u8]) -> ReadError {
-    ReadError::Damaged(Damaged(format!(
-        "a row of the catalogue has the unknown key {key:02x?}"
-    )))
+    ReadError::Damaged(Damaged(format!("a row of the catalogue has the unknown key {key:02x?}")))
 }

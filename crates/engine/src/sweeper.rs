@@ -75,12 +75,8 @@ impl Sweeper {
 
     /// The dropped tables of all ranges, each once.
     fn pending(&self) -> Vec<DroppedTable> {
-        let mut tables: Vec<DroppedTable> = self
-            .routes
-            .ranges
-            .iter()
-            .flat_map(|range| range.dropped_tables())
-            .collect();
+        let mut tables: Vec<DroppedTable> =
+            self.routes.ranges.iter().flat_map(|range| range.dropped_tables()).collect();
         tables.sort_by(|a, b| (&a.account, a.table, a.at).cmp(&(&b.account, b.table, b.at)));
         tables.dedup_by(|b, a| {
             let same = (&a.account, a.table) == (&b.account, b.table);
@@ -132,11 +128,7 @@ impl Sweeper {
     /// Deletes the catalogue's row, then the notes: whoever opens a range in between finds a note
     /// and comes here again.
     async fn finish(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
-        let key = Key::DroppedTable {
-            account: dropped.account.clone(),
-            table: dropped.table,
-        }
-        .encode();
+        let key = Key::DroppedTable { account: dropped.account.clone(), table: dropped.table }.encode();
         let partition = PartitionPrefix::catalogue(&dropped.account);
         let deadline = Instant::now() + CATALOGUE_WRITE_MAX;
         let keys = [key.clone()];

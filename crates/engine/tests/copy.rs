@@ -24,9 +24,7 @@ fn location(directory: &Path) -> StoreLocation {
 
 async fn serve(directory: &Path) -> PartitionServer {
     let store = Store::open(&location(directory), StoreOptions::default()).unwrap();
-    PartitionServer::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1))
-        .await
-        .unwrap()
+    PartitionServer::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
 }
 
 async fn copy_quietly(from: &Path, to: &Path) -> Result<CopyReport, CopyError> {
@@ -39,15 +37,7 @@ async fn copy_with(
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<CopyReport, CopyError> {
     let options = StoreOptions::default();
-    copy(
-        &location(from),
-        &location(to),
-        options,
-        &Clock::system(),
-        2,
-        progress,
-    )
-    .await
+    copy(&location(from), &location(to), options, &Clock::system(), 2, progress).await
 }
 
 fn partition(number: usize) -> PartitionPrefix {
@@ -57,17 +47,12 @@ fn partition(number: usize) -> PartitionPrefix {
 /// Writes `round` to all rows of a partition in one batch.
 async fn put_round(server: &PartitionServer, number: usize, round: u64, value_bytes: usize) -> Timestamp {
     let partition = partition(number);
-    let keys: Vec<_> = (0..BATCH_ROWS)
-        .map(|row| partition.key(&format!("r{row}")))
-        .collect();
+    let keys: Vec<_> = (0..BATCH_ROWS).map(|row| partition.key(&format!("r{row}"))).collect();
     let mut value = round.to_be_bytes().to_vec();
     value.resize(value_bytes, 7);
     let deadline = Instant::now() + Duration::from_secs(60);
     let judge = |_: &[_], _| -> Result<_, ()> {
-        Ok(keys
-            .iter()
-            .map(|key| (key.clone(), Some(value.clone())))
-            .collect())
+        Ok(keys.iter().map(|key| (key.clone(), Some(value.clone()))).collect())
     };
     server.write(&partition, &keys, deadline, judge).await.unwrap()
 }
@@ -88,11 +73,7 @@ async fn rounds(server: &PartitionServer, number: usize) -> Vec<u64> {
 fn copies_held(directory: &Path) -> usize {
     // Read beside the server, as a copy does: the lock is the server's.
     let manifests = directory.join("ranges/1-1-1/manifest");
-    let newest = std::fs::read_dir(manifests)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .max()
-        .unwrap();
+    let newest = std::fs::read_dir(manifests).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
     let bytes = std::fs::read(newest).unwrap();
     bytes.windows(4).filter(|name| name == b"copy").count()
 }
@@ -121,10 +102,7 @@ async fn a_copy_holds_what_was_acknowledged_before_and_whole_batches_only() {
 
     for attempt in 0..4 {
         tokio::time::sleep(Duration::from_millis(150 * attempt)).await;
-        let before: Vec<_> = acknowledged
-            .iter()
-            .map(|round| round.load(Ordering::Relaxed))
-            .collect();
+        let before: Vec<_> = acknowledged.iter().map(|round| round.load(Ordering::Relaxed)).collect();
         let to = above.path().join(attempt.to_string());
         let report = copy_quietly(from.path(), &to).await.unwrap();
         assert_eq!((report.ranges, report.ranges_total), (1, 1));
@@ -134,14 +112,8 @@ async fn a_copy_holds_what_was_acknowledged_before_and_whole_batches_only() {
             if before > 0 {
                 assert_eq!(rounds.len(), BATCH_ROWS, "partition {number}");
             }
-            assert!(
-                rounds.iter().all(|round| *round >= before),
-                "lost: {rounds:?}, had {before}"
-            );
-            assert!(
-                rounds.windows(2).all(|pair| pair[0] == pair[1]),
-                "torn: {rounds:?}"
-            );
+            assert!(rounds.iter().all(|round| *round >= before), "lost: {rounds:?}, had {before}");
+            assert!(rounds.windows(2).all(|pair| pair[0] == pair[1]), "torn: {rounds:?}");
         }
         copied.close().await;
     }
@@ -165,9 +137,7 @@ async fn times_go_on_in_the_copy_from_where_they_were() {
     let ahead = Clock::system();
     ahead.step(600 * Timestamp::TICKS_PER_SECOND);
     let store = Store::open(&location(from.path()), StoreOptions::default()).unwrap();
-    let server = PartitionServer::open(store, Options::new(MEMORY_BYTES, ahead, 1))
-        .await
-        .unwrap();
+    let server = PartitionServer::open(store, Options::new(MEMORY_BYTES, ahead, 1)).await.unwrap();
     let given = put_round(&server, 0, 1, 8).await;
     copy_quietly(from.path(), &to).await.unwrap();
     let copied = serve(&to).await;
@@ -210,26 +180,14 @@ async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
     assert!(!other.path().join("x").exists());
 
     serve(from.path()).await.close().await;
-    for inside in [
-        from.path().to_owned(),
-        from.path().join("a/b"),
-        from.path().join(".").join("c"),
-    ] {
+    for inside in [from.path().to_owned(), from.path().join("a/b"), from.path().join(".").join("c")] {
         assert!(told(copy_quietly(from.path(), &inside).await).contains("separate directories"));
         assert!(inside == from.path() || !inside.exists());
     }
     std::fs::write(other.path().join("letter"), "dear").unwrap();
     assert!(told(copy_quietly(from.path(), other.path()).await).contains("letter"));
     let (memory, clock) = (StoreLocation::Memory, Clock::system());
-    let memory = copy(
-        &memory,
-        &location(&missing),
-        StoreOptions::default(),
-        &clock,
-        1,
-        &mut |_| {},
-    )
-    .await;
+    let memory = copy(&memory, &location(&missing), StoreOptions::default(), &clock, 1, &mut |_| {}).await;
     assert!(told(memory).contains("memory:"));
 
     let (full, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

@@ -21,9 +21,7 @@ async fn work(server: &PartitionServer) {
     for i in 0..200 {
         let rows: Vec<String> = (0..8).map(|row| format!("{}", (i * 7 + row) % 50)).collect();
         let rows: Vec<(&str, &str)> = rows.iter().map(|row| (row.as_str(), value.as_str())).collect();
-        put_all(server, &partition(&format!("p{}", i % 3)), &rows)
-            .await
-            .unwrap();
+        put_all(server, &partition(&format!("p{}", i % 3)), &rows).await.unwrap();
         delete(server, "p1", &format!("{}", i % 9)).await.unwrap();
         sleep(Duration::from_millis(700)).await;
     }
@@ -33,19 +31,13 @@ async fn work(server: &PartitionServer) {
 }
 
 fn run(seed: u64) -> Vec<(String, u64)> {
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .build()
-        .unwrap();
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
     runtime.block_on(async {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let gate = Gate::before(&objects);
         let gated: Arc<dyn ObjectStore> = gate.clone();
-        let options = Options {
-            seed,
-            ..simulated(&Clock::manual(start()))
-        };
+        let options = Options { seed, ..simulated(&Clock::manual(start())) };
         let server = open(&gated, options).await;
         work(&server).await;
         server.close().await;
@@ -58,13 +50,7 @@ fn run(seed: u64) -> Vec<(String, u64)> {
 #[test]
 fn two_runs_of_one_seed_write_the_same() {
     let first = run(1);
-    assert!(
-        first
-            .iter()
-            .filter(|(name, _)| name.contains("/compacted/"))
-            .count()
-            > 5
-    );
+    assert!(first.iter().filter(|(name, _)| name.contains("/compacted/")).count() > 5);
     let second = run(1);
     let differing = first.iter().zip(&second).find(|(a, b)| a != b);
     assert_eq!(differing, None);

@@ -36,17 +36,10 @@ impl Crashing {
     async fn new() -> Self {
         // A day from now, so that objects that the store dates by its own clock look old enough
         // to be garbage.
-        let wall = Clock::system()
-            .now()
-            .saturating_add(86_400 * Timestamp::TICKS_PER_SECOND);
+        let wall = Clock::system().now().saturating_add(86_400 * Timestamp::TICKS_PER_SECOND);
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let (gate, server) = Self::start(&objects, wall).await;
-        Self {
-            objects,
-            gate,
-            server,
-            wall,
-        }
+        Self { objects, gate, server, wall }
     }
 
     async fn start(objects: &Arc<dyn ObjectStore>, wall: Timestamp) -> (Arc<Gate>, PartitionServer) {
@@ -70,21 +63,11 @@ impl Crashing {
     async fn refuses_the_table(&self) {
         let read = get(&self.server, "p", "1").await;
         assert!(matches!(read, Err(ReadError::TableDropped)), "{read:?}");
-        assert!(matches!(
-            rows(&self.server, &table_keys(TABLE)).await,
-            Err(ReadError::TableDropped)
-        ));
-        let part = table_keys(TABLE).intersect(&rangehold_map::KeyRange::prefix(
-            support::partition("p").as_bytes(),
-        ));
-        assert!(matches!(
-            rows(&self.server, &part).await,
-            Err(ReadError::TableDropped)
-        ));
-        assert!(matches!(
-            insert(&self.server, "p", "9", "v").await,
-            Err(WriteError::TableDropped)
-        ));
+        assert!(matches!(rows(&self.server, &table_keys(TABLE)).await, Err(ReadError::TableDropped)));
+        let part =
+            table_keys(TABLE).intersect(&rangehold_map::KeyRange::prefix(support::partition("p").as_bytes()));
+        assert!(matches!(rows(&self.server, &part).await, Err(ReadError::TableDropped)));
+        assert!(matches!(insert(&self.server, "p", "9", "v").await, Err(WriteError::TableDropped)));
     }
 
     fn pending(&self) -> u64 {
@@ -98,10 +81,7 @@ async fn fill(server: &PartitionServer, table: TableId, count: usize) {
         let changes = (first..count.min(first + 1_000))
             .map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])))
             .collect();
-        server
-            .write::<Exists>(&place, &[], soon(), |_, _| Ok(changes))
-            .await
-            .unwrap();
+        server.write::<Exists>(&place, &[], soon(), |_, _| Ok(changes)).await.unwrap();
     }
 }
 
@@ -234,33 +214,17 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
 async fn compact_new_files(objects: &Arc<dyn ObjectStore>) {
     let admin = AdminBuilder::new("ranges/1-1-1", Arc::clone(objects)).build();
     let manifest = admin.read_manifest(None).await.unwrap().unwrap();
-    let files: Vec<_> = manifest
-        .l0()
-        .iter()
-        .map(|file| SourceId::SstView(file.id))
-        .collect();
+    let files: Vec<_> = manifest.l0().iter().map(|file| SourceId::SstView(file.id)).collect();
     assert!(!files.is_empty(), "nothing was written since");
     let runs = manifest.compacted().len();
-    let next = manifest
-        .compacted()
-        .iter()
-        .map(|run| run.id + 1)
-        .max()
-        .unwrap_or(0);
-    admin
-        .submit_compaction(CompactionSpec::new(files, next))
-        .await
-        .unwrap();
+    let next = manifest.compacted().iter().map(|run| run.id + 1).max().unwrap_or(0);
+    admin.submit_compaction(CompactionSpec::new(files, next)).await.unwrap();
     sleep(Duration::from_secs(10)).await;
     let after = admin.read_manifest(None).await.unwrap().unwrap();
     assert_eq!((after.l0().len(), after.compacted().len()), (0, runs + 1));
 }
 
 async fn stored_bytes(objects: &Arc<dyn ObjectStore>) -> u64 {
-    let all: Vec<_> = objects
-        .list(Some(&Path::from("ranges")))
-        .try_collect()
-        .await
-        .unwrap();
+    let all: Vec<_> = objects.list(Some(&Path::from("ranges"))).try_collect().await.unwrap();
     all.iter().map(|object| object.size).sum()
 }

@@ -55,18 +55,8 @@ fn name() -> impl Strategy<Value = Name> {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    let put = (
-        0u64..3,
-        0u8..4,
-        prop::collection::btree_set(0u8..8, 1..8),
-        0usize..40_000,
-    )
-        .prop_map(|(table, partition, rows, size)| Step::Put {
-            table,
-            partition,
-            rows,
-            size,
-        });
+    let put = (0u64..3, 0u8..4, prop::collection::btree_set(0u8..8, 1..8), 0usize..40_000)
+        .prop_map(|(table, partition, rows, size)| Step::Put { table, partition, rows, size });
     prop_oneof![
         12 => put,
         4 => name().prop_map(Step::Insert),
@@ -134,10 +124,7 @@ impl Run {
 
     async fn write(&mut self, (table, partition, _): Name, changes: Changes) {
         let place = self.partition(table, partition);
-        let written = self
-            .server
-            .write::<Exists>(&place, &[], soon(), |_, _| Ok(changes))
-            .await;
+        let written = self.server.write::<Exists>(&place, &[], soon(), |_, _| Ok(changes)).await;
         self.grows(written.unwrap());
     }
 
@@ -155,12 +142,7 @@ impl Run {
 
     async fn take(&mut self, step: Step) {
         match step {
-            Step::Put {
-                table,
-                partition,
-                rows,
-                size,
-            } => {
+            Step::Put { table, partition, rows, size } => {
                 let mut changes = Vec::new();
                 for row in rows {
                     let value = self.value(size);
@@ -197,12 +179,10 @@ impl Run {
         let place = self.partition(name.0, name.1);
         let keys = [self.key(name)];
         let value = self.value(10);
-        let judged = self
-            .server
-            .write(&place, &keys, soon(), |current, _| match current {
-                [None] => Ok(vec![(keys[0].clone(), Some(value.clone()))]),
-                _ => Err(Exists),
-            });
+        let judged = self.server.write(&place, &keys, soon(), |current, _| match current {
+            [None] => Ok(vec![(keys[0].clone(), Some(value.clone()))]),
+            _ => Err(Exists),
+        });
         match judged.await {
             Ok(at) => {
                 assert_eq!(self.expected.insert(name, value), None);
@@ -221,9 +201,7 @@ impl Run {
             .expected
             .iter()
             .filter(|((t, partition, _), _)| *t == table && (from..to).contains(partition));
-        let expected: Vec<_> = inside
-            .map(|(name, value)| (self.key(*name), value.clone()))
-            .collect();
+        let expected: Vec<_> = inside.map(|(name, value)| (self.key(*name), value.clone())).collect();
         assert_eq!(got, expected);
     }
 
@@ -248,11 +226,7 @@ impl Run {
         }
         assert_eq!(self.server.statistics().ranges[0].1.dropped_tables_pending, 0);
         let stored = rows(&self.server, &KeyRange::whole()).await.unwrap();
-        assert_eq!(
-            stored.len(),
-            self.expected.len(),
-            "rows of dropped tables are left"
-        );
+        assert_eq!(stored.len(), self.expected.len(), "rows of dropped tables are left");
     }
 }
 

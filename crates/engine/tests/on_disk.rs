@@ -13,10 +13,7 @@ use support::{TABLE, get, options, put, rows, table_keys};
 
 fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
-    let options = StoreOptions {
-        disk_reserve_bytes,
-        ..StoreOptions::default()
-    };
+    let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
     Store::open(&location, options).unwrap()
 }
 
@@ -32,17 +29,12 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     server.close().await;
 
     let full = store(directory.path(), Some(u64::MAX));
-    let server = PartitionServer::open(full, options(&Clock::system()))
-        .await
-        .unwrap();
+    let server = PartitionServer::open(full, options(&Clock::system())).await.unwrap();
     let refused = put(&server, "p", "2", "v").await;
     let Err(error @ WriteError::DiskFull { .. }) = refused else {
         panic!("{refused:?}");
     };
-    assert!(
-        error.to_string().contains(directory.path().to_str().unwrap()),
-        "{error}"
-    );
+    assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
     assert!(get(&server, "p", "1").await.unwrap().is_some());
     assert!(server.statistics().disk_low);
     server.close().await;
@@ -59,14 +51,7 @@ async fn a_damaged_file_is_named_and_never_served() {
     let directory = tempfile::tempdir().unwrap();
     let server = open(directory.path()).await.unwrap();
     for row in 0..300 {
-        put(
-            &server,
-            "p",
-            &format!("{row:03}"),
-            &format!("{row:03}").repeat(20),
-        )
-        .await
-        .unwrap();
+        put(&server, "p", &format!("{row:03}"), &format!("{row:03}").repeat(20)).await.unwrap();
     }
     server.close().await;
     let server = open(directory.path()).await.unwrap();
@@ -94,10 +79,7 @@ async fn a_damaged_file_is_named_and_never_served() {
                     Err(other) => panic!("{other:?}"),
                 },
             };
-            assert!(
-                error.contains(file.file_name().unwrap().to_str().unwrap()),
-                "{error}"
-            );
+            assert!(error.contains(file.file_name().unwrap().to_str().unwrap()), "{error}");
             named += 1;
         }
         fs::write(&file, &good).unwrap();

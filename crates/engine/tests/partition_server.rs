@@ -32,15 +32,10 @@ async fn what_was_written_is_read_in_order_and_after_opening_again() {
     put(&server, "a", "1", "one").await.unwrap();
     put(&server, "b", "1", "gone").await.unwrap();
     delete(&server, "b", "1").await.unwrap();
-    assert!(matches!(
-        insert(&server, "a", "1", "x").await,
-        Err(WriteError::Refused(Exists))
-    ));
+    assert!(matches!(insert(&server, "a", "1", "x").await, Err(WriteError::Refused(Exists))));
     let before = rows(&server, &table_keys(TABLE)).await.unwrap();
-    let expected = vec![
-        (partition("a").key("1"), b"one".to_vec()),
-        (partition("b").key("2"), b"two".to_vec()),
-    ];
+    let expected =
+        vec![(partition("a").key("1"), b"one".to_vec()), (partition("b").key("2"), b"two".to_vec())];
     assert_eq!(before, expected);
     server.close().await;
     let server = open(&objects, options(&clock)).await;
@@ -52,10 +47,7 @@ async fn what_was_written_is_read_in_order_and_after_opening_again() {
 #[tokio::test]
 async fn keys_outside_of_every_range_are_not_owned() {
     let server = open(&memory(), options(&Clock::system())).await;
-    assert!(matches!(
-        server.get(&[0x01, 0x01]).await,
-        Err(ReadError::NotOwned)
-    ));
+    assert!(matches!(server.get(&[0x01, 0x01]).await, Err(ReadError::NotOwned)));
     let low = KeyRange::new(vec![0x01], Some(vec![0x11]));
     assert!(matches!(rows(&server, &low).await, Err(ReadError::NotOwned)));
 }
@@ -67,22 +59,14 @@ async fn ten_thousand_writes_at_once_have_ten_thousand_timestamps() {
         let server = server.clone();
         tokio::spawn(async move { insert(&server, &format!("p{}", i % 100), &format!("{i}"), "v").await })
     });
-    let mut stamps: Vec<_> = join_all(writes)
-        .await
-        .into_iter()
-        .map(|w| w.unwrap().unwrap())
-        .collect();
+    let mut stamps: Vec<_> = join_all(writes).await.into_iter().map(|w| w.unwrap().unwrap()).collect();
     stamps.sort();
     stamps.dedup();
     assert_eq!(stamps.len(), 10_000);
     assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 10_000);
     let statistics = &server.statistics().ranges[0].1;
     assert_eq!(statistics.writes, 10_000);
-    assert!(
-        statistics.flushes < 5_000,
-        "writes share flushes: {}",
-        statistics.flushes
-    );
+    assert!(statistics.flushes < 5_000, "writes share flushes: {}", statistics.flushes);
 }
 
 /// Ten inserts of one row at a time: one of them makes it.
@@ -126,9 +110,7 @@ async fn a_refusal_waits_until_what_it_tells_of_is_durable() {
     assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
     // What is durable is refused at once, without another flush.
     gate.set(Passage::HoldWrites);
-    let refused = timeout(Duration::from_secs(5), insert(&server, "p", "1", "v"))
-        .await
-        .unwrap();
+    let refused = timeout(Duration::from_secs(5), insert(&server, "p", "1", "v")).await.unwrap();
     assert!(matches!(refused, Err(WriteError::Refused(Exists))));
 }
 
@@ -142,12 +124,9 @@ async fn after_the_deadline_nobody_knows() {
     let place = partition("p");
     let key = place.key("1");
     let late = server
-        .write::<Exists>(
-            &place,
-            &[],
-            tokio::time::Instant::now() + Duration::from_millis(50),
-            |_, _| Ok(vec![(key, Some(b"v".to_vec()))]),
-        )
+        .write::<Exists>(&place, &[], tokio::time::Instant::now() + Duration::from_millis(50), |_, _| {
+            Ok(vec![(key, Some(b"v".to_vec()))])
+        })
         .await;
     assert!(matches!(late, Err(WriteError::OutcomeUnknown(_))), "{late:?}");
     let abandoned = insert(&server, "p", "2", "v");
@@ -155,10 +134,7 @@ async fn after_the_deadline_nobody_knows() {
     gate.set(Passage::Open);
     // Both landed, and whoever comes next is judged on them.
     for row in ["1", "2"] {
-        assert!(matches!(
-            insert(&server, "p", row, "x").await,
-            Err(WriteError::Refused(Exists))
-        ));
+        assert!(matches!(insert(&server, "p", row, "x").await, Err(WriteError::Refused(Exists))));
         assert_eq!(get(&server, "p", row).await.unwrap().unwrap(), "v");
     }
 }
@@ -271,10 +247,7 @@ async fn timestamps_grow_though_the_clock_steps_back_an_hour_under_load_and_betw
             if i == 50 {
                 clock.step(-hour);
             }
-            let at = timeout(Duration::from_secs(5), put(&server, "p", "r", "v"))
-                .await
-                .unwrap()
-                .unwrap();
+            let at = timeout(Duration::from_secs(5), put(&server, "p", "r", "v")).await.unwrap().unwrap();
             assert!(at > last, "{at:?} after {last:?}");
             last = at;
         }
@@ -321,10 +294,7 @@ async fn a_database_that_closed_itself_is_opened_again() {
     assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
     put(&server, "p", "3", "v").await.unwrap();
     // Refusals of rows from before the reopening do not wait for a sequence that never comes.
-    assert!(matches!(
-        insert(&server, "p", "1", "x").await,
-        Err(WriteError::Refused(Exists))
-    ));
+    assert!(matches!(insert(&server, "p", "1", "x").await, Err(WriteError::Refused(Exists))));
     assert_eq!(server.statistics().ranges[0].1.reopenings, 1);
 }
 
@@ -336,10 +306,7 @@ async fn who_opens_a_range_takes_it() {
     let second = open(&objects, options(&Clock::system())).await;
     put(&second, "p", "2", "v").await.unwrap();
     let refused = put(&first, "p", "3", "v").await;
-    assert!(
-        matches!(refused, Err(WriteError::OutcomeUnknown(_) | WriteError::NotOwned)),
-        "{refused:?}"
-    );
+    assert!(matches!(refused, Err(WriteError::OutcomeUnknown(_) | WriteError::NotOwned)), "{refused:?}");
     sleep(Duration::from_millis(1_500)).await;
     assert!(matches!(get(&first, "p", "1").await, Err(ReadError::NotOwned)));
     assert!(get(&second, "p", "2").await.unwrap().is_some());
@@ -356,20 +323,13 @@ async fn rows_without_a_map_and_a_map_without_rows_are_refused() {
     let map = "cluster/map/00000000000000000001.json".into();
     let bytes = objects.get(&map).await.unwrap().bytes().await.unwrap();
     objects.delete(&map).await.unwrap();
-    let refused = PartitionServer::open(Store::on(Arc::clone(&objects)), options(&clock))
-        .await
-        .err();
+    let refused = PartitionServer::open(Store::on(Arc::clone(&objects)), options(&clock)).await.err();
     assert!(matches!(refused, Some(OpenError::NoMap { .. })), "{refused:?}");
 
     let empty = memory();
     empty.put(&map, bytes.into()).await.unwrap();
-    let refused = PartitionServer::open(Store::on(empty), options(&clock))
-        .await
-        .err();
-    assert!(
-        matches!(refused, Some(OpenError::MissingDatabase { .. })),
-        "{refused:?}"
-    );
+    let refused = PartitionServer::open(Store::on(empty), options(&clock)).await.err();
+    assert!(matches!(refused, Some(OpenError::MissingDatabase { .. })), "{refused:?}");
 }
 
 #[tokio::test]
@@ -377,19 +337,11 @@ async fn a_creation_that_was_broken_off_is_finished() {
     let objects = memory();
     let clock = Clock::system();
     open(&objects, options(&clock)).await.close().await;
-    objects
-        .delete(&"cluster/map/00000000000000000001.json".into())
-        .await
-        .unwrap();
+    objects.delete(&"cluster/map/00000000000000000001.json".into()).await.unwrap();
     let server = open(&objects, options(&clock)).await;
     put(&server, "p", "1", "v").await.unwrap();
     server.close().await;
-    assert!(
-        get(&open(&objects, options(&clock)).await, "p", "1")
-            .await
-            .unwrap()
-            .is_some()
-    );
+    assert!(get(&open(&objects, options(&clock)).await, "p", "1").await.unwrap().is_some());
 }
 
 #[tokio::test]
@@ -397,9 +349,7 @@ async fn a_change_outside_of_its_partition_is_a_bug() {
     let server = open(&memory(), options(&Clock::system())).await;
     let write = tokio::spawn(async move {
         let other = PartitionPrefix::entity("account", TABLE, "other").key("1");
-        server
-            .write::<Exists>(&partition("p"), &[], soon(), |_, _| Ok(vec![(other, None)]))
-            .await
+        server.write::<Exists>(&partition("p"), &[], soon(), |_, _| Ok(vec![(other, None)])).await
     });
     assert!(write.await.unwrap_err().is_panic());
 }

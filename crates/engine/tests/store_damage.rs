@@ -24,39 +24,23 @@ const ROWS: u32 = 900;
 static PANICS: AtomicUsize = AtomicUsize::new(0);
 
 fn settings(compacting: bool) -> Settings {
-    let mut settings = Settings {
-        flush_interval: None,
-        garbage_collector_options: None,
-        ..Settings::default()
-    };
-    settings.compactor_options = settings
-        .compactor_options
-        .filter(|_| compacting)
-        .map(|mut options| {
-            options.poll_interval = Duration::from_millis(20);
-            options
-        });
+    let mut settings =
+        Settings { flush_interval: None, garbage_collector_options: None, ..Settings::default() };
+    settings.compactor_options = settings.compactor_options.filter(|_| compacting).map(|mut options| {
+        options.poll_interval = Duration::from_millis(20);
+        options
+    });
     settings
 }
 
 fn store(directory: &Path) -> Store {
     let location = StoreLocation::Directory(directory.to_owned());
     // Not about power: without syncs the many openings take a third of the time.
-    Store::open(
-        &location,
-        StoreOptions {
-            unsafe_no_fsync: true,
-            ..StoreOptions::default()
-        },
-    )
-    .unwrap()
+    Store::open(&location, StoreOptions { unsafe_no_fsync: true, ..StoreOptions::default() }).unwrap()
 }
 
 async fn open(store: &Store, compacting: bool) -> Result<Db, slatedb::Error> {
-    Db::builder(RANGE, store.object_store())
-        .with_settings(settings(compacting))
-        .build()
-        .await
+    Db::builder(RANGE, store.object_store()).with_settings(settings(compacting)).build().await
 }
 
 fn value(row: u32) -> Vec<u8> {
@@ -69,11 +53,7 @@ async fn put(db: &Db, rows: std::ops::Range<u32>) {
         batch.put(row.to_be_bytes(), value(row));
     }
     db.write(batch).await.unwrap();
-    db.flush_with_options(FlushOptions {
-        flush_type: FlushType::Wal,
-    })
-    .await
-    .unwrap();
+    db.flush_with_options(FlushOptions { flush_type: FlushType::Wal }).await.unwrap();
 }
 
 /// A database with a file of each kind: compacted runs, a level 0, a log that has to be replayed.
@@ -82,11 +62,7 @@ async fn make(directory: &Path) {
     let db = open(&store, true).await.unwrap();
     for tenth in 0..8 {
         put(&db, tenth * 100..(tenth + 1) * 100).await;
-        db.flush_with_options(FlushOptions {
-            flush_type: FlushType::MemTable,
-        })
-        .await
-        .unwrap();
+        db.flush_with_options(FlushOptions { flush_type: FlushType::MemTable }).await.unwrap();
     }
     while db.manifest().compacted().is_empty() {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -94,11 +70,7 @@ async fn make(directory: &Path) {
     db.close().await.unwrap();
     let db = open(&store, false).await.unwrap();
     put(&db, 800..820).await;
-    db.flush_with_options(FlushOptions {
-        flush_type: FlushType::MemTable,
-    })
-    .await
-    .unwrap();
+    db.flush_with_options(FlushOptions { flush_type: FlushType::MemTable }).await.unwrap();
     for row in (820..ROWS).step_by(20) {
         put(&db, row..row + 20).await;
     }
@@ -112,11 +84,7 @@ async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
         Some(damaged) => damaged.to_string(),
         None => error.to_string(),
     };
-    let manifest = admin
-        .read_manifest(None)
-        .await
-        .map_err(|error| told(&error))?
-        .unwrap();
+    let manifest = admin.read_manifest(None).await.map_err(|error| told(&error))?.unwrap();
     check_log(&store.object_store(), RANGE, manifest.replay_after_wal_id())
         .await
         .map_err(|error| told(&error))
@@ -131,30 +99,18 @@ async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
     };
     check_that_log_is_whole(&store).await?;
     let db = open(&store, compacting).await.map_err(told)?;
-    let options = ScanOptions {
-        durability_filter: DurabilityLevel::Remote,
-        ..ScanOptions::default()
-    };
+    let options = ScanOptions { durability_filter: DurabilityLevel::Remote, ..ScanOptions::default() };
     let mut rows = db.scan_with_options(.., &options).await.map_err(told)?;
-    let get = ReadOptions {
-        durability_filter: DurabilityLevel::Remote,
-        ..ReadOptions::default()
-    };
+    let get = ReadOptions { durability_filter: DurabilityLevel::Remote, ..ReadOptions::default() };
     let mut found = BTreeMap::new();
     while let Some(row) = rows.next().await.map_err(told)? {
         found.insert(row.key.to_vec(), row.value.to_vec());
     }
     for row in (0..ROWS).step_by(30) {
         let one = db.get_with_options(row.to_be_bytes(), &get).await.map_err(told)?;
-        assert_eq!(
-            one.as_deref(),
-            Some(&value(row)[..]),
-            "row {row} is wrong or lost"
-        );
+        assert_eq!(one.as_deref(), Some(&value(row)[..]), "row {row} is wrong or lost");
     }
-    let wanted: BTreeMap<_, _> = (0..ROWS)
-        .map(|row| (row.to_be_bytes().to_vec(), value(row)))
-        .collect();
+    let wanted: BTreeMap<_, _> = (0..ROWS).map(|row| (row.to_be_bytes().to_vec(), value(row))).collect();
     assert_eq!(found.len(), wanted.len());
     assert!(found == wanted, "a scan shows wrong rows");
     if compacting {
@@ -179,11 +135,8 @@ fn copy_tree(from: &Path, to: &Path) {
 }
 
 fn files(directory: &Path) -> Vec<PathBuf> {
-    let mut found: Vec<PathBuf> = fs::read_dir(directory)
-        .into_iter()
-        .flatten()
-        .map(|entry| entry.unwrap().path())
-        .collect();
+    let mut found: Vec<PathBuf> =
+        fs::read_dir(directory).into_iter().flatten().map(|entry| entry.unwrap().path()).collect();
     found.sort();
     found
 }
@@ -209,11 +162,7 @@ async fn outcome(original: &Path, file: &Path, damage: impl FnOnce(Vec<u8>) -> O
         Ok(Ok(Err(told))) if told.contains(name) => "named".to_owned(),
         Ok(Ok(Err(told))) => format!("UNNAMED {told}"),
     };
-    if PANICS.load(Ordering::Relaxed) > before {
-        format!("PANIC {result}")
-    } else {
-        result
-    }
+    if PANICS.load(Ordering::Relaxed) > before { format!("PANIC {result}") } else { result }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -235,10 +184,7 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
     let mut seen: BTreeMap<(&str, &str, String), usize> = BTreeMap::new();
     for kind in ["manifest", "wal", "compacted", "compactions"] {
         let kind_files = files(&original.path().join(RANGE).join(kind));
-        assert_eq!(
-            outcome(original.path(), &relative(&kind_files[0]), Some).await,
-            "right"
-        );
+        assert_eq!(outcome(original.path(), &relative(&kind_files[0]), Some).await, "right");
         for attempt in 0..50 {
             // The newest are those that count.
             let newest = pick(kind_files.len().min(4)) + 1;
@@ -253,9 +199,7 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
             if attempt % 5 > 0 {
                 continue;
             }
-            let cut = outcome(original.path(), file, |bytes| {
-                Some(bytes[..at % bytes.len()].to_vec())
-            });
+            let cut = outcome(original.path(), file, |bytes| Some(bytes[..at % bytes.len()].to_vec()));
             *seen.entry((kind, "cut", cut.await)).or_default() += 1;
             let emptied = outcome(original.path(), file, |_| Some(Vec::new()));
             *seen.entry((kind, "emptied", emptied.await)).or_default() += 1;
@@ -269,16 +213,9 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
     for (what, times) in &seen {
         println!("{what:?} {times}");
     }
-    let named: usize = seen
-        .iter()
-        .filter(|((_, _, how), _)| how == "named")
-        .map(|(_, times)| times)
-        .sum();
+    let named: usize = seen.iter().filter(|((_, _, how), _)| how == "named").map(|(_, times)| times).sum();
     assert!(named > 100, "the damage hits what nobody reads: {named}");
-    let bad: Vec<_> = seen
-        .keys()
-        .filter(|(_, _, how)| how != "right" && how != "named")
-        .collect();
+    let bad: Vec<_> = seen.keys().filter(|(_, _, how)| how != "right" && how != "named").collect();
     assert!(bad.is_empty(), "{bad:#?}");
 }
 
@@ -291,21 +228,12 @@ async fn a_server_does_not_open_a_log_with_a_gap() {
     fs::remove_file(missing).unwrap();
     let objects = store(directory.path()).object_store();
     let map = br#"{"format":1,"version":1,"ranges":[{"id":1,"low":"10","high":null,"generation":1,"attempt":1,"server":1}]}"#;
-    objects
-        .put(
-            &"cluster/map/00000000000000000001.json".into(),
-            map.to_vec().into(),
-        )
-        .await
-        .unwrap();
+    objects.put(&"cluster/map/00000000000000000001.json".into(), map.to_vec().into()).await.unwrap();
     drop(objects);
     let options = Options::new(64 << 20, Clock::system(), 1);
     let Err(refused) = PartitionServer::open(store(directory.path()), options).await else {
         panic!("opened, with rows lost");
     };
-    let (refused, missing) = (
-        refused.to_string(),
-        missing.file_name().unwrap().to_str().unwrap(),
-    );
+    let (refused, missing) = (refused.to_string(), missing.file_name().unwrap().to_str().unwrap());
     assert!(refused.contains(missing), "{refused}");
 }

@@ -49,11 +49,7 @@ async fn manifests_and_log_files_do_not_grow_without_end() {
     let directory = tempfile::tempdir().unwrap();
     let location = StoreLocation::Directory(directory.path().to_owned());
     let store = Store::open(&location, StoreOptions::default()).unwrap();
-    let db = Db::builder(RANGE, store.object_store())
-        .with_settings(settings())
-        .build()
-        .await
-        .unwrap();
+    let db = Db::builder(RANGE, store.object_store()).with_settings(settings()).build().await.unwrap();
     for round in 0..ROUNDS {
         for row in 0..10_u32 {
             db.put(row.to_be_bytes(), [round as u8; 100]).await.unwrap();
@@ -61,23 +57,14 @@ async fn manifests_and_log_files_do_not_grow_without_end() {
                 db.flush_with_options(FlushOptions { flush_type }).await.unwrap();
             }
         }
-        let left = || {
-            (
-                count(directory.path(), "manifest"),
-                count(directory.path(), "wal"),
-            )
-        };
+        let left = || (count(directory.path(), "manifest"), count(directory.path(), "wal"));
         let collected = async {
             while left().0 > 8 || left().1 > 8 {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         };
         let collected = tokio::time::timeout(Duration::from_secs(20), collected).await;
-        assert!(
-            collected.is_ok(),
-            "round {round}: manifests and log files left: {:?}",
-            left()
-        );
+        assert!(collected.is_ok(), "round {round}: manifests and log files left: {:?}", left());
     }
     db.close().await.unwrap();
 }

@@ -66,11 +66,7 @@ pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
 
 /// A code unit from 0x0800 in the three-byte form of UTF-8, surrogates included.
 fn three_bytes(unit: u16) -> [u8; 3] {
-    [
-        0xE0 | (unit >> 12) as u8,
-        0x80 | ((unit >> 6) & 0x3F) as u8,
-        0x80 | (unit & 0x3F) as u8,
-    ]
+    [0xE0 | (unit >> 12) as u8, 0x80 | ((unit >> 6) & 0x3F) as u8, 0x80 | (unit & 0x3F) as u8]
 }
 
 /// Appends `value`, eight bytes.
@@ -120,18 +116,13 @@ impl<'a> Reader<'a> {
             return self.malformed("eight bytes of a number");
         };
         self.at += 8;
-        Ok(u64::from_be_bytes(
-            bytes.try_into().expect("eight bytes were taken"),
-        ))
+        Ok(u64::from_be_bytes(bytes.try_into().expect("eight bytes were taken")))
     }
 
     /// One closed text.
     pub fn text(&mut self) -> Result<String, MalformedKey> {
         let raw = self.raw_text()?;
-        decode_text(raw).ok_or(MalformedKey {
-            at: self.at,
-            what: "CESU-8 text",
-        })
+        decode_text(raw).ok_or(MalformedKey { at: self.at, what: "CESU-8 text" })
     }
 
     /// The bytes of one closed text, without its closing byte, still encoded.

@@ -6,7 +6,7 @@
 //!
 //! | kind | key after the kind byte | partition | value |
 //! |---|---|---|---|
-//! | `01` range meta | one byte: which row | none: outside of all ranges | engine's own |
+//! | `01` range meta | one byte: which sort of row, then its name | none: outside of all ranges | engine's own |
 //! | `10` catalogue | account, `01` | the account | service properties of the account |
 //! | | account, `02`, table name in lower case | the account | name as given, table id, access policies |
 //! | | account, `03`, table id | the account | a table that was deleted, whose rows may still be there |
@@ -86,12 +86,9 @@ impl Key {
                 put_u64(&mut out, table.0);
                 out
             }
-            Self::Entity {
-                account,
-                table,
-                partition_key,
-                row_key,
-            } => PartitionPrefix::entity(account, *table, partition_key).key(row_key),
+            Self::Entity { account, table, partition_key, row_key } => {
+                PartitionPrefix::entity(account, *table, partition_key).key(row_key)
+            }
         }
     }
 
@@ -102,31 +99,17 @@ impl Key {
         let account = match kind {
             KIND_CATALOGUE | KIND_ENTITY => reader.text()?,
             _ => {
-                return Err(MalformedKey {
-                    at: 0,
-                    what: "a known kind of key",
-                });
+                return Err(MalformedKey { at: 0, what: "a known kind of key" });
             }
         };
         let key = if kind == KIND_ENTITY {
             let table = TableId(reader.u64()?);
-            Self::Entity {
-                account,
-                table,
-                partition_key: reader.text()?,
-                row_key: reader.text()?,
-            }
+            Self::Entity { account, table, partition_key: reader.text()?, row_key: reader.text()? }
         } else {
             match reader.u8()? {
                 CATALOGUE_SERVICE_PROPERTIES => Self::ServiceProperties { account },
-                CATALOGUE_TABLE => Self::Table {
-                    account,
-                    lower_name: reader.text()?,
-                },
-                CATALOGUE_DROPPED => Self::DroppedTable {
-                    account,
-                    table: TableId(reader.u64()?),
-                },
+                CATALOGUE_TABLE => Self::Table { account, lower_name: reader.text()? },
+                CATALOGUE_DROPPED => Self::DroppedTable { account, table: TableId(reader.u64()?) },
                 _ => {
                     return Err(MalformedKey {
                         at: reader.position() - 1,
@@ -136,10 +119,7 @@ impl Key {
             }
         };
         if !reader.is_at_end() {
-            return Err(MalformedKey {
-                at: reader.position(),
-                what: "the end of the key",
-            });
+            return Err(MalformedKey { at: reader.position(), what: "the end of the key" });
         }
         Ok(key)
     }
@@ -185,10 +165,7 @@ pub fn table_of(key: &[u8]) -> Option<(&[u8], TableId)> {
 pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
     let mut reader = Reader::new(key);
     if reader.u8()? != KIND_ENTITY {
-        return Err(MalformedKey {
-            at: 0,
-            what: "the key of an entity",
-        });
+        return Err(MalformedKey { at: 0, what: "the key of an entity" });
     }
     reader.raw_text()?;
     reader.u64()?;

@@ -44,18 +44,12 @@ impl KeyRange {
 
     /// Everything a range can hold: all keys above the rows that ranges keep about themselves.
     pub fn whole() -> Self {
-        Self {
-            low: vec![KIND_CATALOGUE],
-            high: None,
-        }
+        Self { low: vec![KIND_CATALOGUE], high: None }
     }
 
     /// All keys that begin with `prefix`.
     pub fn prefix(prefix: &[u8]) -> Self {
-        Self {
-            low: prefix.to_vec(),
-            high: after_prefix(prefix),
-        }
+        Self { low: prefix.to_vec(), high: after_prefix(prefix) }
     }
 
     /// The least key inside, if any is.
@@ -75,9 +69,7 @@ impl KeyRange {
 
     /// Whether no key can lie inside.
     pub fn is_empty(&self) -> bool {
-        self.high
-            .as_deref()
-            .is_some_and(|high| high <= self.low.as_slice())
+        self.high.as_deref().is_some_and(|high| high <= self.low.as_slice())
     }
 
     /// The keys that lie in both.

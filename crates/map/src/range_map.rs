@@ -71,15 +71,7 @@ impl fmt::Display for Finding {
 impl RangeMap {
     /// A first map: the whole key space is one range of `server`.
     pub fn single(id: RangeId, server: ServerId) -> Self {
-        Self::new(
-            1,
-            vec![RangeEntry {
-                id,
-                keys: KeyRange::whole(),
-                generation: Generation(1),
-                server,
-            }],
-        )
+        Self::new(1, vec![RangeEntry { id, keys: KeyRange::whole(), generation: Generation(1), server }])
     }
 
     /// A map of the given entries, in the order of their keys. It is not checked.
@@ -119,17 +111,11 @@ impl RangeMap {
             match left.keys.high() {
                 Some(high) if high < right.keys.low() => findings.push(Finding::Gap { before: right.id }),
                 Some(high) if high == right.keys.low() => {}
-                _ => findings.push(Finding::Overlap {
-                    left: left.id,
-                    right: right.id,
-                }),
+                _ => findings.push(Finding::Overlap { left: left.id, right: right.id }),
             }
         }
         findings.extend(
-            self.entries
-                .iter()
-                .filter(|e| e.keys.is_empty())
-                .map(|e| Finding::Empty { range: e.id }),
+            self.entries.iter().filter(|e| e.keys.is_empty()).map(|e| Finding::Empty { range: e.id }),
         );
         if let Some(last) = self.entries.last().filter(|e| e.keys.high().is_some()) {
             findings.push(Finding::OpenEnd { after: last.id });

@@ -43,12 +43,7 @@ fn any_key() -> impl Strategy<Value = Key> {
         (account(), any_text()).prop_map(|(account, lower_name)| Key::Table { account, lower_name }),
         (account(), any_id()).prop_map(|(account, table)| Key::DroppedTable { account, table }),
         (account(), any_id(), any_text(), any_text()).prop_map(|(account, table, partition_key, row_key)| {
-            Key::Entity {
-                account,
-                table,
-                partition_key,
-                row_key,
-            }
+            Key::Entity { account, table, partition_key, row_key }
         }),
     ]
 }
@@ -62,19 +57,9 @@ fn place(key: &Key) -> Place {
         Key::ServiceProperties { account } => (0x10, units(account), 1, 0, vec![], vec![]),
         Key::Table { account, lower_name } => (0x10, units(account), 2, 0, units(lower_name), vec![]),
         Key::DroppedTable { account, table } => (0x10, units(account), 3, table.0, vec![], vec![]),
-        Key::Entity {
-            account,
-            table,
-            partition_key,
-            row_key,
-        } => (
-            0x20,
-            units(account),
-            0,
-            table.0,
-            units(partition_key),
-            units(row_key),
-        ),
+        Key::Entity { account, table, partition_key, row_key } => {
+            (0x20, units(account), 0, table.0, units(partition_key), units(row_key))
+        }
     }
 }
 
@@ -204,12 +189,7 @@ fn line(key: &Key) -> String {
         Key::ServiceProperties { account } => format!("service-properties {account}"),
         Key::Table { account, lower_name } => format!("table {account} {lower_name}"),
         Key::DroppedTable { account, table } => format!("dropped {account} {}", table.0),
-        Key::Entity {
-            account,
-            table,
-            partition_key,
-            row_key,
-        } => {
+        Key::Entity { account, table, partition_key, row_key } => {
             let (partition_key, row_key) = (partition_key.escape_default(), row_key.escape_default());
             format!("entity {account} {} \"{partition_key}\" \"{row_key}\"", table.0)
         }
@@ -232,27 +212,17 @@ fn entity(table: u64, partition_key: &str, row_key: &str) -> Key {
 
 /// Keys in their order. New kinds of keys join; the lines that are there never change.
 fn golden_keys() -> Vec<Key> {
-    let table = |lower_name: &str| Key::Table {
-        account: "acct".into(),
-        lower_name: lower_name.into(),
-    };
-    let dropped = |id: u64| Key::DroppedTable {
-        account: "acct".into(),
-        table: TableId(id),
-    };
+    let table = |lower_name: &str| Key::Table { account: "acct".into(), lower_name: lower_name.into() };
+    let dropped = |id: u64| Key::DroppedTable { account: "acct".into(), table: TableId(id) };
     vec![
-        Key::ServiceProperties {
-            account: "acct".into(),
-        },
+        Key::ServiceProperties { account: "acct".into() },
         table("customers"),
         table("customers1"),
         table("orders"),
         dropped(0),
         dropped(0x0102_0304_0506_0708),
         dropped(u64::MAX),
-        Key::ServiceProperties {
-            account: "acct2".into(),
-        },
+        Key::ServiceProperties { account: "acct2".into() },
         entity(1, "", ""),
         entity(1, "", "r"),
         entity(1, "\0", ""),
@@ -292,18 +262,9 @@ fn the_golden_keys_never_change() {
     let golden = include_str!("golden/keys.txt");
     let written: Vec<String> = golden_keys().iter().map(line).collect();
     let read: Vec<&str> = golden.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(
-        written,
-        read,
-        "golden/keys.txt should be:\n{}",
-        written.join("\n")
-    );
+    assert_eq!(written, read, "golden/keys.txt should be:\n{}", written.join("\n"));
     for pair in golden_keys().windows(2) {
-        assert_eq!(
-            pair[0].encode().cmp(&pair[1].encode()),
-            Ordering::Less,
-            "{pair:?}"
-        );
+        assert_eq!(pair[0].encode().cmp(&pair[1].encode()), Ordering::Less, "{pair:?}");
     }
 }
 

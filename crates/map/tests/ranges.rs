@@ -36,9 +36,7 @@ fn cut_at(cuts: &[Vec<u8>]) -> RangeMap {
 fn any_cuts() -> impl Strategy<Value = Vec<Vec<u8>>> {
     prop::collection::btree_set(any_bytes(), 0..6).prop_map(|cuts| {
         let whole = KeyRange::whole();
-        cuts.into_iter()
-            .filter(|cut| cut.as_slice() > whole.low())
-            .collect()
+        cuts.into_iter().filter(|cut| cut.as_slice() > whole.low()).collect()
     })
 }
 
@@ -98,10 +96,7 @@ fn a_first_map_is_one_range() {
     let map = RangeMap::single(RangeId(7), ServerId(3));
     assert_eq!(map.check(), []);
     let found = map.lookup(&[0x20, 1, 2]).unwrap();
-    assert_eq!(
-        (found.id, found.server, found.generation),
-        (RangeId(7), ServerId(3), Generation(1))
-    );
+    assert_eq!((found.id, found.server, found.generation), (RangeId(7), ServerId(3), Generation(1)));
     // The rows that a range keeps about itself belong to no range.
     assert_eq!(map.lookup(&[0x01, 1]), None);
 }
@@ -111,37 +106,18 @@ fn each_broken_rule_is_found() {
     let low = KeyRange::whole().low().to_vec();
     let map = |entries: Vec<RangeEntry>| RangeMap::new(1, entries).check();
     assert_eq!(map(vec![]), [Finding::NoRange]);
-    assert_eq!(
-        map(vec![entry(1, b"\x20", None)]),
-        [Finding::Gap { before: RangeId(1) }],
-        "at the beginning"
-    );
+    assert_eq!(map(vec![entry(1, b"\x20", None)]), [Finding::Gap { before: RangeId(1) }], "at the beginning");
     assert_eq!(
         map(vec![entry(1, &low, Some(b"\x20")), entry(2, b"\x21", None)]),
         [Finding::Gap { before: RangeId(2) }],
         "in the middle"
     );
-    assert_eq!(
-        map(vec![entry(1, &low, Some(b"\x20"))]),
-        [Finding::OpenEnd { after: RangeId(1) }]
-    );
-    let overlap = Finding::Overlap {
-        left: RangeId(1),
-        right: RangeId(2),
-    };
-    assert_eq!(
-        map(vec![entry(1, &low, Some(b"\x21")), entry(2, b"\x20", None)]),
-        vec![overlap.clone()]
-    );
-    assert_eq!(
-        map(vec![entry(1, &low, None), entry(2, b"\x20", None)]),
-        vec![overlap]
-    );
-    let empty = map(vec![
-        entry(1, &low, Some(b"\x20")),
-        entry(2, b"\x20", Some(b"\x20")),
-        entry(3, b"\x20", None),
-    ]);
+    assert_eq!(map(vec![entry(1, &low, Some(b"\x20"))]), [Finding::OpenEnd { after: RangeId(1) }]);
+    let overlap = Finding::Overlap { left: RangeId(1), right: RangeId(2) };
+    assert_eq!(map(vec![entry(1, &low, Some(b"\x21")), entry(2, b"\x20", None)]), vec![overlap.clone()]);
+    assert_eq!(map(vec![entry(1, &low, None), entry(2, b"\x20", None)]), vec![overlap]);
+    let empty =
+        map(vec![entry(1, &low, Some(b"\x20")), entry(2, b"\x20", Some(b"\x20")), entry(3, b"\x20", None)]);
     assert_eq!(empty, [Finding::Empty { range: RangeId(2) }]);
 }
 
@@ -149,14 +125,8 @@ fn each_broken_rule_is_found() {
 fn findings_name_their_ranges() {
     for (finding, text) in [
         (Finding::NoRange, "the map has no range"),
-        (
-            Finding::Gap { before: RangeId(2) },
-            "keys before r2 belong to no range",
-        ),
-        (
-            Finding::OpenEnd { after: RangeId(1) },
-            "keys after r1 belong to no range",
-        ),
+        (Finding::Gap { before: RangeId(2) }, "keys before r2 belong to no range"),
+        (Finding::OpenEnd { after: RangeId(1) }, "keys after r1 belong to no range"),
         (Finding::Empty { range: RangeId(4) }, "r4 can hold no key"),
     ] {
         assert_eq!(finding.to_string(), text);

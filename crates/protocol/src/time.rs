@@ -15,9 +15,8 @@ use rangehold_map::Timestamp;
 const YEAR_ONE: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
 const SECONDS_PER_DAY: i64 = 86_400;
 const WEEKDAYS: [&str; 7] = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"];
-const MONTHS: [&str; 12] = [
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-];
+const MONTHS: [&str; 12] =
+    ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 /// A point in time, taken apart. Months and days count from 1.
 struct Civil {
@@ -82,11 +81,7 @@ fn civil_from_days(days: i64) -> (i64, i64, i64) {
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
     let shifted_month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * shifted_month + 2) / 5 + 1;
-    let month = if shifted_month < 10 {
-        shifted_month + 3
-    } else {
-        shifted_month - 9
-    };
+    let month = if shifted_month < 10 { shifted_month + 3 } else { shifted_month - 9 };
     let year = year_of_era + era * 400 + i64::from(month <= 2);
     (year, month, day)
 }
@@ -197,9 +192,7 @@ pub fn parse_iso(text: &str) -> Option<Timestamp> {
     cursor.is_at_end().then_some(())?;
     let local = civil.timestamp()?;
     let utc = local.saturating_add(-offset_minutes * 60 * Timestamp::TICKS_PER_SECOND);
-    (YEAR_ONE..=Timestamp::MAX_DATE_TIME)
-        .contains(&utc)
-        .then_some(utc)
+    (YEAR_ONE..=Timestamp::MAX_DATE_TIME).contains(&utc).then_some(utc)
 }
 
 /// The rest of a text that is read byte by byte.
@@ -223,11 +216,9 @@ impl Cursor<'_> {
     fn digits(&mut self, count: usize) -> Option<i64> {
         let (digits, rest) = self.0.split_at_checked(count)?;
         self.0 = rest;
-        digits.iter().try_fold(0, |value, digit| {
-            digit
-                .is_ascii_digit()
-                .then(|| value * 10 + i64::from(digit - b'0'))
-        })
+        digits
+            .iter()
+            .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
     }
 
     /// `separator`, then exactly `count` digits.
@@ -318,10 +309,7 @@ mod tests {
             assert_eq!(iso(parse_iso(text).unwrap()), text);
         }
         assert_eq!(parse_iso("1601-01-01"), Some(Timestamp::MIN_DATE_TIME));
-        assert_eq!(
-            parse_iso("9999-12-31T23:59:59.9999999Z"),
-            Some(Timestamp::MAX_DATE_TIME)
-        );
+        assert_eq!(parse_iso("9999-12-31T23:59:59.9999999Z"), Some(Timestamp::MAX_DATE_TIME));
         let policy = parse_iso("2021-06-08T02:10:09Z").unwrap();
         assert_eq!(iso7(policy), "2021-06-08T02:10:09.0000000Z");
         let synced = parse_http_date("Wed, 08 Sep 2021 16:46:37 GMT").unwrap();

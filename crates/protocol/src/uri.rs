@@ -23,9 +23,7 @@ pub struct Query {
 impl std::fmt::Debug for Query {
     /// Names alone: values may hold a signature.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_list()
-            .entries(self.pairs.iter().map(|(name, _)| name))
-            .finish()
+        f.debug_list().entries(self.pairs.iter().map(|(name, _)| name)).finish()
     }
 }
 
@@ -44,10 +42,7 @@ impl Query {
                 if seen[at] {
                     return Err(TableError::new(
                         ErrorCode::InvalidQueryParameterValue,
-                        format!(
-                            "{} The parameter {name} is given twice; give it once.",
-                            invalid_value()
-                        ),
+                        format!("{} The parameter {name} is given twice; give it once.", invalid_value()),
                     ));
                 }
                 seen[at] = true;
@@ -60,17 +55,12 @@ impl Query {
     /// The first value of a parameter. Names match without regard to ASCII case, as the service
     /// takes them.
     pub fn get(&self, name: &str) -> Option<&str> {
-        self.pairs
-            .iter()
-            .find(|(given, _)| given.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.pairs.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// All parameters, as name and value, in their order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &str)> {
-        self.pairs
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_str()))
+        self.pairs.iter().map(|(name, value)| (name.as_str(), value.as_str()))
     }
 }
 
@@ -92,9 +82,7 @@ fn decode_bytes(raw: &str, plus_is_space: bool) -> Result<String, TableError> {
             b'%' => {
                 let digits = (bytes.next().and_then(hex_digit), bytes.next().and_then(hex_digit));
                 let (Some(high), Some(low)) = digits else {
-                    return Err(invalid(
-                        "a percent sign is not followed by two hexadecimal digits",
-                    ));
+                    return Err(invalid("a percent sign is not followed by two hexadecimal digits"));
                 };
                 high << 4 | low
             }
@@ -110,16 +98,11 @@ fn decode_bytes(raw: &str, plus_is_space: bool) -> Result<String, TableError> {
 }
 
 fn hex_digit(byte: u8) -> Option<u8> {
-    char::from(byte)
-        .to_digit(16)
-        .and_then(|digit| u8::try_from(digit).ok())
+    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
 }
 
 fn invalid(why: &str) -> TableError {
-    TableError::new(
-        ErrorCode::InvalidUri,
-        format!("The requested URI is invalid: {why}."),
-    )
+    TableError::new(ErrorCode::InvalidUri, format!("The requested URI is invalid: {why}."))
 }
 
 #[cfg(test)]
@@ -134,10 +117,7 @@ mod tests {
 
     #[test]
     fn decodes_what_clients_send() {
-        assert_eq!(
-            decode("/T(RowKey='RK%27%27%40%2A')").unwrap(),
-            "/T(RowKey='RK''@*')"
-        );
+        assert_eq!(decode("/T(RowKey='RK%27%27%40%2A')").unwrap(), "/T(RowKey='RK''@*')");
         assert_eq!(decode("%E5%95%8A+").unwrap(), "啊+");
         let query = Query::parse("%24filter=RowKey+eq+%271%27&$TOP=5&flag&&sig=a%2Bb%3D").unwrap();
         assert_eq!(query.get("$filter"), Some("RowKey eq '1'"));
@@ -149,17 +129,7 @@ mod tests {
 
     #[test]
     fn refuses_malformed_encodings() {
-        for raw in [
-            "%",
-            "%4",
-            "%zz",
-            "%+1",
-            "a%00b",
-            "%C0%AF",
-            "%E0%80%AF",
-            "%FF",
-            "%ED%A0%80",
-        ] {
+        for raw in ["%", "%4", "%zz", "%+1", "a%00b", "%C0%AF", "%E0%80%AF", "%FF", "%ED%A0%80"] {
             assert_eq!(code(raw), Some(ErrorCode::InvalidUri), "{raw}");
             assert!(Query::parse(&format!("a={raw}")).is_err(), "{raw}");
             assert!(Query::parse(&format!("{raw}=a")).is_err(), "{raw}");

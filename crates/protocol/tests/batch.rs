@@ -56,11 +56,7 @@ fn variants() -> Vec<(&'static str, &'static str, String)> {
         ("preamble", TYPE, format!("a preamble\r\n\r\n{plain}")),
         ("epilogue", TYPE, format!("{plain}--batch_a\r\nan epilogue")),
         ("no line end at the end", TYPE, plain.trim_end().to_owned()),
-        (
-            "no last delimiter",
-            TYPE,
-            plain.replace("--changeset_b--\r\n--batch_a--\r\n", ""),
-        ),
+        ("no last delimiter", TYPE, plain.replace("--changeset_b--\r\n--batch_a--\r\n", "")),
         (
             "blank line between the ends",
             TYPE,
@@ -74,48 +70,27 @@ fn variants() -> Vec<(&'static str, &'static str, String)> {
                 .replace("If-Match: *\r\n", "if-match: *\r\n\r\n")
                 .replace("changeset_b\r\n\r\n", "changeset_b\r\n\r\n\r\n"),
         ),
-        (
-            "white space after a boundary",
-            TYPE,
-            plain.replace("--changeset_b\r\n", "--changeset_b \t\r\n"),
-        ),
-        (
-            "blank line before the request",
-            TYPE,
-            plain.replace("POST", "\r\nPOST"),
-        ),
+        ("white space after a boundary", TYPE, plain.replace("--changeset_b\r\n", "--changeset_b \t\r\n")),
+        ("blank line before the request", TYPE, plain.replace("POST", "\r\nPOST")),
         (
             "quoted boundary",
             "Multipart/Mixed; charset=utf-8; Boundary=\"batch_a\"",
             plain.replace("boundary=changeset_b", "boundary=\"changeset_b\""),
         ),
-        (
-            "boundary with '='",
-            "multipart/mixed;boundary==_b=?",
-            plain.replace("batch_a", "=_b=?"),
-        ),
+        ("boundary with '='", "multipart/mixed;boundary==_b=?", plain.replace("batch_a", "=_b=?")),
         (
             "quoted boundary with ';' and '\"'",
             "multipart/mixed; boundary=\"a;\\\"b c\"; x=y",
             plain.replace("batch_a", "a;\"b c"),
         ),
-        (
-            "no content type on the part",
-            TYPE,
-            plain.replace("Content-Type: application/http\r\n", ""),
-        ),
+        ("no content type on the part", TYPE, plain.replace("Content-Type: application/http\r\n", "")),
         (
             "content id inside",
             TYPE,
-            plain
-                .replace("Content-ID: 7\r\n", "")
-                .replace("Accept:", "content-id: 7\r\nAccept:"),
+            plain.replace("Content-ID: 7\r\n", "").replace("Accept:", "content-id: 7\r\nAccept:"),
         ),
         ("a body that looks like another boundary", TYPE, {
-            plain.replace(
-                "{\"a\":1}",
-                "{\"a\":1}\r\n--changeset_bc\r\n--changeset\r\n-- changeset_b",
-            )
+            plain.replace("{\"a\":1}", "{\"a\":1}\r\n--changeset_bc\r\n--changeset\r\n-- changeset_b")
         }),
     ]
 }
@@ -126,14 +101,8 @@ fn clients_write_the_same_in_many_ways() {
         let batch =
             parse(content_type, body.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}\n{body}"));
         assert!(!batch.query, "{name}");
-        let [part] = batch.operations.as_slice() else {
-            panic!("{name}: {batch:?}")
-        };
-        assert_eq!(
-            (part.method, part.uri, part.content_id()),
-            ("POST", "https://h/T", Some("7")),
-            "{name}"
-        );
+        let [part] = batch.operations.as_slice() else { panic!("{name}: {batch:?}") };
+        assert_eq!((part.method, part.uri, part.content_id()), ("POST", "https://h/T", Some("7")), "{name}");
         assert_eq!(part.header("IF-MATCH"), Some("*"), "{name}");
         assert!(part.body.starts_with(b"{\"a\":1}"), "{name}: {part:?}");
     }
@@ -148,18 +117,11 @@ fn one_query_may_stand_alone() {
     );
     let batch = parse(TYPE, body.as_bytes()).expect("a query");
     assert!(batch.query);
-    assert_eq!(
-        batch.operations[0].uri,
-        "https://h/Blogs(PartitionKey='Channel 19',RowKey='2')"
-    );
+    assert_eq!(batch.operations[0].uri, "https://h/Blogs(PartitionKey='Channel 19',RowKey='2')");
     let two = body.replace("--batch_a\r\n\r\n", "") + body;
     let post = body.replace("GET", "POST");
     for wrong in [two, post] {
-        assert_eq!(
-            parse(TYPE, wrong.as_bytes()).unwrap_err().code,
-            ErrorCode::InvalidInput,
-            "{wrong}"
-        );
+        assert_eq!(parse(TYPE, wrong.as_bytes()).unwrap_err().code, ErrorCode::InvalidInput, "{wrong}");
     }
 }
 
@@ -193,11 +155,7 @@ fn what_is_no_batch_is_refused() {
     ];
     for body in bodies {
         let refused = parse(TYPE, body.as_bytes());
-        assert_eq!(
-            refused.map_err(|error| error.code),
-            Err(ErrorCode::InvalidInput),
-            "{body:.300}"
-        );
+        assert_eq!(refused.map_err(|error| error.code), Err(ErrorCode::InvalidInput), "{body:.300}");
     }
     for content_type in ["", "application/json", "multipart/form-data; boundary=batch_a"] {
         assert_eq!(
@@ -207,26 +165,16 @@ fn what_is_no_batch_is_refused() {
         );
     }
     for content_type in ["multipart/mixed", "multipart/mixed; boundary=\"\""] {
-        assert_eq!(
-            parse(content_type, one.as_bytes()).unwrap_err().code,
-            ErrorCode::InvalidInput
-        );
+        assert_eq!(parse(content_type, one.as_bytes()).unwrap_err().code, ErrorCode::InvalidInput);
     }
     let large = vec![b'-'; BATCH_BYTES_MAX + 1];
-    assert_eq!(
-        parse(TYPE, &large).unwrap_err().code,
-        ErrorCode::RequestBodyTooLarge
-    );
+    assert_eq!(parse(TYPE, &large).unwrap_err().code, ErrorCode::RequestBodyTooLarge);
 }
 
 #[test]
 fn one_operation_too_many_is_told_from_none() {
-    let count = |operations: usize| {
-        parse(TYPE, changes(operations).as_bytes())
-            .expect("a batch")
-            .operations
-            .len()
-    };
+    let count =
+        |operations: usize| parse(TYPE, changes(operations).as_bytes()).expect("a batch").operations.len();
     assert_eq!(count(0), 0);
     assert_eq!(count(BATCH_OPERATIONS_MAX), BATCH_OPERATIONS_MAX);
     assert_eq!(count(BATCH_OPERATIONS_MAX + 1), BATCH_OPERATIONS_MAX + 1);
@@ -237,16 +185,8 @@ fn one_operation_too_many_is_told_from_none() {
 fn replies_are_as_recorded() {
     let mut reply = BatchReply::new("batchresponse_B".to_owned(), "changesetresponse_C".to_owned());
     assert_eq!(reply.content_type(), "multipart/mixed; boundary=batchresponse_B");
-    let common = [
-        ("X-Content-Type-Options", "nosniff"),
-        ("Cache-Control", "no-cache"),
-    ];
-    let updated = [
-        common[0],
-        common[1],
-        ("DataServiceVersion", "1.0;"),
-        ("ETag", "W/\"e\""),
-    ];
+    let common = [("X-Content-Type-Options", "nosniff"), ("Cache-Control", "no-cache")];
+    let updated = [common[0], common[1], ("DataServiceVersion", "1.0;"), ("ETag", "W/\"e\"")];
     reply.operation(204, &updated, b"");
     reply.operation(409, &common, b"{\"odata.error\":{}}");
     let expected = concat!(
@@ -261,10 +201,7 @@ fn replies_are_as_recorded() {
     assert_eq!(String::from_utf8(reply.finish()).expect("text"), expected);
 
     let empty = BatchReply::new("b".to_owned(), "c".to_owned()).finish();
-    assert_eq!(
-        empty,
-        b"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c--\r\n--b--\r\n"
-    );
+    assert_eq!(empty, b"--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n--c--\r\n--b--\r\n");
 
     let mut query = BatchReply::new("b".to_owned(), "c".to_owned());
     query.query(200, &common[..1], b"{}");

@@ -114,23 +114,11 @@ fn values_of_declared_types() {
         ("Double", r#""Infinity""#, Value::Double(f64::INFINITY)),
         ("Double", r#""-Infinity""#, Value::Double(f64::NEG_INFINITY)),
         ("Boolean", r#""true""#, Value::Boolean(true)),
-        (
-            "DateTime",
-            r#""2008-07-10T00:00:00+02:00""#,
-            time("2008-07-09T22:00:00Z"),
-        ),
+        ("DateTime", r#""2008-07-10T00:00:00+02:00""#, time("2008-07-09T22:00:00Z")),
         ("DateTime", r#""2008-07-10""#, time("2008-07-10T00:00:00Z")),
         ("DateTime", r#""1601-01-01T00:00:00Z""#, time("1601-01-01")),
-        (
-            "Guid",
-            r#""{00000000-0000-0000-0000-00000000000F}""#,
-            Value::Guid(guid_ending_in(15)),
-        ),
-        (
-            "Guid",
-            r#""00000000000000000000000000000001""#,
-            Value::Guid(guid_ending_in(1)),
-        ),
+        ("Guid", r#""{00000000-0000-0000-0000-00000000000F}""#, Value::Guid(guid_ending_in(15))),
+        ("Guid", r#""00000000000000000000000000000001""#, Value::Guid(guid_ending_in(1))),
         ("Binary", r#""""#, Value::Binary(vec![])),
         ("Binary", r#""Ym lu\nYXJ5""#, Value::Binary(b"binary".to_vec())),
         ("Binary", r#""YR==""#, Value::Binary(b"a".to_vec())),
@@ -179,10 +167,7 @@ fn values_that_are_not_of_their_type_are_refused() {
         let members = format!(r#""v":{json},"v@odata.type":"Edm.{edm_type}""#);
         let error = properties(&members).expect_err(&members);
         assert_eq!(error.code, ErrorCode::InvalidInput, "{members}");
-        assert_eq!(
-            error.text, "An error occurred while processing this request.",
-            "{members}"
-        );
+        assert_eq!(error.text, "An error occurred while processing this request.", "{members}");
     }
     // The first is recorded.
     for (date, written) in [
@@ -192,10 +177,7 @@ fn values_that_are_not_of_their_type_are_refused() {
         let members = format!(r#""when":"{date}","when@odata.type":"Edm.DateTime""#);
         let error = properties(&members).expect_err(date);
         assert_eq!(error.code, ErrorCode::OutOfRangeInput);
-        assert_eq!(
-            error.text,
-            format!("The 'when' parameter of value '{written}' is out of range.")
-        );
+        assert_eq!(error.text, format!("The 'when' parameter of value '{written}' is out of range."));
     }
     for date in ["9999-12-31T23:59:59-01:00", "0001-01-01T00:00:00+01:00"] {
         let members = format!(r#""v":"{date}","v@odata.type":"Edm.DateTime""#);
@@ -227,10 +209,7 @@ fn keys_of_an_insert() {
         assert_eq!(error, ErrorCode::PropertiesNeedValue.into(), "{body}");
     }
     let error = insert(r#"{"PartitionKey":"a/b","RowKey":""}"#).unwrap_err();
-    assert_eq!(
-        error.text,
-        "The 'PartitionKey' parameter of value 'a/b' is out of range."
-    );
+    assert_eq!(error.text, "The 'PartitionKey' parameter of value 'a/b' is out of range.");
     assert!(insert(r#"{"PartitionKey":"","RowKey":""}"#).is_ok());
 }
 
@@ -259,9 +238,7 @@ fn names_and_limits() {
 
     let count = |n: usize, value: &str| {
         let members: Vec<_> = (0..n).map(|i| format!(r#""key{i}":{value}"#)).collect();
-        properties(&members.join(","))
-            .map(|properties| properties.len())
-            .map_err(|error| error.code)
+        properties(&members.join(",")).map(|properties| properties.len()).map_err(|error| error.code)
     };
     assert_eq!(count(252, "1"), Ok(252));
     assert_eq!(count(253, "1"), Err(ErrorCode::TooManyProperties));
@@ -283,17 +260,10 @@ fn names_and_limits() {
 
 #[test]
 fn a_property_twice_is_refused() {
-    for members in [
-        r#""v":1,"v":1"#,
-        r#""v":null,"w":1,"v":1"#,
-        r#""\u0076":1,"v":1"#,
-        r#""PartitionKey":"p""#,
-    ] {
-        assert_eq!(
-            refused(members),
-            ErrorCode::DuplicatePropertiesSpecified,
-            "{members}"
-        );
+    for members in
+        [r#""v":1,"v":1"#, r#""v":null,"w":1,"v":1"#, r#""\u0076":1,"v":1"#, r#""PartitionKey":"p""#]
+    {
+        assert_eq!(refused(members), ErrorCode::DuplicatePropertiesSpecified, "{members}");
     }
     // Names are case-sensitive.
     assert!(properties(r#""v":1,"V":1"#).is_ok());

@@ -72,29 +72,15 @@ impl Node {
 
     fn text(&self) -> String {
         let inside = |node: &Self, least: u8| {
-            if node.strength() < least {
-                format!("({})", node.text())
-            } else {
-                node.text()
-            }
+            if node.strength() < least { format!("({})", node.text()) } else { node.text() }
         };
         match self {
             Self::Always(b) => b.to_string(),
             Self::Flag(name) => (*name).to_owned(),
-            Self::Compare {
-                name,
-                operator,
-                literal,
-                mirrored: false,
-            } => {
+            Self::Compare { name, operator, literal, mirrored: false } => {
                 format!("{name} {operator} {}", literal_text(literal))
             }
-            Self::Compare {
-                name,
-                operator,
-                literal,
-                mirrored: true,
-            } => {
+            Self::Compare { name, operator, literal, mirrored: true } => {
                 format!("{}\t{}  {name} ", literal_text(literal), mirror(operator))
             }
             Self::Not(inner) => format!("not({})", inner.text()),
@@ -108,14 +94,9 @@ impl Node {
         match self {
             Self::Always(b) => *b,
             Self::Flag(name) => properties.get(name) == Some(&Value::Boolean(true)),
-            Self::Compare {
-                name,
-                operator,
-                literal,
-                ..
-            } => properties
-                .get(name)
-                .is_some_and(|value| stands(value, operator, literal)),
+            Self::Compare { name, operator, literal, .. } => {
+                properties.get(name).is_some_and(|value| stands(value, operator, literal))
+            }
             Self::Not(inner) => !inner.holds(properties),
             Self::And(a, b) => a.holds(properties) && b.holds(properties),
             Self::Or(a, b) => a.holds(properties) || b.holds(properties),
@@ -169,13 +150,8 @@ fn value() -> impl Strategy<Value = Value> {
         any::<bool>().prop_map(Value::Boolean),
         prop_oneof![-2i32..3, Just(i32::MIN), Just(i32::MAX)].prop_map(Value::Int32),
         prop_oneof![-2i64..3, Just(i64::MIN), Just(i64::MAX)].prop_map(Value::Int64),
-        prop_oneof![
-            (-2i32..3).prop_map(f64::from),
-            any::<f64>(),
-            Just(-0.0),
-            Just(f64::NAN)
-        ]
-        .prop_map(Value::Double),
+        prop_oneof![(-2i32..3).prop_map(f64::from), any::<f64>(), Just(-0.0), Just(f64::NAN)]
+            .prop_map(Value::Double),
         date_time(),
         (0u8..2, 0u8..3).prop_map(|(first, last)| {
             let mut guid = [0; 16];
@@ -233,9 +209,7 @@ fn entity() -> impl Strategy<Value = Properties> {
 }
 
 fn parsed(text: &str) -> Filter {
-    Filter::parse(text)
-        .unwrap_or_else(|e| panic!("{text}: {e}"))
-        .expect("not blank")
+    Filter::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).expect("not blank")
 }
 
 /// The texts of a filter whose keys are texts.
@@ -248,9 +222,7 @@ fn keys(properties: &Properties) -> (&str, &str) {
 
 fn matches(filter: &Filter, properties: &Properties) -> bool {
     let (partition_key, row_key) = keys(properties);
-    let Value::DateTime(timestamp) = properties["Timestamp"] else {
-        unreachable!()
-    };
+    let Value::DateTime(timestamp) = properties["Timestamp"] else { unreachable!() };
     let own: Vec<_> = properties
         .iter()
         .filter(|(name, _)| !["PartitionKey", "RowKey", "Timestamp"].contains(name))
@@ -258,13 +230,7 @@ fn matches(filter: &Filter, properties: &Properties) -> bool {
         .collect();
     let bytes = row::encode(timestamp, own.into_iter());
     let row = RowView::new(&bytes).expect("just encoded");
-    filter
-        .matches(&Subject {
-            partition_key,
-            row_key,
-            row: &row,
-        })
-        .expect("not damaged")
+    filter.matches(&Subject { partition_key, row_key, row: &row }).expect("not damaged")
 }
 
 proptest! {

@@ -28,30 +28,17 @@ fn stored(body: &str, time: &str) -> Vec<u8> {
 }
 
 fn encode(time: Timestamp, properties: &[(String, Value)]) -> Vec<u8> {
-    row::encode(
-        time,
-        properties
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_ref())),
-    )
+    row::encode(time, properties.iter().map(|(name, value)| (name.as_str(), value.as_ref())))
 }
 
 fn writer(level: MetadataLevel, select: Option<&Select>) -> EntityWriter<'_> {
-    EntityWriter {
-        base: BASE,
-        account: "acct",
-        table: "mytable",
-        level,
-        select,
-    }
+    EntityWriter { base: BASE, account: "acct", table: "mytable", level, select }
 }
 
 fn one(writer: EntityWriter<'_>, row: &[u8]) -> String {
     let mut out = Vec::new();
     let row = RowView::new(row).expect("the test's row is good");
-    writer
-        .one(&mut out, "pk", "rk", &row)
-        .expect("the test's row is good");
+    writer.one(&mut out, "pk", "rk", &row).expect("the test's row is good");
     String::from_utf8(out).expect("a reply is UTF-8")
 }
 
@@ -102,19 +89,13 @@ fn selected_properties_and_missing_ones() {
         r#"{{"odata.metadata":"{BASE}/$metadata#mytable/@Element&$select=long,sex,xyz",{ETAG}
         "long@odata.type":"Edm.Int64","long":"1152921504606846976","sex":"male","xyz":null}}"#
     );
-    assert_eq!(
-        one(writer(MetadataLevel::Minimal, select.as_ref()), &row),
-        joined(&minimal)
-    );
+    assert_eq!(one(writer(MetadataLevel::Minimal, select.as_ref()), &row), joined(&minimal));
     let select = Select::parse("Timestamp").unwrap();
     let minimal = format!(
         r#"{{"odata.metadata":"{BASE}/$metadata#mytable/@Element&$select=Timestamp",{ETAG}
         "Timestamp":"2021-12-09T01:10:50.507143Z"}}"#
     );
-    assert_eq!(
-        one(writer(MetadataLevel::Minimal, select.as_ref()), &row),
-        joined(&minimal)
-    );
+    assert_eq!(one(writer(MetadataLevel::Minimal, select.as_ref()), &row), joined(&minimal));
     let select = Select::parse("RowKey,xyz,PartitionKey").unwrap();
     let none = r#"{"RowKey":"rk","xyz":null,"PartitionKey":"pk"}"#;
     assert_eq!(one(writer(MetadataLevel::None, select.as_ref()), &row), none);
@@ -122,19 +103,14 @@ fn selected_properties_and_missing_ones() {
 
 #[test]
 fn pages() {
-    let row = stored(
-        r#"{"PartitionKey":"pk","RowKey":"a\"b","v":1}"#,
-        "2021-12-09T01:10:50.507143Z",
-    );
+    let row = stored(r#"{"PartitionKey":"pk","RowKey":"a\"b","v":1}"#, "2021-12-09T01:10:50.507143Z");
     let row = RowView::new(&row).unwrap();
     let page = |level, count: usize, select: Option<&Select>| {
         let mut out = Vec::new();
         let writer = writer(level, select);
         writer.page_begin(&mut out);
         for index in 0..count {
-            writer
-                .page_item(&mut out, index == 0, "pk", "a\"b", &row)
-                .unwrap();
+            writer.page_item(&mut out, index == 0, "pk", "a\"b", &row).unwrap();
         }
         writer.page_end(&mut out);
         String::from_utf8(out).unwrap()
@@ -143,10 +119,7 @@ fn pages() {
     assert_eq!(page(MetadataLevel::Full, 0, None), empty);
     assert_eq!(page(MetadataLevel::None, 0, None), r#"{"value":[]}"#);
     let item = r#"{"PartitionKey":"pk","RowKey":"a\"b","Timestamp":"2021-12-09T01:10:50.507143Z","v":1}"#;
-    assert_eq!(
-        page(MetadataLevel::None, 2, None),
-        format!(r#"{{"value":[{item},{item}]}}"#)
-    );
+    assert_eq!(page(MetadataLevel::None, 2, None), format!(r#"{{"value":[{item},{item}]}}"#));
     let full = format!(
         r#"{{"odata.metadata":"{BASE}/$metadata#mytable","value":[{{"odata.type":"acct.mytable",
         "odata.id":"{BASE}/mytable(PartitionKey='pk',RowKey='a%22b')",{ETAG}
@@ -163,11 +136,7 @@ fn pages() {
 
 #[test]
 fn tables() {
-    let writer = |level| TableWriter {
-        base: BASE,
-        account: "acct",
-        level,
-    };
+    let writer = |level| TableWriter { base: BASE, account: "acct", level };
     let one = |level| {
         let mut out = Vec::new();
         writer(level).one(&mut out, "x");
@@ -193,10 +162,7 @@ fn tables() {
         r#"{{"odata.metadata":"{BASE}/$metadata#Tables","value":[{{"TableName":"x"}},{{"TableName":"y"}}]}}"#
     );
     assert_eq!(page(MetadataLevel::Minimal), minimal);
-    assert_eq!(
-        page(MetadataLevel::None),
-        r#"{"value":[{"TableName":"x"},{"TableName":"y"}]}"#
-    );
+    assert_eq!(page(MetadataLevel::None), r#"{"value":[{"TableName":"x"},{"TableName":"y"}]}"#);
 }
 
 #[test]
@@ -205,11 +171,7 @@ fn a_damaged_row_is_an_error() {
     let type_at = 11 + 4;
     row[type_at] = 99;
     let row = RowView::new(&row).unwrap();
-    assert!(
-        writer(MetadataLevel::None, None)
-            .one(&mut Vec::new(), "", "", &row)
-            .is_err()
-    );
+    assert!(writer(MetadataLevel::None, None).one(&mut Vec::new(), "", "", &row).is_err());
 }
 
 fn any_value() -> impl Strategy<Value = Value> {

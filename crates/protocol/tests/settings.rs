@@ -13,10 +13,7 @@ fn text(bytes: Vec<u8>) -> String {
 
 fn policies(count: usize) -> String {
     let each = |id| format!("<SignedIdentifier><Id>{id}</Id></SignedIdentifier>");
-    format!(
-        "<SignedIdentifiers>{}</SignedIdentifiers>",
-        (0..count).map(each).collect::<String>()
-    )
+    format!("<SignedIdentifiers>{}</SignedIdentifiers>", (0..count).map(each).collect::<String>())
 }
 
 #[test]
@@ -30,10 +27,7 @@ fn policies_come_back_as_recorded() {
     // What is written is read again, byte order mark included.
     assert_eq!(acl::parse(expected.as_bytes()).expect("policies"), read);
     let stored = serde_json::to_vec(&read).expect("JSON");
-    assert_eq!(
-        serde_json::from_slice::<Vec<AccessPolicy>>(&stored).expect("JSON"),
-        read
-    );
+    assert_eq!(serde_json::from_slice::<Vec<AccessPolicy>>(&stored).expect("JSON"), read);
 }
 
 #[test]
@@ -44,10 +38,7 @@ fn policies_may_be_none_and_empty() {
     assert_eq!(text(acl::write(&[])), format!("{PREAMBLE}<SignedIdentifiers />"));
     let empty = "<SignedIdentifiers><SignedIdentifier><Id>a</Id><AccessPolicy><Start/><Expiry></Expiry><Permission /></AccessPolicy></SignedIdentifier></SignedIdentifiers>";
     let read = acl::parse(empty.as_bytes()).expect("a policy");
-    assert_eq!(
-        read,
-        acl::parse(policies(1).replace('0', "a").as_bytes()).expect("a policy")
-    );
+    assert_eq!(read, acl::parse(policies(1).replace('0', "a").as_bytes()).expect("a policy"));
 }
 
 #[test]
@@ -85,10 +76,7 @@ fn properties_come_back_as_recorded() {
     let update = parse_update(RECORDED.as_bytes()).expect("properties");
     let properties = ServiceProperties::default().apply(update);
     assert_eq!(text(properties.write()), format!("{PREAMBLE}{RECORDED}"));
-    assert_eq!(
-        ServiceProperties::decode(&properties.encode()).expect("stored"),
-        properties
-    );
+    assert_eq!(ServiceProperties::decode(&properties.encode()).expect("stored"), properties);
     assert!(ServiceProperties::decode(b"{}").is_err());
     let later = text(properties.encode()).replace("\"format\":1", "\"format\":2");
     assert!(ServiceProperties::decode(later.as_bytes()).is_err());
@@ -99,9 +87,7 @@ fn rules_come_back_as_recorded() {
     let sent = "<?xml version='1.0' encoding='utf-8'?>\n<StorageServiceProperties><Cors><CorsRule><AllowedOrigins>www.xyz.com</AllowedOrigins><AllowedMethods>GET</AllowedMethods><AllowedHeaders /><ExposedHeaders /><MaxAgeInSeconds>0</MaxAgeInSeconds></CorsRule><CorsRule><AllowedOrigins>www.xyz.com,www.ab.com,www.bc.com</AllowedOrigins><AllowedMethods>GET,PUT</AllowedMethods><AllowedHeaders>x-ms-meta-data*,x-ms-meta-target*,x-ms-meta-xyz,x-ms-meta-foo</AllowedHeaders><ExposedHeaders>x-ms-meta-data*,x-ms-meta-source*,x-ms-meta-abc,x-ms-meta-bcd</ExposedHeaders><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>";
     let expected = "<Cors><CorsRule><AllowedMethods>GET</AllowedMethods><AllowedOrigins>www.xyz.com</AllowedOrigins><AllowedHeaders /><ExposedHeaders /><MaxAgeInSeconds>0</MaxAgeInSeconds></CorsRule><CorsRule><AllowedMethods>GET,PUT</AllowedMethods><AllowedOrigins>www.xyz.com,www.ab.com,www.bc.com</AllowedOrigins><AllowedHeaders>x-ms-meta-xyz,x-ms-meta-foo,x-ms-meta-data*,x-ms-meta-target*</AllowedHeaders><ExposedHeaders>x-ms-meta-abc,x-ms-meta-bcd,x-ms-meta-data*,x-ms-meta-source*</ExposedHeaders><MaxAgeInSeconds>500</MaxAgeInSeconds></CorsRule></Cors></StorageServiceProperties>";
     let before = ServiceProperties::default().apply(parse_update(RECORDED.as_bytes()).expect("properties"));
-    let after = before
-        .clone()
-        .apply(parse_update(sent.as_bytes()).expect("rules"));
+    let after = before.clone().apply(parse_update(sent.as_bytes()).expect("rules"));
     assert!(text(after.write()).ends_with(expected), "{}", text(after.write()));
     assert_eq!(
         (&after.logging, &after.hour_metrics),
@@ -119,10 +105,7 @@ fn properties_have_limits() {
     assert!(parse_update(RECORDED.replace("<Days>7", "<Days>365").as_bytes()).is_ok());
     assert!(parse_update(RECORDED.replace("HourMetrics", "Metrics").as_bytes()).is_ok());
     let headers = |list: &str| {
-        cors(&rule.replace(
-            "</CorsRule>",
-            &format!("<AllowedHeaders>{list}</AllowedHeaders></CorsRule>"),
-        ))
+        cors(&rule.replace("</CorsRule>", &format!("<AllowedHeaders>{list}</AllowedHeaders></CorsRule>")))
     };
     assert!(parse_update(headers("a*,b*,c").as_bytes()).is_ok());
     let refused = [

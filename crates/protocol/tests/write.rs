@@ -14,12 +14,7 @@ const NOW: Timestamp = Timestamp::from_ticks(2_000);
 type Properties = Vec<(String, Value)>;
 
 fn encode(time: Timestamp, properties: &Properties) -> Vec<u8> {
-    row::encode(
-        time,
-        properties
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_ref())),
-    )
+    row::encode(time, properties.iter().map(|(name, value)| (name.as_str(), value.as_ref())))
 }
 
 fn decode(bytes: &[u8]) -> (Timestamp, Properties) {
@@ -33,16 +28,9 @@ fn decode(bytes: &[u8]) -> (Timestamp, Properties) {
 
 /// The result of a write that meets these properties, last written at `THEN`.
 fn run(kind: WriteKind, new: &Properties, old: Option<&Properties>) -> Result<Option<Properties>, ErrorCode> {
-    let write = Write {
-        kind,
-        partition_key: "p".into(),
-        row_key: "r".into(),
-        properties: new.clone(),
-    };
+    let write = Write { kind, partition_key: "p".into(), row_key: "r".into(), properties: new.clone() };
     let stored = old.map(|old| encode(THEN, old));
-    let current = stored
-        .as_deref()
-        .map(|bytes| RowView::new(bytes).expect("a good row"));
+    let current = stored.as_deref().map(|bytes| RowView::new(bytes).expect("a good row"));
     match judge(&write, current.as_ref(), NOW).expect("a good row") {
         Ok(Change::Delete) => Ok(None),
         Ok(Change::Put(bytes)) => {
@@ -55,10 +43,7 @@ fn run(kind: WriteKind, new: &Properties, old: Option<&Properties>) -> Result<Op
 }
 
 fn numbered(names: &[(&str, i32)]) -> Properties {
-    names
-        .iter()
-        .map(|(name, value)| ((*name).to_owned(), Value::Int32(*value)))
-        .collect()
+    names.iter().map(|(name, value)| ((*name).to_owned(), Value::Int32(*value))).collect()
 }
 
 #[test]
@@ -70,11 +55,7 @@ fn the_table_of_writes() {
     let mismatch = Err(ErrorCode::UpdateConditionNotSatisfied);
     let absent = Err(ErrorCode::ResourceNotFound);
     for (kind, without_row, with_row) in [
-        (
-            WriteKind::Insert,
-            Ok(Some(&new)),
-            Err(ErrorCode::EntityAlreadyExists),
-        ),
+        (WriteKind::Insert, Ok(Some(&new)), Err(ErrorCode::EntityAlreadyExists)),
         (WriteKind::InsertOrReplace, Ok(Some(&new)), Ok(Some(&new))),
         (WriteKind::InsertOrMerge, Ok(Some(&new)), Ok(Some(&both))),
         (WriteKind::Replace(IfMatch::Any), absent, Ok(Some(&new))),
@@ -87,26 +68,15 @@ fn the_table_of_writes() {
         (WriteKind::Delete(fresh), absent, Ok(None)),
         (WriteKind::Delete(stale), absent, mismatch),
     ] {
-        assert_eq!(
-            run(kind, &new, None),
-            without_row.map(|p| p.cloned()),
-            "{kind:?} without a row"
-        );
-        assert_eq!(
-            run(kind, &new, Some(&old)),
-            with_row.map(|p| p.cloned()),
-            "{kind:?} with a row"
-        );
+        assert_eq!(run(kind, &new, None), without_row.map(|p| p.cloned()), "{kind:?} without a row");
+        assert_eq!(run(kind, &new, Some(&old)), with_row.map(|p| p.cloned()), "{kind:?} with a row");
     }
 }
 
 #[test]
 fn a_merge_keeps_the_order_and_changes_types() {
     let old = numbered(&[("c", 1), ("a", 2), ("b", 3)]);
-    let new = vec![
-        ("z".to_owned(), Value::Int32(4)),
-        ("a".to_owned(), Value::String("two".into())),
-    ];
+    let new = vec![("z".to_owned(), Value::Int32(4)), ("a".to_owned(), Value::String("two".into()))];
     let merged = run(WriteKind::InsertOrMerge, &new, Some(&old)).unwrap().unwrap();
     let expected = vec![
         ("c".to_owned(), Value::Int32(1)),
@@ -120,21 +90,13 @@ fn a_merge_keeps_the_order_and_changes_types() {
 #[test]
 fn the_merged_entity_has_at_most_252_properties() {
     let names = |from: usize, to: usize| -> Properties {
-        (from..to)
-            .map(|i| (format!("p{i}"), Value::Boolean(true)))
-            .collect()
+        (from..to).map(|i| (format!("p{i}"), Value::Boolean(true))).collect()
     };
     let merge = WriteKind::Merge(IfMatch::Any);
     assert!(run(merge, &names(200, 252), Some(&names(0, 200))).is_ok());
     assert!(run(merge, &names(100, 252), Some(&names(0, 200))).is_ok());
-    assert_eq!(
-        run(merge, &names(200, 253), Some(&names(0, 200))),
-        Err(ErrorCode::TooManyProperties)
-    );
-    assert_eq!(
-        run(WriteKind::InsertOrReplace, &names(0, 253), None),
-        Err(ErrorCode::TooManyProperties)
-    );
+    assert_eq!(run(merge, &names(200, 253), Some(&names(0, 200))), Err(ErrorCode::TooManyProperties));
+    assert_eq!(run(WriteKind::InsertOrReplace, &names(0, 253), None), Err(ErrorCode::TooManyProperties));
 }
 
 /// The example of the publication that the rule comes from, and the edge of 1 MiB.
@@ -143,31 +105,19 @@ fn the_size_of_an_entity() {
     let address = ("Address", ValueRef::String("Mountain View "));
     let age = ("Age", ValueRef::Int32(23));
     assert_eq!(entity_bytes("", "", [address].into_iter()), 4 + 8 + 14 + 32);
-    assert_eq!(
-        entity_bytes("ab", "\u{1F600}", [age].into_iter()),
-        4 + 2 * 4 + 8 + 6 + 4
-    );
+    assert_eq!(entity_bytes("ab", "\u{1F600}", [age].into_iter()), 4 + 2 * 4 + 8 + 6 + 4);
 
     let texts = |last: usize| -> Properties {
         let filler = (0..15).map(|i| (format!("p{i:02}"), Value::String("x".repeat(32 * 1024))));
-        filler
-            .chain([("last".to_owned(), Value::String("é".repeat(last)))])
-            .collect()
+        filler.chain([("last".to_owned(), Value::String("é".repeat(last)))]).collect()
     };
     // 1 MiB less keys and frame (8), 15 texts of 64 KiB with 18 around them each, and 20 around the last.
     let room = (1024 * 1024 - 8 - 15 * (64 * 1024 + 18) - 20) / 2;
     assert!(run(WriteKind::Insert, &texts(room), None).is_ok());
-    assert_eq!(
-        run(WriteKind::Insert, &texts(room + 1), None),
-        Err(ErrorCode::EntityTooLarge)
-    );
+    assert_eq!(run(WriteKind::Insert, &texts(room + 1), None), Err(ErrorCode::EntityTooLarge));
     let more = vec![("q".to_owned(), Value::Boolean(true))];
     let merged = run(WriteKind::Merge(IfMatch::Any), &more, Some(&texts(room)));
-    assert_eq!(
-        merged,
-        Err(ErrorCode::EntityTooLarge),
-        "the limit holds for what a merge makes"
-    );
+    assert_eq!(merged, Err(ErrorCode::EntityTooLarge), "the limit holds for what a merge makes");
 }
 
 #[test]
@@ -286,10 +236,7 @@ fn rows_of_a_later_format_and_cut_rows_are_refused() {
 /// The stored form may not change: rows of every earlier release must stay readable.
 #[test]
 fn the_stored_form_of_a_row() {
-    let properties = vec![
-        ("a".to_owned(), Value::Int32(258)),
-        ("b".to_owned(), Value::String("é".into())),
-    ];
+    let properties = vec![("a".to_owned(), Value::Int32(258)), ("b".to_owned(), Value::String("é".into()))];
     let mut expected = vec![1, 0xD0, 7, 0, 0, 0, 0, 0, 0, 2, 0];
     expected.extend_from_slice(&[0x2C, 0x29, 0x0C, 0xE4, 4, 7, 0, 0]);
     expected.extend_from_slice(&[0xE5, 0x2D, 0x0C, 0xE7, 1, 12, 0, 0]);

@@ -29,12 +29,12 @@ pub struct Accounts(BTreeMap<String, Account>);
 /// Why a list of accounts was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccountsError {
-    /// Not `name:key` or `name:key:key`.
-    #[error("account {0:?}: write it as name:key or name:key1:key2, and several with ';' between them")]
-    Form(String),
-    /// A name that Azure would refuse.
-    #[error("account name {0:?}: use 3 to 24 lower-case letters and digits")]
-    Name(String),
+    /// Not `name:key` or `name:key:key`. By number, since the text may be a key.
+    #[error("account number {0}: write it as name:key or name:key1:key2, and several with ';' between them")]
+    Form(usize),
+    /// A name that Azure would refuse. By number, as well.
+    #[error("account number {0}: a name has 3 to 24 lower-case letters and digits")]
+    Name(usize),
     /// A key that is not base64. The key itself is not shown.
     #[error("account {0:?}: a key is not valid base64")]
     Key(String),
@@ -55,14 +55,15 @@ impl Accounts {
     /// Reads `name:key1[:key2];...`, the form of the variable `AZURITE_ACCOUNTS`.
     pub fn parse(text: &str) -> Result<Self, AccountsError> {
         let mut accounts = BTreeMap::new();
-        for item in text.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+        let items = text.split(';').map(str::trim).filter(|item| !item.is_empty());
+        for (number, item) in items.enumerate().map(|(index, item)| (index + 1, item)) {
             let mut parts = item.split(':');
             let name = parts.next().unwrap_or_default();
             let keys: Vec<&str> = parts.collect();
             if keys.is_empty() || keys.len() > 2 {
-                return Err(AccountsError::Form(name.to_owned()));
+                return Err(AccountsError::Form(number));
             }
-            let account = Account::new(name, &keys)?;
+            let account = Account::new(number, name, &keys)?;
             if accounts.insert(name.to_owned(), account).is_some() {
                 return Err(AccountsError::Twice(name.to_owned()));
             }
@@ -80,8 +81,7 @@ impl Accounts {
 
     /// Whether any account has the key that everybody knows.
     pub fn have_well_known_key(&self) -> bool {
-        let well_known = AccountKey::from_base64(WELL_KNOWN_KEY).expect("the well-known key is valid");
-        self.0.values().any(|account| account.keys.iter().any(|key| key.is_same(&well_known)))
+        self.0.values().any(Account::has_well_known_key)
     }
 
     /// All accounts in the order of their names.
@@ -91,11 +91,17 @@ impl Accounts {
 }
 
 impl Account {
-    fn new(name: &str, keys: &[&str]) -> Result<Self, AccountsError> {
+    /// Whether one of its keys is the one that everybody knows.
+    pub fn has_well_known_key(&self) -> bool {
+        let well_known = AccountKey::from_base64(WELL_KNOWN_KEY).expect("the well-known key is valid");
+        self.keys.iter().any(|key| key.is_same(&well_known))
+    }
+
+    fn new(number: usize, name: &str, keys: &[&str]) -> Result<Self, AccountsError> {
         let well_formed = (3..=24).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         if !well_formed {
-            return Err(AccountsError::Name(name.to_owned()));
+            return Err(AccountsError::Name(number));
         }
         let keys = keys
             .iter()

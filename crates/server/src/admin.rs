@@ -36,7 +36,8 @@ pub const TOKEN_FILE: &str = "admin-token";
 pub struct Admin {
     partitions: PartitionServer,
     metrics: Arc<Metrics>,
-    token: String,
+    /// Without one nobody is authorised.
+    token: Option<String>,
     /// The address it listens on, which a `Host` may name.
     address: IpAddr,
 }
@@ -60,8 +61,14 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 impl Admin {
-    /// An admin endpoint that will listen on `address` and takes `token`.
-    pub fn new(partitions: PartitionServer, metrics: Arc<Metrics>, token: String, address: IpAddr) -> Self {
+    /// An admin endpoint that will listen on `address` and takes `token`; without one it shows no
+    /// more than health and metrics.
+    pub fn new(
+        partitions: PartitionServer,
+        metrics: Arc<Metrics>,
+        token: Option<String>,
+        address: IpAddr,
+    ) -> Self {
         Self { partitions, metrics, token, address }
     }
 
@@ -69,10 +76,16 @@ impl Admin {
     pub async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let head = request.into_parts().0;
         if head.headers.contains_key(header::ORIGIN) {
-            return plain(StatusCode::FORBIDDEN, "requests from web pages are refused (they carry an Origin header)\n");
+            return plain(
+                StatusCode::FORBIDDEN,
+                "requests from web pages are refused (they carry an Origin header)\n",
+            );
         }
         if !self.host_is_ours(&head) {
-            return plain(StatusCode::FORBIDDEN, "the Host header names another machine; use the address this listens on\n");
+            return plain(
+                StatusCode::FORBIDDEN,
+                "the Host header names another machine; use the address this listens on\n",
+            );
         }
         if head.method != Method::GET {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
@@ -87,11 +100,15 @@ impl Admin {
                 response
             }
             "/v1/status" if !self.is_authorised(&head) => {
-                let text = format!("send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n");
+                let text = format!(
+                    "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
+                );
                 plain(StatusCode::UNAUTHORIZED, text)
             }
             "/v1/status" => self.status(),
-            _ => plain(StatusCode::NOT_FOUND, "there is /livez, /readyz, /healthz, /metrics and /v1/status\n"),
+            _ => {
+                plain(StatusCode::NOT_FOUND, "there is /livez, /readyz, /healthz, /metrics and /v1/status\n")
+            }
         }
     }
 
@@ -104,19 +121,24 @@ impl Admin {
             None => host.rsplit_once(':').map_or(host, |(name, _)| name),
         };
         let address: Option<IpAddr> = name.parse().ok();
-        name == "localhost" || address.is_some_and(|ip| ip.is_loopback() || ip == self.address || self.address.is_unspecified())
+        name == "localhost"
+            || address
+                .is_some_and(|ip| ip.is_loopback() || ip == self.address || self.address.is_unspecified())
     }
 
     fn is_authorised(&self, head: &Parts) -> bool {
         let given = head.headers.get(header::AUTHORIZATION).and_then(|value| value.to_str().ok());
-        let given = given.and_then(|value| value.strip_prefix("Bearer ")).unwrap_or_default();
-        given.as_bytes().ct_eq(self.token.as_bytes()).into()
+        let Some(given) = given.and_then(|value| value.strip_prefix("Bearer ")) else { return false };
+        self.token.as_ref().is_some_and(|token| bool::from(given.as_bytes().ct_eq(token.as_bytes())))
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {
         let statistics = self.partitions.statistics();
         if statistics.disk_low {
-            return plain(StatusCode::SERVICE_UNAVAILABLE, "the disk is nearly full: writes are refused, reads are served\n");
+            return plain(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the disk is nearly full: writes are refused, reads are served\n",
+            );
         }
         plain(StatusCode::OK, "ready\n")
     }
@@ -157,6 +179,8 @@ impl Admin {
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::new(text.into()));
     *response.status_mut() = status;
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    response
+        .headers_mut()
+        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
     response
 }

@@ -1,8 +1,9 @@
 //! Request bodies: read whole, within limits of size, time and the process's memory.
 //!
-//! Bodies under way share one budget ([`BodyRoom`]). A request takes room for its declared length
-//! before it reads a byte, so a thousand clients with 4 MiB each wait, or are refused with 503,
-//! and never exhaust memory. A client that trickles its body is cut off.
+//! All bodies under way share one budget ([`Room`]), and so do all replies that clients have not
+//! read yet. A body takes room as it arrives, so a client that trickles holds no more than it
+//! sent, and when there is no room a request waits a while and is then refused with 503. A body
+//! that is not there when its request's time is up is refused too.
 
 use std::sync::Arc;
 
@@ -10,69 +11,86 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::body::{Body, Incoming};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::{Instant, timeout};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 
 use crate::limits;
 
-const UNIT_BYTES: u64 = 1024;
+const UNIT_BYTES: usize = 1024;
+/// At least one body, or reply, of the largest size must fit.
+const ROOM_BYTES_MIN: u64 = 16 << 20;
 
-/// The room for request bodies of one process.
+/// A budget of bytes that requests share.
 #[derive(Clone)]
-pub(crate) struct BodyRoom(Arc<Semaphore>);
+pub(crate) struct Room(Arc<Semaphore>);
 
 /// A body, and the room it takes until it is dropped.
 pub(crate) struct HeldBody {
     /// All its bytes.
     pub(crate) bytes: Bytes,
-    _room: OwnedSemaphorePermit,
+    _room: Option<OwnedSemaphorePermit>,
 }
 
-impl BodyRoom {
-    /// Room for bodies in a process that may use `memory_bytes`; at least for one of each size.
-    pub(crate) fn new(memory_bytes: u64) -> Self {
-        let bytes = (memory_bytes / limits::BODIES_SHARE_OF_MEMORY).max(16 << 20);
-        Self(Arc::new(Semaphore::new(usize::try_from(bytes / UNIT_BYTES).unwrap_or(1 << 20))))
+impl Room {
+    /// One part in `share` of a process's memory.
+    pub(crate) fn new(memory_bytes: u64, share: u64) -> Self {
+        let units = (memory_bytes / share).max(ROOM_BYTES_MIN) / UNIT_BYTES as u64;
+        Self(Arc::new(Semaphore::new(usize::try_from(units).unwrap_or(Semaphore::MAX_PERMITS))))
     }
 
-    /// Reads `body`, of at most `bytes_max`.
+    /// Room for `bytes`, or `ServerBusy` if there is none in time.
+    pub(crate) async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, TableError> {
+        let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
+        match timeout(limits::ROOM_WITHIN, self.0.clone().acquire_many_owned(units)).await {
+            Ok(Ok(room)) => Ok(room),
+            _ => Err(TableError::new(
+                ErrorCode::ServerBusy,
+                "The server is busy: too many bytes of requests and replies are under way.",
+            )),
+        }
+    }
+
+    /// Reads `body`, of at most `bytes_max`, until `deadline`.
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
-    /// `OperationTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
-    pub(crate) async fn read(&self, body: &mut Incoming, bytes_max: usize) -> Result<HeldBody, TableError> {
+    /// `RequestTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
+    pub(crate) async fn read(
+        &self,
+        body: &mut Incoming,
+        bytes_max: usize,
+        deadline: Instant,
+    ) -> Result<HeldBody, TableError> {
         let declared = body.size_hint().exact();
         if declared.is_some_and(|bytes| bytes > bytes_max as u64) {
             return Err(ErrorCode::RequestBodyTooLarge.into());
         }
-        let units = declared.unwrap_or(bytes_max as u64).div_ceil(UNIT_BYTES) as u32;
-        let room = timeout(limits::BODY_ROOM_WITHIN, self.0.clone().acquire_many_owned(units)).await;
-        let Ok(Ok(room)) = room else {
-            return Err(TableError::new(
-                ErrorCode::ServerBusy,
-                "The server is busy: too many request bodies are under way.",
-            ));
-        };
-        let mut bytes = BytesMut::with_capacity(declared.unwrap_or(0) as usize);
-        let begun = Instant::now();
+        let mut room: Option<OwnedSemaphorePermit> = None;
+        let mut bytes = BytesMut::new();
         loop {
-            let frame = match timeout(limits::BODY_IDLE_MAX, body.frame()).await {
+            let frame = match timeout_at(deadline, body.frame()).await {
                 Ok(Some(Ok(frame))) => frame,
                 Ok(Some(Err(_))) => {
                     return Err(TableError::invalid_input("The request body broke off before its end."));
                 }
                 Ok(None) => break,
-                Err(_) => return Err(too_slow()),
+                Err(_) => {
+                    return Err(ErrorCode::RequestTimedOut.into());
+                }
             };
             let Ok(data) = frame.into_data() else { continue };
             if bytes.len() + data.len() > bytes_max {
                 return Err(ErrorCode::RequestBodyTooLarge.into());
             }
-            bytes.extend_from_slice(&data);
-            let late = begun.elapsed().saturating_sub(limits::BODY_GRACE);
-            if late.as_secs() * limits::BODY_BYTES_PER_SECOND_MIN > bytes.len() as u64 {
-                return Err(too_slow());
+            let held = room.as_ref().map_or(0, |room| room.num_permits() * UNIT_BYTES);
+            if bytes.len() + data.len() > held {
+                let more = self.take(data.len().max(limits::BODY_ROOM_STEP_BYTES)).await?;
+                match &mut room {
+                    Some(room) => room.merge(more),
+                    None => room = Some(more),
+                }
             }
+            bytes.extend_from_slice(&data);
         }
         Ok(HeldBody { bytes: bytes.freeze(), _room: room })
     }
@@ -92,8 +110,4 @@ pub(crate) async fn drain(mut body: Incoming) {
     };
     // Whoever is slower than this, or sends more, may see a broken connection.
     let _ = timeout(limits::DRAIN_WITHIN, finish).await;
-}
-
-fn too_slow() -> TableError {
-    TableError::new(ErrorCode::OperationTimedOut, "The request body came too slowly.")
 }

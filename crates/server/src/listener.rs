@@ -2,13 +2,18 @@
 //!
 //! A listener serves one `handler`, an async function from a request to a reply. Plain
 //! connections speak HTTP/1.1 (what every Azure SDK speaks in the clear); TLS connections speak
-//! what ALPN settled, HTTP/2 or HTTP/1.1. There is no guessing from first bytes: a client that
-//! connects and says nothing would wait there without a time limit.
+//! what ALPN settled, HTTP/2 or HTTP/1.1. There is no guessing from first bytes.
+//!
+//! Every connection has an [`Activity`]: how many requests are open on it, from the head's arrival
+//! to the last byte of the reply, and when something last happened. Beside each connection a
+//! watch ends it when nothing has happened for too long: no first request, no further one, or a
+//! reply that its client does not read.
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -21,19 +26,69 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
 use crate::limits;
 
 /// What a handler is told of the connection that a request came on.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Connection {
     /// The client's address.
     pub peer: SocketAddr,
     /// Whether it is encrypted.
     pub tls: bool,
+    activity: Arc<Activity>,
+}
+
+/// What happens on a connection.
+#[derive(Debug)]
+struct Activity {
+    open: AtomicUsize,
+    last: Mutex<Instant>,
+}
+
+/// A request that is open: whoever answers it holds this until the reply was sent.
+#[derive(Debug)]
+pub struct OpenRequest(Arc<Activity>);
+
+impl Activity {
+    fn new() -> Arc<Self> {
+        Arc::new(Self { open: AtomicUsize::new(0), last: Mutex::new(Instant::now()) })
+    }
+
+    fn note(&self) {
+        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// Returns when nothing has happened for so long that the connection should end.
+    async fn ended(&self) {
+        loop {
+            tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY).await;
+            let quiet = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let open = self.open.load(Ordering::Acquire) > 0;
+            if quiet > if open { limits::OPEN_REQUEST_QUIET_MAX } else { limits::IDLE_MAX } {
+                return;
+            }
+        }
+    }
+}
+
+impl Connection {
+    /// Counts a request as open from now on.
+    pub fn open_request(&self) -> OpenRequest {
+        self.activity.open.fetch_add(1, Ordering::AcqRel);
+        self.activity.note();
+        OpenRequest(self.activity.clone())
+    }
+}
+
+impl Drop for OpenRequest {
+    fn drop(&mut self) {
+        self.0.note();
+        self.0.open.fetch_sub(1, Ordering::AcqRel);
+    }
 }
 
 /// Accepts connections on `socket` and serves them until `stop` says so; then finishes the
@@ -48,7 +103,7 @@ pub async fn serve<H, F>(
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(limits::CONNECTIONS_MAX));
+    let places = Arc::new(Semaphore::new(limits::connections_max()));
     loop {
         let place = tokio::select! {
             place = places.clone().acquire_owned() => place.expect("the semaphore is never closed"),
@@ -91,11 +146,10 @@ async fn serve_connection<H, F>(
 {
     // Replies are written whole; waiting to fill a segment would only delay them.
     let _ = stream.set_nodelay(true);
+    let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
     let Some(acceptor) = tls else {
-        let connection = Connection { peer, tls: false };
         return serve_http1(stream, connection, handler, watcher).await;
     };
-    let connection = Connection { peer, tls: true };
     match timeout(limits::HANDSHAKE_WITHIN, acceptor.accept(stream)).await {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
             serve_http2(stream, connection, handler, watcher).await;
@@ -106,18 +160,15 @@ async fn serve_connection<H, F>(
     }
 }
 
-async fn serve_http1<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http1<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
+    let (peer, activity) = (connection.peer, connection.activity.clone());
     let service = service_fn(move |request| {
-        let reply = handler(connection, request);
+        let reply = handler(connection.clone(), request);
         async move { Ok::<_, Infallible>(reply.await) }
     });
     let serving = http1::Builder::new()
@@ -128,35 +179,41 @@ async fn serve_http1<S, H, F>(
         .max_headers(limits::HEADER_FIELDS_MAX)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(serving).await {
-        debug!(peer = %connection.peer, %error, "connection ended");
-    }
+    end_or_quiet(peer, &activity, watcher.watch(serving)).await;
 }
 
-async fn serve_http2<S, H, F>(
-    stream: S,
-    connection: Connection,
-    handler: H,
-    watcher: Watcher,
-) where
+async fn serve_http2<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
+    let (peer, activity) = (connection.peer, connection.activity.clone());
     let service = service_fn(move |request| {
-        let reply = handler(connection, request);
+        let reply = handler(connection.clone(), request);
         async move { Ok::<_, Infallible>(reply.await) }
     });
     let serving = http2::Builder::new(TokioExecutor::new())
         .timer(TokioTimer::new())
-        .keep_alive_interval(limits::HEADERS_WITHIN)
         .max_concurrent_streams(limits::HTTP2_STREAMS_MAX)
         .max_pending_accept_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_local_error_reset_streams(limits::HTTP2_RESETS_MAX)
         .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
         .auto_date_header(false)
         .serve_connection(TokioIo::new(stream), service);
-    if let Err(error) = watcher.watch(serving).await {
-        debug!(peer = %connection.peer, %error, "connection ended");
+    end_or_quiet(peer, &activity, watcher.watch(serving)).await;
+}
+
+/// Runs a connection until it ends by itself or has been quiet for too long.
+async fn end_or_quiet(
+    peer: SocketAddr,
+    activity: &Activity,
+    connection: impl Future<Output = Result<(), hyper::Error>>,
+) {
+    tokio::select! {
+        ended = connection => if let Err(error) = ended {
+            debug!(%peer, %error, "connection ended");
+        },
+        () = activity.ended() => debug!(%peer, "connection was quiet for too long"),
     }
 }

@@ -90,7 +90,8 @@ impl EngineGauges {
     }
 
     fn set(&self, engine: &Statistics) {
-        let sum = |of: fn(&RangeStatistics) -> u64| engine.ranges.iter().map(|(_, range)| of(range)).sum::<u64>();
+        let sum =
+            |of: fn(&RangeStatistics) -> u64| engine.ranges.iter().map(|(_, range)| of(range)).sum::<u64>();
         let put = |gauge: &Gauge, value: u64| {
             gauge.set(i64::try_from(value).unwrap_or(i64::MAX));
         };
@@ -130,7 +131,8 @@ impl Drop for UnderWay<'_> {
 
 fn seconds_histogram() -> Histogram {
     Histogram::new([
-        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0,
+        0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+        10.0, 30.0,
     ])
 }
 
@@ -141,7 +143,11 @@ impl Metrics {
         let requests = Family::<Request, Counter>::default();
         let seconds = Family::new_with_constructor(seconds_histogram as fn() -> Histogram);
         let under_way = Gauge::default();
-        registry.register("build", "What is running", Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]));
+        registry.register(
+            "build",
+            "What is running",
+            Info::new(vec![("version", env!("CARGO_PKG_VERSION"))]),
+        );
         registry.register("requests", "Requests answered", requests.clone());
         registry.register("request_duration_seconds", "Time from head to reply", seconds.clone());
         registry.register("requests_under_way", "Requests being answered", under_way.clone());

@@ -18,6 +18,10 @@ impl RequestIds {
     pub(crate) fn next(&self) -> String {
         let mut bytes = [0; 16];
         self.0.lock().expect("nothing panics with the generator in hand").fill_bytes(&mut bytes);
-        uuid::Builder::from_random_bytes(bytes).into_uuid().as_hyphenated().encode_lower(&mut Uuid::encode_buffer()).to_owned()
+        uuid::Builder::from_random_bytes(bytes)
+            .into_uuid()
+            .as_hyphenated()
+            .encode_lower(&mut Uuid::encode_buffer())
+            .to_owned()
     }
 }

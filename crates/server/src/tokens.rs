@@ -1,7 +1,8 @@
 //! Bearer tokens: whose signature is trusted, and whether a token bears one.
 //!
 //! What the claims must say is a rule of the protocol (`rangehold_protocol::auth::bearer`); this
-//! module reads the token's parts and checks its signature against configured keys.
+//! module reads the token's parts and checks its signature against configured keys. A token that is
+//! accepted opens every account of the server: no roles are looked at.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -34,8 +35,8 @@ pub enum TokenVerifier {
 struct IssuersFile {
     /// A JSON Web Key Set, as issuers publish it.
     keys: Vec<serde_json::Value>,
-    /// Accepted `iss` claims; empty accepts the forms of Microsoft Entra ID.
-    #[serde(default)]
+    /// Accepted `iss` claims. They must be named: Microsoft signs the tokens of all its customers
+    /// with the same keys, and tells them apart by the issuer alone.
     issuers: BTreeSet<String>,
     /// Accepted `aud` claims; empty accepts those of Azure Storage.
     #[serde(default)]
@@ -44,7 +45,9 @@ struct IssuersFile {
 
 /// Why a file of issuers was refused.
 #[derive(Debug, thiserror::Error)]
-#[error("{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), and optionally \"issuers\" and \"audiences\"")]
+#[error(
+    "{path}: {reason}; expected JSON with \"keys\" (a JSON Web Key Set), \"issuers\", and optionally \"audiences\""
+)]
 pub struct IssuersError {
     path: String,
     reason: String,
@@ -60,6 +63,9 @@ impl TokenVerifier {
             .map_err(|error| failed(error.to_string()))?;
         if keys.keys.is_empty() {
             return Err(failed("no key is given".to_owned()));
+        }
+        if file.issuers.is_empty() {
+            return Err(failed("no issuer is given".to_owned()));
         }
         Ok(Self::Signed { keys, expected: Expected { issuers: file.issuers, audiences: file.audiences } })
     }

@@ -34,10 +34,7 @@ pub(crate) struct Response {
 impl Response {
     /// The first header of this name, in any case.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .iter()
-            .find(|(key, _)| key.eq_ignore_ascii_case(name))
-            .map(|(_, value)| value.as_str())
+        self.headers.iter().find(|(key, _)| key.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
 
     /// The body as text, for messages.
@@ -59,18 +56,12 @@ impl Connection {
         stream.set_nodelay(true)?;
         stream.set_read_timeout(Some(ANSWER_WAIT))?;
         stream.set_write_timeout(Some(ANSWER_WAIT))?;
-        Ok(Self {
-            stream: BufReader::new(stream),
-            host: address.to_string(),
-        })
+        Ok(Self { stream: BufReader::new(stream), host: address.to_string() })
     }
 
     /// Sends one request and reads its answer.
     pub(crate) fn send(&mut self, request: &Request) -> io::Result<Response> {
-        let mut bytes = format!(
-            "{} {} HTTP/1.1\r\nHost: {}\r\n",
-            request.method, request.target, self.host
-        );
+        let mut bytes = format!("{} {} HTTP/1.1\r\nHost: {}\r\n", request.method, request.target, self.host);
         for (name, value) in &request.headers {
             bytes.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -94,16 +85,11 @@ impl Connection {
             if line.is_empty() {
                 break;
             }
-            let (name, value) = line
-                .split_once(':')
-                .ok_or_else(|| malformed(format!("not a header: {line:?}")))?;
+            let (name, value) =
+                line.split_once(':').ok_or_else(|| malformed(format!("not a header: {line:?}")))?;
             headers.push((name.to_owned(), value.trim().to_owned()));
         }
-        let mut response = Response {
-            status,
-            headers,
-            body: Vec::new(),
-        };
+        let mut response = Response { status, headers, body: Vec::new() };
         response.body = self.body(&response)?;
         Ok(response)
     }
@@ -112,14 +98,9 @@ impl Connection {
         if matches!(response.status, 204 | 304) {
             return Ok(Vec::new());
         }
-        let chunked = response
-            .header("transfer-encoding")
-            .is_some_and(|value| value.contains("chunked"));
+        let chunked = response.header("transfer-encoding").is_some_and(|value| value.contains("chunked"));
         if !chunked {
-            let length = response
-                .header("content-length")
-                .and_then(|text| text.parse().ok())
-                .unwrap_or(0);
+            let length = response.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
             return self.exactly(length);
         }
         let mut body = Vec::new();
@@ -148,10 +129,7 @@ impl Connection {
         let mut line = Vec::new();
         self.stream.read_until(b'\n', &mut line)?;
         if !line.ends_with(b"\n") {
-            return Err(io::Error::new(
-                io::ErrorKind::UnexpectedEof,
-                "the server closed the connection",
-            ));
+            return Err(io::Error::new(io::ErrorKind::UnexpectedEof, "the server closed the connection"));
         }
         let text = String::from_utf8(line).map_err(|_| malformed("a header that is not UTF-8".into()))?;
         Ok(text.trim_end_matches(['\r', '\n']).to_owned())

@@ -55,11 +55,7 @@ pub(crate) struct Client {
 impl Client {
     /// A client of the table service at `address`; connects with the first request.
     pub(crate) fn new(address: SocketAddr, credential: Credential) -> Self {
-        Self {
-            address,
-            credential,
-            connection: None,
-        }
+        Self { address, credential, connection: None }
     }
 
     /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, which
@@ -71,28 +67,20 @@ impl Client {
             None => Connection::open(self.address).map_err(Failure::Unsent)?,
         };
         let response = connection.send(&request).map_err(Failure::Unknown)?;
-        if !response
-            .header("connection")
-            .is_some_and(|value| value.eq_ignore_ascii_case("close"))
-        {
+        if !response.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
             self.connection = Some(connection);
         }
         Ok(response)
     }
 
     fn sign(&self, request: &mut Request, id: &str) {
-        request
-            .headers
-            .push(("x-ms-version", signature::VERSION.to_owned()));
+        request.headers.push(("x-ms-version", signature::VERSION.to_owned()));
         request.headers.push(("x-ms-client-request-id", id.to_owned()));
         match self.credential {
             Credential::SharedKey => {
                 let date = signature::http_date();
-                let content_type = request
-                    .headers
-                    .iter()
-                    .find(|(name, _)| *name == "Content-Type")
-                    .map_or("", |(_, v)| v);
+                let content_type =
+                    request.headers.iter().find(|(name, _)| *name == "Content-Type").map_or("", |(_, v)| v);
                 let header = signature::shared_key(request.method, content_type, &date, &request.target);
                 request.headers.push(("x-ms-date", date));
                 request.headers.push(("Authorization", header));

@@ -58,18 +58,15 @@ pub(crate) fn percent_encode(text: &str) -> String {
 
 /// Now, as HTTP dates are written: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub(crate) fn http_date() -> String {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .expect("it is later than 1970");
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970");
     format_date(since.as_secs())
 }
 
 /// Seconds since 1970 as an HTTP date, by the algorithm of days from civil dates (eras of 400 years).
 fn format_date(seconds: u64) -> String {
     const DAYS: [&str; 7] = ["Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed"];
-    const MONTHS: [&str; 12] = [
-        "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-    ];
+    const MONTHS: [&str; 12] =
+        ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
     let (days, second) = (seconds / 86_400, seconds % 86_400);
     let shifted = days + 719_468; // days since 0000-03-01
     let (era, day_of_era) = (shifted / 146_097, shifted % 146_097);
@@ -104,15 +101,8 @@ mod tests {
     #[test]
     fn signatures_are_stable() {
         // Computed once with Python's hmac module, for the string-to-sign in the documentation.
-        let header = shared_key(
-            "GET",
-            "",
-            "Sun, 06 Nov 1994 08:49:37 GMT",
-            "/devstoreaccount1/Tables?$top=1",
-        );
-        assert_eq!(
-            header,
-            "SharedKey devstoreaccount1:on2YE3RDKhN+6hC1Zsw5vqsRcA4G+m9/+Xf3bksaVyo="
-        );
+        let header =
+            shared_key("GET", "", "Sun, 06 Nov 1994 08:49:37 GMT", "/devstoreaccount1/Tables?$top=1");
+        assert_eq!(header, "SharedKey devstoreaccount1:on2YE3RDKhN+6hC1Zsw5vqsRcA4G+m9/+Xf3bksaVyo=");
     }
 }

@@ -53,15 +53,9 @@ pub(crate) fn change(
     properties: &Map<String, Value>,
     etag: &str,
 ) -> Request {
-    let target = if step == Step::Insert {
-        format!("/{ACCOUNT}/{table}")
-    } else {
-        entity_path(table, keys.0, keys.1)
-    };
-    let mut headers = vec![
-        ("Accept", BARE.to_owned()),
-        ("DataServiceVersion", "3.0".to_owned()),
-    ];
+    let target =
+        if step == Step::Insert { format!("/{ACCOUNT}/{table}") } else { entity_path(table, keys.0, keys.1) };
+    let mut headers = vec![("Accept", BARE.to_owned()), ("DataServiceVersion", "3.0".to_owned())];
     if step.needs_match() {
         headers.push(("If-Match", etag.to_owned()));
     }
@@ -71,12 +65,7 @@ pub(crate) fn change(
         headers.push(("Prefer", "return-no-content".to_owned()));
         body = entity_body(keys, properties);
     }
-    Request {
-        method: step.method(),
-        target,
-        headers,
-        body,
-    }
+    Request { method: step.method(), target, headers, body }
 }
 
 fn entity_body(keys: (&str, &str), properties: &Map<String, Value>) -> Vec<u8> {
@@ -93,10 +82,7 @@ pub(crate) fn batch(changes: &[Request]) -> Request {
     for change in changes {
         body.push_str("--changeset_all\r\nContent-Type: application/http\r\n");
         body.push_str("Content-Transfer-Encoding: binary\r\n\r\n");
-        body.push_str(&format!(
-            "{} http://127.0.0.1{} HTTP/1.1\r\n",
-            change.method, change.target
-        ));
+        body.push_str(&format!("{} http://127.0.0.1{} HTTP/1.1\r\n", change.method, change.target));
         for (name, value) in &change.headers {
             body.push_str(&format!("{name}: {value}\r\n"));
         }
@@ -125,33 +111,18 @@ pub(crate) fn create_table(name: &str) -> Request {
         ("Prefer", "return-no-content".to_owned()),
     ];
     let body = format!("{{\"TableName\":\"{name}\"}}").into_bytes();
-    Request {
-        method: "POST",
-        target: format!("/{ACCOUNT}/Tables"),
-        headers,
-        body,
-    }
+    Request { method: "POST", target: format!("/{ACCOUNT}/Tables"), headers, body }
 }
 
 /// Deletes a table with all that is in it.
 pub(crate) fn delete_table(name: &str) -> Request {
     let target = format!("/{ACCOUNT}/Tables('{name}')");
-    Request {
-        method: "DELETE",
-        target,
-        headers: vec![("Accept", BARE.to_owned())],
-        body: Vec::new(),
-    }
+    Request { method: "DELETE", target, headers: vec![("Accept", BARE.to_owned())], body: Vec::new() }
 }
 
 /// Reads whatever lies at `target`, without metadata.
 pub(crate) fn get(target: String) -> Request {
-    Request {
-        method: "GET",
-        target,
-        headers: vec![("Accept", BARE.to_owned())],
-        body: Vec::new(),
-    }
+    Request { method: "GET", target, headers: vec![("Accept", BARE.to_owned())], body: Vec::new() }
 }
 
 /// One page of an answer to a query.
@@ -179,11 +150,7 @@ pub(crate) fn page(response: Response) -> Result<Page, Response> {
             Some(format!("{name}={}", percent_encode(value)))
         })
         .collect();
-    let next = if parts.is_empty() {
-        None
-    } else {
-        Some(parts.join("&"))
-    };
+    let next = if parts.is_empty() { None } else { Some(parts.join("&")) };
     Ok(Page { items, next })
 }
 

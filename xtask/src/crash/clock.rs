@@ -22,7 +22,7 @@ use super::conclude;
 use crate::client::{self, ACCOUNT, Client, Credential};
 use crate::load::{Load, observe};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Where Debian's package `faketime` puts the library, below the machine's library directory.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
@@ -35,7 +35,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("clock: skipped, libfaketime is not here; install the package faketime");
         return Ok(());
     };
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-clock")?;
     let offset = directory.join("offset");
     set(&offset, "+3600")?;
@@ -64,11 +64,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let counts = load.counts();
     conclude("clock", &counts, &findings)?;
     if counts.busy + counts.failed > 0 {
-        bail!(
-            "clock: {} answers 503 and {} answers 500 while the clock stepped",
-            counts.busy,
-            counts.failed
-        );
+        bail!("clock: {} answers 503 and {} answers 500 while the clock stepped", counts.busy, counts.failed);
     }
     stepped
 }
@@ -104,9 +100,7 @@ fn step_under_load(load: &mut Load, address: SocketAddr, offset: &Path) -> Resul
 /// The status of the answer to a request that is signed with the right date.
 fn dated_request(address: SocketAddr) -> Result<u16> {
     let mut client = Client::new(address, Credential::SharedKey);
-    Ok(client
-        .send(client::get(format!("/{ACCOUNT}/Tables?$top=1")), "dated")?
-        .status)
+    Ok(client.send(client::get(format!("/{ACCOUNT}/Tables?$top=1")), "dated")?.status)
 }
 
 /// Writes the offset in one step: the server must never read half of it.

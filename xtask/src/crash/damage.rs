@@ -16,7 +16,7 @@ use rand::{RngExt, SeedableRng};
 use crate::client::Credential;
 use crate::load::{Load, Observed, observe};
 use crate::server::{self, Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Damaged copies that are tried.
 const TRIALS: u32 = 40;
@@ -25,16 +25,13 @@ const OPERATIONS: u64 = 60;
 
 /// Damages copies of one directory and starts the server on each.
 pub(super) fn run(seed: u64) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-damage")?;
     let good = directory.join("good");
     let log = directory.join("server.log");
     let expected = fill(&Setup::new(&program, &good, &log), seed)?;
-    let files: Vec<_> = workspace::files(&good)?
-        .into_iter()
-        .filter(|(_, bytes)| *bytes > 0)
-        .map(|(path, _)| path)
-        .collect();
+    let files: Vec<_> =
+        workspace::files(&good)?.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(path, _)| path).collect();
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut refused, mut failed, mut unharmed, mut broken) = (0, 0, 0, Vec::new());
     for trial in 0..TRIALS {
@@ -44,11 +41,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         let file = &files[(trial as usize + rng.random_range(0..2)) % files.len()];
         let what = damage(&copy.join(file), &mut rng)?;
         let log = directory.join(format!("trial-{trial}.log"));
-        let name = file
-            .file_name()
-            .expect("files have names")
-            .to_string_lossy()
-            .into_owned();
+        let name = file.file_name().expect("files have names").to_string_lossy().into_owned();
         match outcome(&Setup::new(&program, &copy, &log), &expected) {
             Outcome::Refused if server::text(&log).contains(&name) => refused += 1,
             Outcome::Failed(text) if text.contains(&name) || server::text(&log).contains(&name) => {
@@ -58,10 +51,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
             Outcome::Refused => broken.push(format!("{} {what}: refused without its name", file.display())),
             Outcome::Failed(text) => broken.push(format!("{} {what}: {text}", file.display())),
             Outcome::Different => {
-                broken.push(format!(
-                    "{} {what}: served, and something is missing",
-                    file.display()
-                ));
+                broken.push(format!("{} {what}: served, and something is missing", file.display()));
                 continue; // kept for a closer look
             }
         }
@@ -72,11 +62,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         "  {refused} not opened, {failed} opened and the read refused, {unharmed} unharmed; each names the file"
     );
     broken.iter().for_each(|what| println!("  FOUND {what}"));
-    if broken.is_empty() {
-        Ok(())
-    } else {
-        bail!("damage: {} files were not handled by name", broken.len())
-    }
+    if broken.is_empty() { Ok(()) } else { bail!("damage: {} files were not handled by name", broken.len()) }
 }
 
 enum Outcome {
@@ -105,12 +91,7 @@ fn fill(setup: &Setup, seed: u64) -> Result<Observed> {
     let server = Server::start(setup)?;
     let mut load = Load::new(seed, false);
     load.prepare(server.address, Credential::SharedKey)?;
-    load.run(
-        server.address,
-        Credential::SharedKey,
-        &AtomicBool::new(false),
-        OPERATIONS,
-    );
+    load.run(server.address, Credential::SharedKey, &AtomicBool::new(false), OPERATIONS);
     let observed = observe(server.address, Credential::SharedKey)?;
     if let Some(finding) = load.settle(&observed).first() {
         bail!("before anything was damaged: {finding}");

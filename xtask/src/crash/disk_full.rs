@@ -22,14 +22,15 @@ use super::conclude;
 use crate::client::{self, Client, Credential, Step};
 use crate::load::{Finding, Load, TABLE, TALLY, observe};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
-/// Size of the disk.
-const DISK: u64 = 192 << 20;
+/// Size of the disk. The engine keeps what it replaced for a minute or two, so data takes a few times its
+/// size; all the room that this test gives back must be more than that.
+const DISK: u64 = 640 << 20;
 /// Free space below which the server refuses writes.
 const RESERVE: u64 = 32 << 20;
 /// File that takes room away; removed to give it back.
-const BALLAST: u64 = 96 << 20;
+const BALLAST: u64 = 560 << 20;
 /// Size of one entity of the filling: its text, in bytes.
 const FILLING: usize = 60_000;
 /// Longest wait for writes to be taken again once there is room: above the server's own deadline.
@@ -41,7 +42,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("disk full: skipped, mounting a small disk needs root");
         return Ok(());
     }
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-disk-full")?;
     let disk = Disk::mount(&directory.join("disk"))?;
     let mut setup = Setup::new(&program, &disk.0.join("data"), &directory.join("server.log"));
@@ -55,10 +56,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     println!("full: refused with {refusal}");
     reads_go_on(server.address)?;
     disk.release()?;
-    println!(
-        "room again: the first write was taken after {} ms",
-        resumes(server.address)?.as_millis()
-    );
+    println!("room again: the first write was taken after {} ms", resumes(server.address)?.as_millis());
 
     let mut findings = under_load(&mut load, server.address, &disk)?;
     println!(
@@ -80,11 +78,7 @@ impl Disk {
     fn mount(at: &Path) -> Result<Self> {
         fs::create_dir_all(at)?;
         let options = format!("size={DISK}");
-        workspace::run(
-            Command::new("mount")
-                .args(["-t", "tmpfs", "-o", &options, "tmpfs"])
-                .arg(at),
-        )?;
+        workspace::run(Command::new("mount").args(["-t", "tmpfs", "-o", &options, "tmpfs"]).arg(at))?;
         Ok(Self(at.to_owned()))
     }
 
@@ -94,10 +88,7 @@ impl Disk {
 
     /// Takes `size` bytes of the disk, or all that are left.
     fn ballast(&self, size: u64) -> Result<()> {
-        let mut file = fs::File::options()
-            .create(true)
-            .append(true)
-            .open(self.ballast_path())?;
+        let mut file = fs::File::options().create(true).append(true).open(self.ballast_path())?;
         let block = vec![0_u8; 1 << 20];
         for _ in 0..size >> 20 {
             if file.write_all(&block).is_err() {
@@ -124,20 +115,11 @@ fn fill_until_refused(address: SocketAddr) -> Result<String> {
     let mut client = Client::new(address, Credential::SharedKey);
     let made = client.send(client::create_table("filling"), "fill")?;
     if made.status != 204 {
-        bail!(
-            "the table for the filling was answered {}: {}",
-            made.status,
-            made.text()
-        );
+        bail!("the table for the filling was answered {}: {}", made.status, made.text());
     }
-    let text: String = (0..FILLING)
-        .map(|index| (b'a' + (index * index % 251 % 26) as u8) as char)
-        .collect();
+    let text: String = (0..FILLING).map(|index| (b'a' + (index * index % 251 % 26) as u8) as char).collect();
     for number in 0..DISK / FILLING as u64 * 2 {
-        let row = Map::from_iter([(
-            "s".to_owned(),
-            format!("{number}{}", &text[..FILLING / 2 - 8]).into(),
-        )]);
+        let row = Map::from_iter([("s".to_owned(), format!("{number}{}", &text[..FILLING / 2 - 8]).into())]);
         let key = format!("{number:06}");
         let request = client::change(Step::Insert, "filling", ("f", &key), &row, "*");
         let answer = client.send(request, "fill")?;
@@ -159,11 +141,7 @@ fn reads_go_on(address: SocketAddr) -> Result<()> {
         let path = client::entity_path("filling", "f", &format!("{number:06}"));
         let answer = client.send(client::get(path), "read")?;
         if answer.status != 200 {
-            bail!(
-                "with the disk full a read was answered {}: {}",
-                answer.status,
-                answer.text()
-            );
+            bail!("with the disk full a read was answered {}: {}", answer.status, answer.text());
         }
     }
     Ok(())
@@ -181,11 +159,7 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
             return Ok(begin.elapsed());
         }
         if begin.elapsed() > RESUME_WAIT {
-            bail!(
-                "with room again a write was still answered {}: {}",
-                answer.status,
-                answer.text()
-            );
+            bail!("with room again a write was still answered {}: {}", answer.status, answer.text());
         }
         thread::sleep(Duration::from_millis(10));
     }
@@ -211,9 +185,7 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<Vec<F
 /// What the load wrote, without the filling.
 fn observe_load(address: SocketAddr) -> Result<crate::load::Observed> {
     let mut observed = observe(address, Credential::SharedKey)?;
-    observed
-        .strangers
-        .retain(|what| what != "table filling" && !what.starts_with("filling("));
+    observed.strangers.retain(|what| what != "table filling" && !what.starts_with("filling("));
     debug_assert!(observed.prepared, "{TABLE} and {TALLY:?} were made");
     Ok(observed)
 }

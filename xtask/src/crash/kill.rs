@@ -17,7 +17,7 @@ use super::conclude;
 use crate::client::Credential;
 use crate::load::{Finding, Load, observe};
 use crate::server::{Server, Setup};
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Shortest and longest time under load before the server is killed, in milliseconds.
 const LOAD_MILLIS: std::ops::Range<u64> = 100..1_500;
@@ -26,7 +26,7 @@ const START_MILLIS_MAX: u64 = 150;
 
 /// Runs `rounds` rounds from one seed.
 pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-kill")?;
     let setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     let mut rng = StdRng::seed_from_u64(seed);
@@ -51,11 +51,7 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
         let life = Duration::from_millis(rng.random_range(LOAD_MILLIS));
         load_and_kill(&mut load, server, life)?;
     }
-    println!(
-        "{rounds} kills; the slowest of {} starts took {} ms",
-        rounds + 1,
-        slowest.as_millis()
-    );
+    println!("{rounds} kills; the slowest of {} starts took {} ms", rounds + 1, slowest.as_millis());
     conclude("crash", &load.counts(), &findings)
 }
 

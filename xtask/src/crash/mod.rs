@@ -59,13 +59,7 @@ pub(crate) struct Arguments {
 
 /// Runs the test that the arguments name.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let &Arguments {
-        rounds,
-        seed,
-        points,
-        no_fsync,
-        ..
-    } = arguments;
+    let &Arguments { rounds, seed, points, no_fsync, .. } = arguments;
     if arguments.power {
         power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
     } else if arguments.damage {
@@ -99,17 +93,9 @@ pub(crate) fn conclude(what: &str, counts: &Counts, findings: &[Finding]) -> Res
     let numbers: Vec<String> = Kind::ALL
         .iter()
         .map(|kind| {
-            format!(
-                "{} {}",
-                findings.iter().filter(|finding| finding.kind == *kind).count(),
-                kind.label()
-            )
+            format!("{} {}", findings.iter().filter(|finding| finding.kind == *kind).count(), kind.label())
         })
         .collect();
     println!("  {}", numbers.join(", "));
-    if findings.is_empty() {
-        Ok(())
-    } else {
-        bail!("{what}: {} promises were broken", findings.len())
-    }
+    if findings.is_empty() { Ok(()) } else { bail!("{what}: {} promises were broken", findings.len()) }
 }

@@ -80,10 +80,9 @@ pub(crate) fn judge(acknowledged: &State, pending: Option<&Op>, found: &State) -
 pub(crate) fn judge_tally(found: Option<u64>, low: u64, high: u64) -> Option<Finding> {
     let found_text = found.map_or("gone".to_owned(), |value| value.to_string());
     match found {
-        Some(value) if value > high => Some(Finding::new(
-            Kind::Phantom,
-            format!("the tally is {value}, at most {high} is possible"),
-        )),
+        Some(value) if value > high => {
+            Some(Finding::new(Kind::Phantom, format!("the tally is {value}, at most {high} is possible")))
+        }
         Some(value) if value >= low => None,
         _ => Some(Finding::new(
             Kind::Lost,
@@ -98,11 +97,7 @@ fn differences(acknowledged: &State, applied: Option<&State>, found: &State) -> 
     for name in acknowledged.tables.union(&found.tables) {
         let possible = [Some(acknowledged), applied];
         let is = found.tables.contains(name);
-        if possible
-            .into_iter()
-            .flatten()
-            .any(|state| state.tables.contains(name) == is)
-        {
+        if possible.into_iter().flatten().any(|state| state.tables.contains(name) == is) {
             continue;
         }
         let kind = if is { Kind::Undone } else { Kind::Lost };
@@ -135,23 +130,16 @@ fn differences(acknowledged: &State, applied: Option<&State>, found: &State) -> 
 }
 
 fn difference(key: &Key, before: Option<&Row>, is: Option<&Row>) -> Finding {
-    let serial = |row: Option<&Row>| {
-        row.and_then(|row| row.get("n"))
-            .map_or("no number".into(), ToString::to_string)
-    };
+    let serial =
+        |row: Option<&Row>| row.and_then(|row| row.get("n")).map_or("no number".into(), ToString::to_string);
     match (before, is) {
-        (None, Some(_)) => Finding::new(
-            Kind::Undone,
-            format!("{key} is back, from operation {}", serial(is)),
-        ),
+        (None, Some(_)) => {
+            Finding::new(Kind::Undone, format!("{key} is back, from operation {}", serial(is)))
+        }
         (Some(_), None) => Finding::new(Kind::Lost, format!("{key}, from operation {}", serial(before))),
         _ => Finding::new(
             Kind::Lost,
-            format!(
-                "{key} is as operation {} left it, {} was acknowledged",
-                serial(is),
-                serial(before)
-            ),
+            format!("{key} is as operation {} left it, {} was acknowledged", serial(is), serial(before)),
         ),
     }
 }
@@ -194,24 +182,14 @@ mod tests {
             let mut lost = state.clone();
             let (key, row) = lost.rows.pop_first().expect("60 operations leave rows");
             let kinds = |found: &State| {
-                judge(&state, Some(&op), found)
-                    .1
-                    .iter()
-                    .map(|finding| finding.kind)
-                    .collect::<BTreeSet<_>>()
+                judge(&state, Some(&op), found).1.iter().map(|finding| finding.kind).collect::<BTreeSet<_>>()
             };
             let touched = matches!(&op, Op::Change(change) if change.key == key)
                 || matches!(&op, Op::Batch(changes) if changes.iter().any(|change| change.key == key));
             if !touched {
                 assert!(kinds(&lost).contains(&Kind::Lost));
                 let mut undone = state.clone();
-                undone.rows.insert(
-                    Key {
-                        row: "deleted-before".into(),
-                        ..key
-                    },
-                    row,
-                );
+                undone.rows.insert(Key { row: "deleted-before".into(), ..key }, row);
                 assert!(kinds(&undone).contains(&Kind::Undone));
             }
             if let Op::Batch(changes) = &op {
@@ -235,17 +213,8 @@ mod tests {
     fn the_tally_has_two_bounds() {
         assert!(judge_tally(Some(5), 5, 7).is_none());
         assert!(judge_tally(Some(7), 5, 7).is_none());
-        assert_eq!(
-            judge_tally(Some(8), 5, 7).map(|finding| finding.kind),
-            Some(Kind::Phantom)
-        );
-        assert_eq!(
-            judge_tally(Some(4), 5, 7).map(|finding| finding.kind),
-            Some(Kind::Lost)
-        );
-        assert_eq!(
-            judge_tally(None, 0, 7).map(|finding| finding.kind),
-            Some(Kind::Lost)
-        );
+        assert_eq!(judge_tally(Some(8), 5, 7).map(|finding| finding.kind), Some(Kind::Phantom));
+        assert_eq!(judge_tally(Some(4), 5, 7).map(|finding| finding.kind), Some(Kind::Lost));
+        assert_eq!(judge_tally(None, 0, 7).map(|finding| finding.kind), Some(Kind::Lost));
     }
 }

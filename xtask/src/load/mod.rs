@@ -51,10 +51,7 @@ pub(crate) struct Tally {
 impl Tally {
     /// Compares with the value found; afterwards that value is the known one.
     pub(crate) fn settle(&self, found: Option<u64>) -> Option<Finding> {
-        let low = self
-            .acknowledged
-            .load(Ordering::SeqCst)
-            .max(self.seen.load(Ordering::SeqCst));
+        let low = self.acknowledged.load(Ordering::SeqCst).max(self.seen.load(Ordering::SeqCst));
         let high = self.acknowledged.load(Ordering::SeqCst) + self.unknown.load(Ordering::SeqCst);
         let finding = judge::judge_tally(found, low, high);
         let value = found.unwrap_or(0);
@@ -74,30 +71,18 @@ pub(crate) struct Load {
 impl Load {
     /// A load that has done nothing yet. `keep_log` keeps every acknowledged operation in order.
     pub(crate) fn new(seed: u64, keep_log: bool) -> Self {
-        let writers = (0..WRITERS)
-            .map(|index| Writer::new(index, seed, keep_log))
-            .collect();
-        Self {
-            writers,
-            tally: Tally::default(),
-        }
+        let writers = (0..WRITERS).map(|index| Writer::new(index, seed, keep_log)).collect();
+        Self { writers, tally: Tally::default() }
     }
 
     /// Makes the shared table and the tally.
     pub(crate) fn prepare(&self, address: SocketAddr, credential: Credential) -> Result<()> {
         let mut client = Client::new(address, credential);
         let zero = Map::from_iter([("n".to_owned(), 0.into())]);
-        for request in [
-            client::create_table(TABLE),
-            client::change(Step::Insert, TABLE, TALLY, &zero, "*"),
-        ] {
+        for request in [client::create_table(TABLE), client::change(Step::Insert, TABLE, TALLY, &zero, "*")] {
             let answer = client.send(request, "prepare")?;
             if answer.status != 204 {
-                bail!(
-                    "preparing the load was answered {}: {}",
-                    answer.status,
-                    answer.text()
-                );
+                bail!("preparing the load was answered {}: {}", answer.status, answer.text());
             }
         }
         Ok(())
@@ -138,20 +123,13 @@ impl Load {
         for writer in &mut self.writers {
             findings.extend(writer.settle(&observed.writers[writer.index]));
         }
-        findings.extend(
-            observed
-                .strangers
-                .iter()
-                .map(|what| Finding::new(Kind::Phantom, what.clone())),
-        );
+        findings.extend(observed.strangers.iter().map(|what| Finding::new(Kind::Phantom, what.clone())));
         findings
     }
 
     /// Sums over all writers.
     pub(crate) fn counts(&self) -> Counts {
-        self.writers
-            .iter()
-            .fold(Counts::default(), |sum, writer| sum.plus(&writer.counts))
+        self.writers.iter().fold(Counts::default(), |sum, writer| sum.plus(&writer.counts))
     }
 }
 

@@ -25,15 +25,9 @@ pub(crate) struct Observed {
 /// Lists all tables and all their entities, by pages.
 pub(crate) fn observe(address: SocketAddr, credential: Credential) -> Result<Observed> {
     let mut client = Client::new(address, credential);
-    let mut observed = Observed {
-        writers: vec![State::default(); WRITERS],
-        ..Observed::default()
-    };
+    let mut observed = Observed { writers: vec![State::default(); WRITERS], ..Observed::default() };
     for table in all_pages(&mut client, &format!("/{ACCOUNT}/Tables"))? {
-        let name = table["TableName"]
-            .as_str()
-            .context("a table without a name")?
-            .to_owned();
+        let name = table["TableName"].as_str().context("a table without a name")?.to_owned();
         let entities = all_pages(&mut client, &format!("/{ACCOUNT}/{name}()"))?;
         observed.take_table(&name, entities)?;
     }
@@ -47,11 +41,7 @@ fn all_pages(client: &mut Client, target: &str) -> Result<Vec<Value>> {
         let answer = client.send(client::get(format!("{target}{query}")), "observe")?;
         let page = match client::page(answer) {
             Ok(page) => page,
-            Err(answer) => bail!(
-                "reading {target}{query} was answered {}: {}",
-                answer.status,
-                answer.text()
-            ),
+            Err(answer) => bail!("reading {target}{query} was answered {}: {}", answer.status, answer.text()),
         };
         items.extend(page.items);
         let Some(next) = page.next else { return Ok(items) };
@@ -70,9 +60,7 @@ impl Observed {
             _ => self.strangers.push(format!("table {name}")),
         }
         for entity in entities {
-            let Value::Object(mut row) = entity else {
-                bail!("an entity that is no object: {entity}")
-            };
+            let Value::Object(mut row) = entity else { bail!("an entity that is no object: {entity}") };
             let mut text = |property: &str| match row.remove(property) {
                 Some(Value::String(text)) => Ok(text),
                 other => bail!("{property} of an entity is {other:?}"),
@@ -83,16 +71,8 @@ impl Observed {
                 self.tally = row.get("n").and_then(Value::as_u64);
                 continue;
             }
-            let owner = if name == TABLE {
-                owner(&row_key)
-            } else {
-                scratch_of
-            };
-            let key = Key {
-                table: name.to_owned(),
-                partition,
-                row: row_key,
-            };
+            let owner = if name == TABLE { owner(&row_key) } else { scratch_of };
+            let key = Key { table: name.to_owned(), partition, row: row_key };
             match owner.and_then(|index| self.writers.get_mut(index)) {
                 Some(state) => {
                     if state.rows.insert(key.clone(), row).is_some() {

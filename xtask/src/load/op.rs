@@ -83,10 +83,7 @@ impl State {
                 self.rows.insert(change.key.clone(), change.properties.clone());
             }
             Step::Merge | Step::UpsertMerge => {
-                self.rows
-                    .entry(change.key.clone())
-                    .or_default()
-                    .extend(change.properties.clone());
+                self.rows.entry(change.key.clone()).or_default().extend(change.properties.clone());
             }
             Step::Delete => {
                 self.rows.remove(&change.key);
@@ -109,12 +106,7 @@ impl Generator {
     /// The generator of one writer of a run.
     pub(crate) fn new(writer: usize, seed: u64) -> Self {
         let rng = StdRng::seed_from_u64(seed.wrapping_mul(1_000).wrapping_add(writer as u64));
-        Self {
-            rng,
-            writer,
-            serial: 0,
-            deleted: Vec::new(),
-        }
+        Self { rng, writer, serial: 0, deleted: Vec::new() }
     }
 
     /// The next operation, for a writer whose part holds `state`.
@@ -134,35 +126,21 @@ impl Generator {
     /// The scratch table is made, filled a little, deleted, and made again under the same name.
     fn scratch(&mut self, state: &State) -> Op {
         let table = format!("scratch{}", self.writer);
-        let Some(row) = state
-            .tables
-            .contains(&table)
-            .then(|| state.rows.keys().filter(|key| key.table == table).count())
+        let Some(row) =
+            state.tables.contains(&table).then(|| state.rows.keys().filter(|key| key.table == table).count())
         else {
             return Op::CreateTable(table);
         };
         if row == SCRATCH_ROWS_MAX {
             return Op::DeleteTable(table);
         }
-        let key = Key {
-            table,
-            partition: "s".into(),
-            row: row.to_string(),
-        };
-        Op::Change(Change {
-            step: Step::Insert,
-            key,
-            properties: self.properties(),
-        })
+        let key = Key { table, partition: "s".into(), row: row.to_string() };
+        Op::Change(Change { step: Step::Insert, key, properties: self.properties() })
     }
 
     fn batch(&mut self, state: &State) -> Op {
         let partition = self.partition();
-        let length = if self.rng.random_bool(0.05) {
-            100
-        } else {
-            self.rng.random_range(2..12)
-        };
+        let length = if self.rng.random_bool(0.05) { 100 } else { self.rng.random_range(2..12) };
         let mut used = BTreeSet::new();
         let mut changes = Vec::new();
         for part in 0..length {
@@ -189,26 +167,11 @@ impl Generator {
             let key = self.fresh_key(state, partition, used);
             let step =
                 [Step::Insert, Step::Insert, Step::Upsert, Step::UpsertMerge][self.rng.random_range(0..4)];
-            return Change {
-                step,
-                key,
-                properties: self.properties(),
-            };
+            return Change { step, key, properties: self.properties() };
         }
         let key = mine[self.rng.random_range(0..mine.len())].clone();
-        let steps = [
-            Step::Replace,
-            Step::Merge,
-            Step::Upsert,
-            Step::UpsertMerge,
-            Step::Delete,
-            Step::Delete,
-        ];
-        let step = if full {
-            Step::Delete
-        } else {
-            steps[self.rng.random_range(0..steps.len())]
-        };
+        let steps = [Step::Replace, Step::Merge, Step::Upsert, Step::UpsertMerge, Step::Delete, Step::Delete];
+        let step = if full { Step::Delete } else { steps[self.rng.random_range(0..steps.len())] };
         let properties = match step {
             Step::Delete => {
                 self.deleted.push(key.clone());
@@ -219,11 +182,7 @@ impl Generator {
             }
             _ => self.properties(),
         };
-        Change {
-            step,
-            key,
-            properties,
-        }
+        Change { step, key, properties }
     }
 
     /// A new key, or that of an entity deleted before.
@@ -237,11 +196,7 @@ impl Generator {
             }
         }
         let row = format!("w{}-{:06}", self.writer, self.serial);
-        Key {
-            table: TABLE.into(),
-            partition: partition.into(),
-            row,
-        }
+        Key { table: TABLE.into(), partition: partition.into(), row }
     }
 
     fn partition(&mut self) -> String {
@@ -255,13 +210,8 @@ impl Generator {
             _ => self.rng.random_range(0..100),
         };
         // Text that no compression shrinks to nothing, so that files have the size of the data.
-        let filler: String = (0..length)
-            .map(|_| self.rng.random_range(b'a'..=b'z') as char)
-            .collect();
-        Map::from_iter([
-            ("n".to_owned(), self.serial.into()),
-            ("s".to_owned(), filler.into()),
-        ])
+        let filler: String = (0..length).map(|_| self.rng.random_range(b'a'..=b'z') as char).collect();
+        Map::from_iter([("n".to_owned(), self.serial.into()), ("s".to_owned(), filler.into())])
     }
 }
 
@@ -298,11 +248,7 @@ mod tests {
                 }
                 state.apply(&op);
             }
-            assert!(
-                state.rows.len() > 50,
-                "the load keeps some rows: {}",
-                state.rows.len()
-            );
+            assert!(state.rows.len() > 50, "the load keeps some rows: {}", state.rows.len());
         }
     }
 }

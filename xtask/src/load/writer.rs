@@ -129,10 +129,7 @@ impl Writer {
                 }
                 Outcome::Unsent => return false,
                 Outcome::Wrong(what) => {
-                    self.findings.push(Finding::new(
-                        Kind::Wrong,
-                        format!("writer {}: {what}", self.index),
-                    ));
+                    self.findings.push(Finding::new(Kind::Wrong, format!("writer {}: {what}", self.index)));
                     // Whatever it did, later comparisons would only repeat this finding.
                     self.pending = Some(op);
                     return false;
@@ -204,18 +201,12 @@ impl Writer {
             Op::Change(change) => {
                 self.counts.changes += 1;
                 self.counts.deletes += u64::from(change.step == Step::Delete);
-                self.check_times(
-                    std::slice::from_ref(change),
-                    answer.header("etag").into_iter().collect(),
-                );
+                self.check_times(std::slice::from_ref(change), answer.header("etag").into_iter().collect());
             }
             Op::Batch(changes) => {
                 self.counts.batches += 1;
                 let text = answer.text();
-                let parts = text
-                    .lines()
-                    .filter(|line| line.starts_with("HTTP/1.1 204"))
-                    .count();
+                let parts = text.lines().filter(|line| line.starts_with("HTTP/1.1 204")).count();
                 if parts != changes.len() {
                     let what = format!("a batch of {} has {parts} answers 204: {text}", changes.len());
                     self.findings.push(Finding::new(Kind::Wrong, what));
@@ -238,23 +229,15 @@ impl Writer {
 
     /// The ETags of an entity only grow, across deletes, crashes and clocks that step back.
     fn check_times(&mut self, changes: &[Change], etags: Vec<&str>) {
-        let written: Vec<&Change> = changes
-            .iter()
-            .filter(|change| change.step != Step::Delete)
-            .collect();
+        let written: Vec<&Change> = changes.iter().filter(|change| change.step != Step::Delete).collect();
         if written.len() != etags.len() {
-            let what = format!(
-                "{} changes were answered with {} ETags",
-                written.len(),
-                etags.len()
-            );
+            let what = format!("{} changes were answered with {} ETags", written.len(), etags.len());
             self.findings.push(Finding::new(Kind::Wrong, what));
             return;
         }
         for (change, etag) in written.into_iter().zip(etags) {
             let Some(time) = client::etag_time(etag) else {
-                self.findings
-                    .push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
+                self.findings.push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
                 continue;
             };
             let last = self.times.insert(change.key.clone(), time.clone());
@@ -284,11 +267,7 @@ impl Writer {
 /// The request of an operation other than the tally.
 fn request(op: &Op) -> Request {
     let one = |change: &Change| {
-        let Key {
-            table,
-            partition,
-            row,
-        } = &change.key;
+        let Key { table, partition, row } = &change.key;
         client::change(change.step, table, (partition, row), &change.properties, "*")
     };
     match op {
@@ -315,9 +294,7 @@ fn status(answer: &Response) -> u16 {
     }
     let text = answer.text();
     let parts = text.lines().filter_map(|line| line.strip_prefix("HTTP/1.1 "));
-    let refusal = parts
-        .filter_map(|line| line.get(..3)?.parse().ok())
-        .find(|status: &u16| *status >= 400);
+    let refusal = parts.filter_map(|line| line.get(..3)?.parse().ok()).find(|status: &u16| *status >= 400);
     refusal.unwrap_or(answer.status)
 }
 

@@ -79,36 +79,19 @@ pub(super) struct NameChange {
 impl NameChange {
     /// The directory whose sync makes the change durable: where the name appears, or else disappears.
     fn directory(&self) -> Inode {
-        self.add
-            .as_ref()
-            .or(self.remove.as_ref())
-            .expect("a change changes a name")
-            .directory
+        self.add.as_ref().or(self.remove.as_ref()).expect("a change changes a name").directory
     }
 
     /// Carries the change out.
     pub(super) fn apply(&self, directories: &mut Directories) {
-        if let Some(Entry {
-            directory,
-            name,
-            inode,
-        }) = &self.remove
-        {
+        if let Some(Entry { directory, name, inode }) = &self.remove {
             let names = directories.entry(*directory).or_default();
             if names.get(name) == Some(inode) {
                 names.remove(name);
             }
         }
-        if let Some(Entry {
-            directory,
-            name,
-            inode,
-        }) = &self.add
-        {
-            directories
-                .entry(*directory)
-                .or_default()
-                .insert(name.clone(), *inode);
+        if let Some(Entry { directory, name, inode }) = &self.add {
+            directories.entry(*directory).or_default().insert(name.clone(), *inode);
         }
     }
 }
@@ -176,52 +159,26 @@ impl Disk {
 
     /// Gives an inode one more name.
     pub(super) fn link(&mut self, directory: Inode, name: &[u8], inode: Inode) {
-        self.change(
-            Some(Entry {
-                directory,
-                name: name.to_owned(),
-                inode,
-            }),
-            None,
-        );
+        self.change(Some(Entry { directory, name: name.to_owned(), inode }), None);
     }
 
     /// Removes a name.
     pub(super) fn unlink(&mut self, directory: Inode, name: &[u8]) -> Result<()> {
-        let Some(inode) = self.lookup(directory, name) else {
-            bail!("removes a name the model lacks")
-        };
-        self.change(
-            None,
-            Some(Entry {
-                directory,
-                name: name.to_owned(),
-                inode,
-            }),
-        );
+        let Some(inode) = self.lookup(directory, name) else { bail!("removes a name the model lacks") };
+        self.change(None, Some(Entry { directory, name: name.to_owned(), inode }));
         Ok(())
     }
 
     /// Moves a name, over what has the new name already.
     pub(super) fn rename(&mut self, from: (Inode, &[u8]), to: (Inode, &[u8])) -> Result<()> {
-        let Some(inode) = self.lookup(from.0, from.1) else {
-            bail!("renames a name the model lacks")
-        };
-        let entry = |(directory, name): (Inode, &[u8])| Entry {
-            directory,
-            name: name.to_owned(),
-            inode,
-        };
+        let Some(inode) = self.lookup(from.0, from.1) else { bail!("renames a name the model lacks") };
+        let entry = |(directory, name): (Inode, &[u8])| Entry { directory, name: name.to_owned(), inode };
         self.change(Some(entry(to)), Some(entry(from)));
         Ok(())
     }
 
     fn change(&mut self, add: Option<Entry>, remove: Option<Entry>) {
-        let change = NameChange {
-            add,
-            remove,
-            number: self.changes,
-        };
+        let change = NameChange { add, remove, number: self.changes };
         self.changes += 1;
         change.apply(&mut self.cache);
         self.pending.push(change);
@@ -229,9 +186,7 @@ impl Disk {
 
     /// Changes a file's bytes, in the cache.
     pub(super) fn write(&mut self, inode: Inode, write: Write) -> Result<()> {
-        let Some(file) = self.files.get_mut(&inode) else {
-            bail!("writes to a directory")
-        };
+        let Some(file) = self.files.get_mut(&inode) else { bail!("writes to a directory") };
         file.length = match &write {
             Write::Bytes { offset, data } => file.length.max(offset + data.len() as u64),
             Write::Truncate(length) => *length,
@@ -242,14 +197,8 @@ impl Disk {
 
     /// What is in the cache for this inode now: the mark of a sync that begins.
     pub(super) fn mark(&self, inode: Inode) -> Mark {
-        let writes = self
-            .files
-            .get(&inode)
-            .map_or(0, |file| file.settled + file.pending.len() as u64);
-        Mark {
-            writes,
-            names: self.changes,
-        }
+        let writes = self.files.get(&inode).map_or(0, |file| file.settled + file.pending.len() as u64);
+        Mark { writes, names: self.changes }
     }
 
     /// Ends a sync: everything up to the mark is on disk.
@@ -278,10 +227,7 @@ mod tests {
     use super::*;
 
     fn bytes(offset: u64, data: &[u8]) -> Write {
-        Write::Bytes {
-            offset,
-            data: data.to_owned(),
-        }
+        Write::Bytes { offset, data: data.to_owned() }
     }
 
     #[test]
@@ -293,10 +239,7 @@ mod tests {
         disk.write(file, bytes(3, b"two")).expect("a file");
         disk.settle(file, mark);
         let content = disk.file(file).expect("a file");
-        assert_eq!(
-            (content.durable.as_slice(), content.pending.len(), content.length),
-            (&b"one"[..], 1, 6)
-        );
+        assert_eq!((content.durable.as_slice(), content.pending.len(), content.length), (&b"one"[..], 1, 6));
         assert!(disk.durable.is_empty(), "the file's name is not durable yet");
     }
 
@@ -305,18 +248,11 @@ mod tests {
         let mut disk = Disk::new();
         let inner = disk.make_directory(ROOT, b"inner");
         let file = disk.create(inner, b"a#1");
-        disk.rename((inner, b"a#1"), (inner, b"a"))
-            .expect("the name is there");
+        disk.rename((inner, b"a#1"), (inner, b"a")).expect("the name is there");
         disk.settle(ROOT, disk.mark(ROOT));
-        assert_eq!(
-            disk.durable,
-            Directories::from([(ROOT, BTreeMap::from([(b"inner".to_vec(), inner)]))])
-        );
+        assert_eq!(disk.durable, Directories::from([(ROOT, BTreeMap::from([(b"inner".to_vec(), inner)]))]));
         disk.settle(inner, disk.mark(inner));
         assert_eq!(disk.durable[&inner], BTreeMap::from([(b"a".to_vec(), file)]));
-        assert_eq!(
-            (disk.lookup(inner, b"a"), disk.lookup(inner, b"a#1")),
-            (Some(file), None)
-        );
+        assert_eq!((disk.lookup(inner, b"a"), disk.lookup(inner, b"a#1")), (Some(file), None));
     }
 }

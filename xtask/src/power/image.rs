@@ -36,13 +36,8 @@ pub(super) enum Fashion {
 
 impl Fashion {
     /// All fashions.
-    pub(super) const ALL: [Self; 5] = [
-        Self::Nothing,
-        Self::Journal,
-        Self::Any,
-        Self::NamesOnly,
-        Self::Everything,
-    ];
+    pub(super) const ALL: [Self; 5] =
+        [Self::Nothing, Self::Journal, Self::Any, Self::NamesOnly, Self::Everything];
 }
 
 /// Writes the directory as it may be found after a power loss at this moment.
@@ -91,23 +86,16 @@ fn write_directory(
 fn content(file: &File, fashion: Fashion, rng: &mut StdRng) -> Vec<u8> {
     let mut content = file.durable.clone();
     // Whole writes are lost from some moment on, or sectors of any write are.
-    let kept = if rng.random_bool(0.5) {
-        rng.random_range(0..=file.pending.len())
-    } else {
-        file.pending.len()
-    };
+    let kept =
+        if rng.random_bool(0.5) { rng.random_range(0..=file.pending.len()) } else { file.pending.len() };
     for (index, write) in file.pending.iter().enumerate() {
         match fashion {
             Fashion::Nothing => {}
             Fashion::Everything => write.apply(&mut content),
-            Fashion::NamesOnly => zeros(write, rng)
-                .iter()
-                .for_each(|write| write.apply(&mut content)),
+            Fashion::NamesOnly => zeros(write, rng).iter().for_each(|write| write.apply(&mut content)),
             Fashion::Journal | Fashion::Any if index >= kept => {}
             Fashion::Journal | Fashion::Any => {
-                torn(write, rng)
-                    .iter()
-                    .for_each(|write| write.apply(&mut content));
+                torn(write, rng).iter().for_each(|write| write.apply(&mut content));
             }
         }
     }
@@ -126,10 +114,7 @@ fn torn(write: &Write, rng: &mut StdRng) -> Vec<Write> {
         let place = *offset as usize + at;
         let end = (at + SECTOR - place % SECTOR).min(data.len());
         if rng.random_bool(chance) {
-            parts.push(Write::Bytes {
-                offset: place as u64,
-                data: data[at..end].to_vec(),
-            });
+            parts.push(Write::Bytes { offset: place as u64, data: data[at..end].to_vec() });
         }
         at = end;
     }
@@ -140,10 +125,7 @@ fn torn(write: &Write, rng: &mut StdRng) -> Vec<Write> {
 fn zeros(write: &Write, rng: &mut StdRng) -> Vec<Write> {
     match write {
         Write::Bytes { offset, data } if rng.random_bool(0.5) => {
-            vec![Write::Bytes {
-                offset: offset + data.len() as u64,
-                data: Vec::new(),
-            }]
+            vec![Write::Bytes { offset: offset + data.len() as u64, data: Vec::new() }]
         }
         Write::Bytes { .. } => Vec::new(),
         Write::Truncate(_) => vec![write.clone()],

@@ -36,7 +36,7 @@ use self::record::Record;
 use self::replay::{Event, Heeded, Replay};
 use self::trial::{Plan, Sums};
 use crate::load::Kind;
-use crate::workspace;
+use crate::workspace::{self, Profile};
 
 /// Moments that each control tries.
 const CONTROL_POINTS: u32 = 12;
@@ -44,7 +44,7 @@ const CONTROL_POINTS: u32 = 12;
 /// Records for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
 /// losses.
 pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(if sync { "power" } else { "power-no-fsync" })?;
     let record = record::record(&program, &directory, seed, sync, length)?;
     let events = survey(&record, &directory)?;
@@ -54,33 +54,19 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Resul
         events.iter().filter(|(_, event)| *event != Event::Disk).count(),
     );
     let try_points = |points: u32, heeded: Heeded, control: bool| {
-        let plan = Plan {
-            moments: choose(&events, points, seed),
-            seed,
-            heeded,
-            control,
-        };
+        let plan = Plan { moments: choose(&events, points, seed), seed, heeded, control };
         trial::run(&program, &directory, &record, &plan)
     };
     if !sync {
-        return must_find(
-            "a server that does not sync",
-            &try_points(points, Heeded::All, true)?,
-        );
+        return must_find("a server that does not sync", &try_points(points, Heeded::All, true)?);
     }
     let sums = try_points(points, Heeded::All, false)?;
     print("power", &sums);
     if sums.problems() > 0 {
         bail!("power: {} problems", sums.problems());
     }
-    must_find(
-        "file syncs ignored",
-        &try_points(CONTROL_POINTS, Heeded::DirectoriesOnly, true)?,
-    )?;
-    must_find(
-        "directory syncs ignored",
-        &try_points(CONTROL_POINTS, Heeded::FilesOnly, true)?,
-    )
+    must_find("file syncs ignored", &try_points(CONTROL_POINTS, Heeded::DirectoriesOnly, true)?)?;
+    must_find("directory syncs ignored", &try_points(CONTROL_POINTS, Heeded::FilesOnly, true)?)
 }
 
 /// A control: finding nothing is the failure.
@@ -95,12 +81,7 @@ fn must_find(what: &str, sums: &Sums) -> Result<()> {
 
 fn print(what: &str, sums: &Sums) {
     let counts = Kind::ALL.map(|kind| format!("{} {}", sums.broken.get(&kind).unwrap_or(&0), kind.label()));
-    println!(
-        "{what}: {} of {} rebuilt directories opened; {}",
-        sums.opened,
-        sums.tried,
-        counts.join(", ")
-    );
+    println!("{what}: {} of {} rebuilt directories opened; {}", sums.opened, sums.tried, counts.join(", "));
 }
 
 /// Walks the record; the events that matter, each with the number of its moment.
@@ -116,12 +97,7 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
         Ok(())
     })?;
     let model = directory.join("model");
-    image::write(
-        &replay.disk,
-        Fashion::Everything,
-        &mut StdRng::seed_from_u64(0),
-        &model,
-    )?;
+    image::write(&replay.disk, Fashion::Everything, &mut StdRng::seed_from_u64(0), &model)?;
     workspace::same_tree(&model, &record.data).context("the model of the disk misses something")?;
     let answered: HashMap<&str, u64> = events
         .iter()
@@ -133,10 +109,7 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
     for writer in &record.load.writers {
         for entry in writer.log.iter().flatten() {
             if !answered.contains_key(entry.id.as_str()) {
-                bail!(
-                    "the answer to {} is not in the record: does the server repeat request ids?",
-                    entry.id
-                );
+                bail!("the answer to {} is not in the record: does the server repeat request ids?", entry.id);
             }
         }
     }
@@ -166,11 +139,8 @@ fn walk(
 /// Half of the moments are those where an answer begins, the most telling ones; half are any.
 fn choose(events: &[(u64, Event)], points: u32, seed: u64) -> BTreeMap<u64, Fashion> {
     let mut rng = StdRng::seed_from_u64(seed);
-    let answers: Vec<u64> = events
-        .iter()
-        .filter(|(_, event)| *event != Event::Disk)
-        .map(|(moment, _)| *moment)
-        .collect();
+    let answers: Vec<u64> =
+        events.iter().filter(|(_, event)| *event != Event::Disk).map(|(moment, _)| *moment).collect();
     let mut chosen = BTreeMap::new();
     let possible = events.len().min(points as usize);
     while chosen.len() < possible {

@@ -67,17 +67,8 @@ pub(super) fn record(
             load.prepare(server.address, Credential::SharedKey)?;
         }
         let stop = AtomicBool::new(false);
-        load.run_paced(
-            server.address,
-            Credential::SharedKey,
-            &stop,
-            OPERATIONS,
-            length / OPERATIONS as u32,
-        );
-        if let Some(finding) = load
-            .settle(&observe(server.address, Credential::SharedKey)?)
-            .first()
-        {
+        load.run_paced(server.address, Credential::SharedKey, &stop, OPERATIONS, length / OPERATIONS as u32);
+        if let Some(finding) = load.settle(&observe(server.address, Credential::SharedKey)?).first() {
             bail!("before any power loss: {finding}");
         }
         // All writers have their answers, so a kill leaves no outcome open.
@@ -93,21 +84,10 @@ pub(super) fn record(
 
 fn strace(trace: &Path) -> Vec<OsString> {
     let calls = format!("trace={}", trace::CALLS.replace(char::is_whitespace, ""));
-    let mut words: Vec<OsString> = [
-        "strace",
-        "-f",
-        "--seccomp-bpf",
-        "-qq",
-        "-s",
-        STRING_MAX,
-        "-e",
-        &calls,
-        "-e",
-        "signal=none",
-        "-o",
-    ]
-    .map(OsString::from)
-    .into();
+    let mut words: Vec<OsString> =
+        ["strace", "-f", "--seccomp-bpf", "-qq", "-s", STRING_MAX, "-e", &calls, "-e", "signal=none", "-o"]
+            .map(OsString::from)
+            .into();
     words.push(trace.into());
     words
 }

@@ -98,12 +98,7 @@ impl Replay {
                 Ok(Event::Other)
             }
         }
-        .with_context(|| {
-            format!("replaying {moment:?}")
-                .chars()
-                .take(300)
-                .collect::<String>()
-        })
+        .with_context(|| format!("replaying {moment:?}").chars().take(300).collect::<String>())
     }
 
     fn begin(&mut self, thread: u32, call: &Call) -> Result<Event> {
@@ -112,13 +107,7 @@ impl Replay {
                 if let Some(open) = self.open_file(call.number(0)?) {
                     let inode = open.inode;
                     let is_file = self.disk.file(inode).is_some();
-                    if self.heeded
-                        == if is_file {
-                            Heeded::DirectoriesOnly
-                        } else {
-                            Heeded::FilesOnly
-                        }
-                    {
+                    if self.heeded == if is_file { Heeded::DirectoriesOnly } else { Heeded::FilesOnly } {
                         return Ok(Event::Other);
                     }
                     self.syncs.insert(thread, vec![(inode, self.disk.mark(inode))]);
@@ -155,14 +144,8 @@ impl Replay {
             "pwritev" | "pwritev2" => self.write(call, Some(call.number(3)?), result),
             "fsync" | "fdatasync" => {
                 let ready = self.syncs.remove(&thread).unwrap_or_default();
-                ready
-                    .iter()
-                    .for_each(|(inode, mark)| self.disk.settle(*inode, *mark));
-                Ok(if ready.is_empty() {
-                    Event::Other
-                } else {
-                    Event::Disk
-                })
+                ready.iter().for_each(|(inode, mark)| self.disk.settle(*inode, *mark));
+                Ok(if ready.is_empty() { Event::Other } else { Event::Disk })
             }
             "ftruncate" => match self.open_file(call.number(0)?).map(|open| open.inode) {
                 Some(inode) => {
@@ -193,11 +176,7 @@ impl Replay {
         }
         let root = String::from_utf8_lossy(&self.root).into_owned();
         for argument in &call.arguments {
-            let descriptor = argument
-                .text
-                .parse()
-                .ok()
-                .and_then(|number| self.open_file(number));
+            let descriptor = argument.text.parse().ok().and_then(|number| self.open_file(number));
             if descriptor.is_some() || String::from_utf8_lossy(&argument.bytes).starts_with(&root) {
                 bail!("{} on the data directory is not modelled", call.name);
             }
@@ -213,11 +192,7 @@ impl Replay {
     fn open(&mut self, call: &Call, descriptor: i64) -> Result<Event> {
         let at = usize::from(call.name.starts_with("openat"));
         let place = self.place((at == 1).then(|| call.argument(0)), &call.argument(at)?.bytes)?;
-        let flags = if call.name == "creat" {
-            "O_CREAT|O_TRUNC"
-        } else {
-            &call.argument(at + 1)?.text
-        };
+        let flags = if call.name == "creat" { "O_CREAT|O_TRUNC" } else { &call.argument(at + 1)?.text };
         let (inode, created) = match place {
             Place::Outside => {
                 self.descriptors.remove(&descriptor);
@@ -242,11 +217,7 @@ impl Replay {
             synced: flags.contains("O_SYNC") || flags.contains("O_DSYNC"),
         });
         self.descriptors.insert(descriptor, self.opened.len() - 1);
-        Ok(if created || emptied {
-            Event::Disk
-        } else {
-            Event::Other
-        })
+        Ok(if created || emptied { Event::Disk } else { Event::Other })
     }
 
     fn duplicate(&mut self, old: i64, new: i64) -> Result<Event> {
@@ -266,12 +237,7 @@ impl Replay {
             bail!("{written} bytes were written, the record holds {}", data.len());
         }
         data.truncate(written as usize);
-        let Open {
-            inode,
-            position,
-            append,
-            synced,
-        } = self.opened[index].clone();
+        let Open { inode, position, append, synced } = self.opened[index].clone();
         let length = self.disk.file(inode).map_or(0, |file| file.length);
         let offset = match at {
             Some(offset) => u64::try_from(offset).context("a write before the file's start")?,
@@ -309,39 +275,21 @@ impl Replay {
             return Ok(Event::Disk);
         }
         match (first, place(self, 1)?) {
-            (
-                Place::Name {
-                    directory: from,
-                    name: old,
-                },
-                Place::Name {
-                    directory: to,
-                    name: new,
-                },
-            ) => {
+            (Place::Name { directory: from, name: old }, Place::Name { directory: to, name: new }) => {
                 if call.name.starts_with("rename") {
-                    if call
-                        .arguments
-                        .last()
-                        .is_some_and(|flags| flags.text.contains("RENAME_EXCHANGE"))
-                    {
+                    if call.arguments.last().is_some_and(|flags| flags.text.contains("RENAME_EXCHANGE")) {
                         bail!("exchanging two names is not modelled");
                     }
                     self.disk.rename((from, &old), (to, &new))?;
                 } else {
-                    let inode = self
-                        .disk
-                        .lookup(from, &old)
-                        .ok_or_else(|| anyhow!("links an unknown name"))?;
+                    let inode =
+                        self.disk.lookup(from, &old).ok_or_else(|| anyhow!("links an unknown name"))?;
                     self.disk.link(to, &new, inode);
                 }
                 Ok(Event::Disk)
             }
             (Place::Outside, Place::Outside) => Ok(Event::Other),
-            _ => bail!(
-                "{} across the border of the data directory is not modelled",
-                call.name
-            ),
+            _ => bail!("{} across the border of the data directory is not modelled", call.name),
         }
     }
 
@@ -357,9 +305,7 @@ impl Replay {
             }
             rest
         } else {
-            let base = base
-                .transpose()?
-                .map_or("AT_FDCWD", |argument| argument.text.as_str());
+            let base = base.transpose()?.map_or("AT_FDCWD", |argument| argument.text.as_str());
             // The server is given an absolute path; what is relative to its working directory is not ours.
             let Ok(descriptor) = base.parse() else {
                 return Ok(Place::Outside);
@@ -370,10 +316,8 @@ impl Replay {
             directory = open.inode;
             path
         };
-        let mut parts = rest
-            .split(|byte| *byte == b'/')
-            .filter(|part| !part.is_empty() && *part != b".")
-            .peekable();
+        let mut parts =
+            rest.split(|byte| *byte == b'/').filter(|part| !part.is_empty() && *part != b".").peekable();
         if parts.peek().is_none() {
             return Ok(Place::Root);
         }
@@ -382,15 +326,9 @@ impl Replay {
                 bail!("a path that leads upwards is not modelled");
             }
             if parts.peek().is_none() {
-                return Ok(Place::Name {
-                    directory,
-                    name: part.to_owned(),
-                });
+                return Ok(Place::Name { directory, name: part.to_owned() });
             }
-            directory = self
-                .disk
-                .lookup(directory, part)
-                .ok_or_else(|| anyhow!("an unknown directory"))?;
+            directory = self.disk.lookup(directory, part).ok_or_else(|| anyhow!("an unknown directory"))?;
         }
         unreachable!("the loop ends at the last part")
     }
@@ -409,10 +347,7 @@ fn answer(bytes: &[u8]) -> Option<String> {
         return None;
     }
     let lower = bytes.to_ascii_lowercase();
-    let start = lower
-        .windows(ID_HEADER.len())
-        .position(|window| window == ID_HEADER)?
-        + ID_HEADER.len();
+    let start = lower.windows(ID_HEADER.len()).position(|window| window == ID_HEADER)? + ID_HEADER.len();
     let end = bytes[start..].iter().position(|byte| *byte == b'\r')? + start;
     String::from_utf8(bytes[start..end].to_vec()).ok()
 }
@@ -463,11 +398,7 @@ mod tests {
         let object = replay.disk.durable[&w][b"1".as_slice()];
         assert_eq!(replay.disk.file(object).expect("a file").durable, b"abcd");
         assert!(replay.disk.lookup(w, b"1#1").is_none());
-        assert_eq!(
-            replay.disk.pending.len(),
-            1,
-            "only the removal of the staged name is not durable"
-        );
+        assert_eq!(replay.disk.pending.len(), 1, "only the removal of the staged name is not durable");
     }
 
     #[test]

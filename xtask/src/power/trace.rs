@@ -53,9 +53,7 @@ impl Call {
     }
 
     pub(super) fn argument(&self, index: usize) -> Result<&Argument> {
-        self.arguments
-            .get(index)
-            .ok_or_else(|| anyhow!("{} has no argument {index}", self.name))
+        self.arguments.get(index).ok_or_else(|| anyhow!("{} has no argument {index}", self.name))
     }
 }
 
@@ -93,9 +91,7 @@ fn read_line(
         return Ok(()); // ends of threads, signals
     }
     if let Some(rest) = rest.strip_prefix("<... ") {
-        let (_name, rest) = rest
-            .split_once(" resumed>")
-            .ok_or_else(|| anyhow!("not a resumed call"))?;
+        let (_name, rest) = rest.split_once(" resumed>").ok_or_else(|| anyhow!("not a resumed call"))?;
         let Some(start) = begun.remove(&thread) else {
             return Ok(()); // begun before the record did
         };
@@ -145,26 +141,14 @@ fn parse(text: &str) -> Result<(Call, Option<i64>)> {
         }
         at += 1;
     }
-    arguments
-        .iter_mut()
-        .for_each(|argument| argument.text.truncate(argument.text.trim_end().len()));
+    arguments.iter_mut().for_each(|argument| argument.text.truncate(argument.text.trim_end().len()));
     let result = closed.then(|| result(&rest[at + 1..])).transpose()?.flatten();
-    Ok((
-        Call {
-            name: name.to_owned(),
-            arguments,
-        },
-        result,
-    ))
+    Ok((Call { name: name.to_owned(), arguments }, result))
 }
 
 /// The number after `=`; `?` when the call never returned.
 fn result(text: &str) -> Result<Option<i64>> {
-    let text = text
-        .trim_start()
-        .strip_prefix('=')
-        .ok_or_else(|| anyhow!("no result"))?
-        .trim_start();
+    let text = text.trim_start().strip_prefix('=').ok_or_else(|| anyhow!("no result"))?.trim_start();
     let word = text.split_whitespace().next().unwrap_or_default();
     if word == "?" {
         return Ok(None);
@@ -172,9 +156,7 @@ fn result(text: &str) -> Result<Option<i64>> {
     let value = match word.strip_prefix("0x") {
         // Addresses, of mmap; only the sign matters, and they are not negative.
         Some(digits) => i64::from_str_radix(digits, 16).unwrap_or(i64::MAX),
-        None => word
-            .parse()
-            .with_context(|| format!("the result {word:?} is no number"))?,
+        None => word.parse().with_context(|| format!("the result {word:?} is no number"))?,
     };
     Ok(Some(value))
 }
@@ -200,9 +182,7 @@ fn unescape(text: &[u8], mut at: usize, into: &mut Vec<u8>) -> Result<usize> {
 
 /// Reads what follows a backslash: a letter, or one to three octal digits.
 fn unescape_one(text: &[u8], at: usize, into: &mut Vec<u8>) -> Result<usize> {
-    let letter = *text
-        .get(at)
-        .ok_or_else(|| anyhow!("a string ends in a backslash"))?;
+    let letter = *text.get(at).ok_or_else(|| anyhow!("a string ends in a backslash"))?;
     if !letter.is_ascii_digit() {
         into.push(match letter {
             b'n' => b'\n',
@@ -215,14 +195,8 @@ fn unescape_one(text: &[u8], at: usize, into: &mut Vec<u8>) -> Result<usize> {
         });
         return Ok(at + 1);
     }
-    let digits = text[at..]
-        .iter()
-        .take(3)
-        .take_while(|byte| (b'0'..=b'7').contains(byte))
-        .count();
-    let value = text[at..at + digits]
-        .iter()
-        .fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
+    let digits = text[at..].iter().take(3).take_while(|byte| (b'0'..=b'7').contains(byte)).count();
+    let value = text[at..at + digits].iter().fold(0_u32, |value, digit| value * 8 + u32::from(digit - b'0'));
     into.push(u8::try_from(value).context("an escape beyond one byte")?);
     Ok(at + digits)
 }
@@ -274,9 +248,7 @@ mod tests {
         let all = moments(
             "1 writev(7, [{iov_base=\"HTTP/1.1 \", iov_len=9}, {iov_base=\"204,)\", iov_len=5}], 2) = 14\n",
         );
-        let Moment::End(1, call, 14) = &all[1] else {
-            panic!("{all:?}")
-        };
+        let Moment::End(1, call, 14) = &all[1] else { panic!("{all:?}") };
         assert_eq!(call.arguments[1].bytes, b"HTTP/1.1 204,)");
         assert_eq!(call.arguments.len(), 3);
     }

@@ -69,14 +69,8 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
             std::fs::remove_dir_all(&place)?;
         } else if sums.printed < MOMENTS_PRINTED_MAX {
             sums.printed += 1;
-            println!(
-                "  FOUND at moment {moment}, {fashion:?} kept; the directory is {}",
-                place.display()
-            );
-            problems
-                .iter()
-                .take(PROBLEMS_PRINTED_MAX)
-                .for_each(|problem| println!("    {problem}"));
+            println!("  FOUND at moment {moment}, {fashion:?} kept; the directory is {}", place.display());
+            problems.iter().take(PROBLEMS_PRINTED_MAX).for_each(|problem| println!("    {problem}"));
         }
         Ok(())
     })?;
@@ -99,19 +93,13 @@ struct Trial<'a> {
 
 impl<'a> Trial<'a> {
     fn new(record: &'a Record) -> Self {
-        let logs: Vec<&[Entry]> = record
-            .load
-            .writers
-            .iter()
-            .map(|writer| writer.log.as_deref().unwrap_or_default())
-            .collect();
+        let logs: Vec<&[Entry]> =
+            record.load.writers.iter().map(|writer| writer.log.as_deref().unwrap_or_default()).collect();
         let promises = logs
             .iter()
             .enumerate()
             .flat_map(|(writer, log)| {
-                log.iter()
-                    .enumerate()
-                    .map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
+                log.iter().enumerate().map(move |(index, entry)| (entry.id.as_str(), (writer, index)))
             })
             .collect();
         Self {
@@ -168,9 +156,8 @@ impl<'a> Trial<'a> {
     fn compare(&self, observed: &Observed) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (writer, found) in observed.writers.iter().enumerate() {
-            let next = self.logs[writer][self.answered[writer]..]
-                .iter()
-                .find_map(|entry| match &entry.what {
+            let next =
+                self.logs[writer][self.answered[writer]..].iter().find_map(|entry| match &entry.what {
                     What::Done(op) => Some(op),
                     What::Tally(_) => None,
                 });
@@ -184,12 +171,7 @@ impl<'a> Trial<'a> {
         if let Some(low) = self.tally {
             findings.extend(judge_tally(observed.tally, low, self.increments + WRITERS as u64));
         }
-        findings.extend(
-            observed
-                .strangers
-                .iter()
-                .map(|what| Finding::new(Kind::Phantom, what.clone())),
-        );
+        findings.extend(observed.strangers.iter().map(|what| Finding::new(Kind::Phantom, what.clone())));
         findings
     }
 }

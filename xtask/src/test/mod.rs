@@ -45,16 +45,9 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let word = if result.is_ok() { "passed" } else { "FAILED" };
         println!("{name:<12} {:>9.1}  {word}", took.as_secs_f64());
     }
-    let failed: Vec<&str> = results
-        .iter()
-        .filter(|(_, _, result)| result.is_err())
-        .map(|(name, _, _)| *name)
-        .collect();
+    let failed: Vec<&str> =
+        results.iter().filter(|(_, _, result)| result.is_err()).map(|(name, _, _)| *name).collect();
     println!("{:<12} {:>9.1}", "all", whole.elapsed().as_secs_f64());
     println!("{} passed, {} failed", results.len() - failed.len(), failed.len());
-    if failed.is_empty() {
-        Ok(())
-    } else {
-        bail!("failed: {}", failed.join(", "))
-    }
+    if failed.is_empty() { Ok(()) } else { bail!("failed: {}", failed.join(", ")) }
 }

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use super::tools;
 use crate::server::{Server, Setup};
-use crate::workspace::{self, cargo, root, run};
+use crate::workspace::{self, Profile, cargo, root, run};
 
 /// One step.
 pub(super) struct Step {
@@ -20,30 +20,18 @@ pub(super) struct Step {
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "every file is formatted", fmt),
     step("clippy", "no lint warns, in any target", clippy),
-    step(
-        "deny",
-        "licences, sources, bans and advisories of the libraries",
-        deny,
-    ),
+    step("deny", "licences, sources, bans and advisories of the libraries", deny),
     step("doc", "the documentation builds without warnings", doc),
     step("tests", "unit tests, properties, recorded examples", tests),
     step("doctests", "examples in the documentation", doctests),
     step("python", "Azure's Python SDK against a running server", python),
-    step(
-        "python-host",
-        "the same by the host's name, over TLS, with bearer tokens",
-        python_host,
-    ),
+    step("python-host", "the same by the host's name, over TLS, with bearer tokens", python_host),
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("raw", "requests that no SDK sends, byte by byte", raw),
     step("fuzz", "20 s for each parser", fuzz),
     step("crash", "kill -9 under load, 10 rounds", crash),
     step("power", "power loss at 60 moments", power),
-    step(
-        "control",
-        "the same without fsync, which must find losses",
-        control,
-    ),
+    step("control", "the same without fsync, which must find losses", control),
     step("damage", "damaged files are refused by name", damage),
     step("disk-full", "the disk fills up and has room again", disk_full),
     step("clock", "the wall clock steps back by an hour", clock),
@@ -63,15 +51,7 @@ fn fmt() -> Result<()> {
 }
 
 fn clippy() -> Result<()> {
-    run(cargo_at_root().args([
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ]))
+    run(cargo_at_root().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
 /// The advisories are a database that is fetched; where it cannot be reached, the rest is checked.
@@ -79,17 +59,12 @@ fn deny() -> Result<()> {
     let deny = tools::cargo_deny()?;
     let command = |checks: &[&str]| {
         let mut command = Command::new(&deny);
-        command
-            .args(["--workspace", "--all-features", "check", "--hide-inclusion-graph"])
-            .args(checks);
+        command.args(["--workspace", "--all-features", "check", "--hide-inclusion-graph"]).args(checks);
         command.current_dir(root());
         command
     };
     run(&mut command(&["bans", "licenses", "sources"]))?;
-    let fetched = Command::new(&deny)
-        .args(["fetch", "db"])
-        .current_dir(root())
-        .output()?;
+    let fetched = Command::new(&deny).args(["fetch", "db"]).current_dir(root()).output()?;
     if fetched.status.success() {
         run(&mut command(&["advisories"]))
     } else {
@@ -100,9 +75,7 @@ fn deny() -> Result<()> {
 
 fn doc() -> Result<()> {
     let mut doc = cargo_at_root();
-    run(doc
-        .args(["doc", "--quiet", "--workspace", "--no-deps"])
-        .env("RUSTDOCFLAGS", "-D warnings"))
+    run(doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
 /// By nextest where it is installed, since it runs test binaries side by side; else by cargo.
@@ -125,11 +98,9 @@ fn python() -> Result<()> {
 /// As the cloud is addressed: by the host's name, over TLS, with bearer tokens.
 fn python_host() -> Result<()> {
     let runner = suite("python")?.join("run.py");
-    with_server(
-        "python-host",
-        &["--tls", "self-signed", "--oauth", "claims-only"],
-        |server| run_script(&runner, server, &["--style", "host"]),
-    )
+    with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server| {
+        run_script(&runner, server, &["--style", "host"])
+    })
 }
 
 /// The suite starts servers of its own where it needs TLS.
@@ -140,11 +111,8 @@ fn node() -> Result<()> {
         run(Command::new("node")
             .arg("--test")
             .current_dir(&suite)
-            .env(
-                "RANGEHOLD_TABLE_ENDPOINT",
-                format!("http://{}/{}", server.address, crate::client::ACCOUNT),
-            )
-            .env("RANGEHOLD_BIN", workspace::program()?))
+            .env("RANGEHOLD_TABLE_ENDPOINT", format!("http://{}/{}", server.address, crate::client::ACCOUNT))
+            .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
     })
 }
 
@@ -189,9 +157,7 @@ fn cargo_at_root() -> Command {
 
 /// Another command of this program, in a process of its own: its limits and its output are its own.
 fn xtask(words: &[&str]) -> Result<()> {
-    run(Command::new(std::env::current_exe()?)
-        .args(words)
-        .current_dir(root()))
+    run(Command::new(std::env::current_exe()?).args(words).current_dir(root()))
 }
 
 fn suite(name: &str) -> Result<std::path::PathBuf> {
@@ -206,16 +172,12 @@ fn suite(name: &str) -> Result<std::path::PathBuf> {
 fn run_script(runner: &Path, server: &Server, arguments: &[&str]) -> Result<()> {
     let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
     let mut command = Command::new(tools::python()?);
-    run(command
-        .arg(runner)
-        .args([host, port])
-        .args(arguments)
-        .current_dir(root()))
+    run(command.arg(runner).args([host, port]).args(arguments).current_dir(root()))
 }
 
 /// Runs a suite against a fresh server, which must then end in good order.
 fn with_server(name: &str, arguments: &[&str], suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
-    let program = workspace::program()?;
+    let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(&format!("suite-{name}"))?;
     let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();

@@ -38,14 +38,7 @@ fn environment(name: &str, package: &str) -> Result<PathBuf> {
     workspace::empty(&directory)?;
     run(Command::new(self::python()?).args(["-m", "venv"]).arg(&directory))
         .context("Python cannot make an environment: install the package python3-venv")?;
-    let install = [
-        "-m",
-        "pip",
-        "install",
-        "--quiet",
-        "--disable-pip-version-check",
-        package,
-    ];
+    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
     run(Command::new(&python).args(install))?;
     fs::write(&stamp, package)?;
     Ok(python)

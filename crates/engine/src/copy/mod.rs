@@ -131,10 +131,7 @@ pub async fn copy(
         unflushed_bytes_max: shares.unflushed_bytes_max(),
         background: background.handle(),
     };
-    let mut report = CopyReport {
-        ranges_total: stored.identities.len() as u64,
-        ..CopyReport::default()
-    };
+    let mut report = CopyReport { ranges_total: stored.identities.len() as u64, ..CopyReport::default() };
     for identity in &stored.identities {
         copy_range(&source, identity, &around, &mut report, progress).await?;
         report.ranges += 1;
@@ -159,17 +156,12 @@ fn open_both(
     let source = Store::open_beside(from_root, options)?;
     // Before anything is made: of a target that is not there yet, its nearest parent counts.
     let target = std::path::absolute(to_root).unwrap_or_else(|_| to_root.to_owned());
-    let there = target
-        .ancestors()
-        .find_map(|path| Some((path, path.canonicalize().ok()?)));
+    let there = target.ancestors().find_map(|path| Some((path, path.canonicalize().ok()?)));
     let (above, real) = there.unwrap_or((&target, target.clone()));
     let target = real.join(target.strip_prefix(above).unwrap_or(&target));
     let source_root = source.root().unwrap_or(from_root);
     if target.starts_with(source_root) || source_root.starts_with(&target) {
-        return Err(CopyError::SamePlace {
-            from: from.clone(),
-            to: to.clone(),
-        });
+        return Err(CopyError::SamePlace { from: from.clone(), to: to.clone() });
     }
     Ok((source, Store::fill(to_root, options)?))
 }
@@ -192,10 +184,7 @@ async fn copy_range(
         let result = copy_rows(&mut moment, &db, identity.id, report, progress).await;
         let closed = db.close().await;
         result?;
-        closed.map_err(|source| CopyError::Write {
-            range: identity.id,
-            source,
-        })
+        closed.map_err(|source| CopyError::Write { range: identity.id, source })
     }
     .await;
     moment.release().await;
@@ -215,10 +204,7 @@ async fn copy_rows(
         let (mut rows, mut bytes) = (0, 0);
         while rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
             let row = moment.rows.next().await;
-            let Some(row) = row.map_err(|error| CopyError::Read {
-                range,
-                source: read_error(&error),
-            })?
+            let Some(row) = row.map_err(|error| CopyError::Read { range, source: read_error(&error) })?
             else {
                 break;
             };
@@ -233,16 +219,14 @@ async fn copy_rows(
         report.rows += rows as u64;
         report.bytes += bytes as u64;
         progress(report);
-        moment.renew_when_due().await.map_err(|error| CopyError::Read {
-            range,
-            source: read_error(&error),
-        })?;
+        moment
+            .renew_when_due()
+            .await
+            .map_err(|error| CopyError::Read { range, source: read_error(&error) })?;
     }
     // Into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {
-        db.flush_with_options(FlushOptions { flush_type })
-            .await
-            .map_err(failed)?;
+        db.flush_with_options(FlushOptions { flush_type }).await.map_err(failed)?;
     }
     Ok(())
 }

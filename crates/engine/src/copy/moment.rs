@@ -53,20 +53,12 @@ impl Moment {
         around: &Surroundings,
     ) -> Result<Self, CopyError> {
         let path = identity.path();
-        let failed = |source| CopyError::Read {
-            range: identity.id,
-            source,
-        };
+        let failed = |source| CopyError::Read { range: identity.id, source };
         let admin = AdminBuilder::new(path.as_str(), source.object_store())
             .with_system_clock(around.clock.for_database())
             .with_seed(around.seed)
             .build();
-        if admin
-            .read_manifest(None)
-            .await
-            .map_err(|error| failed(read_error(&error)))?
-            .is_none()
-        {
+        if admin.read_manifest(None).await.map_err(|error| failed(read_error(&error)))?.is_none() {
             return Err(OpenError::MissingDatabase { path }.into());
         }
         for _ in 0..ATTEMPTS_MAX {
@@ -80,13 +72,7 @@ impl Moment {
                 .map_err(|error| failed(read_error(&error)))?;
             match Self::begin(source, &path, &admin, &checkpoint, around).await {
                 Ok(Some((reader, rows))) => {
-                    return Ok(Self {
-                        admin,
-                        checkpoint,
-                        reader,
-                        rows,
-                        renewed: Instant::now(),
-                    });
+                    return Ok(Self { admin, checkpoint, reader, rows, renewed: Instant::now() });
                 }
                 Ok(None) => forget(&admin, &checkpoint).await,
                 Err(error) => {
@@ -119,30 +105,17 @@ impl Moment {
             .build()
             .await
             .map_err(|error| read_error(&error))?;
-        let options = ScanOptions {
-            read_ahead_bytes: READ_AHEAD_BYTES,
-            ..ScanOptions::default()
-        };
+        let options = ScanOptions { read_ahead_bytes: READ_AHEAD_BYTES, ..ScanOptions::default() };
         let first = reader.manifest();
-        let rows = reader
-            .scan_with_options(.., &options)
-            .await
-            .map_err(|error| read_error(&error))?;
-        check_log(&source.object_store(), path, first.replay_after_wal_id())
-            .await
-            .map_err(|error| match damaged_file(&error) {
+        let rows = reader.scan_with_options(.., &options).await.map_err(|error| read_error(&error))?;
+        check_log(&source.object_store(), path, first.replay_after_wal_id()).await.map_err(|error| {
+            match damaged_file(&error) {
                 Some(file) => ReadError::Damaged(Damaged(file.to_string())),
                 None => ReadError::Unavailable(error.to_string()),
-            })?;
-        let newest = admin
-            .read_manifest(None)
-            .await
-            .map_err(|error| read_error(&error))?;
-        let seen = [
-            Some(first.id()),
-            Some(reader.manifest().id()),
-            newest.map(|newest| newest.id()),
-        ];
+            }
+        })?;
+        let newest = admin.read_manifest(None).await.map_err(|error| read_error(&error))?;
+        let seen = [Some(first.id()), Some(reader.manifest().id()), newest.map(|newest| newest.id())];
         if seen == [Some(checkpoint.manifest_id); 3] {
             return Ok(Some((reader, rows)));
         }
@@ -152,9 +125,7 @@ impl Moment {
 
     pub(super) async fn renew_when_due(&mut self) -> Result<(), slatedb::Error> {
         if self.renewed.elapsed() >= CHECKPOINT_RENEWED {
-            self.admin
-                .refresh_checkpoint(self.checkpoint.id, Some(CHECKPOINT_LIFETIME))
-                .await?;
+            self.admin.refresh_checkpoint(self.checkpoint.id, Some(CHECKPOINT_LIFETIME)).await?;
             self.renewed = Instant::now();
         }
         Ok(())

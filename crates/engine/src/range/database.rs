@@ -76,14 +76,10 @@ pub(crate) async fn open(
     expected_epoch: Option<u64>,
 ) -> Result<Db, OpenError> {
     if !has_manifest(around, &place.path).await? {
-        return Err(OpenError::MissingDatabase {
-            path: place.path.clone(),
-        });
+        return Err(OpenError::MissingDatabase { path: place.path.clone() });
     }
     check_log(around, &place.path).await?;
-    let latest = latest::seen(around, &place.path)
-        .await
-        .map_err(|error| open_error(&place.path, &error))?;
+    let latest = latest::seen(around, &place.path).await.map_err(|error| open_error(&place.path, &error))?;
     if let Some(latest) = latest {
         around.clock.advance_to(latest);
     }
@@ -94,29 +90,23 @@ pub(crate) async fn open(
 pub(crate) async fn has_manifest(around: &Surroundings, path: &str) -> Result<bool, OpenError> {
     let prefix = Path::from(format!("{path}/manifest"));
     let mut objects = around.objects.list(Some(&prefix));
-    let first = objects.try_next().await.map_err(|source| OpenError::Object {
-        doing: format!("listing {prefix}"),
-        source,
-    })?;
+    let first = objects
+        .try_next()
+        .await
+        .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
     Ok(first.is_some())
 }
 
 /// Refuses a database whose log lacks a file: it would open as if it ended there.
 async fn check_log(around: &Surroundings, path: &str) -> Result<(), OpenError> {
-    let manifest = admin(around, path)
-        .read_manifest(None)
-        .await
-        .map_err(|error| open_error(path, &error))?;
+    let manifest = admin(around, path).read_manifest(None).await.map_err(|error| open_error(path, &error))?;
     let replayed_until = manifest.map_or(0, |manifest| manifest.replay_after_wal_id());
-    store::check_log(&around.objects, path, replayed_until)
-        .await
-        .map_err(|source| match damaged_file(&source) {
+    store::check_log(&around.objects, path, replayed_until).await.map_err(|source| {
+        match damaged_file(&source) {
             Some(file) => OpenError::Damaged(Damaged(file.to_string())),
-            None => OpenError::Object {
-                doing: format!("listing the log of {path}"),
-                source,
-            },
-        })
+            None => OpenError::Object { doing: format!("listing the log of {path}"), source },
+        }
+    })
 }
 
 /// The database's files seen from outside of it.
@@ -144,10 +134,7 @@ async fn build(around: &Surroundings, place: &Place, expected_epoch: Option<u64>
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }
-    builder
-        .build()
-        .await
-        .map_err(|error| open_error(&place.path, &error))
+    builder.build().await.map_err(|error| open_error(&place.path, &error))
 }
 
 fn settings(around: &Surroundings) -> Settings {
@@ -186,11 +173,7 @@ fn compactor_options() -> CompactorOptions {
 
 fn garbage_collector_options() -> GarbageCollectorOptions {
     let every = |interval, min_age| {
-        Some(GarbageCollectorDirectoryOptions {
-            interval: Some(interval),
-            min_age,
-            dry_run: false,
-        })
+        Some(GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false })
     };
     let directory = every(limits::GARBAGE_POLL, limits::GARBAGE_AGE_MIN);
     // Fences in the log stay as the default has it, in a dry run: to collect them too early was

@@ -50,8 +50,7 @@ impl DroppedTables {
 
     /// Forgets a table none of whose rows is left.
     pub(crate) fn remove(&self, dropped: &DroppedTable) {
-        self.write()
-            .remove(&table_prefix(&dropped.account, dropped.table));
+        self.write().remove(&table_prefix(&dropped.account, dropped.table));
     }
 
     /// Whether `key` (or the prefix of a partition) belongs to a dropped table.
@@ -114,11 +113,7 @@ mod tests {
     use super::*;
 
     fn dropped(account: &str, id: u64) -> DroppedTable {
-        DroppedTable {
-            account: account.to_owned(),
-            table: TableId(id),
-            at: Timestamp::default(),
-        }
+        DroppedTable { account: account.to_owned(), table: TableId(id), at: Timestamp::default() }
     }
 
     #[test]
@@ -129,15 +124,7 @@ mod tests {
         assert!(set.covers(&key("abc", 7)));
         assert!(!set.covers(&key("abc", 8)));
         assert!(!set.covers(&key("ab", 7)));
-        assert!(
-            !set.covers(
-                &Key::Table {
-                    account: "abc".into(),
-                    lower_name: "t".into()
-                }
-                .encode()
-            )
-        );
+        assert!(!set.covers(&Key::Table { account: "abc".into(), lower_name: "t".into() }.encode()));
         assert!(set.covers_all(&dropped("abc", 7).keys()));
         assert!(set.covers_all(&KeyRange::prefix(&key("abc", 7))));
         assert!(!set.covers_all(&KeyRange::new(table_prefix("abc", TableId(7)), None)));

@@ -96,7 +96,5 @@ impl Flusher {
 
 /// Flushes the log, or the memtable with it.
 pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
-    db.flush_with_options(FlushOptions { flush_type: what })
-        .await
-        .map_err(|error| with_causes(&error))
+    db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
 }

@@ -34,9 +34,7 @@ pub(crate) async fn seen(around: &Surroundings, path: &str) -> Result<Option<Tim
         .max(in_log(around, path, manifest.replay_after_wal_id()).await?)
         .max(in_compactions(&admin).await?);
     // A database that never had a row says i64::MIN.
-    let after = latest
-        .checked_add(1)
-        .and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
+    let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
 }
 
@@ -45,10 +43,7 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
     let files = manifest
         .all_sst_views()
         .flat_map(|view| [view.id.timestamp_ms(), view.sst.id.value().timestamp_ms()]);
-    let compacted = [
-        manifest.last_compacted_l0_sst_view_id(),
-        manifest.last_compacted_l0_sst_id(),
-    ];
+    let compacted = [manifest.last_compacted_l0_sst_view_id(), manifest.last_compacted_l0_sst_id()];
     let compacted = compacted.into_iter().flatten().map(|id| id.timestamp_ms());
     let latest = files.chain(compacted).max().unwrap_or(0);
     manifest.last_l0_clock_tick().max(milliseconds(latest))
@@ -75,19 +70,13 @@ async fn in_log(around: &Surroundings, path: &str, sorted_until: u64) -> Result<
 async fn log_files(around: &Surroundings, path: &str, sorted_until: u64) -> Result<Vec<u64>, slatedb::Error> {
     let directory = Path::from(format!("{path}/wal"));
     let after = directory.clone().join(format!("{sorted_until:020}.sst"));
-    let listed: Result<Vec<_>, _> = around
-        .objects
-        .list_with_offset(Some(&directory), &after)
-        .try_collect()
-        .await;
+    let listed: Result<Vec<_>, _> =
+        around.objects.list_with_offset(Some(&directory), &after).try_collect().await;
     let listed = listed.map_err(|error| {
         slatedb::Error::unavailable(format!("{directory} could not be listed")).with_source(Box::new(error))
     })?;
     let number = |name: &str| name.strip_suffix(".sst")?.parse().ok();
-    let mut ids: Vec<u64> = listed
-        .iter()
-        .filter_map(|object| number(object.location.filename()?))
-        .collect();
+    let mut ids: Vec<u64> = listed.iter().filter_map(|object| number(object.location.filename()?)).collect();
     ids.sort_unstable();
     Ok(ids)
 }

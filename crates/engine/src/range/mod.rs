@@ -198,9 +198,7 @@ impl Range {
             State::Open(opening) => Ok(Arc::clone(opening)),
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
             State::Fenced => Err(ReadError::NotOwned),
-            State::Closed => Err(ReadError::Unavailable(
-                "the service is being shut down".to_owned(),
-            )),
+            State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
         }
     }
 
@@ -211,9 +209,7 @@ impl Range {
         if now.number == opening.number {
             Ok(())
         } else {
-            Err(ReadError::Unavailable(
-                "its database was opened again meanwhile".to_owned(),
-            ))
+            Err(ReadError::Unavailable("its database was opened again meanwhile".to_owned()))
         }
     }
 
@@ -224,11 +220,7 @@ impl Range {
     /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
     /// this range says so yet. For whoever opens the range, before it serves.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
-        self.dropped.insert(DroppedTable {
-            account: account.to_owned(),
-            table,
-            at: now,
-        });
+        self.dropped.insert(DroppedTable { account: account.to_owned(), table, at: now });
     }
 
     /// Encoded bytes that are in memtables only.
@@ -239,9 +231,7 @@ impl Range {
     /// Files of the log that would be replayed if the database were opened now, those excepted
     /// that were there when it was opened last.
     pub(crate) fn log_files(&self) -> usize {
-        self.open_now().map_or(0, |opening| {
-            opening.unflushed.log_files(opening.sorted_sequence())
-        })
+        self.open_now().map_or(0, |opening| opening.unflushed.log_files(opening.sorted_sequence()))
     }
 
     /// What it counts.
@@ -298,9 +288,6 @@ fn place(identity: &Identity, dropped: &Arc<DroppedTables>) -> Place {
 fn database_error(path: &str, error: ReadError) -> OpenError {
     match error {
         ReadError::Damaged(damage) => OpenError::Damaged(damage),
-        other => OpenError::Database {
-            path: path.to_owned(),
-            why: other.to_string(),
-        },
+        other => OpenError::Database { path: path.to_owned(), why: other.to_string() },
     }
 }

@@ -19,9 +19,7 @@ pub(crate) struct RunToEnd<T: Send + 'static> {
 
 impl<T: Send + 'static> RunToEnd<T> {
     pub(crate) fn new(future: impl Future<Output = T> + Send + 'static) -> Self {
-        Self {
-            rest: Some(Box::pin(future)),
-        }
+        Self { rest: Some(Box::pin(future)) }
     }
 }
 

@@ -44,9 +44,7 @@ impl Range {
         // Who was let in before the table was dropped may still be about to enter the log; and
         // what is in the log may not be durable yet, which would hide it at the other level.
         self.stripes.wait_for_holders().await;
-        let rows = self
-            .first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory)
-            .await?;
+        let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory).await?;
         if rows.len() > ERASED_ROW_BY_ROW_MAX {
             return Ok(Remains::Much);
         }
@@ -91,17 +89,9 @@ impl Range {
             return Ok(());
         };
         order(&admin, |now| {
-            let runs: Vec<_> = now
-                .compacted()
-                .iter()
-                .map(|run| run.id)
-                .filter(|id| *id <= newest)
-                .collect();
+            let runs: Vec<_> = now.compacted().iter().map(|run| run.id).filter(|id| *id <= newest).collect();
             let destination = runs.iter().copied().min()?;
-            Some(CompactionSpec::new(
-                runs.into_iter().map(SourceId::SortedRun).collect(),
-                destination,
-            ))
+            Some(CompactionSpec::new(runs.into_iter().map(SourceId::SortedRun).collect(), destination))
         })
         .await
     }
@@ -126,16 +116,10 @@ async fn order(
         let Some(spec) = plan(&manifest(admin).await?) else {
             return Ok(());
         };
-        let ordered = admin
-            .submit_compaction(spec)
-            .await
-            .map_err(|error| with_causes(&error))?;
+        let ordered = admin.submit_compaction(spec).await.map_err(|error| with_causes(&error))?;
         loop {
             sleep(COMPACTION_ASK).await;
-            let now = admin
-                .read_compaction(ordered.id(), None)
-                .await
-                .map_err(|error| with_causes(&error))?;
+            let now = admin.read_compaction(ordered.id(), None).await.map_err(|error| with_causes(&error))?;
             match now.map(|compaction| compaction.status()) {
                 Some(CompactionStatus::Completed) => return Ok(()),
                 // Finished ones are forgotten after a while: the manifest tells.

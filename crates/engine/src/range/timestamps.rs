@@ -42,10 +42,7 @@ pub(crate) struct HighWater {
 impl HighWater {
     /// After opening a range whose reservation is `reserved`.
     pub(crate) fn starting_at(reserved: Timestamp) -> Self {
-        Self {
-            last: reserved.saturating_add(-1),
-            reserved,
-        }
+        Self { last: reserved.saturating_add(-1), reserved }
     }
 
     /// The timestamp of the next write, greater than all before it.
@@ -53,10 +50,7 @@ impl HighWater {
         self.last = now.max(self.last.next());
         let at = self.last;
         let left = self.reserved.ticks().saturating_sub(at.ticks());
-        Stamp {
-            at,
-            reserve: (left < RESERVATION_LEFT_MIN_TICKS).then(|| at.saturating_add(RESERVED_TICKS)),
-        }
+        Stamp { at, reserve: (left < RESERVATION_LEFT_MIN_TICKS).then(|| at.saturating_add(RESERVED_TICKS)) }
     }
 
     /// A write that carried `reservation` has become durable.

@@ -44,12 +44,7 @@ impl Range {
             return Err(WriteError::Busy("too many writes are under way"));
         };
         if self.store.disk().is_low() {
-            return Err(WriteError::DiskFull {
-                root: self
-                    .store
-                    .root()
-                    .map_or_else(String::new, |root| root.display().to_string()),
-            });
+            return Err(self.disk_full());
         }
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
@@ -80,12 +75,17 @@ impl Range {
         }
     }
 
+    fn disk_full<E>(&self) -> WriteError<E> {
+        let root = self.store.root();
+        WriteError::DiskFull {
+            root: root.map_or_else(String::new, |root| root.display().to_string()),
+            reserve_bytes: self.store.disk().reserve_bytes(),
+        }
+    }
+
     fn next_stamp(&self) -> Stamp {
         let now = self.around.clock.now();
-        self.high_water
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .next(now)
+        self.high_water.lock().unwrap_or_else(PoisonError::into_inner).next(now)
     }
 
     /// The rows of one batch, with the reservation that has to go with them, and their size.
@@ -139,10 +139,7 @@ impl Range {
             }
         }
         if let Some(reservation) = stamp.reserve {
-            self.high_water
-                .lock()
-                .unwrap_or_else(PoisonError::into_inner)
-                .reserved_durably(reservation);
+            self.high_water.lock().unwrap_or_else(PoisonError::into_inner).reserved_durably(reservation);
         }
         self.counts.writes.fetch_add(1, Ordering::Relaxed);
         Ok(stamp.at)
@@ -152,9 +149,7 @@ impl Range {
     /// until they are durable.
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
-        let ticket = RunToEnd::new(enter(opening, batch, 0, None))
-            .await
-            .map_err(ReadError::Unavailable)?;
+        let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await.map_err(ReadError::Unavailable)?;
         settled(ticket).await.map_err(ReadError::Unavailable)
     }
 
@@ -196,25 +191,16 @@ async fn enter(
     bytes: u64,
     guard: Option<StripeGuard>,
 ) -> Result<Ticket, String> {
-    let handle: WriteHandle = opening
-        .db
-        .write(batch)
-        .await
-        .map_err(|error| with_causes(&error))?;
+    let handle: WriteHandle = opening.db.write(batch).await.map_err(|error| with_causes(&error))?;
     opening.unflushed.add(handle.seqnum(), bytes);
     if let Some(mut newest) = guard {
-        *newest = Some(Newest {
-            opening: opening.number,
-            sequence: handle.seqnum(),
-        });
+        *newest = Some(Newest { opening: opening.number, sequence: handle.seqnum() });
     }
     Ok(opening.flusher.ticket())
 }
 
 async fn settled(ticket: Ticket) -> Result<(), String> {
-    ticket
-        .await
-        .unwrap_or_else(|_| Err("the range was given up".to_owned()))
+    ticket.await.unwrap_or_else(|_| Err("the range was given up".to_owned()))
 }
 
 /// Waits until the newest row that went through a stripe is durable. Its writer drives the flush.

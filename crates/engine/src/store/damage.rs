@@ -54,25 +54,16 @@ impl DamageLog {
     /// Notes `file` and makes the error that tells SlateDB to give up at once: a damaged file does
     /// not heal, and SlateDB would otherwise try again forever.
     pub(super) fn note(&self, file: &Path, reason: String) -> object_store::Error {
-        let damaged = DamagedFile {
-            file: file.to_owned(),
-            reason,
-        };
+        let damaged = DamagedFile { file: file.to_owned(), reason };
         let mut known = self.0.lock().expect("no one panics while holding the list");
         if known.len() < DAMAGED_FILES_MAX && !known.contains(&damaged) {
             tracing::error!(file = %file.display(), reason = damaged.reason, "damaged file");
             known.push(damaged.clone());
         }
-        object_store::Error::Generic {
-            store: "rangehold",
-            source: Box::new(NonRetryable(Box::new(damaged))),
-        }
+        object_store::Error::Generic { store: "rangehold", source: Box::new(NonRetryable(Box::new(damaged))) }
     }
 
     pub(super) fn known(&self) -> Vec<DamagedFile> {
-        self.0
-            .lock()
-            .expect("no one panics while holding the list")
-            .clone()
+        self.0.lock().expect("no one panics while holding the list").clone()
     }
 }

@@ -21,10 +21,7 @@ pub(super) struct Directories {
 impl Directories {
     /// Without `fsync`, directories are made and nothing is promised.
     pub(super) fn new(fsync: bool) -> Self {
-        Self {
-            fsync,
-            durable: Mutex::default(),
-        }
+        Self { fsync, durable: Mutex::default() }
     }
 
     /// Makes `directory` and those above it that are missing, all of them durable.
@@ -51,11 +48,7 @@ impl Directories {
 
 /// A parent far up may not be readable for us; then we did not make what it names either.
 fn may_not_be_ours(error: io::Error) -> io::Result<()> {
-    if error.kind() == io::ErrorKind::PermissionDenied {
-        Ok(())
-    } else {
-        Err(error)
-    }
+    if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
 }
 
 /// Makes the names in `directory` durable.

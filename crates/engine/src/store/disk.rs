@@ -102,9 +102,7 @@ impl DiskWatch {
     /// are refused until the next look at the volume finds room.
     pub(super) fn found_full(&self) {
         self.0.low.store(true, Ordering::Relaxed);
-        self.0
-            .next_check_ms
-            .store(self.now_ms() + every_ms(), Ordering::Relaxed);
+        self.0.next_check_ms.store(self.now_ms() + every_ms(), Ordering::Relaxed);
     }
 
     fn now_ms(&self) -> u64 {
@@ -119,11 +117,7 @@ impl DiskWatch {
         let next = now + every_ms();
         // One of those who find it due asks; the others go on with what is known.
         let mine = now >= due
-            && self
-                .0
-                .next_check_ms
-                .compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed)
-                .is_ok();
+            && self.0.next_check_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if mine {
             match space(directory) {
                 Ok(space) => self.judge(space),
@@ -138,11 +132,7 @@ impl DiskWatch {
         self.0.total_bytes.store(space.total_bytes, Ordering::Relaxed);
         let reserve = self.0.reserve_bytes;
         let was_low = self.0.low.load(Ordering::Relaxed);
-        let wanted = if was_low {
-            reserve.saturating_add(reserve / 4)
-        } else {
-            reserve
-        };
+        let wanted = if was_low { reserve.saturating_add(reserve / 4) } else { reserve };
         let low = space.free_bytes < wanted || space.free_files < DISK_INODES_MIN;
         self.0.low.store(low, Ordering::Relaxed);
         if low != was_low {
@@ -159,9 +149,7 @@ fn every_ms() -> u64 {
 
 fn default_reserve_bytes(total_bytes: u64) -> u64 {
     let (least, most) = DISK_RESERVE_BYTES;
-    (total_bytes / 100)
-        .clamp(least, most)
-        .min(total_bytes / DISK_RESERVE_PART_MAX)
+    (total_bytes / 100).clamp(least, most).min(total_bytes / DISK_RESERVE_PART_MAX)
 }
 
 fn space(directory: &Path) -> std::io::Result<DiskSpace> {
@@ -170,11 +158,7 @@ fn space(directory: &Path) -> std::io::Result<DiskSpace> {
         free_bytes: volume.f_bavail.saturating_mul(volume.f_frsize),
         total_bytes: volume.f_blocks.saturating_mul(volume.f_frsize),
         // A file system without a bound tells 0 of 0.
-        free_files: if volume.f_files == 0 {
-            u64::MAX
-        } else {
-            volume.f_favail
-        },
+        free_files: if volume.f_files == 0 { u64::MAX } else { volume.f_favail },
     })
 }
 
@@ -187,11 +171,7 @@ mod tests {
     fn watch(reserve_bytes: u64) -> impl FnMut(u64, u64) -> bool {
         let watch = DiskWatch::new(None, reserve_bytes);
         move |free_bytes, free_files| {
-            watch.judge(DiskSpace {
-                free_bytes,
-                total_bytes: 1 << 40,
-                free_files,
-            });
+            watch.judge(DiskSpace { free_bytes, total_bytes: 1 << 40, free_files });
             watch.is_low()
         }
     }
@@ -223,10 +203,6 @@ mod tests {
         assert!(watch.is_low());
         tokio::time::advance(DISK_CHECK_EVERY).await;
         assert!(!watch.is_low());
-        assert!(
-            DiskWatch::of_directory(directory.path(), Some(u64::MAX))
-                .unwrap()
-                .is_low()
-        );
+        assert!(DiskWatch::of_directory(directory.path(), Some(u64::MAX)).unwrap().is_low());
     }
 }

@@ -17,16 +17,11 @@ impl Store {
     /// with it: read, and make checkpoints, which SlateDB allows beside a writer.
     pub(crate) fn open_beside(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         if !root.is_dir() {
-            return Err(StoreError::Missing {
-                directory: root.to_owned(),
-            });
+            return Err(StoreError::Missing { directory: root.to_owned() });
         }
         if format::check(root)?.is_none() {
             let found = format::first_foreign_name(root)?.unwrap_or_default();
-            return Err(StoreError::Foreign {
-                directory: root.to_owned(),
-                found,
-            });
+            return Err(StoreError::Foreign { directory: root.to_owned(), found });
         }
         Self::of_directory(root, options, None)
     }
@@ -40,18 +35,12 @@ impl Store {
             clear(root).map_err(|source| StoreError::io("clear", root, source))?;
         } else {
             if let Some(found) = format::first_foreign_name(root)? {
-                return Err(StoreError::NotEmpty {
-                    directory: root.to_owned(),
-                    found,
-                });
+                return Err(StoreError::NotEmpty { directory: root.to_owned(), found });
             }
             format::write_plain(root, COPY_MARK, b"a copy is being written here\n", fsync)?;
         }
         format::create(root, fsync)?;
-        Ok(Filling {
-            store: Self::of_directory(root, options, Some(lock))?,
-            fsync,
-        })
+        Ok(Filling { store: Self::of_directory(root, options, Some(lock))?, fsync })
     }
 }
 

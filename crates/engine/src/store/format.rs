@@ -51,12 +51,7 @@ pub struct Format {
 impl Format {
     /// What this release writes.
     pub fn current() -> Self {
-        Self {
-            format: FORMAT,
-            engine: ENGINE.into(),
-            log: LOG.into(),
-            files: FILES.into(),
-        }
+        Self { format: FORMAT, engine: ENGINE.into(), log: LOG.into(), files: FILES.into() }
     }
 
     /// Reads the text of a format object. Fails, with the reason in words, on one that this release
@@ -106,18 +101,13 @@ pub(super) fn check_or_create(directory: &Path, fsync: bool) -> Result<Format, S
 /// Checks the format object of `directory`; `None` if there is none.
 pub(super) fn check(directory: &Path) -> Result<Option<Format>, StoreError> {
     if directory.join(COPY_MARK).exists() {
-        return Err(StoreError::UnfinishedCopy {
-            directory: directory.to_owned(),
-        });
+        return Err(StoreError::UnfinishedCopy { directory: directory.to_owned() });
     }
     let path = directory.join(FORMAT_FILE);
     match fs::read(&path) {
         Ok(text) => Format::parse(&text)
             .map(Some)
-            .map_err(|reason| StoreError::Format {
-                directory: directory.to_owned(),
-                reason,
-            }),
+            .map_err(|reason| StoreError::Format { directory: directory.to_owned(), reason }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", &path, error)),
     }
@@ -126,10 +116,7 @@ pub(super) fn check(directory: &Path) -> Result<Option<Format>, StoreError> {
 /// Makes the format object of `directory`, in which nothing else may be.
 pub(super) fn create(directory: &Path, fsync: bool) -> Result<Format, StoreError> {
     if let Some(foreign) = first_foreign_name(directory)? {
-        return Err(StoreError::Foreign {
-            directory: directory.to_owned(),
-            found: foreign,
-        });
+        return Err(StoreError::Foreign { directory: directory.to_owned(), found: foreign });
     }
     let format = Format::current();
     let mut text = serde_json::to_vec_pretty(&format).expect("plain strings and a number");
@@ -143,11 +130,7 @@ pub(super) fn write_plain(directory: &Path, name: &str, text: &[u8], fsync: bool
     let path = directory.join(name);
     let staging = directory.join(format!("{name}#0"));
     let write = || {
-        let mut file = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .open(&staging)?;
+        let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(&staging)?;
         file.write_all(text)?;
         if fsync {
             file.sync_all()?;

@@ -50,10 +50,7 @@ impl StoreLocation {
     /// path of a directory. What begins like `scheme:` is never taken for a path, so that a typing
     /// error does not make a directory named `s3:`. Nothing is touched on disk.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
-        let malformed = |reason| LocationError::Malformed {
-            text: text.to_owned(),
-            reason,
-        };
+        let malformed = |reason| LocationError::Malformed { text: text.to_owned(), reason };
         if text.is_empty() {
             return Err(malformed("it is empty"));
         }
@@ -67,14 +64,10 @@ impl StoreLocation {
             "memory" if matches!(rest, "" | "//" | "///") => Ok(Self::Memory),
             "memory" => Err(malformed("nothing may follow memory:")),
             "file" => file_path(rest).map(Self::Directory).map_err(malformed),
-            "s3" | "gs" | "az" => Err(LocationError::NotYet {
-                text: text.to_owned(),
-                scheme: scheme.to_owned(),
-            }),
-            _ => Err(LocationError::UnknownScheme {
-                text: text.to_owned(),
-                scheme: scheme.to_owned(),
-            }),
+            "s3" | "gs" | "az" => {
+                Err(LocationError::NotYet { text: text.to_owned(), scheme: scheme.to_owned() })
+            }
+            _ => Err(LocationError::UnknownScheme { text: text.to_owned(), scheme: scheme.to_owned() }),
         }
     }
 
@@ -139,11 +132,7 @@ mod tests {
 
     #[test]
     fn what_is_refused_and_why() {
-        let refused = |text: &str| {
-            StoreLocation::parse(text)
-                .expect_err("must be refused")
-                .to_string()
-        };
+        let refused = |text: &str| StoreLocation::parse(text).expect_err("must be refused").to_string();
         for text in ["s3://bucket/a", "gs://bucket", "az://container"] {
             assert!(refused(text).contains("this release cannot use"), "{text}");
         }

@@ -44,18 +44,11 @@ impl DirectoryLock {
                     "" => "another process".to_owned(),
                     known => known.to_owned(),
                 };
-                return Err(StoreError::Locked {
-                    directory: directory.to_owned(),
-                    holder,
-                });
+                return Err(StoreError::Locked { directory: directory.to_owned(), holder });
             }
             Err(TryLockError::Error(source)) => return Err(failed(source)),
         }
-        let text = format!(
-            "process {} (rangehold {})\n",
-            std::process::id(),
-            env!("CARGO_PKG_VERSION")
-        );
+        let text = format!("process {} (rangehold {})\n", std::process::id(), env!("CARGO_PKG_VERSION"));
         file.set_len(0)
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(text.as_bytes()))
@@ -73,10 +66,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let first = DirectoryLock::take(directory.path()).unwrap();
         let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
-        assert!(
-            refused.contains(&format!("process {} ", std::process::id())),
-            "{refused}"
-        );
+        assert!(refused.contains(&format!("process {} ", std::process::id())), "{refused}");
         assert!(refused.contains(directory.path().to_str().unwrap()), "{refused}");
         drop(first);
         DirectoryLock::take(directory.path()).unwrap();

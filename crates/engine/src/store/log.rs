@@ -45,12 +45,6 @@ pub async fn check_log(objects: &Arc<dyn ObjectStore>, database: &str, replayed_
 
 fn missing(object: &Path, found: u64) -> Error {
     let reason = format!("it is missing from the log, which goes on with number {found}");
-    let damaged = DamagedFile {
-        file: object.as_ref().into(),
-        reason,
-    };
-    Error::Generic {
-        store: "rangehold",
-        source: Box::new(NonRetryable(Box::new(damaged))),
-    }
+    let damaged = DamagedFile { file: object.as_ref().into(), reason };
+    Error::Generic { store: "rangehold", source: Box::new(NonRetryable(Box::new(damaged))) }
 }

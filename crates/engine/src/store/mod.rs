@@ -128,11 +128,7 @@ pub enum StoreError {
 
 impl StoreError {
     fn io(action: &'static str, path: &Path, source: io::Error) -> Self {
-        Self::Io {
-            action,
-            path: path.to_owned(),
-            source,
-        }
+        Self::Io { action, path: path.to_owned(), source }
     }
 }
 
@@ -206,13 +202,7 @@ impl Store {
         let disk = DiskWatch::of_directory(&root, options.disk_reserve_bytes).map_err(failed)?;
         let objects = SealedDirectory::new(&root, !options.unsafe_no_fsync, damage.clone(), disk.clone())
             .map_err(|error| failed(io::Error::other(error)))?;
-        Ok(Self(Arc::new(Inner {
-            objects: Arc::new(objects),
-            root: Some(root),
-            disk,
-            damage,
-            _lock: lock,
-        })))
+        Ok(Self(Arc::new(Inner { objects: Arc::new(objects), root: Some(root), disk, damage, _lock: lock })))
     }
 
     /// The objects, for SlateDB and the map.
@@ -222,11 +212,7 @@ impl Store {
 
     /// What kind of place this is.
     pub fn kind(&self) -> StoreKind {
-        if self.0.root.is_some() {
-            StoreKind::Directory
-        } else {
-            StoreKind::Memory
-        }
+        if self.0.root.is_some() { StoreKind::Directory } else { StoreKind::Memory }
     }
 
     /// The directory, absolute; `None` in memory.

@@ -48,9 +48,7 @@ impl Seal {
     /// the file is not whole or its tail is not what was written.
     pub(super) fn open(file_len: u64, end: &[u8]) -> Result<Self, String> {
         let Some((before, seal)) = end.split_last_chunk::<{ SEAL_LEN as usize }>() else {
-            return Err(format!(
-                "it has {file_len} bytes, fewer than the seal of a whole file"
-            ));
+            return Err(format!("it has {file_len} bytes, fewer than the seal of a whole file"));
         };
         if &seal[24..] != MAGIC {
             return Err(format!("it has {file_len} bytes and does not end in a seal"));
@@ -64,20 +62,14 @@ impl Seal {
         let payload_len = (u64::from(u32_at(seal, 0)) << 32) | u64::from(u32_at(seal, 4));
         if payload_len != file_len - SEAL_LEN {
             let held = file_len - SEAL_LEN;
-            return Err(format!(
-                "its seal tells of {payload_len} bytes, but it holds {held}"
-            ));
+            return Err(format!("its seal tells of {payload_len} bytes, but it holds {held}"));
         }
         let tail = &before[before.len() - tail_len(payload_len).min(before.len())..];
         let tail_check = u32_at(seal, 12);
         if crc32fast::hash(tail) != tail_check {
             return Err("its last bytes are not what was written".to_owned());
         }
-        Ok(Self {
-            payload_len,
-            payload_check: u32_at(seal, 8),
-            tail_check,
-        })
+        Ok(Self { payload_len, payload_check: u32_at(seal, 8), tail_check })
     }
 
     /// Compares a payload that was read whole. Fails with the reason in words.

@@ -82,9 +82,7 @@ impl Gate {
         if open == Passage::FailLog && location.as_ref().contains("/wal/") {
             return Err(object_store::Error::Generic {
                 store: "gate",
-                source: Box::new(NonRetryable(Box::new(std::io::Error::other(
-                    "the log cannot be written",
-                )))),
+                source: Box::new(NonRetryable(Box::new(std::io::Error::other("the log cannot be written")))),
             });
         }
         Ok(())
@@ -103,10 +101,7 @@ impl ObjectStore for Gate {
         self.write(location).await?;
         let mut hasher = DefaultHasher::new();
         payload.iter().for_each(|bytes| bytes.hash(&mut hasher));
-        self.puts
-            .lock()
-            .unwrap()
-            .push((location.to_string(), hasher.finish()));
+        self.puts.lock().unwrap().push((location.to_string(), hasher.finish()));
         let result = self.inner.put_opts(location, payload, opts).await;
         // Whoever died meanwhile does not learn that it is there.
         self.read().await;

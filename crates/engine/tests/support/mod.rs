@@ -42,17 +42,12 @@ pub fn options(clock: &Clock) -> Options {
 
 /// For tests in tokio's paused time: everything on one thread, and time passes when all wait.
 pub fn simulated(clock: &Clock) -> Options {
-    Options {
-        compact_on_callers_runtime: true,
-        ..options(clock)
-    }
+    Options { compact_on_callers_runtime: true, ..options(clock) }
 }
 
 /// Opens a server on `objects`.
 pub async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> PartitionServer {
-    PartitionServer::open(Store::on(Arc::clone(objects)), options)
-        .await
-        .unwrap()
+    PartitionServer::open(Store::on(Arc::clone(objects)), options).await.unwrap()
 }
 
 pub fn soon() -> Instant {
@@ -73,10 +68,8 @@ pub async fn put_all(
     partition: &PartitionPrefix,
     rows: &[(&str, &str)],
 ) -> Written {
-    let changes = rows
-        .iter()
-        .map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec())))
-        .collect();
+    let changes =
+        rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec()))).collect();
     server.write(partition, &[], soon(), |_, _| Ok(changes)).await
 }
 
@@ -87,9 +80,7 @@ pub async fn put(server: &PartitionServer, partition_key: &str, row: &str, value
 pub async fn delete(server: &PartitionServer, partition_key: &str, row: &str) -> Written {
     let partition = partition(partition_key);
     let key = partition.key(row);
-    server
-        .write(&partition, &[], soon(), |_, _| Ok(vec![(key, None)]))
-        .await
+    server.write(&partition, &[], soon(), |_, _| Ok(vec![(key, None)])).await
 }
 
 /// Puts a row unless it is there.
@@ -137,9 +128,5 @@ pub async fn note_in_catalogue(server: &PartitionServer, table: TableId) {
 }
 
 pub fn dropped_key(table: TableId) -> Vec<u8> {
-    Key::DroppedTable {
-        account: ACCOUNT.to_owned(),
-        table,
-    }
-    .encode()
+    Key::DroppedTable { account: ACCOUNT.to_owned(), table }.encode()
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeSet;
 use rangehold_map::Timestamp;
 use serde::Deserialize;
 
+use super::Principal;
 use crate::table::error::{ErrorCode, TableError};
 
 /// Seconds by which an issuer's clock may differ from ours.
@@ -31,6 +32,8 @@ const ISSUERS: [(&str, &str); 5] = [
 
 /// The first version of storage services in which a refused token is answered with a challenge.
 const CHALLENGED_SINCE: &str = "2019-12-12";
+/// The first version in which a token reaches the access policies of tables (recorded).
+const POLICIES_SINCE: &str = "2025-07-05";
 
 /// The claims that matter. Others are passed over.
 #[derive(Debug, Clone, Deserialize)]
@@ -86,10 +89,7 @@ fn is_audience(given: &str, expected: &Expected, account: &str) -> bool {
             || given == STORAGE_APPLICATION
             || given == format!("https://{account}.table.core.windows.net");
     }
-    expected
-        .audiences
-        .iter()
-        .any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
+    expected.audiences.iter().any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
 }
 
 fn is_issuer(given: &str, expected: &Expected) -> bool {
@@ -121,15 +121,15 @@ pub fn refusal(version: Option<&str>) -> TableError {
     code.into()
 }
 
-/// The answer to a request without any credentials: 401 with a challenge. Before there were
-/// challenges the service spoke of a missing resource to strangers.
-pub fn demand(version: Option<&str>) -> TableError {
-    let code = if is_challenged(version) {
-        ErrorCode::NoAuthenticationInformation
-    } else {
-        ErrorCode::ResourceNotFound
-    };
-    code.into()
+/// Who sent a request with an acceptable token, in the version of the request.
+pub fn principal(version: Option<&str>) -> Principal {
+    Principal::Bearer { policies: version.is_some_and(|version| version >= POLICIES_SINCE) }
+}
+
+/// The answer to a request without any credentials: 401 with a challenge. In its early versions
+/// the service speaks of a missing resource to strangers, which helps nobody who forgot a header.
+pub fn demand() -> TableError {
+    ErrorCode::NoAuthenticationInformation.into()
 }
 
 fn is_challenged(version: Option<&str>) -> bool {
@@ -166,10 +166,7 @@ mod tests {
         assert!(accepts(recorded(), &Expected::default()));
         assert!(with("aud", "https://storage.azure.com/"));
         assert!(with("aud", "https://acct.table.core.windows.net/"));
-        assert!(with(
-            "aud",
-            serde_json::json!(["https://other", "https://storage.azure.com"])
-        ));
+        assert!(with("aud", serde_json::json!(["https://other", "https://storage.azure.com"])));
         for wrong in [
             "",
             "https://storage.azure.com//",
@@ -194,10 +191,7 @@ mod tests {
         ] {
             assert!(!with("iss", wrong), "{wrong}");
         }
-        let expected = Expected {
-            issuers: ["https://issuer".to_owned()].into(),
-            ..Expected::default()
-        };
+        let expected = Expected { issuers: ["https://issuer".to_owned()].into(), ..Expected::default() };
         assert!(!accepts(recorded(), &expected));
         let mut claims = recorded();
         claims["iss"] = "https://issuer".into();
@@ -216,10 +210,7 @@ mod tests {
 
     #[test]
     fn refusals_as_recorded() {
-        assert_eq!(
-            refusal(Some("2020-12-06")).code,
-            ErrorCode::InvalidAuthenticationInfo
-        );
+        assert_eq!(refusal(Some("2020-12-06")).code, ErrorCode::InvalidAuthenticationInfo);
         assert_eq!(refusal(Some("2019-07-07")).code, ErrorCode::AuthenticationFailed);
     }
 }

@@ -110,10 +110,8 @@ mod tests {
 
     fn bound() -> impl Strategy<Value = Option<KeyBound>> {
         prop::option::of(
-            (key(), prop::option::of(key())).prop_map(|(partition_key, row_key)| KeyBound {
-                partition_key,
-                row_key,
-            }),
+            (key(), prop::option::of(key()))
+                .prop_map(|(partition_key, row_key)| KeyBound { partition_key, row_key }),
         )
     }
 

@@ -81,10 +81,7 @@ fn encode(text: &str, plain: &str) -> String {
 
 /// The account and the path, with and without the mark of the secondary endpoint.
 fn resources(account: &str, path: &str) -> Vec<String> {
-    let mut resources = vec![
-        format!("/{account}{path}"),
-        format!("/{account}{SECONDARY}{path}"),
-    ];
+    let mut resources = vec![format!("/{account}{path}"), format!("/{account}{SECONDARY}{path}")];
     let below_secondary = path
         .strip_prefix('/')
         .and_then(|rest| rest.strip_prefix(account))
@@ -152,11 +149,7 @@ mod tests {
         ] {
             assert!(all.iter().any(|text| text == expected), "{all:?}");
         }
-        assert!(
-            texts("/acct-secondaryT", "")
-                .iter()
-                .all(|text| text.contains("-secondaryT"))
-        );
+        assert!(texts("/acct-secondaryT", "").iter().all(|text| text.contains("-secondaryT")));
     }
 
     #[test]

@@ -24,11 +24,7 @@ impl std::fmt::Debug for AccountKey {
 impl AccountKey {
     /// The key with this base64 text; `None` if it is none, or empty.
     pub fn from_base64(text: &str) -> Option<Self> {
-        STANDARD
-            .decode(text)
-            .ok()
-            .filter(|bytes| !bytes.is_empty())
-            .map(Self)
+        STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()).map(Self)
     }
 
     /// Whether both are the same key, compared in constant time.
@@ -53,10 +49,8 @@ fn signature(key: &[u8], text: &str) -> [u8; SIGNATURE_BYTES] {
 /// The work depends on the texts alone: every text is signed with as many keys as an account can
 /// have, so neither a missing account nor a second key shows in the time.
 pub(super) fn is_signed(keys: &[AccountKey], texts: &[String], given: &str) -> bool {
-    let given: Option<[u8; SIGNATURE_BYTES]> = STANDARD
-        .decode(given)
-        .ok()
-        .and_then(|bytes| bytes.try_into().ok());
+    let given: Option<[u8; SIGNATURE_BYTES]> =
+        STANDARD.decode(given).ok().and_then(|bytes| bytes.try_into().ok());
     let well_formed = Choice::from(u8::from(given.is_some()));
     let given = given.unwrap_or_default();
     let mut good = Choice::from(0);
@@ -84,12 +78,9 @@ mod tests {
     fn both_keys_sign_and_no_other() {
         let keys = [key(1), key(2)];
         let texts = ["a".to_owned(), "b".to_owned()];
-        for (signer, text, good) in [
-            (key(1), "a", true),
-            (key(2), "b", true),
-            (key(3), "a", false),
-            (key(1), "c", false),
-        ] {
+        for (signer, text, good) in
+            [(key(1), "a", true), (key(2), "b", true), (key(3), "a", false), (key(1), "c", false)]
+        {
             assert_eq!(is_signed(&keys, &texts, &signer.sign(text)), good);
         }
         // The stand-in for a missing key signs nothing.

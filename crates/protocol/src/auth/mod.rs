@@ -57,8 +57,11 @@ pub enum Principal {
     /// Holds an account key: may do everything in the account.
     Owner,
     /// Holds a bearer token: may do what the service's built-in roles for table data and service
-    /// settings allow, which is everything but access policies.
-    Bearer,
+    /// settings allow, which is everything; in early versions all but access policies.
+    Bearer {
+        /// Whether access policies are among it.
+        policies: bool,
+    },
     /// Holds an account SAS for the table service.
     AccountSas {
         /// Signed resource types: of `s`ervice, `c`ontainer and `o`bject.
@@ -82,7 +85,9 @@ impl Principal {
     /// RowKey. A query of many entities has no key: it is clipped to [`Self::key_bounds`].
     ///
     /// Fails with 403: `AuthorizationPermissionMismatch`, `AuthorizationResourceTypeMismatch`, or
-    /// `AuthorizationFailure` for another table, keys out of bounds, and actions that no SAS allows.
+    /// `AuthorizationFailure` for another table, writes out of bounds, and actions that no SAS
+    /// allows. `ResourceNotFound` for reads out of bounds, and for policies that a token of an early
+    /// version does not reach.
     pub fn permit(
         &self,
         action: Action,
@@ -91,27 +96,26 @@ impl Principal {
     ) -> Result<(), TableError> {
         match self {
             Self::Owner => Ok(()),
-            Self::Bearer if action.touches_policies() => {
-                Err(ErrorCode::AuthorizationPermissionMismatch.into())
+            // The service does not say that it refuses: it speaks as if there were none (recorded).
+            Self::Bearer { policies: false } if action.touches_policies() => {
+                Err(ErrorCode::ResourceNotFound.into())
             }
-            Self::Bearer => Ok(()),
-            Self::AccountSas {
-                resource_types,
-                permissions,
-            } => action.permitted_by_account_sas(*resource_types, *permissions),
-            Self::TableSas {
-                table: signed,
-                permissions,
-                bounds,
-            } => {
+            Self::Bearer { .. } => Ok(()),
+            Self::AccountSas { resource_types, permissions } => {
+                action.permitted_by_account_sas(*resource_types, *permissions)
+            }
+            Self::TableSas { table: signed, permissions, bounds } => {
                 action.permitted_by_table_sas(*permissions)?;
                 let same_table = table.is_some_and(|table| table.eq_ignore_ascii_case(signed));
                 let inside =
                     key.is_none_or(|(partition_key, row_key)| bounds.contain(partition_key, row_key));
-                if same_table && inside {
-                    Ok(())
-                } else {
-                    Err(ErrorCode::AuthorizationFailure.into())
+                match (same_table, inside) {
+                    (true, true) => Ok(()),
+                    // A read is clipped to the keys, as a query is: beyond them there is nothing.
+                    (true, false) if action == Action::QueryEntities => {
+                        Err(ErrorCode::ResourceNotFound.into())
+                    }
+                    _ => Err(ErrorCode::AuthorizationFailure.into()),
                 }
             }
         }
@@ -120,7 +124,7 @@ impl Principal {
     /// Between which keys a query may see entities; `None` where all are seen.
     pub fn key_bounds(&self) -> Option<&KeyBounds> {
         match self {
-            Self::Owner | Self::Bearer | Self::AccountSas { .. } => None,
+            Self::Owner | Self::Bearer { .. } | Self::AccountSas { .. } => None,
             Self::TableSas { bounds, .. } => Some(bounds),
         }
     }

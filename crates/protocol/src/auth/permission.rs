@@ -89,11 +89,7 @@ impl Need {
             Self::All(needed) => needed.chars().all(|letter| letters.has(letter)),
             Self::Any(needed) => needed.chars().any(|letter| letters.has(letter)),
         };
-        if met {
-            Ok(())
-        } else {
-            Err(ErrorCode::AuthorizationPermissionMismatch.into())
-        }
+        if met { Ok(()) } else { Err(ErrorCode::AuthorizationPermissionMismatch.into()) }
     }
 }
 
@@ -162,10 +158,7 @@ mod tests {
 
     fn by_account(action: Action, types: &str, permissions: &str) -> Option<ErrorCode> {
         let letters = |text| Letters::parse(text, "abcdefghijklmnopqrstuvwxyz").expect("letters");
-        action
-            .permitted_by_account_sas(letters(types), letters(permissions))
-            .err()
-            .map(|error| error.code)
+        action.permitted_by_account_sas(letters(types), letters(permissions)).err().map(|error| error.code)
     }
 
     #[test]
@@ -183,10 +176,7 @@ mod tests {
         assert_eq!(by_account(Action::GetProperties, "s", "rwdlau"), None);
         // A query of entities reads objects.
         assert_eq!(by_account(Action::QueryEntities, "o", "r"), None);
-        assert_eq!(
-            by_account(Action::SetAcl, "sco", "rwdlacu"),
-            Some(ErrorCode::AuthorizationFailure)
-        );
+        assert_eq!(by_account(Action::SetAcl, "sco", "rwdlacu"), Some(ErrorCode::AuthorizationFailure));
     }
 
     #[test]

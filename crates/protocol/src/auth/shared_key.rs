@@ -22,10 +22,8 @@ pub fn authenticate(
     now: Timestamp,
 ) -> Result<Principal, TableError> {
     let unproven = || TableError::from(ErrorCode::AuthenticationFailed);
-    let (scheme, credential) = request
-        .authorization
-        .and_then(|header| header.split_once(' '))
-        .ok_or_else(unproven)?;
+    let (scheme, credential) =
+        request.authorization.and_then(|header| header.split_once(' ')).ok_or_else(unproven)?;
     let (name, signature) = credential.trim().split_once(':').ok_or_else(unproven)?;
     let date = request.x_ms_date.or(request.date).unwrap_or_default();
     let texts = if scheme.eq_ignore_ascii_case("SharedKey") {

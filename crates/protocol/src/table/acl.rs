@@ -7,7 +7,7 @@
 use rangehold_map::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::error::TableError;
+use super::error::{ErrorCode, TableError};
 use super::limits::{POLICIES_MAX, POLICY_ID_UNITS_MAX};
 use super::xml::{self, Element, Writer, invalid};
 use crate::auth::Letters;
@@ -54,10 +54,8 @@ pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, TableError> {
     }
     let root = xml::parse(body, "SignedIdentifiers")?;
     if root.children.len() > POLICIES_MAX {
-        return Err(invalid(format!(
-            "{} access policies, of {POLICIES_MAX} allowed",
-            root.children.len()
-        )));
+        // Recorded without a reason.
+        return Err(ErrorCode::InvalidXmlDocument.into());
     }
     let mut policies: Vec<AccessPolicy> = Vec::new();
     for element in &root.children {
@@ -74,27 +72,17 @@ fn parse_policy(element: &Element) -> Result<AccessPolicy, TableError> {
     if element.name != "SignedIdentifier" {
         return Err(element.unexpected());
     }
-    let mut policy = AccessPolicy {
-        id: String::new(),
-        start: None,
-        expiry: None,
-        permission: None,
-    };
+    let mut policy = AccessPolicy { id: String::new(), start: None, expiry: None, permission: None };
     for part in &element.children {
         match part.name.as_str() {
             "Id" => policy.id = part.text().to_owned(),
-            "AccessPolicy" => part
-                .children
-                .iter()
-                .try_for_each(|field| read_field(&mut policy, field))?,
+            "AccessPolicy" => part.children.iter().try_for_each(|field| read_field(&mut policy, field))?,
             _ => return Err(part.unexpected()),
         }
     }
     let units = policy.id.encode_utf16().count();
     if units == 0 || units > POLICY_ID_UNITS_MAX {
-        return Err(invalid(format!(
-            "an id of {units} characters; it has 1 to {POLICY_ID_UNITS_MAX}"
-        )));
+        return Err(invalid(format!("an id of {units} characters; it has 1 to {POLICY_ID_UNITS_MAX}")));
     }
     Ok(policy)
 }

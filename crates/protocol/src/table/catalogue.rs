@@ -46,11 +46,7 @@ struct Stored<'a> {
 impl TableRecord {
     /// The bytes to store.
     pub fn encode(&self) -> Vec<u8> {
-        let stored = Stored {
-            name: (&self.name).into(),
-            id: self.id.0,
-            policies: (&self.policies).into(),
-        };
+        let stored = Stored { name: (&self.name).into(), id: self.id.0, policies: (&self.policies).into() };
         let mut out = vec![FORMAT];
         serde_json::to_writer(&mut out, &stored).expect("texts and numbers are always JSON");
         out
@@ -82,14 +78,8 @@ mod tests {
 
     fn any_policy() -> impl Strategy<Value = AccessPolicy> {
         let time = || prop::option::of(any::<i64>().prop_map(Timestamp::from_ticks));
-        ("\\PC{1,8}", time(), time(), prop::option::of("[raud]{1,4}")).prop_map(
-            |(id, start, expiry, permission)| AccessPolicy {
-                id,
-                start,
-                expiry,
-                permission,
-            },
-        )
+        ("\\PC{1,8}", time(), time(), prop::option::of("[raud]{1,4}"))
+            .prop_map(|(id, start, expiry, permission)| AccessPolicy { id, start, expiry, permission })
     }
 
     proptest! {
@@ -128,12 +118,7 @@ mod tests {
         assert_eq!(TableRecord::decode(bytes), Ok(record));
         let least = TableRecord::decode(b"\x01{\"name\":\"T\",\"id\":1,\"later\":true}").unwrap();
         assert_eq!((least.name.as_str(), least.policies.len()), ("T", 0));
-        for damaged in [
-            &b""[..],
-            b"\x01",
-            b"\x02{\"name\":\"T\",\"id\":1}",
-            b"\x01{\"name\":\"T\"}",
-        ] {
+        for damaged in [&b""[..], b"\x01", b"\x02{\"name\":\"T\",\"id\":1}", b"\x01{\"name\":\"T\"}"] {
             assert!(TableRecord::decode(damaged).is_err());
         }
     }

@@ -54,15 +54,9 @@ impl Continuation {
     /// header back as an empty parameter.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         match self {
-            Self::Entity {
-                partition_key,
-                row_key,
-            } => vec![
+            Self::Entity { partition_key, row_key } => vec![
                 ("x-ms-continuation-NextPartitionKey", encode_part(partition_key)),
-                (
-                    "x-ms-continuation-NextRowKey",
-                    encode_part(row_key.as_deref().unwrap_or_default()),
-                ),
+                ("x-ms-continuation-NextRowKey", encode_part(row_key.as_deref().unwrap_or_default())),
             ],
             Self::Table { name } => vec![("x-ms-continuation-NextTableName", encode_part(name))],
         }
@@ -77,10 +71,7 @@ impl Continuation {
     ) -> Result<Option<Self>, TableError> {
         let given = |part: Option<&str>| part.filter(|p| !p.is_empty()).map(decode_part).transpose();
         match (given(partition_key)?, given(row_key)?) {
-            (Some(partition_key), row_key) => Ok(Some(Self::Entity {
-                partition_key,
-                row_key,
-            })),
+            (Some(partition_key), row_key) => Ok(Some(Self::Entity { partition_key, row_key })),
             (None, None) => Ok(None),
             (None, Some(_)) => Err(ErrorCode::InvalidInput.into()),
         }
@@ -165,9 +156,7 @@ mod tests {
         }
         assert_eq!(
             Continuation::of_tables(Some("1!40!dGFibGVkZWQxMTM5YgEwMWQzNTljZGFhN2M3YTVh")),
-            Ok(Some(Continuation::Table {
-                name: "tableded1139b".to_owned()
-            }))
+            Ok(Some(Continuation::Table { name: "tableded1139b".to_owned() }))
         );
     }
 
@@ -187,26 +176,13 @@ mod tests {
         assert_eq!(decode_part("Smith").as_deref(), Ok("Smith"));
         assert_eq!(decode_part("2!x").as_deref(), Ok("2!x"));
         assert_eq!(decode_part("1!0!").as_deref(), Ok(""));
-        for token in [
-            "1!",
-            "1!8",
-            "1!7!U21pdGg-",
-            "1!-8!U21pdGg-",
-            "1!8!U21pdG\"-",
-            "1!4!/wAA",
-            "1!8!U21-dGg-",
-        ] {
-            assert_eq!(
-                decode_part(token).map_err(|e| e.code),
-                Err(ErrorCode::InvalidInput),
-                "{token}"
-            );
+        for token in
+            ["1!", "1!8", "1!7!U21pdGg-", "1!-8!U21pdGg-", "1!8!U21pdG\"-", "1!4!/wAA", "1!8!U21-dGg-"]
+        {
+            assert_eq!(decode_part(token).map_err(|e| e.code), Err(ErrorCode::InvalidInput), "{token}");
         }
         let long = "x".repeat(TOKEN_BYTES_MAX + 1);
-        assert_eq!(
-            decode_part(&long).map_err(|e| e.code),
-            Err(ErrorCode::InvalidInput)
-        );
+        assert_eq!(decode_part(&long).map_err(|e| e.code), Err(ErrorCode::InvalidInput));
     }
 
     #[test]
@@ -216,19 +192,13 @@ mod tests {
             row_key: r.map(str::to_owned),
         };
         let of = Continuation::of_entities;
-        assert_eq!(
-            of(Some("1!8!U21pdGg-"), Some("r")),
-            Ok(Some(entity("Smith", Some("r"))))
-        );
+        assert_eq!(of(Some("1!8!U21pdGg-"), Some("r")), Ok(Some(entity("Smith", Some("r")))));
         assert_eq!(of(Some("p"), None), Ok(Some(entity("p", None))));
         assert_eq!(of(Some("p"), Some("")), Ok(Some(entity("p", None))));
         assert_eq!(of(Some("1!0!"), Some("1!0!")), Ok(Some(entity("", Some("")))));
         assert_eq!(of(None, None), Ok(None));
         assert_eq!(of(Some(""), Some("")), Ok(None));
-        assert_eq!(
-            of(None, Some("r")).map_err(|e| e.code),
-            Err(ErrorCode::InvalidInput)
-        );
+        assert_eq!(of(None, Some("r")).map_err(|e| e.code), Err(ErrorCode::InvalidInput));
         assert_eq!(Continuation::of_tables(Some("")), Ok(None));
     }
 

@@ -56,9 +56,7 @@ pub fn actual(rules: &[CorsRule], origin: &str, method: &str) -> Option<CorsHead
 /// The headers for the reply to a request by `method` that says no origin: a cache on the way
 /// must know whether the answer to another one would differ.
 pub fn without_origin(rules: &[CorsRule], method: &str) -> CorsHeaders {
-    let for_all = rules
-        .iter()
-        .find(|rule| allows_all(rule) && allows_method(rule, method));
+    let for_all = rules.iter().find(|rule| allows_all(rule) && allows_method(rule, method));
     match for_all {
         Some(_) => actual(rules, ANY, method).unwrap_or_default(),
         None if rules.is_empty() => CorsHeaders::new(),
@@ -103,9 +101,7 @@ fn allows_method(rule: &CorsRule, method: &str) -> bool {
 /// Whether a header's name is in a list of names and prefixes, without regard to case.
 fn matches_any(allowed: &[String], name: &str) -> bool {
     allowed.iter().any(|allowed| match allowed.strip_suffix(ANY) {
-        Some(prefix) => name
-            .get(..prefix.len())
-            .is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)),
+        Some(prefix) => name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)),
         None => allowed.eq_ignore_ascii_case(name),
     })
 }
@@ -115,12 +111,7 @@ mod tests {
     use super::*;
 
     fn rule(origins: &str, methods: &str, allowed: &str) -> CorsRule {
-        let list = |text: &str| {
-            text.split(',')
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned)
-                .collect()
-        };
+        let list = |text: &str| text.split(',').filter(|t| !t.is_empty()).map(str::to_owned).collect();
         CorsRule {
             allowed_origins: list(origins),
             allowed_methods: list(methods),
@@ -141,10 +132,7 @@ mod tests {
     }
 
     fn value(headers: &CorsHeaders, name: &str) -> Option<String> {
-        headers
-            .iter()
-            .find(|(given, _)| *given == name)
-            .map(|(_, value)| value.clone())
+        headers.iter().find(|(given, _)| *given == name).map(|(_, value)| value.clone())
     }
 
     #[test]
@@ -154,16 +142,9 @@ mod tests {
             preflight(&rules, contoso, method, headers)
                 .and_then(|out| value(&out, "Access-Control-Allow-Origin"))
         };
-        assert_eq!(
-            origin_of("PUT", "x-ms-blob-content-type").as_deref(),
-            Some(contoso)
-        );
+        assert_eq!(origin_of("PUT", "x-ms-blob-content-type").as_deref(), Some(contoso));
         assert_eq!(origin_of("GET", "x-ms-blob-content-type").as_deref(), Some("*"));
-        assert_eq!(
-            origin_of("GET", "x-ms-client-request-id"),
-            None,
-            "the third rule would allow it"
-        );
+        assert_eq!(origin_of("GET", "x-ms-client-request-id"), None, "the third rule would allow it");
         assert_eq!(origin_of("POST", ""), None);
         assert!(preflight(&rules[..1], "http://WWW.contoso.com", "PUT", "").is_none());
         assert!(preflight(&[], contoso, "GET", "").is_none());
@@ -182,10 +163,7 @@ mod tests {
         ];
         assert_eq!(headers, expected.map(|(name, value)| (name, value.to_owned())));
         for refused in ["x-ms-meta", "authorization", "é"] {
-            assert!(
-                preflight(&rules, "http://a", "GET", refused).is_none(),
-                "{refused}"
-            );
+            assert!(preflight(&rules, "http://a", "GET", refused).is_none(), "{refused}");
         }
         let all = [rule("http://a", "GET", "*")];
         assert!(preflight(&all, "http://a", "GET", "authorization,é").is_some());
@@ -206,16 +184,10 @@ mod tests {
             actual(&exact, "http://a", "GET").map(names),
             Some(vec![allow, credentials, expose, "Vary"])
         );
-        assert_eq!(
-            actual(&exact, "http://a", "PUT").map(names),
-            Some(vec![allow, credentials, expose])
-        );
+        assert_eq!(actual(&exact, "http://a", "PUT").map(names), Some(vec![allow, credentials, expose]));
         assert_eq!(actual(&exact, "http://b", "GET").map(names), Some(vec!["Vary"]));
         assert_eq!(actual(&exact, "http://b", "PUT").map(names), Some(vec![]));
-        assert_eq!(
-            actual(&all, "http://b", "GET").map(names),
-            Some(vec![allow, expose])
-        );
+        assert_eq!(actual(&all, "http://b", "GET").map(names), Some(vec![allow, expose]));
         assert_eq!(names(without_origin(&[], "GET")), Vec::<&str>::new());
         assert_eq!(names(without_origin(&exact, "GET")), ["Vary"]);
         assert_eq!(names(without_origin(&all, "GET")), [allow, expose]);

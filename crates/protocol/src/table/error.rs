@@ -91,6 +91,8 @@ pub enum ErrorCode {
     PropertyValueTooLarge,
     /// 413: the body is above its limit.
     RequestBodyTooLarge,
+    /// 408: the body came too slowly. The real service closes the connection without a word.
+    RequestTimedOut,
     /// 404: no such entity (or table, where the table is the resource).
     ResourceNotFound,
     /// 503: too busy, or the disk is full; try again.
@@ -130,7 +132,7 @@ impl ErrorCode {
     }
 
     /// Whether the service finds the error when it looks at what is stored, not when it reads the
-    /// request. It tells the two apart on the wire: only these come with `Cache-Control`, and a
+    /// request. It tells the two apart on the wire: these come with `Cache-Control`, and a
     /// transaction of one operation tells these without the operation's index (recorded).
     pub const fn is_found_by_store(self) -> bool {
         matches!(
@@ -151,11 +153,9 @@ impl ErrorCode {
                 403,
                 "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.",
             ),
-            Self::AuthorizationFailure => (
-                "AuthorizationFailure",
-                403,
-                "This request is not authorized to perform this operation.",
-            ),
+            Self::AuthorizationFailure => {
+                ("AuthorizationFailure", 403, "This request is not authorized to perform this operation.")
+            }
             Self::AuthorizationPermissionMismatch => (
                 "AuthorizationPermissionMismatch",
                 403,
@@ -181,16 +181,12 @@ impl ErrorCode {
                 403,
                 "This request is not authorized to perform this operation using this source IP.",
             ),
-            Self::CorsPreflightFailure => (
-                "CorsPreflightFailure",
-                403,
-                "CORS not enabled or no matching rule found for this request.",
-            ),
-            Self::InsufficientAccountPermissions => (
-                "InsufficientAccountPermissions",
-                403,
-                "Write operations are not allowed.",
-            ),
+            Self::CorsPreflightFailure => {
+                ("CorsPreflightFailure", 403, "CORS not enabled or no matching rule found for this request.")
+            }
+            Self::InsufficientAccountPermissions => {
+                ("InsufficientAccountPermissions", 403, "Write operations are not allowed.")
+            }
             Self::NoAuthenticationInformation => (
                 "NoAuthenticationInformation",
                 401,
@@ -203,11 +199,9 @@ impl ErrorCode {
             ),
             Self::AtomFormatNotSupported => ("AtomFormatNotSupported", 415, "Atom format is not supported."),
             Self::JsonFormatNotSupported => ("JsonFormatNotSupported", 415, "JSON format is not supported."),
-            Self::MediaTypeNotSupported => (
-                "MediaTypeNotSupported",
-                415,
-                "None of the provided media types are supported",
-            ),
+            Self::MediaTypeNotSupported => {
+                ("MediaTypeNotSupported", 415, "None of the provided media types are supported")
+            }
             Self::CommandsInBatchActOnDifferentPartitions => (
                 "CommandsInBatchActOnDifferentPartitions",
                 400,
@@ -218,17 +212,13 @@ impl ErrorCode {
                 400,
                 "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.",
             ),
-            Self::DuplicatePropertiesSpecified => (
-                "DuplicatePropertiesSpecified",
-                400,
-                "A property is specified more than one time.",
-            ),
+            Self::DuplicatePropertiesSpecified => {
+                ("DuplicatePropertiesSpecified", 400, "A property is specified more than one time.")
+            }
             Self::EntityAlreadyExists => ("EntityAlreadyExists", 409, "The specified entity already exists."),
-            Self::EntityTooLarge => (
-                "EntityTooLarge",
-                400,
-                "The entity is larger than the maximum allowed size (1MB).",
-            ),
+            Self::EntityTooLarge => {
+                ("EntityTooLarge", 400, "The entity is larger than the maximum allowed size (1MB).")
+            }
             Self::HostInformationNotPresent => (
                 "HostInformationNotPresent",
                 400,
@@ -251,28 +241,20 @@ impl ErrorCode {
                 "Value for one of the query parameters specified in the request URI is invalid.",
             ),
             // The real service spells it so.
-            Self::InvalidResourceName => (
-                "InvalidResourceName",
-                400,
-                "The specifed resource name contains invalid characters.",
-            ),
+            Self::InvalidResourceName => {
+                ("InvalidResourceName", 400, "The specifed resource name contains invalid characters.")
+            }
             Self::InvalidUri => ("InvalidUri", 400, "The requested URI is invalid."),
             Self::InvalidValueType => ("InvalidValueType", 400, "The value specified is invalid."),
-            Self::InvalidXmlDocument => (
-                "InvalidXmlDocument",
-                400,
-                "XML specified is not syntactically valid.",
-            ),
-            Self::KeyValueTooLarge => (
-                "KeyValueTooLarge",
-                400,
-                "The key value is larger than the maximum size permitted.",
-            ),
-            Self::MethodNotAllowed => (
-                "MethodNotAllowed",
-                405,
-                "The requested method is not allowed on the specified resource.",
-            ),
+            Self::InvalidXmlDocument => {
+                ("InvalidXmlDocument", 400, "XML specified is not syntactically valid.")
+            }
+            Self::KeyValueTooLarge => {
+                ("KeyValueTooLarge", 400, "The key value is larger than the maximum size permitted.")
+            }
+            Self::MethodNotAllowed => {
+                ("MethodNotAllowed", 405, "The requested method is not allowed on the specified resource.")
+            }
             Self::MissingRequiredHeader => (
                 "MissingRequiredHeader",
                 400,
@@ -283,11 +265,9 @@ impl ErrorCode {
                 501,
                 "The requested operation is not implemented on the specified resource.",
             ),
-            Self::OperationTimedOut => (
-                "OperationTimedOut",
-                500,
-                "Operation could not be completed within the specified time.",
-            ),
+            Self::OperationTimedOut => {
+                ("OperationTimedOut", 500, "Operation could not be completed within the specified time.")
+            }
             Self::OutOfRangeInput => (
                 "OutOfRangeInput",
                 400,
@@ -298,17 +278,13 @@ impl ErrorCode {
                 400,
                 "One of the query parameters specified in the request URI is outside the permissible range.",
             ),
-            Self::PropertiesNeedValue => (
-                "PropertiesNeedValue",
-                400,
-                "The values are not specified for all properties in the entity.",
-            ),
+            Self::PropertiesNeedValue => {
+                ("PropertiesNeedValue", 400, "The values are not specified for all properties in the entity.")
+            }
             Self::PropertyNameInvalid => ("PropertyNameInvalid", 400, "The property name is invalid."),
-            Self::PropertyNameTooLong => (
-                "PropertyNameTooLong",
-                400,
-                "The property name exceeds the maximum allowed length (255).",
-            ),
+            Self::PropertyNameTooLong => {
+                ("PropertyNameTooLong", 400, "The property name exceeds the maximum allowed length (255).")
+            }
             Self::PropertyValueTooLarge => (
                 "PropertyValueTooLarge",
                 400,
@@ -319,14 +295,13 @@ impl ErrorCode {
                 413,
                 "The request body is too large and exceeds the maximum permissible limit.",
             ),
+            Self::RequestTimedOut => ("RequestTimedOut", 408, "The request body came too slowly."),
             Self::ResourceNotFound => ("ResourceNotFound", 404, "The specified resource does not exist."),
             Self::ServerBusy => ("ServerBusy", 503, "The server is busy."),
             Self::TableAlreadyExists => ("TableAlreadyExists", 409, "The table specified already exists."),
-            Self::TableBeingDeleted => (
-                "TableBeingDeleted",
-                409,
-                "The specified table is being deleted. Try operation later.",
-            ),
+            Self::TableBeingDeleted => {
+                ("TableBeingDeleted", 409, "The specified table is being deleted. Try operation later.")
+            }
             Self::TableNotFound => ("TableNotFound", 404, "The table specified does not exist."),
             Self::TooManyProperties => (
                 "TooManyProperties",
@@ -338,16 +313,12 @@ impl ErrorCode {
                 412,
                 "The update condition specified in the request was not satisfied.",
             ),
-            Self::XMethodIncorrectCount => (
-                "XMethodIncorrectCount",
-                400,
-                "More than one X-HTTP-Method is specified.",
-            ),
-            Self::XMethodIncorrectValue => (
-                "XMethodIncorrectValue",
-                400,
-                "The specified X-HTTP-Method is invalid.",
-            ),
+            Self::XMethodIncorrectCount => {
+                ("XMethodIncorrectCount", 400, "More than one X-HTTP-Method is specified.")
+            }
+            Self::XMethodIncorrectValue => {
+                ("XMethodIncorrectValue", 400, "The specified X-HTTP-Method is invalid.")
+            }
             Self::XMethodNotUsingPost => (
                 "XMethodNotUsingPost",
                 400,
@@ -370,10 +341,7 @@ pub struct TableError {
 impl TableError {
     /// The error with a text of its own.
     pub fn new(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Self {
-        Self {
-            code,
-            text: text.into(),
-        }
+        Self { code, text: text.into() }
     }
 
     /// `InvalidInput` with a text of its own: the service's answer to most malformed input.

@@ -53,10 +53,7 @@ mod tests {
     #[test]
     fn json_is_as_recorded() {
         let now = parse_iso("2021-08-02T18:01:40.3296350Z").unwrap();
-        let error = TableError::new(
-            ErrorCode::EntityAlreadyExists,
-            "2:The specified entity already exists.",
-        );
+        let error = TableError::new(ErrorCode::EntityAlreadyExists, "2:The specified entity already exists.");
         assert_eq!(
             String::from_utf8(json(&error, "a05b4e53-9002-0057-1cc8-874646000000", now)).unwrap(),
             r#"{"odata.error":{"code":"EntityAlreadyExists","message":{"lang":"en-US","value":"2:The specified entity already exists.\nRequestId:a05b4e53-9002-0057-1cc8-874646000000\nTime:2021-08-02T18:01:40.3296350Z"}}}"#
@@ -66,11 +63,7 @@ mod tests {
     #[test]
     fn xml_is_as_recorded() {
         let now = parse_iso("2021-08-02T18:01:32.9924757Z").unwrap();
-        let reply = xml(
-            &ErrorCode::InvalidXmlDocument.into(),
-            "a05b41e1-9002-0057-54c8-874646000000",
-            now,
-        );
+        let reply = xml(&ErrorCode::InvalidXmlDocument.into(), "a05b41e1-9002-0057-54c8-874646000000", now);
         assert_eq!(
             String::from_utf8(reply.clone()).unwrap(),
             "<?xml version=\"1.0\" encoding=\"utf-8\"?><m:error xmlns:m=\"http://schemas.microsoft.com/ado/2007/08/dataservices/metadata\"><m:code>InvalidXmlDocument</m:code><m:message xml:lang=\"en-US\">XML specified is not syntactically valid.\nRequestId:a05b41e1-9002-0057-54c8-874646000000\nTime:2021-08-02T18:01:32.9924757Z</m:message></m:error>"

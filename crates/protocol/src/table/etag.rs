@@ -36,16 +36,21 @@ pub enum IfMatch {
     Any,
     /// The state last written at this time.
     Exactly(Timestamp),
+    /// A state that no entity of this service was ever in: a tag of someone else's making.
+    Never,
 }
 
 impl IfMatch {
-    /// Reads the value of the header. `InvalidInput` if it is neither `*` nor one ETag of the
-    /// service: it reads the literal inside, so a tag of someone else's making is malformed, not
-    /// merely different.
+    /// Reads the value of the header. `InvalidInput` if it is neither `*` nor one weak tag. A
+    /// weak tag that is none of the service's is no error of form: it only never holds (reported
+    /// of the service for `W/"wrong"`).
     pub fn parse(header: &str) -> Result<Self, TableError> {
-        match header.trim() {
-            "*" => Ok(Self::Any),
-            tag => parse(tag).map(Self::Exactly).ok_or_else(|| malformed(header)),
+        let tag = header.trim();
+        match (tag, parse(tag)) {
+            ("*", _) => Ok(Self::Any),
+            (_, Some(time)) => Ok(Self::Exactly(time)),
+            _ if is_weak_tag(tag) => Ok(Self::Never),
+            _ => Err(malformed(header)),
         }
     }
 
@@ -54,6 +59,7 @@ impl IfMatch {
         match self {
             Self::Any => true,
             Self::Exactly(wanted) => wanted == time,
+            Self::Never => false,
         }
     }
 }
@@ -63,6 +69,12 @@ fn parse(tag: &str) -> Option<Timestamp> {
     let literal = tag.strip_prefix("W/\"")?.strip_suffix('"')?;
     let text = literal.strip_prefix("datetime'")?.strip_suffix('\'')?;
     parse_iso(&text.replace("%3A", ":").replace("%3a", ":"))
+}
+
+/// Whether this is one weak tag of HTTP, `W/"..."`.
+fn is_weak_tag(tag: &str) -> bool {
+    let inside = tag.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
+    inside.is_some_and(|inside| !inside.contains('"'))
 }
 
 fn malformed(header: &str) -> TableError {
@@ -80,14 +92,8 @@ mod tests {
     #[test]
     fn recorded_tags() {
         for (text, tag) in [
-            (
-                "2021-09-21T01:04:37.9678478Z",
-                "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"",
-            ),
-            (
-                "2024-05-04T00:30:07.69693Z",
-                "W/\"datetime'2024-05-04T00%3A30%3A07.69693Z'\"",
-            ),
+            ("2021-09-21T01:04:37.9678478Z", "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\""),
+            ("2024-05-04T00:30:07.69693Z", "W/\"datetime'2024-05-04T00%3A30%3A07.69693Z'\""),
         ] {
             let time = parse_iso(text).unwrap();
             assert_eq!(format(time), tag);
@@ -100,23 +106,19 @@ mod tests {
     }
 
     #[test]
+    fn a_weak_tag_of_someone_else_never_holds() {
+        for tag in ["W/\"wrong\"", "W/\"\"", "W/\"datetime''\""] {
+            assert_eq!(IfMatch::parse(tag), Ok(IfMatch::Never), "{tag}");
+        }
+        assert!(!IfMatch::Never.allows(Timestamp::from_ticks(0)));
+    }
+
+    #[test]
     fn malformed_tags_are_quoted_in_the_refusal() {
         let tag = "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\"";
-        for header in [
-            "",
-            "foo",
-            "\"foo\"",
-            "W/\"foo\"",
-            "W/\"",
-            &format!("{tag},{tag}"),
-            "W/\"datetime''\"",
-        ] {
+        for header in ["", "foo", "\"foo\"", "W/\"", "W/foo", &format!("{tag},{tag}")] {
             let error = IfMatch::parse(header).unwrap_err();
-            assert!(
-                error
-                    .text
-                    .starts_with(&format!("The etag value '{header}' specified"))
-            );
+            assert!(error.text.starts_with(&format!("The etag value '{header}' specified")));
         }
     }
 

@@ -64,9 +64,7 @@ impl MetadataLevel {
             "application/json" => {
                 let level = parts.find_map(|parameter| {
                     let (name, value) = parameter.split_once('=')?;
-                    name.trim()
-                        .eq_ignore_ascii_case("odata")
-                        .then(|| value.trim().to_ascii_lowercase())
+                    name.trim().eq_ignore_ascii_case("odata").then(|| value.trim().to_ascii_lowercase())
                 });
                 match level.as_deref() {
                     None => MediaType::Json(None),
@@ -107,15 +105,9 @@ mod tests {
             of(None, &["application/json", "application/json;odata=fullmetadata"]),
             Ok(MetadataLevel::Full)
         );
+        assert_eq!(of(None, &["application/json;odata=nometadata, */*"]), Ok(MetadataLevel::None));
         assert_eq!(
-            of(None, &["application/json;odata=nometadata, */*"]),
-            Ok(MetadataLevel::None)
-        );
-        assert_eq!(
-            of(
-                Some("application/json;odata=minimalmetadata"),
-                &["application/json;odata=nometadata"]
-            ),
+            of(Some("application/json;odata=minimalmetadata"), &["application/json;odata=nometadata"]),
             Ok(MetadataLevel::Minimal)
         );
         assert_eq!(of(None, &["*/*"]), Ok(MetadataLevel::Minimal));
@@ -123,15 +115,9 @@ mod tests {
 
     #[test]
     fn what_is_not_json_is_refused() {
-        assert_eq!(
-            of(None, &["application/atom+xml"]),
-            Err(ErrorCode::AtomFormatNotSupported)
-        );
+        assert_eq!(of(None, &["application/atom+xml"]), Err(ErrorCode::AtomFormatNotSupported));
         assert_eq!(of(Some("atom"), &[]), Err(ErrorCode::MediaTypeNotSupported));
         assert_eq!(of(None, &["text/html"]), Err(ErrorCode::MediaTypeNotSupported));
-        assert_eq!(
-            of(None, &["application/json;odata=verbose"]),
-            Err(ErrorCode::MediaTypeNotSupported)
-        );
+        assert_eq!(of(None, &["application/json;odata=verbose"]), Err(ErrorCode::MediaTypeNotSupported));
     }
 }

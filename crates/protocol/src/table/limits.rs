@@ -20,8 +20,9 @@ pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Bytes of a batch's body.
 pub const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of headers in front of one part of a batch.
-pub const BATCH_PART_HEADER_BYTES_MAX: usize = 8 * 1024;
+/// Bytes of the request line and headers of one part of a batch: a line with two keys of 1,024
+/// characters, percent-encoded from three bytes each, fits in.
+pub const BATCH_PART_HEADER_BYTES_MAX: usize = 24 * 1024;
 /// Bytes of a multipart boundary (RFC 2046).
 pub const BOUNDARY_BYTES_MAX: usize = 70;
 /// Bytes of a single operation's body: an entity of 1 MiB in JSON, base64 and escapes included.
@@ -33,8 +34,8 @@ pub const XML_DEPTH_MAX: usize = 32;
 /// Names in an entity's JSON, those of nulls included: a bound on the work of reading one, far
 /// above the properties that an entity can have.
 pub const MEMBERS_MAX: usize = 1024;
-/// Bytes of a `$filter`.
-pub const FILTER_BYTES_MAX: usize = 32 * 1024;
+/// Bytes of a `$filter`: those of a URI, of which it is a part.
+pub const FILTER_BYTES_MAX: usize = 24 * 1024;
 /// Depth of parentheses and `not` in a `$filter`.
 pub const FILTER_DEPTH_MAX: usize = 32;
 /// Comparisons, connectives and negations of a `$filter` together. Azure's own limit of 15

@@ -9,11 +9,7 @@ use super::limits::{KEY_UNITS_MAX, PROPERTY_NAME_UNITS_MAX};
 
 /// Length in UTF-16 code units.
 pub fn utf16_units(text: &str) -> usize {
-    if text.is_ascii() {
-        text.len()
-    } else {
-        text.chars().map(char::len_utf16).sum()
-    }
+    if text.is_ascii() { text.len() } else { text.chars().map(char::len_utf16).sum() }
 }
 
 /// Checks a table's name: a letter, then 2 to 62 letters or digits, ASCII only, and not the
@@ -90,11 +86,7 @@ pub fn check_property_name(name: &str) -> Result<(), TableError> {
         c if c.is_ascii() => c.is_ascii_alphanumeric(),
         c => !c.is_whitespace() && !c.is_control(),
     });
-    if begins_well && goes_on_well {
-        Ok(())
-    } else {
-        Err(ErrorCode::PropertyNameInvalid.into())
-    }
+    if begins_well && goes_on_well { Ok(()) } else { Err(ErrorCode::PropertyNameInvalid.into()) }
 }
 
 #[cfg(test)]
@@ -110,16 +102,7 @@ mod tests {
         for name in ["abc", "Z09", &"a".repeat(63), "tables1"] {
             assert_eq!(code(check_table_name(name)), None, "{name}");
         }
-        for name in [
-            "1table",
-            "my_table",
-            "a//",
-            "啊齄丂狛狜",
-            "a-b",
-            "Tables",
-            "tables",
-            "abc\0",
-        ] {
+        for name in ["1table", "my_table", "a//", "啊齄丂狛狜", "a-b", "Tables", "tables", "abc\0"] {
             let wrong = Some(ErrorCode::InvalidResourceName);
             assert_eq!(code(check_table_name(name)), wrong, "{name}");
         }
@@ -143,10 +126,7 @@ mod tests {
                 false => ErrorCode::OutOfRangeInput,
             };
             assert_eq!(code(check_key_in_uri(key)), Some(in_uri), "{key}");
-            assert_eq!(
-                error.text,
-                format!("The 'RowKey' parameter of value '{key}' is out of range.")
-            );
+            assert_eq!(error.text, format!("The 'RowKey' parameter of value '{key}' is out of range."));
         }
         for key in ["a".repeat(1025), "\u{1F600}".repeat(512) + "a", "/".repeat(1025)] {
             let wrong = Some(ErrorCode::PropertyValueTooLarge);
@@ -157,29 +137,15 @@ mod tests {
 
     #[test]
     fn property_names() {
-        for name in [
-            "a",
-            "_",
-            "Birthday",
-            "a1_",
-            "größe",
-            "名前",
-            &"é".repeat(255),
-            "कि",
-        ] {
+        for name in ["a", "_", "Birthday", "a1_", "größe", "名前", &"é".repeat(255), "कि"] {
             assert_eq!(code(check_property_name(name)), None, "{name}");
         }
-        for name in [
-            "", "123", "1a", "a b", "a-b", "a.b", "a$", "a@b", "ab\u{A0}", "-é",
-        ] {
+        for name in ["", "123", "1a", "a b", "a-b", "a.b", "a$", "a@b", "ab\u{A0}", "-é"] {
             let wrong = Some(ErrorCode::PropertyNameInvalid);
             assert_eq!(code(check_property_name(name)), wrong, "{name}");
         }
         for name in ["a".repeat(256), "\u{20000}".repeat(128)] {
-            assert_eq!(
-                code(check_property_name(&name)),
-                Some(ErrorCode::PropertyNameTooLong)
-            );
+            assert_eq!(code(check_property_name(&name)), Some(ErrorCode::PropertyNameTooLong));
         }
     }
 }

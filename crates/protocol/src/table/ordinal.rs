@@ -20,11 +20,7 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
 
 /// Puts the lead bytes of U+E000 to U+FFFF (EE, EF) behind those of U+10000 and above (F0 to F4).
 fn place(byte: u8) -> u8 {
-    if matches!(byte, 0xEE | 0xEF) {
-        byte + 0x10
-    } else {
-        byte
-    }
+    if matches!(byte, 0xEE | 0xEF) { byte + 0x10 } else { byte }
 }
 
 #[cfg(test)]

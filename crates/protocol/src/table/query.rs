@@ -40,10 +40,7 @@ impl EntityQuery {
             select: Select::parse(query.get("$select").unwrap_or_default())?,
             top: top(query)?,
             from: match from {
-                Some(Continuation::Entity {
-                    partition_key,
-                    row_key,
-                }) => Some((partition_key, row_key)),
+                Some(Continuation::Entity { partition_key, row_key }) => Some((partition_key, row_key)),
                 Some(Continuation::Table { .. }) | None => None,
             },
         })
@@ -124,11 +121,7 @@ mod tests {
     #[test]
     fn nothing_is_asked_for_by_empty_options() {
         let empty = "$filter=&$select=&$top=&NextPartitionKey=&NextRowKey=&NextTableName=";
-        for raw in [
-            "",
-            empty,
-            "timeout=30&$format=application/json&$top10=x&$orderbyABC=y&zebra",
-        ] {
+        for raw in ["", empty, "timeout=30&$format=application/json&$top10=x&$orderbyABC=y&zebra"] {
             assert_eq!(entities(raw), Ok(EntityQuery::default()), "{raw}");
             assert_eq!(tables(raw), Ok(TableQuery::default()), "{raw}");
         }
@@ -150,13 +143,7 @@ mod tests {
 
     #[test]
     fn what_odata_has_and_the_service_has_not() {
-        for option in [
-            "$orderby=a",
-            "$skip=1",
-            "$expand=a",
-            "$inlinecount=allpages",
-            "%24OrderBy=a",
-        ] {
+        for option in ["$orderby=a", "$skip=1", "$expand=a", "$inlinecount=allpages", "%24OrderBy=a"] {
             assert_eq!(entities(option), Err(ErrorCode::NotImplemented), "{option}");
             assert_eq!(tables(option), Err(ErrorCode::NotImplemented), "{option}");
         }
@@ -164,12 +151,7 @@ mod tests {
 
     #[test]
     fn malformed_options() {
-        for raw in [
-            "$filter=aaa bbb ccc",
-            "$select=a b",
-            "NextPartitionKey=1!9!x",
-            "NextRowKey=a",
-        ] {
+        for raw in ["$filter=aaa bbb ccc", "$select=a b", "NextPartitionKey=1!9!x", "NextRowKey=a"] {
             assert_eq!(entities(raw), Err(ErrorCode::InvalidInput), "{raw}");
         }
         assert_eq!(tables("NextTableName=1!9!x"), Err(ErrorCode::InvalidInput));

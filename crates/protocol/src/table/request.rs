@@ -57,7 +57,8 @@ pub enum Target {
     },
 }
 
-fn wrong_key_count(account: &str, resource: &str) -> TableError {
+/// The refusal of a URI that names a resource of an account by another number of keys than it has.
+pub fn wrong_key_count(account: &str, resource: &str) -> TableError {
     TableError::invalid_input(format!(
         "The number of keys specified in the URI does not match number of key properties for the resource '{account}.{resource}'."
     ))
@@ -75,10 +76,7 @@ impl Target {
         if let Some(second) = segments.next() {
             let (table, _) = split_predicate(&first)?;
             let keyed = uri::decode(second)?.contains('(');
-            return Ok(Self::Below {
-                table: table.to_owned(),
-                keyed,
-            });
+            return Ok(Self::Below { table: table.to_owned(), keyed });
         }
         if first.eq_ignore_ascii_case("$batch") {
             return Ok(Self::Batch);
@@ -97,20 +95,14 @@ impl Target {
             [] => Ok(Self::Entities(name.to_owned())),
             [_, _] => {
                 let of = |wanted: &str| {
-                    keys.iter()
-                        .find(|k| k.name.as_deref() == Some(wanted))
-                        .map(|k| k.value.clone())
+                    keys.iter().find(|k| k.name.as_deref() == Some(wanted)).map(|k| k.value.clone())
                 };
                 let (Some(partition_key), Some(row_key)) = (of("PartitionKey"), of("RowKey")) else {
                     return Err(TableError::invalid_input(
                         "An entity is named by its PartitionKey and its RowKey, each once.",
                     ));
                 };
-                Ok(Self::Entity(EntityName {
-                    table: name.to_owned(),
-                    partition_key,
-                    row_key,
-                }))
+                Ok(Self::Entity(EntityName { table: name.to_owned(), partition_key, row_key }))
             }
             _ => Err(wrong_key_count(account, name)),
         }
@@ -262,6 +254,9 @@ pub enum Operation {
     InsertEntity(String),
     /// Update, merge, upsert or delete one entity.
     WriteEntity(EntityName, WriteKind),
+    /// Something below a table, by one key: there is no such thing, but that the table is missing
+    /// is told first (recorded).
+    MisnamedEntity(String),
     /// An entity group transaction.
     Batch,
     /// The account's service properties.
@@ -293,6 +288,7 @@ impl Operation {
                 WriteKind::InsertOrMerge => "InsertOrMergeEntity",
                 WriteKind::Delete(_) => "DeleteEntity",
             },
+            Self::MisnamedEntity(_) => "Unknown",
             Self::Batch => "EntityGroupTransaction",
             Self::GetServiceProperties => "GetTableServiceProperties",
             Self::SetServiceProperties => "SetTableServiceProperties",
@@ -308,6 +304,7 @@ impl Operation {
             | Self::GetTableAcl(_)
             | Self::QueryEntities(_)
             | Self::GetEntity(_)
+            | Self::MisnamedEntity(_)
             | Self::GetServiceProperties
             | Self::GetServiceStats => false,
             Self::CreateTable
@@ -335,23 +332,17 @@ impl Operation {
     /// The operation of a request. Where the URI exists but the method does not fit:
     /// `MethodNotAllowed`; where it names nothing: `InvalidUri`.
     pub fn of(
-        account: &str,
         method: Method,
         target: Target,
         query: &Query,
         conditions: Conditions<'_>,
     ) -> Result<Self, TableError> {
-        let service = query
-            .get("restype")
-            .is_some_and(|v| v.eq_ignore_ascii_case("service"));
+        let service = query.get("restype").is_some_and(|v| v.eq_ignore_ascii_case("service"));
         if let Some(component) = query.get("comp").filter(|c| !c.is_empty()) {
             return Self::of_component(method, target, component, service);
         }
         if service {
-            return Err(TableError::new(
-                ErrorCode::InvalidUri,
-                "The requested URI is invalid.",
-            ));
+            return Err(TableError::new(ErrorCode::InvalidUri, "The requested URI is invalid."));
         }
         match (method, target) {
             (Method::Get, Target::Tables) => Ok(Self::QueryTables),
@@ -370,7 +361,7 @@ impl Operation {
                 Ok(Self::WriteEntity(name, kind))
             }
             (Method::Post, Target::Batch) => Ok(Self::Batch),
-            (_, Target::Below { keyed: true, table }) => Err(wrong_key_count(account, &table)),
+            (_, Target::Below { keyed: true, table }) => Ok(Self::MisnamedEntity(table)),
             (_, Target::Service | Target::Below { keyed: false, .. }) => Err(ErrorCode::InvalidUri.into()),
             (Method::Put | Method::Merge | Method::Delete, Target::Tables | Target::Entities(_))
             | (Method::Post | Method::Put | Method::Merge, Target::Table(_))
@@ -397,16 +388,7 @@ impl Operation {
             (Target::Entities(table), "acl", Method::Get) if !service => Ok(Self::GetTableAcl(table)),
             (Target::Entities(table), "acl", Method::Put) if !service => Ok(Self::SetTableAcl(table)),
             (Target::Entities(_), "acl", _) if !service => Err(ErrorCode::MethodNotAllowed.into()),
-            (Target::Entities(_) | Target::Below { .. }, _, _) if service => Err(TableError::new(
-                ErrorCode::InvalidUri,
-                "The requested URI is invalid.",
-            )),
-            _ => Err(TableError::new(
-                ErrorCode::InvalidQueryParameterValue,
-                format!(
-                    "Value for one of the query parameters specified in the request URI is invalid: comp={component}."
-                ),
-            )),
+            _ => Err(ErrorCode::InvalidQueryParameterValue.into()),
         }
     }
 }

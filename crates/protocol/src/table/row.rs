@@ -47,25 +47,15 @@ pub fn encode<'a>(
     let mut out = Vec::with_capacity(HEADER_BYTES + count * (SLOT_BYTES + 24));
     out.push(FORMAT);
     out.extend_from_slice(&timestamp.ticks().to_le_bytes());
-    out.extend_from_slice(
-        &u16::try_from(count)
-            .expect("properties are limited")
-            .to_le_bytes(),
-    );
+    out.extend_from_slice(&u16::try_from(count).expect("properties are limited").to_le_bytes());
     out.resize(HEADER_BYTES + count * SLOT_BYTES, 0);
     let data = out.len();
     for (index, (name, value)) in properties.enumerate() {
-        out.extend_from_slice(
-            &u16::try_from(name.len())
-                .expect("names are limited")
-                .to_le_bytes(),
-        );
+        out.extend_from_slice(&u16::try_from(name.len()).expect("names are limited").to_le_bytes());
         out.extend_from_slice(name.as_bytes());
         put_value(&mut out, value);
-        let end = u32::try_from(out.len() - data)
-            .ok()
-            .filter(|end| *end < 1 << 24)
-            .expect("rows are limited");
+        let end =
+            u32::try_from(out.len() - data).ok().filter(|end| *end < 1 << 24).expect("rows are limited");
         let slot = &mut out[HEADER_BYTES + index * SLOT_BYTES..][..SLOT_BYTES];
         slot[..4].copy_from_slice(&name_hash(name).to_le_bytes());
         slot[4] = value.edm_type() as u8;
@@ -88,9 +78,7 @@ fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
 }
 
 fn name_hash(name: &str) -> u32 {
-    name.bytes().fold(0x811C_9DC5, |hash, byte| {
-        (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
-    })
+    name.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
 /// A row, read in place.
@@ -104,22 +92,14 @@ pub struct RowView<'a> {
 impl<'a> RowView<'a> {
     /// Reads the frame of a row. Each property is checked when it is read.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DamagedRow> {
-        let (header, rest) = bytes
-            .split_at_checked(HEADER_BYTES)
-            .ok_or(DamagedRow("no header"))?;
+        let (header, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(DamagedRow("no header"))?;
         if header[0] != FORMAT {
             return Err(DamagedRow("unknown format"));
         }
         let ticks = i64::from_le_bytes(header[1..9].try_into().expect("eight bytes"));
         let count = usize::from(u16::from_le_bytes([header[9], header[10]]));
-        let (slots, data) = rest
-            .split_at_checked(count * SLOT_BYTES)
-            .ok_or(DamagedRow("slots cut off"))?;
-        let row = Self {
-            timestamp: Timestamp::from_ticks(ticks),
-            slots,
-            data,
-        };
+        let (slots, data) = rest.split_at_checked(count * SLOT_BYTES).ok_or(DamagedRow("slots cut off"))?;
+        let row = Self { timestamp: Timestamp::from_ticks(ticks), slots, data };
         if row.end(count) != data.len() {
             return Err(DamagedRow("data cut off"));
         }
@@ -191,9 +171,7 @@ impl<'a> RowView<'a> {
 
 fn read_value(edm_type: EdmType, bytes: &[u8]) -> Result<ValueRef<'_>, DamagedRow> {
     fn fixed<const N: usize>(bytes: &[u8]) -> Result<[u8; N], DamagedRow> {
-        bytes
-            .try_into()
-            .map_err(|_| DamagedRow("a value of the wrong size"))
+        bytes.try_into().map_err(|_| DamagedRow("a value of the wrong size"))
     }
     Ok(match edm_type {
         EdmType::String => {

@@ -117,9 +117,7 @@ fn admit(kind: WriteKind, current: Option<&RowView<'_>>) -> Result<(), ErrorCode
 type Properties<'a> = Vec<(&'a str, ValueRef<'a>)>;
 
 fn borrowed(properties: &[(String, Value)]) -> impl Iterator<Item = (&str, ValueRef<'_>)> {
-    properties
-        .iter()
-        .map(|(name, value)| (name.as_str(), value.as_ref()))
+    properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
 }
 
 /// The old properties with new values where there are some, then the new ones.

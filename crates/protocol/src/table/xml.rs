@@ -96,15 +96,11 @@ pub(super) fn parse(body: &[u8], root: &str) -> Result<Element, TableError> {
 }
 
 fn named(name: &str) -> Element {
-    Element {
-        name: name.to_owned(),
-        ..Element::default()
-    }
+    Element { name: name.to_owned(), ..Element::default() }
 }
 
 fn innermost(open: &mut [Element]) -> &mut Element {
-    open.last_mut()
-        .expect("the reader reports no end without a start, so the document stays")
+    open.last_mut().expect("the reader reports no end without a start, so the document stays")
 }
 
 /// One of the five entities that XML itself defines, or a character by number.
@@ -132,10 +128,7 @@ pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
     if text.chars().all(holdable) {
         return partial_escape(text);
     }
-    let held: String = text
-        .chars()
-        .map(|c| if holdable(c) { c } else { '\u{FFFD}' })
-        .collect();
+    let held: String = text.chars().map(|c| if holdable(c) { c } else { '\u{FFFD}' }).collect();
     Cow::Owned(partial_escape(held).into_owned())
 }
 
@@ -148,9 +141,7 @@ pub(super) struct Writer {
 impl Writer {
     /// A document with its byte order mark and declaration.
     pub(super) fn new() -> Self {
-        Self {
-            out: PREAMBLE.to_owned(),
-        }
+        Self { out: PREAMBLE.to_owned() }
     }
 
     /// An element with the elements that `content` writes.
@@ -203,11 +194,7 @@ mod tests {
             "A",
         )
         .unwrap();
-        let children: Vec<_> = root
-            .children
-            .iter()
-            .map(|c| (c.name.as_str(), c.text()))
-            .collect();
+        let children: Vec<_> = root.children.iter().map(|c| (c.name.as_str(), c.text())).collect();
         assert_eq!(children, [("B", "x&A<"), ("C", "")]);
     }
 
@@ -215,33 +202,15 @@ mod tests {
     fn refuses_what_is_no_document() {
         let deep = "<A>".repeat(XML_DEPTH_MAX + 1) + &"</A>".repeat(XML_DEPTH_MAX + 1);
         let billion = r#"<!DOCTYPE A [<!ENTITY a "b">]><A>&a;</A>"#;
-        for body in [
-            "",
-            "<A>",
-            "<A/><A/>",
-            "x<A/>",
-            "<B/>",
-            "<A></B>",
-            "<A>&b;</A>",
-            billion,
-            &deep,
-            "</A>",
-        ] {
+        for body in ["", "<A>", "<A/><A/>", "x<A/>", "<B/>", "<A></B>", "<A>&b;</A>", billion, &deep, "</A>"]
+        {
             let error = parse(body.as_bytes(), "A").unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidXmlDocument, "{body}");
-            assert!(
-                error
-                    .text
-                    .starts_with("XML specified is not syntactically valid."),
-                "{body}"
-            );
+            assert!(error.text.starts_with("XML specified is not syntactically valid."), "{body}");
         }
         assert!(parse(b"<A>\xFF</A>", "A").is_err());
         let large = vec![b' '; XML_BYTES_MAX + 1];
-        assert_eq!(
-            parse(&large, "A").unwrap_err().code,
-            ErrorCode::RequestBodyTooLarge
-        );
+        assert_eq!(parse(&large, "A").unwrap_err().code, ErrorCode::RequestBodyTooLarge);
     }
 
     proptest! {

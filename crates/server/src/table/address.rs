@@ -108,13 +108,18 @@ mod tests {
     #[test]
     fn styles() {
         let account = "devstoreaccount1".to_owned();
-        for host in ["127.0.0.1:10002", "localhost:10002", "[::1]:10002", "tables:10002", "host.docker.internal"] {
+        for host in
+            ["127.0.0.1:10002", "localhost:10002", "[::1]:10002", "tables:10002", "host.docker.internal"]
+        {
             assert_eq!(of(host, "/devstoreaccount1/T"), (account.clone(), false, true, "/T".to_owned()));
         }
         for host in ["devstoreaccount1.table.localhost:10002", "devstoreaccount1.table.core.windows.net"] {
             assert_eq!(of(host, "/T"), (account.clone(), false, false, "/T".to_owned()));
         }
-        assert_eq!(of("127.0.0.1", "/devstoreaccount1-secondary"), (account.clone(), true, true, "/".to_owned()));
+        assert_eq!(
+            of("127.0.0.1", "/devstoreaccount1-secondary"),
+            (account.clone(), true, true, "/".to_owned())
+        );
         let doubled = of("127.0.0.1", "/devstoreaccount1-secondary/devstoreaccount1/");
         assert_eq!(doubled, (account.clone(), true, true, "/".to_owned()));
         assert_eq!(of("devstoreaccount1-secondary.table.x", "/"), (account, true, false, "/".to_owned()));

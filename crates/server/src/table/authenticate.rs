@@ -24,7 +24,7 @@ impl TableService {
                 "Server failed to authenticate the request: it has an Authorization header and a SAS; send one of them.",
             )
             .into()),
-            (None, false) => Err(bearer::demand(exchange.header("x-ms-version")).into()),
+            (None, false) => Err(bearer::demand().into()),
             (None, true) => self.by_sas(exchange, &request, &keys).await,
             (Some(header), false) => match header.split_once(' ') {
                 Some(("Bearer", token)) => self.by_token(exchange, token.trim()),
@@ -61,7 +61,8 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let accepted = self.accounts.load().get(account).is_some()
             && self.tokens.as_ref().is_some_and(|verifier| verifier.accepts(token, account, exchange.now));
-        if accepted { Ok(Principal::Bearer) } else { Err(bearer::refusal(exchange.header("x-ms-version")).into()) }
+        let version = exchange.header("x-ms-version");
+        if accepted { Ok(bearer::principal(version)) } else { Err(bearer::refusal(version).into()) }
     }
 }
 

@@ -14,9 +14,9 @@ use rangehold_protocol::table::write::Write;
 use rangehold_protocol::uri::Query;
 
 use super::TableService;
-use super::entities::{Prepared, ReplyWish};
 use super::exchange::{Authorised, Exchange, Prefer};
 use super::failure::Failure;
+use super::prepared::{Prepared, ReplyWish};
 use super::reply::Reply;
 
 impl TableService {
@@ -27,7 +27,7 @@ impl TableService {
         body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
-        let body = self.bodies.read(body, BATCH_BYTES_MAX).await?;
+        let body = self.bodies.read(body, BATCH_BYTES_MAX, request.exchange.deadline).await?;
         let batch = batch::parse(content_type, &body.bytes)?;
         let boundaries = self.ids.next();
         let mut reply =
@@ -55,7 +55,7 @@ impl TableService {
         }
         if batch.operations.len() > BATCH_OPERATIONS_MAX {
             let text = "The batch request operation exceeds the maximum 100 changes per change set.";
-            return Err(Failure::from(TableError::invalid_input(text)).of_operation(0));
+            return Err(Failure::from(TableError::invalid_input(text)).of_operation(BATCH_OPERATIONS_MAX - 1));
         }
         let account = exchange.address.account.as_str();
         let mut prepared: Vec<Prepared> = Vec::with_capacity(batch.operations.len());
@@ -71,39 +71,43 @@ impl TableService {
             .iter()
             .zip(&batch.operations)
             .map(|(prepared, part)| {
-                Ok(dress(prepared.reply(&exchange.address.base, account, written)?, part))
+                Ok(dress(prepared.reply(&exchange.address.base, account, written)?, Some(part)))
             })
             .collect()
     }
 
     /// A batch that holds one GET, of an entity or of a query.
     async fn read_alone(&self, request: &Authorised<'_>, batch: &Batch<'_>) -> Result<Reply, Failure> {
-        let part = batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
+        let part =
+            batch.operations.first().ok_or_else(|| TableError::invalid_input("The batch is empty."))?;
         let (path, raw_query) = request.exchange.address.inner_path(part.uri);
         let query = Query::parse(raw_query)?;
         let mut head = http::Request::new(()).into_parts().0;
         for (name, value) in &part.headers {
-            if let (Ok(name), Ok(value)) = (
-                http::header::HeaderName::try_from(*name),
-                http::header::HeaderValue::try_from(*value),
-            ) {
+            if let (Ok(name), Ok(value)) =
+                (http::header::HeaderName::try_from(*name), http::header::HeaderValue::try_from(*value))
+            {
                 head.headers.append(name, value);
             }
         }
         let account = request.exchange.address.account.as_str();
         let method = Method::of(part.method, std::iter::empty())?;
         let target = Target::parse(account, path)?;
-        let operation = Operation::of(account, method, target, &query, Conditions::default());
-        let exchange = Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
+        let operation = Operation::of(method, target, &query, Conditions::default());
+        let exchange =
+            Exchange { head: &head, query, address: request.exchange.address.clone(), ..*request.exchange };
         let inner = Authorised { exchange: &exchange, principal: request.principal.clone() };
         let read = match operation {
             Ok(Operation::GetEntity(name)) => self.get_entity(&inner, &name).await,
             Ok(Operation::QueryEntities(table)) => self.query_entities(&inner, &table).await,
-            Ok(_) => Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.").into()),
+            Ok(_) => {
+                Err(TableError::invalid_input("A batch holds changes, or one query of entities alone.")
+                    .into())
+            }
             Err(error) => Err(error.into()),
         };
         Ok(match read {
-            Ok(reply) => dress(reply, part),
+            Ok(reply) => dress(reply, Some(part)),
             Err(failure) => failed_part(request.exchange, batch, failure.of_operation(0)),
         })
     }
@@ -118,7 +122,9 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
         true => failure.error,
         false => TableError::new(failure.error.code, format!("{operation}:{}", failure.error.text)),
     };
-    let part = batch.operations.get(operation).or(batch.operations.first());
+    // One operation too many is the fault of none of them: their ids and wishes do not matter.
+    let too_many = batch.operations.len() > BATCH_OPERATIONS_MAX;
+    let part = batch.operations.get(operation).or(batch.operations.first()).filter(|_| !too_many);
     let wish = part.map(wish);
     let level = wish.map_or_else(MetadataLevel::default, |wish| wish.level);
     let body = error_reply::json(&error, exchange.request_id, exchange.now);
@@ -126,10 +132,7 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
     if let Some(applied) = wish.and_then(|wish| wish.prefer.applied()) {
         reply.set("Preference-Applied", applied);
     }
-    match part {
-        Some(part) => dress(reply, part),
-        None => reply,
-    }
+    dress(reply, part)
 }
 
 /// What a part's headers say of its reply.
@@ -149,7 +152,7 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
         Conditions { if_match: part.header("if-match"), if_none_match: part.header("if-none-match") };
     let account = request.exchange.address.account.as_str();
     let target = Target::parse(account, path)?;
-    let prepared = match Operation::of(account, method, target, &query, conditions)? {
+    let prepared = match Operation::of(method, target, &query, conditions)? {
         Operation::InsertEntity(table) => Prepared::insert(table, part.body, wish(part))?,
         Operation::WriteEntity(name, kind) => Prepared::write(name, kind, part.body, wish(part))?,
         _ => {
@@ -166,7 +169,9 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
 
 /// Whether `next` may stand in one transaction with the operations before it.
 fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
-    let Some(first) = before.first() else { return Ok(()) };
+    let Some(first) = before.first() else {
+        return Ok(());
+    };
     let same_table = first.table.eq_ignore_ascii_case(&next.table);
     if !same_table || first.write.partition_key != next.write.partition_key {
         return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions);
@@ -178,15 +183,16 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
 }
 
 /// Puts the headers of a part in the order in which the service was recorded writing them.
-fn dress(mut reply: Reply, part: &Part<'_>) -> Reply {
-    let content_id = part.content_id().map(|id| ("Content-ID", id.to_owned()));
+fn dress(mut reply: Reply, part: Option<&Part<'_>>) -> Reply {
+    let content_id = part.and_then(|part| part.content_id()).map(|id| ("Content-ID", id.to_owned()));
     let own = std::mem::take(&mut reply.headers);
     let named = |wanted: &'static [&'static str]| {
-        own.iter().filter(move |(name, _)| wanted.contains(name)).cloned().collect::<Vec<_>>()
+        wanted.iter().filter_map(|wanted| own.iter().find(|(name, _)| name == wanted)).cloned()
     };
     let nosniff = ("X-Content-Type-Options", "nosniff".to_owned());
     let no_cache = ("Cache-Control", "no-cache".to_owned());
-    let changed_in_place = reply.status == 204 && !part.method.eq_ignore_ascii_case("POST");
+    let posted = part.is_some_and(|part| part.method.eq_ignore_ascii_case("POST"));
+    let changed_in_place = reply.status == 204 && !posted;
     let version = ("DataServiceVersion", if changed_in_place { "1.0;" } else { "3.0;" }.to_owned());
     if reply.status < 400 && !reply.body.is_empty() {
         reply.headers.push(version);

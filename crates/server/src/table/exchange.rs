@@ -50,7 +50,7 @@ pub(crate) struct Exchange<'a> {
     /// Method, URI and headers as they came.
     pub(crate) head: &'a Parts,
     /// The connection it came on.
-    pub(crate) connection: Connection,
+    pub(crate) connection: &'a Connection,
     /// Account, style and path.
     pub(crate) address: Address,
     /// The id of the request.
@@ -98,6 +98,30 @@ pub(crate) struct Authorised<'a> {
     pub(crate) exchange: &'a Exchange<'a>,
     /// Who sent it, and what they may do.
     pub(crate) principal: Principal,
+}
+
+/// Headers that say who sent a request, or on what condition it acts.
+const DECISIVE: [&str; 6] =
+    ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
+
+/// Refuses decisive headers that come twice or are no text: an unreadable `If-Match` must not be
+/// taken for none, which would make an upsert of an update.
+pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
+    let malformed = |name: &str, why: &str| {
+        let begin = "The value for one of the HTTP headers is not in the correct format";
+        TableError::new(ErrorCode::InvalidHeaderValue, format!("{begin}: {name} {why}."))
+    };
+    for name in DECISIVE {
+        let mut values = headers.get_all(name).iter();
+        let Some(first) = values.next() else { continue };
+        if values.next().is_some() {
+            return Err(malformed(name, "is given twice"));
+        }
+        if first.to_str().is_err() {
+            return Err(malformed(name, "holds other characters than visible ASCII"));
+        }
+    }
+    Ok(())
 }
 
 /// A header's first value, if it is text.

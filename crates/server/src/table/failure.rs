@@ -43,7 +43,9 @@ impl From<ReadError> for Failure {
     fn from(failed: ReadError) -> Self {
         match failed {
             ReadError::TableDropped => ErrorCode::TableNotFound.into(),
-            ReadError::NotOwned | ReadError::Unavailable(_) => busy("The server is busy: the range is being opened."),
+            ReadError::NotOwned | ReadError::Unavailable(_) => {
+                busy("The server is busy: the range is being opened.")
+            }
             ReadError::Damaged(error) => damaged(error),
         }
     }
@@ -59,9 +61,9 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
             }
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
             // The text names the disk, so that whoever reads it knows what to free.
-            full @ WriteError::DiskFull { .. } => {
-                busy(format!("The server is busy: {full}. Reads are served; writes go on when there is room."))
-            }
+            full @ WriteError::DiskFull { .. } => busy(format!(
+                "The server is busy: {full}. Reads are served; writes go on when there is room."
+            )),
             WriteError::OutcomeUnknown(why) => {
                 error!(%why, "the outcome of a write is unknown");
                 ErrorCode::OperationTimedOut.into()

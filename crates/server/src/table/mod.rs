@@ -6,7 +6,7 @@
 //! ```
 //!
 //! Handlers live in one file per noun: [`entities`], [`query`], [`batch`], and [`service`] for
-//! tables and what belongs to an account. They return a [`Reply`] or a [`Failure`]; this module
+//! tables and what belongs to an account. They return a [`Reply`] or a [`Failure`]; [`finish`]
 //! alone turns either into a response, so every reply has the same headers and every error the
 //! same body.
 
@@ -17,6 +17,8 @@ mod catalogue;
 mod entities;
 mod exchange;
 mod failure;
+mod finish;
+mod prepared;
 mod query;
 mod reply;
 mod service;
@@ -30,23 +32,20 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::{Clock, PartitionServer};
 use rangehold_map::Timestamp;
-use rangehold_protocol::auth::bearer;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
-use rangehold_protocol::table::error_reply;
 use rangehold_protocol::table::request::{Method, Operation, Target};
-use rangehold_protocol::time;
 use rangehold_protocol::uri::Query;
-use tokio::sync::Semaphore;
-use tokio::time::Instant;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
 use self::address::Address;
 use self::catalogue::Catalogue;
 use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
-use self::reply::Reply;
+use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
-use crate::body::{BodyRoom, drain};
+use crate::body::{Room, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -60,7 +59,8 @@ pub struct TableService {
     tokens: Option<TokenVerifier>,
     clock: Clock,
     ids: RequestIds,
-    bodies: BodyRoom,
+    bodies: Room,
+    replies: Room,
     pages: Semaphore,
     metrics: Arc<Metrics>,
 }
@@ -68,16 +68,24 @@ pub struct TableService {
 /// What is known of a request before anything of it was understood.
 struct Arrival {
     id: String,
+    /// By the wall clock, as others read it: dates in requests are judged by it, and replies bear
+    /// it. What is stored gets its time from the engine.
     now: Timestamp,
     begun: Instant,
 }
 
-/// How a reply is dressed: authentication failures were recorded with fewer headers.
+/// What became of a request.
 struct Outcome {
+    /// Its name in the metrics; one of the constants below where no operation was found out.
     operation: &'static str,
     result: Result<Reply, Failure>,
+    /// Whether errors are told in XML.
     xml: bool,
 }
+
+const UNKNOWN: &str = "Unknown";
+const UNAUTHENTICATED: &str = "Unauthenticated";
+const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
     /// A service of `accounts` over `partitions`. `seed` is where request ids come from.
@@ -96,7 +104,8 @@ impl TableService {
             tokens,
             clock,
             ids: RequestIds::new(seed),
-            bodies: BodyRoom::new(memory_bytes),
+            bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
+            replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
             metrics,
         }
@@ -110,39 +119,64 @@ impl TableService {
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
-            return reply.into_response();
+            return reply.into_response(Sending { _open: connection.open_request(), _room: None });
         }
+        let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let (exchange, outcome) = match self.read(connection, &head, &arrival) {
+        let (exchange, mut outcome) = match self.read(&connection, &head, &arrival) {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
             }
-            Err(failure) => (None, Outcome { operation: "Unknown", result: Err(failure), xml: false }),
+            Err(failure) => (None, Outcome { operation: UNKNOWN, result: Err(failure), xml: false }),
         };
         let operation = outcome.operation;
-        let mut reply = self.finish(exchange.as_ref(), &head, &arrival, outcome);
-        if let Some(exchange) = &exchange {
-            self.add_cors(exchange, &mut reply).await;
+        let room = self.room_for(&head, &mut outcome).await;
+        let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
+        if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
+            // The reply is ready: it goes out without CORS headers rather than not at all.
+            let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
-        drain(body).await;
+        // Who asked whether to send a body (`Expect`) must not be read from: that would say yes.
+        if !head.headers.contains_key(http::header::EXPECT) {
+            drain(body).await;
+        }
         let elapsed = arrival.begun.elapsed();
         self.metrics.finish(operation, reply.status, elapsed);
         debug!(
             request_id = arrival.id, operation, method = %head.method, path = head.uri.path(), status = reply.status,
             elapsed_us = elapsed.as_micros() as u64, "request"
         );
-        reply.into_response()
+        reply.into_response(Sending { _open: open, _room: room })
+    }
+
+    /// Room for a large reply until its client has read it. What was only read can be asked for
+    /// again, and is refused where there is no room; what was done is told all the same.
+    async fn room_for(&self, head: &Parts, outcome: &mut Outcome) -> Option<OwnedSemaphorePermit> {
+        let bytes = outcome.result.as_ref().map_or(0, |reply| reply.body.len());
+        if bytes < limits::SMALL_REPLY_BYTES {
+            return None;
+        }
+        match self.replies.take(bytes).await {
+            Ok(room) => Some(room),
+            Err(error) => {
+                if head.method == http::Method::GET {
+                    outcome.result = Err(error.into());
+                }
+                None
+            }
+        }
     }
 
     /// Reads what every handler needs; fails on requests that are malformed as such.
     fn read<'a>(
         &self,
-        connection: Connection,
+        connection: &'a Connection,
         head: &'a Parts,
         arrival: &'a Arrival,
     ) -> Result<Exchange<'a>, Failure> {
+        exchange::check_headers(&head.headers)?;
         let uri = &head.uri;
         if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
             return Err(TableError::new(
@@ -166,27 +200,41 @@ impl TableService {
 
     async fn answer(&self, exchange: &Exchange<'_>, body: &mut Incoming) -> Outcome {
         if exchange.head.method == http::Method::OPTIONS {
-            return Outcome { operation: "Preflight", result: self.preflight(exchange).await, xml: true };
+            return Outcome { operation: PREFLIGHT, result: self.preflight(exchange).await, xml: true };
         }
         let xml = exchange.query.get("comp").is_some();
-        let principal = match self.authenticate(exchange).await {
+        let authenticated = timeout_at(exchange.deadline, self.authenticate(exchange)).await;
+        let principal = match authenticated.unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())) {
             Ok(principal) => principal,
-            Err(failure) => return Outcome { operation: "Unauthenticated", result: Err(failure), xml },
+            Err(failure) => {
+                return Outcome { operation: UNAUTHENTICATED, result: Err(failure), xml };
+            }
         };
         let operation = match route(exchange) {
             Ok(operation) => operation,
-            Err(error) => return Outcome { operation: "Unknown", result: Err(error.into()), xml },
+            Err(error) => {
+                return Outcome { operation: UNKNOWN, result: Err(error.into()), xml };
+            }
         };
         let (name, xml) = (operation.name(), operation.speaks_xml());
         let request = Authorised { exchange, principal };
-        let result = match exchange.address.secondary && operation.is_write() {
-            true => Err(ErrorCode::InsufficientAccountPermissions.into()),
-            false => self.run(&request, operation, body).await,
+        let result = match (operation.is_write(), exchange.address.secondary) {
+            (true, true) => Err(ErrorCode::InsufficientAccountPermissions.into()),
+            // A write watches its deadline itself: only it knows whether its outcome is unknown.
+            (true, false) => self.run(&request, operation, body).await,
+            (false, _) => timeout_at(exchange.deadline, self.run(&request, operation, body))
+                .await
+                .unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())),
         };
         Outcome { operation: name, result, xml }
     }
 
-    async fn run(&self, request: &Authorised<'_>, operation: Operation, body: &mut Incoming) -> Result<Reply, Failure> {
+    async fn run(
+        &self,
+        request: &Authorised<'_>,
+        operation: Operation,
+        body: &mut Incoming,
+    ) -> Result<Reply, Failure> {
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,
@@ -198,98 +246,33 @@ impl TableService {
             Operation::GetEntity(name) => self.get_entity(request, &name).await,
             Operation::InsertEntity(table) => self.insert_entity(request, table, body).await,
             Operation::WriteEntity(name, kind) => self.write_entity(request, name, kind, body).await,
+            Operation::MisnamedEntity(table) => self.refuse_misnamed(request, &table).await,
             Operation::Batch => self.batch(request, body).await,
             Operation::GetServiceProperties => self.get_service_properties(request).await,
             Operation::SetServiceProperties => self.set_service_properties(request, body).await,
             Operation::GetServiceStats => self.get_service_stats(request).await,
         }
     }
-
-    /// Puts on what every reply has, as the service was recorded sending it.
-    fn finish(&self, exchange: Option<&Exchange<'_>>, head: &Parts, arrival: &Arrival, outcome: Outcome) -> Reply {
-        let header = |name: &str| exchange::text(&head.headers, name);
-        let unauthenticated = outcome.operation == "Unauthenticated";
-        let mut reply = match outcome.result {
-            Ok(mut reply) => {
-                if !outcome.xml {
-                    reply.set("Cache-Control", "no-cache");
-                    reply.set("X-Content-Type-Options", "nosniff");
-                }
-                if head.method == http::Method::GET && header("origin").is_none() {
-                    reply.set("Vary", "Origin");
-                }
-                reply
-            }
-            Err(failure) => {
-                let mut reply = error_reply(exchange, arrival, &failure.error, outcome.xml, unauthenticated);
-                let applied = exchange.and_then(|exchange| exchange.prefer().applied());
-                if let Some(applied) = applied.filter(|_| !unauthenticated) {
-                    reply.set("Preference-Applied", applied);
-                }
-                reply
-            }
-        };
-        if unauthenticated {
-            reply.set("Server", "Microsoft-HTTPAPI/2.0");
-        } else {
-            reply.set("Server", "Windows-Azure-Table/1.0 Microsoft-HTTPAPI/2.0");
-            if let Some(version) = header("x-ms-version") {
-                reply.set("x-ms-version", version);
-            }
-        }
-        reply.set("x-ms-request-id", &arrival.id);
-        if let Some(id) = header("x-ms-client-request-id") {
-            reply.set("x-ms-client-request-id", id);
-        }
-        reply.set("Date", time::http_date(arrival.now));
-        reply
-    }
-}
-
-fn error_reply(
-    exchange: Option<&Exchange<'_>>,
-    arrival: &Arrival,
-    error: &TableError,
-    xml: bool,
-    unauthenticated: bool,
-) -> Reply {
-    let status = error.code.status();
-    let mut reply = if xml {
-        Reply::with_body(status, "application/xml", error_reply::xml(error, &arrival.id, arrival.now))
-    } else {
-        let level = exchange.map(Exchange::level_or_default).unwrap_or_default();
-        let content_type = if unauthenticated { "application/json" } else { level.content_type() };
-        Reply::with_body(status, content_type, error_reply::json(error, &arrival.id, arrival.now))
-    };
-    if xml || unauthenticated {
-        reply.set("x-ms-error-code", error.code.name());
-    } else {
-        reply.set("X-Content-Type-Options", "nosniff");
-        if error.code.is_found_by_store() {
-            reply.set("Cache-Control", "no-cache");
-        }
-    }
-    if status == 401 {
-        reply.set("WWW-Authenticate", bearer::challenge());
-    }
-    reply
 }
 
 /// The operation that a request asks for.
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    let tunnelled = headers.get_all("x-http-method").iter().filter_map(|value| value.to_str().ok());
+    // A value that is no text names no method, and is refused as such.
+    let tunnelled = headers.get_all("x-http-method").iter().map(|value| value.to_str().unwrap_or("?"));
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
-    Operation::of(account, method, target, &exchange.query, exchange.conditions())
+    Operation::of(method, target, &exchange.query, exchange.conditions())
 }
 
 /// Any well-formed version is taken, later ones than we know included: an SDK's update must not
 /// break its users.
 fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    let Some(version) = exchange.header("x-ms-version") else { return Ok(()) };
+    let Some(version) = exchange.header("x-ms-version") else {
+        return Ok(());
+    };
     let digits = |range: std::ops::Range<usize>| {
         version.get(range).is_some_and(|part| part.bytes().all(|byte| byte.is_ascii_digit()))
     };
@@ -299,13 +282,17 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
     }
     Err(TableError::new(
         ErrorCode::InvalidHeaderValue,
-        format!("The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."),
+        format!(
+            "The value for one of the HTTP headers is not in the correct format: x-ms-version={version}."
+        ),
     ))
 }
 
 /// Refuses a body that says it is something else than JSON.
 fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    let content_type = exchange.header("content-type").unwrap_or("application/json");
+    // A web page can send a body without a type unasked; with this one it must ask first, by CORS.
+    let unnamed = if exchange.header("origin").is_some() { "" } else { "application/json" };
+    let content_type = exchange.header("content-type").unwrap_or(unnamed);
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     match essence.to_ascii_lowercase().as_str() {
         "application/json" => Ok(()),
@@ -317,5 +304,7 @@ fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
 /// Containers and proxies ask for health on the port they know; they have no keys.
 fn health(head: &Parts) -> Option<Reply> {
     let asked = matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz");
-    (asked && head.method == http::Method::GET).then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
+    let signed = head.headers.contains_key("authorization") || head.uri.query().is_some();
+    (asked && !signed && head.method == http::Method::GET)
+        .then(|| Reply::with_body(200, "text/plain", b"ok\n".to_vec()))
 }

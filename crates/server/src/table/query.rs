@@ -16,12 +16,13 @@ use rangehold_map::key::{PartitionPrefix, entity_keys};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_protocol::table::continuation;
+use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::filter::Subject;
 use rangehold_protocol::table::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
 use rangehold_protocol::table::row::{DamagedRow, RowView};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout};
 
 use super::TableService;
 use super::exchange::Authorised;
@@ -88,16 +89,23 @@ impl EntityPage<'_> {
 
 impl TableService {
     /// `GET /x()`
-    pub(super) async fn query_entities(&self, request: &Authorised<'_>, name: &str) -> Result<Reply, Failure> {
+    pub(super) async fn query_entities(
+        &self,
+        request: &Authorised<'_>,
+        name: &str,
+    ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         let level = exchange.level()?;
         request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
+        // Before the table is looked up: an id must not grow old in a queue.
+        let _place = timeout(limits::ROOM_WITHIN, self.pages.acquire()).await.map_err(|_| {
+            TableError::new(ErrorCode::ServerBusy, "The server is busy: too many queries are under way.")
+        })?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
         let keys = key_range(request, account, &table, &query);
 
-        let _place = self.pages.acquire().await.expect("the semaphore is never closed");
         let mut page = EntityPage {
             query: &query,
             writer: EntityWriter {
@@ -116,7 +124,8 @@ impl TableService {
             failure: None,
         };
         page.writer.page_begin(&mut page.body);
-        if !keys.is_empty() {
+        // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
+        if !keys.is_empty() && page.most > 0 {
             self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
         }
         if let Some(failure) = page.failure {

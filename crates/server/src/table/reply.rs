@@ -4,6 +4,26 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::listener::OpenRequest;
+
+/// What a reply holds until its client has read it.
+pub(crate) struct Sending {
+    pub(crate) _open: OpenRequest,
+    pub(crate) _room: Option<OwnedSemaphorePermit>,
+}
+
+struct SentBody {
+    bytes: Vec<u8>,
+    _sending: Sending,
+}
+
+impl AsRef<[u8]> for SentBody {
+    fn as_ref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
 
 /// A reply in the making: of a request of its own, or of one part of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,9 +60,13 @@ impl Reply {
 
     /// The reply as hyper sends it. A header value that cannot stand in a header is left out; all
     /// come from our own encoders, which write visible ASCII, or were headers before.
-    pub(crate) fn into_response(self) -> Response<Full<Bytes>> {
-        let mut response = Response::new(Full::new(Bytes::from(self.body)));
-        *response.status_mut() = StatusCode::from_u16(self.status).expect("statuses are written in this program");
+    ///
+    /// `sending` is dropped when the last byte has left.
+    pub(crate) fn into_response(self, sending: Sending) -> Response<Full<Bytes>> {
+        let body = Bytes::from_owner(SentBody { bytes: self.body, _sending: sending });
+        let mut response = Response::new(Full::new(body));
+        *response.status_mut() =
+            StatusCode::from_u16(self.status).expect("statuses are written in this program");
         for (name, value) in self.headers {
             if let (Ok(name), Ok(value)) = (HeaderName::try_from(name), HeaderValue::try_from(value)) {
                 response.headers_mut().append(name, value);

@@ -25,7 +25,8 @@ impl TableService {
         let exchange = request.exchange;
         let level = exchange.level()?;
         super::expect_json(exchange)?;
-        let body = self.bodies.read(body, BODY_BYTES_MAX).await?;
+        request.principal.permit(Action::CreateTable, None, None)?;
+        let body = self.bodies.read(body, BODY_BYTES_MAX, exchange.deadline).await?;
         let name = table_name(&body.bytes)?;
         request.principal.permit(Action::CreateTable, Some(&name), None)?;
         let account = exchange.address.account.as_str();
@@ -83,7 +84,7 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.deadline).await?;
         let policies = acl::parse(&body.bytes)?;
         self.catalogue(&exchange.address.account).set_policies(name, policies, exchange.deadline).await?;
         Ok(Reply::empty(204))
@@ -104,7 +105,7 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX).await?;
+        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.deadline).await?;
         let update = properties::parse_update(&body.bytes)?;
         self.catalogue(&exchange.address.account)
             .change_service_properties(|properties| properties.apply(update), exchange.deadline)
@@ -144,14 +145,23 @@ impl TableService {
         Ok(reply)
     }
 
-    /// Adds the CORS headers to the reply to a request that a browser sent from another origin.
+    /// Adds the CORS headers to the reply to an actual request: what a browser needs to show the
+    /// reply to a page of another origin, and what a cache needs to keep it apart from others.
     pub(super) async fn add_cors(&self, exchange: &Exchange<'_>, reply: &mut Reply) {
-        let Some(origin) = exchange.header("origin") else { return };
+        let (origin, method) = (exchange.header("origin"), exchange.head.method.as_str());
+        // Without an origin only replies that a cache may keep say anything; writes need no look.
+        if origin.is_none() && !matches!(method, "GET" | "HEAD") {
+            return;
+        }
         // A reply that is ready goes out even if its CORS rules cannot be read; without the headers
         // the browser keeps it from the page.
-        let Ok(Some(properties)) = self.known_properties(exchange).await else { return };
-        let allowed = cors::actual(&properties.cors, origin, exchange.head.method.as_str());
-        reply.headers.extend(allowed.into_iter().flatten());
+        let Ok(Some(properties)) = self.known_properties(exchange).await else {
+            return;
+        };
+        reply.headers.extend(match origin {
+            Some(origin) => cors::actual(&properties.cors, origin, method).unwrap_or_default(),
+            None => cors::without_origin(&properties.cors, method),
+        });
     }
 
     /// The service properties of the account, if there is one of that name.

@@ -94,23 +94,12 @@ impl Inner {
         payload.iter().for_each(|piece| sealer.update(piece));
         let seal = sealer.finish();
         let encoded = seal.encode();
-        let pieces: Vec<&[u8]> = payload
-            .iter()
-            .map(Bytes::as_ref)
-            .chain([encoded.as_slice()])
-            .collect();
-        let publish = if mode == PutMode::Create {
-            Publish::New
-        } else {
-            Publish::Replace
-        };
+        let pieces: Vec<&[u8]> = payload.iter().map(Bytes::as_ref).chain([encoded.as_slice()]).collect();
+        let publish = if mode == PutMode::Create { Publish::New } else { Publish::Replace };
 
         let _only_update = match &mode {
             PutMode::Update(expected) => {
-                let guard = self
-                    .update
-                    .lock()
-                    .expect("a panic here would have ended the update");
+                let guard = self.update.lock().expect("a panic here would have ended the update");
                 self.compare(&target, location, expected)?;
                 Some(guard)
             }
@@ -127,19 +116,13 @@ impl Inner {
             self.open_files.forget(location);
         }
         let e_tag = Some(read::e_tag(&metadata, &seal));
-        Ok(PutResult {
-            e_tag,
-            version: None,
-            extensions: Default::default(),
-        })
+        Ok(PutResult { e_tag, version: None, extensions: Default::default() })
     }
 
     /// Whether the object still is the one that an update was made from.
     fn compare(&self, target: &FilePath, location: &Path, expected: &UpdateVersion) -> Result<()> {
-        let refused = |reason: String| Error::Precondition {
-            path: location.to_string(),
-            source: reason.into(),
-        };
+        let refused =
+            |reason: String| Error::Precondition { path: location.to_string(), source: reason.into() };
         let Some(wanted) = &expected.e_tag else {
             return Err(refused("an update needs the ETag of what it replaces".to_owned()));
         };
@@ -175,23 +158,14 @@ impl Inner {
     fn io_error(&self, action: &'static str, file: &FilePath, source: io::Error) -> Error {
         let path = file.display().to_string();
         match source.kind() {
-            io::ErrorKind::NotFound => Error::NotFound {
-                path,
-                source: Box::new(source),
-            },
-            io::ErrorKind::AlreadyExists => Error::AlreadyExists {
-                path,
-                source: Box::new(source),
-            },
+            io::ErrorKind::NotFound => Error::NotFound { path, source: Box::new(source) },
+            io::ErrorKind::AlreadyExists => Error::AlreadyExists { path, source: Box::new(source) },
             kind => {
                 if matches!(kind, io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded) {
                     self.disk.found_full();
                 }
                 let source = io::Error::new(kind, format!("cannot {action} {path}: {source}"));
-                Error::Generic {
-                    store: "rangehold",
-                    source: Box::new(source),
-                }
+                Error::Generic { store: "rangehold", source: Box::new(source) }
             }
         }
     }
@@ -209,9 +183,7 @@ impl Inner {
         } else if is_sorted_file(&file.meta.location) && range != (0..file.meta.size) {
             file.read(range.clone()).map_err(failed)?
         } else {
-            file.read_whole()
-                .map_err(failed)?
-                .slice(range.start as usize..range.end as usize)
+            file.read_whole().map_err(failed)?.slice(range.start as usize..range.end as usize)
         };
         Ok(answer(file, range, bytes))
     }
@@ -224,10 +196,7 @@ fn is_sorted_file(location: &Path) -> bool {
 
 /// A range that lies outside of a whole file is a mistake, and stays one.
 fn invalid_range(error: impl std::error::Error + Send + Sync + 'static) -> Error {
-    Error::Generic {
-        store: "rangehold",
-        source: Box::new(NonRetryable(Box::new(error))),
-    }
+    Error::Generic { store: "rangehold", source: Box::new(NonRetryable(Box::new(error))) }
 }
 
 fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
@@ -242,10 +211,7 @@ fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
 
 /// Whether a request is small enough to be answered by the thread that asks.
 fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
-    let range = options
-        .range
-        .as_ref()
-        .and_then(|range| range.as_range(file.meta.size).ok());
+    let range = options.range.as_ref().and_then(|range| range.as_range(file.meta.size).ok());
     let len = range.map_or(file.meta.size, |range| range.end - range.start);
     options.head || len <= INLINE_READ_BYTES_MAX
 }
@@ -257,8 +223,7 @@ impl ObjectStore for SealedDirectory {
             return Err(no_attributes("put_opts"));
         }
         let location = location.clone();
-        self.blocking(move |inner| inner.write(&location, &payload, options.mode))
-            .await
+        self.blocking(move |inner| inner.write(&location, &payload, options.mode)).await
     }
 
     async fn put_multipart_opts(
@@ -289,9 +254,7 @@ impl ObjectStore for SealedDirectory {
             if is_small(&file, &options) {
                 return self.0.answer(&path, &file, &options);
             }
-            return self
-                .blocking(move |inner| inner.answer(&path, &file, &options))
-                .await;
+            return self.blocking(move |inner| inner.answer(&path, &file, &options)).await;
         }
         let location = location.clone();
         self.blocking(move |inner| {
@@ -309,9 +272,7 @@ impl ObjectStore for SealedDirectory {
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
         let inner = Arc::clone(&self.0);
         let deleted = self.0.plain.delete_stream(locations);
-        deleted
-            .inspect_ok(move |location| inner.open_files.forget(location))
-            .boxed()
+        deleted.inspect_ok(move |location| inner.open_files.forget(location)).boxed()
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
@@ -323,11 +284,7 @@ impl ObjectStore for SealedDirectory {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0
-            .plain
-            .list_with_offset(prefix, offset)
-            .map_ok(without_seal)
-            .boxed()
+        self.0.plain.list_with_offset(prefix, offset).map_ok(without_seal).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

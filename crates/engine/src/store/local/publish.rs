@@ -77,11 +77,8 @@ fn staging_file(target: &Path) -> io::Result<(File, PathBuf)> {
 }
 
 fn write_all(file: &mut File, pieces: &[&[u8]]) -> io::Result<()> {
-    let mut slices: Vec<_> = pieces
-        .iter()
-        .filter(|piece| !piece.is_empty())
-        .map(|p| IoSlice::new(p))
-        .collect();
+    let mut slices: Vec<_> =
+        pieces.iter().filter(|piece| !piece.is_empty()).map(|p| IoSlice::new(p)).collect();
     let mut left = slices.as_mut_slice();
     while !left.is_empty() {
         match file.write_vectored(left) {

@@ -103,10 +103,7 @@ fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
 /// within one tick of the file system's clock, by the check of the payload.
 pub(super) fn e_tag(metadata: &Metadata, seal: &Seal) -> String {
     let (inode, seconds, nanoseconds) = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
-    format!(
-        "\"{inode:x}-{seconds:x}.{nanoseconds:x}-{:x}-{:x}\"",
-        seal.payload_len, seal.payload_check
-    )
+    format!("\"{inode:x}-{seconds:x}.{nanoseconds:x}-{:x}-{:x}\"", seal.payload_len, seal.payload_check)
 }
 
 /// The sorted files that are open.
@@ -135,25 +132,16 @@ impl OpenFiles {
     pub(super) fn keep(&self, file: &Arc<SealedFile>) {
         let mut open = self.0.lock().expect("no one panics while holding the table");
         if open.files.len() >= OPEN_FILES_MAX && !open.files.contains_key(&file.meta.location) {
-            let oldest = open
-                .files
-                .iter()
-                .min_by_key(|(_, (_, used))| *used)
-                .map(|(path, _)| path.clone());
+            let oldest = open.files.iter().min_by_key(|(_, (_, used))| *used).map(|(path, _)| path.clone());
             oldest.and_then(|path| open.files.remove(&path));
         }
         open.uses += 1;
         let uses = open.uses;
-        open.files
-            .insert(file.meta.location.clone(), (Arc::clone(file), uses));
+        open.files.insert(file.meta.location.clone(), (Arc::clone(file), uses));
     }
 
     /// Closes the file once its readers are done, so that its space is given back.
     pub(super) fn forget(&self, location: &Path) {
-        self.0
-            .lock()
-            .expect("no one panics while holding the table")
-            .files
-            .remove(location);
+        self.0.lock().expect("no one panics while holding the table").files.remove(location);
     }
 }

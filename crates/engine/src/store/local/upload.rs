@@ -24,12 +24,7 @@ pub(super) struct SealedUpload {
 impl SealedUpload {
     /// Seals `parts`, which become the file `target`.
     pub(super) fn new(parts: Box<dyn MultipartUpload>, target: PathBuf, store: Arc<Inner>) -> Self {
-        Self {
-            parts,
-            sealer: Sealer::default(),
-            target,
-            store,
-        }
+        Self { parts, sealer: Sealer::default(), target, store }
     }
 }
 
@@ -40,8 +35,7 @@ impl MultipartUpload for SealedUpload {
         data.iter().for_each(|piece| self.sealer.update(piece));
         let (target, store) = (self.target.clone(), Arc::clone(&self.store));
         let part = self.parts.put_part(data);
-        part.map(move |result| result.map_err(|error| store.upload_error(&target, error)))
-            .boxed()
+        part.map(move |result| result.map_err(|error| store.upload_error(&target, error))).boxed()
     }
 
     async fn complete(&mut self) -> Result<PutResult> {

@@ -49,10 +49,7 @@ impl AccountSas {
         if !services.has('t') {
             return Err(ErrorCode::AuthorizationServiceMismatch.into());
         }
-        Ok(Principal::AccountSas {
-            resource_types,
-            permissions,
-        })
+        Ok(Principal::AccountSas { resource_types, permissions })
     }
 }
 

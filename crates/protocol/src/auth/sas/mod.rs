@@ -74,9 +74,7 @@ fn time_field(query: &Query, name: &str) -> Result<Option<Timestamp>, TableError
     filled(query, name)
         .map(|text| {
             parse_iso(text).ok_or_else(|| {
-                failed(format!(
-                    "{name}={text:?} is no time; write it as 2030-01-31T00:00:00Z."
-                ))
+                failed(format!("{name}={text:?} is no time; write it as 2030-01-31T00:00:00Z."))
             })
         })
         .transpose()
@@ -108,9 +106,7 @@ fn check_origin(request: &AuthRequest<'_>) -> Result<(), TableError> {
     };
     let (low, high) = range.split_once('-').unwrap_or((range, range));
     let (Ok(low), Ok(high)) = (low.trim().parse::<IpAddr>(), high.trim().parse::<IpAddr>()) else {
-        return Err(failed(format!(
-            "sip={range:?} is neither an IP address nor two with '-' between them."
-        )));
+        return Err(failed(format!("sip={range:?} is neither an IP address nor two with '-' between them.")));
     };
     // A connection to a socket of both families shows IPv4 in the form of IPv6.
     let client = request.client.to_canonical();

@@ -46,10 +46,7 @@ impl TableSas {
             permissions: filled(query, "sp").map(str::to_owned),
             start: time_field(query, "st")?,
             expiry: time_field(query, "se")?,
-            bounds: KeyBounds {
-                low: bound(request, "spk", "srk")?,
-                high: bound(request, "epk", "erk")?,
-            },
+            bounds: KeyBounds { low: bound(request, "spk", "srk")?, high: bound(request, "epk", "erk")? },
         })
     }
 
@@ -98,11 +95,7 @@ impl TableSas {
         let expiry = expiry.ok_or_else(|| failed("se, the time of expiry, is missing."))?;
         check_times(start, expiry, now)?;
         check_origin(request)?;
-        Ok(Principal::TableSas {
-            table: self.table.clone(),
-            permissions,
-            bounds: self.bounds.clone(),
-        })
+        Ok(Principal::TableSas { table: self.table.clone(), permissions, bounds: self.bounds.clone() })
     }
 }
 
@@ -119,10 +112,9 @@ fn one_of<T>(name: &str, token: Option<T>, policy: Option<T>) -> Result<Option<T
 fn bound(request: &AuthRequest<'_>, partition: &str, row: &str) -> Result<Option<KeyBound>, TableError> {
     let row_key = request.query.get(row).map(str::to_owned);
     match (request.query.get(partition), row_key) {
-        (Some(partition_key), row_key) => Ok(Some(KeyBound {
-            partition_key: partition_key.to_owned(),
-            row_key,
-        })),
+        (Some(partition_key), row_key) => {
+            Ok(Some(KeyBound { partition_key: partition_key.to_owned(), row_key }))
+        }
         (None, None) => Ok(None),
         (None, Some(_)) => Err(failed(format!("{row} is given without {partition}."))),
     }

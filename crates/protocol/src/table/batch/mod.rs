@@ -63,8 +63,5 @@ impl<'a> Part<'a> {
 const CONTENT_ID: &str = "Content-ID";
 
 fn find<'a>(headers: &[(&'a str, &'a str)], name: &str) -> Option<&'a str> {
-    headers
-        .iter()
-        .find(|(given, _)| given.eq_ignore_ascii_case(name))
-        .map(|(_, value)| *value)
+    headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
 }

@@ -31,26 +31,14 @@ pub fn parse<'a>(content_type: &str, body: &'a [u8]) -> Result<Batch<'a>, TableE
         )));
     };
     let (headers, content) = headers(part)?;
-    match find(&headers, "Content-Type")
-        .map(self::boundary)
-        .transpose()?
-        .flatten()
-    {
-        Some(inner) => Ok(Batch {
-            operations: change_set(content, &inner)?,
-            query: false,
-        }),
+    match find(&headers, "Content-Type").map(self::boundary).transpose()?.flatten() {
+        Some(inner) => Ok(Batch { operations: change_set(content, &inner)?, query: false }),
         None => {
             let operation = operation(&headers, content)?;
             if operation.method != "GET" {
-                return Err(malformed(
-                    "an operation outside of a change set; only one GET may stand there",
-                ));
+                return Err(malformed("an operation outside of a change set; only one GET may stand there"));
             }
-            Ok(Batch {
-                operations: vec![operation],
-                query: true,
-            })
+            Ok(Batch { operations: vec![operation], query: true })
         }
     }
 }
@@ -60,11 +48,7 @@ fn change_set<'a>(content: &'a [u8], boundary: &str) -> Result<Vec<Part<'a>>, Ta
         .into_iter()
         .map(|part| {
             let (headers, content) = headers(part)?;
-            match find(&headers, "Content-Type")
-                .map(self::boundary)
-                .transpose()?
-                .flatten()
-            {
+            match find(&headers, "Content-Type").map(self::boundary).transpose()?.flatten() {
                 Some(_) => Err(malformed("a change set inside of a change set")),
                 None => operation(&headers, content),
             }
@@ -94,12 +78,7 @@ fn operation<'a>(outer: &[(&'a str, &'a str)], content: &'a [u8]) -> Result<Part
     if let Some(id) = find(outer, CONTENT_ID).filter(|_| find(&headers, CONTENT_ID).is_none()) {
         headers.push((CONTENT_ID, id));
     }
-    Ok(Part {
-        method,
-        uri,
-        headers,
-        body: body.trim_ascii(),
-    })
+    Ok(Part { method, uri, headers, body: body.trim_ascii() })
 }
 
 /// Reads header lines up to a blank line, or to the end; the rest is the content.
@@ -109,9 +88,7 @@ fn headers(mut bytes: &[u8]) -> Result<(Headers<'_>, &[u8]), TableError> {
     loop {
         let (line, rest) = first_line(bytes);
         if whole - rest.len() > BATCH_PART_HEADER_BYTES_MAX && !line.is_empty() {
-            return Err(malformed(format!(
-                "headers above {BATCH_PART_HEADER_BYTES_MAX} bytes in one part"
-            )));
+            return Err(malformed(format!("headers above {BATCH_PART_HEADER_BYTES_MAX} bytes in one part")));
         }
         if line.is_empty() {
             return Ok((headers, rest));
@@ -226,10 +203,7 @@ fn unquoted(quoted: &str) -> (String, &str) {
     while let Some((at, character)) = characters.next() {
         match character {
             '"' => {
-                return (
-                    value,
-                    quoted[at + 1..].split_once(';').map_or("", |(_, after)| after),
-                );
+                return (value, quoted[at + 1..].split_once(';').map_or("", |(_, after)| after));
             }
             '\\' => value.extend(characters.next().map(|(_, escaped)| escaped)),
             other => value.push(other),
@@ -239,8 +213,5 @@ fn unquoted(quoted: &str) -> (String, &str) {
 }
 
 fn malformed(what: impl std::fmt::Display) -> TableError {
-    TableError::invalid_input(format!(
-        "{} The batch holds {what}.",
-        ErrorCode::InvalidInput.text()
-    ))
+    TableError::invalid_input(format!("{} The batch holds {what}.", ErrorCode::InvalidInput.text()))
 }

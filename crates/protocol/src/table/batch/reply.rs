@@ -33,12 +33,7 @@ impl BatchReply {
     /// A reply with these boundaries, such as `batchresponse_<guid>` and
     /// `changesetresponse_<guid>`.
     pub fn new(batch: String, change_set: String) -> Self {
-        Self {
-            out: Vec::with_capacity(1024),
-            batch,
-            change_set,
-            state: State::Empty,
-        }
+        Self { out: Vec::with_capacity(1024), batch, change_set, state: State::Empty }
     }
 
     /// The content type of the reply.

@@ -19,10 +19,8 @@ use super::members::{Declared, Json};
 use crate::time::{iso7, parse_iso};
 
 /// .NET, whose reading is the service's, asks for the padding but not for the unused bits to be 0.
-const BASE64: GeneralPurpose = GeneralPurpose::new(
-    &STANDARD,
-    GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true),
-);
+const BASE64: GeneralPurpose =
+    GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
 /// The value of the property `name`; `None` for null, which is never stored. Its size is not checked.
 ///

@@ -55,17 +55,11 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<Member<'_>>, TableError> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let mut refusal = None;
     let found = reader
-        .deserialize_map(ObjectVisitor {
-            refusal: &mut refusal,
-        })
+        .deserialize_map(ObjectVisitor { refusal: &mut refusal })
         .and_then(|found| reader.end().map(|()| found))
         .map_err(|_| refusal.unwrap_or_else(unreadable))?;
     let members = found.into_iter().filter_map(|slot| {
-        slot.value.map(|value| Member {
-            name: slot.name,
-            declared: slot.declared,
-            value,
-        })
+        slot.value.map(|value| Member { name: slot.name, declared: slot.declared, value })
     });
     Ok(members.collect())
 }
@@ -158,17 +152,10 @@ impl<'a> Role<'a> {
 /// The slot of `name`, a new one if there is none. It is mostly the last: an annotation stands
 /// beside its property.
 fn slot_of<'s, 'a>(slots: &'s mut Vec<Slot<'a>>, name: Cow<'a, str>) -> &'s mut Slot<'a> {
-    let index = slots
-        .iter()
-        .rposition(|slot| slot.name == name)
-        .unwrap_or_else(|| {
-            slots.push(Slot {
-                name,
-                declared: None,
-                value: None,
-            });
-            slots.len() - 1
-        });
+    let index = slots.iter().rposition(|slot| slot.name == name).unwrap_or_else(|| {
+        slots.push(Slot { name, declared: None, value: None });
+        slots.len() - 1
+    });
     &mut slots[index]
 }
 

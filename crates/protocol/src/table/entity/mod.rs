@@ -54,11 +54,8 @@ impl Entity {
     /// `EntityTooLarge` for one binary of 1 MiB).
     pub fn from_json(body: &[u8], rule: KeyRule) -> Result<Self, TableError> {
         let members = members::read(body)?;
-        let mut entity = Self {
-            partition_key: None,
-            row_key: None,
-            properties: Vec::with_capacity(members.len()),
-        };
+        let mut entity =
+            Self { partition_key: None, row_key: None, properties: Vec::with_capacity(members.len()) };
         for member in members {
             match &*member.name {
                 "PartitionKey" | "RowKey" if rule == KeyRule::InUri => {}
@@ -84,10 +81,7 @@ impl Entity {
     fn bytes(&self) -> usize {
         let partition_key = self.partition_key.as_deref().unwrap_or_default();
         let row_key = self.row_key.as_deref().unwrap_or_default();
-        let properties = self
-            .properties
-            .iter()
-            .map(|(name, value)| (name.as_str(), value.as_ref()));
+        let properties = self.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
         entity_bytes(partition_key, row_key, properties)
     }
 

@@ -72,36 +72,18 @@ struct Span<'a> {
 }
 
 impl<'a> Span<'a> {
-    const ALL: Self = Self {
-        low: Cut::Start,
-        high: Cut::End,
-    };
+    const ALL: Self = Self { low: Cut::Start, high: Cut::End };
 
     /// The texts that stand so to `text`. `ne` excludes one text, which no interval can.
     fn of(operator: Operator, text: &'a str) -> Self {
         let (before, after) = (Cut::Before(text), Cut::After(text));
         match operator {
-            Operator::Equal => Self {
-                low: before,
-                high: after,
-            },
+            Operator::Equal => Self { low: before, high: after },
             Operator::NotEqual => Self::ALL,
-            Operator::Greater => Self {
-                low: after,
-                high: Cut::End,
-            },
-            Operator::GreaterOrEqual => Self {
-                low: before,
-                high: Cut::End,
-            },
-            Operator::Less => Self {
-                low: Cut::Start,
-                high: before,
-            },
-            Operator::LessOrEqual => Self {
-                low: Cut::Start,
-                high: after,
-            },
+            Operator::Greater => Self { low: after, high: Cut::End },
+            Operator::GreaterOrEqual => Self { low: before, high: Cut::End },
+            Operator::Less => Self { low: Cut::Start, high: before },
+            Operator::LessOrEqual => Self { low: Cut::Start, high: after },
         }
     }
 
@@ -110,17 +92,11 @@ impl<'a> Span<'a> {
     }
 
     fn intersect(self, other: Self) -> Self {
-        Self {
-            low: self.low.max(other.low),
-            high: self.high.min(other.high),
-        }
+        Self { low: self.low.max(other.low), high: self.high.min(other.high) }
     }
 
     fn hull(self, other: Self) -> Self {
-        Self {
-            low: self.low.min(other.low),
-            high: self.high.max(other.high),
-        }
+        Self { low: self.low.min(other.low), high: self.high.max(other.high) }
     }
 }
 
@@ -134,18 +110,11 @@ struct Region<'a> {
 
 impl<'a> Region<'a> {
     fn all() -> Self {
-        Self {
-            partitions: Span::ALL,
-            rows: Span::ALL,
-            stretch: KeyBounds::all(),
-        }
+        Self { partitions: Span::ALL, rows: Span::ALL, stretch: KeyBounds::all() }
     }
 
     fn none() -> Self {
-        Self {
-            stretch: KeyBounds::none(),
-            ..Self::all()
-        }
+        Self { stretch: KeyBounds::none(), ..Self::all() }
     }
 
     /// The keys of rows of which `expr` can be `wanted`.
@@ -159,34 +128,23 @@ impl<'a> Region<'a> {
             // An `or` that shall be false is an `and` of parts that shall be false.
             Expr::And(list) if wanted => Self::of_all(list, wanted),
             Expr::Or(list) if !wanted => Self::of_all(list, wanted),
-            Expr::And(list) | Expr::Or(list) => list
-                .iter()
-                .map(|one| Self::of(one, wanted))
-                .fold(Self::none(), Self::or),
+            Expr::And(list) | Expr::Or(list) => {
+                list.iter().map(|one| Self::of(one, wanted)).fold(Self::none(), Self::or)
+            }
         }
     }
 
     fn of_all(list: &'a [Expr], wanted: bool) -> Self {
-        list.iter()
-            .map(|one| Self::of(one, wanted))
-            .fold(Self::all(), Self::and)
+        list.iter().map(|one| Self::of(one, wanted)).fold(Self::all(), Self::and)
     }
 
     fn of_comparison(comparison: &'a Comparison, wanted: bool) -> Self {
-        let operator = if wanted {
-            comparison.operator
-        } else {
-            comparison.operator.negated()
-        };
+        let operator = if wanted { comparison.operator } else { comparison.operator.negated() };
         let region = match (&comparison.field, &comparison.literal.0) {
-            (Field::PartitionKey, Value::String(text)) => Self {
-                partitions: Span::of(operator, text),
-                ..Self::all()
-            },
-            (Field::RowKey, Value::String(text)) => Self {
-                rows: Span::of(operator, text),
-                ..Self::all()
-            },
+            (Field::PartitionKey, Value::String(text)) => {
+                Self { partitions: Span::of(operator, text), ..Self::all() }
+            }
+            (Field::RowKey, Value::String(text)) => Self { rows: Span::of(operator, text), ..Self::all() },
             _ => Self::all(),
         };
         region.shortened()
@@ -228,10 +186,7 @@ impl<'a> Region<'a> {
             Cut::Before(text) => KeyEdge::before_partition(text),
             Cut::Start | Cut::End => KeyEdge::end(),
         };
-        Self {
-            stretch: self.stretch.clone().intersect(KeyBounds { low, high }),
-            ..self
-        }
+        Self { stretch: self.stretch.clone().intersect(KeyBounds { low, high }), ..self }
     }
 }
 

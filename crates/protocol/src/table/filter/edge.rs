@@ -68,10 +68,7 @@ pub struct KeyBounds {
 impl KeyBounds {
     /// All keys of a table.
     pub fn all() -> Self {
-        Self {
-            low: KeyEdge::start(),
-            high: KeyEdge::end(),
-        }
+        Self { low: KeyEdge::start(), high: KeyEdge::end() }
     }
 
     /// One row.
@@ -84,10 +81,7 @@ impl KeyBounds {
 
     /// No key.
     pub fn none() -> Self {
-        Self {
-            low: KeyEdge::end(),
-            high: KeyEdge::start(),
-        }
+        Self { low: KeyEdge::end(), high: KeyEdge::start() }
     }
 
     /// Whether no key can lie inside.
@@ -97,10 +91,7 @@ impl KeyBounds {
 
     /// The keys that lie in both.
     pub fn intersect(self, other: Self) -> Self {
-        Self {
-            low: self.low.max(other.low),
-            high: self.high.min(other.high),
-        }
+        Self { low: self.low.max(other.low), high: self.high.min(other.high) }
     }
 
     /// The keys that lie in one of them or between them.
@@ -108,10 +99,7 @@ impl KeyBounds {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
             (_, true) => self,
-            _ => Self {
-                low: self.low.min(other.low),
-                high: self.high.max(other.high),
-            },
+            _ => Self { low: self.low.min(other.low), high: self.high.max(other.high) },
         }
     }
 

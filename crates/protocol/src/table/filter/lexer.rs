@@ -102,12 +102,7 @@ impl<'a> Lexer<'a> {
                 )));
             }
         };
-        Ok(Token {
-            kind,
-            text: &self.text[start..self.at],
-            start,
-            end: self.at,
-        })
+        Ok(Token { kind, text: &self.text[start..self.at], start, end: self.at })
     }
 
     /// `'it''s'`: a doubled quote is a quote.
@@ -201,11 +196,7 @@ impl<'a> Lexer<'a> {
 
     /// The error that `what` is wrong at the byte `at`.
     pub(super) fn fault(&self, what: &str, at: usize) -> TableError {
-        TableError::invalid_input(format!(
-            "{what} at position {} in '{}'.",
-            self.position(at),
-            self.text
-        ))
+        TableError::invalid_input(format!("{what} at position {} in '{}'.", self.position(at), self.text))
     }
 
     /// The error that a literal is none of its type.
@@ -244,8 +235,5 @@ fn typed_literal(word: &str) -> Option<Kind> {
         ("geography", Kind::Foreign),
         ("geometry", Kind::Foreign),
     ];
-    PREFIXES
-        .into_iter()
-        .find(|(prefix, _)| prefix.eq_ignore_ascii_case(word))
-        .map(|(_, kind)| kind)
+    PREFIXES.into_iter().find(|(prefix, _)| prefix.eq_ignore_ascii_case(word)).map(|(_, kind)| kind)
 }

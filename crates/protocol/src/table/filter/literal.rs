@@ -32,10 +32,7 @@ pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>
         Kind::Text => return Ok(Some(Value::String(unquoted(text)))),
         Kind::Foreign => return Err(ErrorCode::InvalidInput.into()),
         Kind::Integer => (EdmType::Int32, text.parse().ok().map(Value::Int32)),
-        Kind::Long => (
-            EdmType::Int64,
-            text[..text.len() - 1].parse().ok().map(Value::Int64),
-        ),
+        Kind::Long => (EdmType::Int64, text[..text.len() - 1].parse().ok().map(Value::Int64)),
         Kind::Double => (EdmType::Double, double(text).map(Value::Double)),
         Kind::DateTime => (EdmType::DateTime, date_time(quoted(text)).map(Value::DateTime)),
         Kind::Guid => (EdmType::Guid, guid(quoted(text)).map(Value::Guid)),
@@ -69,11 +66,7 @@ fn double(text: &str) -> Option<f64> {
         "NaN" | "NaNf" | "NaNF" => Some(f64::NAN),
         "INF" | "INFf" | "INFF" => Some(f64::INFINITY),
         "-INF" | "-INFf" | "-INFF" => Some(f64::NEG_INFINITY),
-        number => number
-            .trim_end_matches(['d', 'D', 'f', 'F'])
-            .parse()
-            .ok()
-            .filter(|n: &f64| n.is_finite()),
+        number => number.trim_end_matches(['d', 'D', 'f', 'F']).parse().ok().filter(|n: &f64| n.is_finite()),
     }
 }
 
@@ -99,12 +92,7 @@ fn guid(text: &str) -> Option<[u8; 16]> {
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
     let digits = digits.filter(|d| d.len() % 2 == 0)?;
-    Some(
-        digits
-            .chunks_exact(2)
-            .map(|pair| pair[0] << 4 | pair[1])
-            .collect(),
-    )
+    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
 impl fmt::Display for Literal {

@@ -61,9 +61,7 @@ impl Filter {
         if text.trim().is_empty() {
             return Ok(None);
         }
-        Ok(Some(Self {
-            root: parse::parse(text)?,
-        }))
+        Ok(Some(Self { root: parse::parse(text)? }))
     }
 
     /// The tree.

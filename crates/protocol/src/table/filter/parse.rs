@@ -33,13 +33,7 @@ pub(super) fn parse(text: &str) -> Result<Expr, TableError> {
     }
     let mut lexer = Lexer::new(text);
     let token = lexer.next()?;
-    let mut parser = Parser {
-        lexer,
-        token,
-        operands: Vec::new(),
-        operators: Vec::new(),
-        nodes: 0,
-    };
+    let mut parser = Parser { lexer, token, operands: Vec::new(), operators: Vec::new(), nodes: 0 };
     loop {
         parser.operand()?;
         if !parser.operator()? {
@@ -218,9 +212,7 @@ impl Parser<'_> {
     }
 
     fn pop(&mut self) -> Operand {
-        self.operands
-            .pop()
-            .expect("an operand was read on each side of every operator")
+        self.operands.pop().expect("an operand was read on each side of every operator")
     }
 
     fn not(&mut self, operand: Operand) -> Result<Operand, TableError> {
@@ -247,14 +239,7 @@ impl Parser<'_> {
         if field.edm_type().is_some_and(|fixed| fixed != literal.edm_type()) {
             return Err(mismatch);
         }
-        self.node(
-            Expr::Compare(Comparison {
-                field,
-                operator,
-                literal,
-            }),
-            0,
-        )
+        self.node(Expr::Compare(Comparison { field, operator, literal }), 0)
     }
 
     /// `left and right` or `left or right`, as one flat list.

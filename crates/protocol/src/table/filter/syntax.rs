@@ -103,14 +103,8 @@ pub enum Operator {
 
 impl Operator {
     /// All of them.
-    pub const ALL: [Self; 6] = [
-        Self::Equal,
-        Self::NotEqual,
-        Self::Greater,
-        Self::GreaterOrEqual,
-        Self::Less,
-        Self::LessOrEqual,
-    ];
+    pub const ALL: [Self; 6] =
+        [Self::Equal, Self::NotEqual, Self::Greater, Self::GreaterOrEqual, Self::Less, Self::LessOrEqual];
 
     /// The word for it in a filter.
     pub const fn word(self) -> &'static str {

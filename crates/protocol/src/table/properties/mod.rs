@@ -106,11 +106,7 @@ pub enum DamagedProperties {
 impl Default for ServiceProperties {
     /// The properties of a new account: nothing logged, nothing counted, no rules.
     fn default() -> Self {
-        let metrics = Metrics {
-            version: "1.0".to_owned(),
-            enabled: None,
-            retention_days: None,
-        };
+        let metrics = Metrics { version: "1.0".to_owned(), enabled: None, retention_days: None };
         Self {
             format: FORMAT,
             logging: Logging {
@@ -160,9 +156,7 @@ impl ServiceProperties {
         writer.element("StorageServiceProperties", |writer| {
             writer.element("Logging", |writer| write_logging(writer, &self.logging));
             writer.element("HourMetrics", |writer| write_metrics(writer, &self.hour_metrics));
-            writer.element("MinuteMetrics", |writer| {
-                write_metrics(writer, &self.minute_metrics)
-            });
+            writer.element("MinuteMetrics", |writer| write_metrics(writer, &self.minute_metrics));
             writer.element("Cors", |writer| {
                 for rule in &self.cors {
                     writer.element("CorsRule", |writer| write_rule(writer, rule));
@@ -175,11 +169,7 @@ impl ServiceProperties {
 
 fn write_logging(writer: &mut Writer, logging: &Logging) {
     writer.text("Version", &logging.version);
-    for (name, logged) in [
-        ("Read", logging.read),
-        ("Write", logging.write),
-        ("Delete", logging.delete),
-    ] {
+    for (name, logged) in [("Read", logging.read), ("Write", logging.write), ("Delete", logging.delete)] {
         writer.text(name, truth(logged));
     }
     write_retention(writer, logging.retention_days);

@@ -4,16 +4,15 @@
 //! `InvalidXmlDocument`, the one code it was recorded using for all of it.
 
 use super::{CorsRule, IncludeApis, Logging, Metrics, PropertiesUpdate};
-use crate::table::error::TableError;
+use crate::table::error::{ErrorCode, TableError};
 use crate::table::limits::{
-    CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX, RETENTION_DAYS_MAX,
+    CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
+    RETENTION_DAYS_MAX,
 };
 use crate::table::xml::{self, Element, invalid};
 
 /// Methods that a CORS rule may allow.
-const METHODS: [&str; 8] = [
-    "DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH",
-];
+const METHODS: [&str; 8] = ["DELETE", "GET", "HEAD", "MERGE", "POST", "OPTIONS", "PUT", "PATCH"];
 
 /// Reads the body of a request that changes service properties. Fails with `InvalidXmlDocument`.
 pub fn parse_update(body: &[u8]) -> Result<PropertiesUpdate, TableError> {
@@ -41,10 +40,7 @@ fn put<T>(slot: &mut Option<T>, element: &Element, value: T) -> Result<(), Table
 }
 
 fn missing(element: &Element, child: &str) -> TableError {
-    invalid(format!(
-        "the element {} without the element {child}",
-        element.name
-    ))
+    invalid(format!("the element {} without the element {child}", element.name))
 }
 
 fn logging(element: &Element) -> Result<Logging, TableError> {
@@ -80,9 +76,7 @@ fn metrics(element: &Element) -> Result<Metrics, TableError> {
         }
     }
     let enabled = match enabled.ok_or_else(|| missing(element, "Enabled"))? {
-        true => Some(IncludeApis(
-            include_apis.ok_or_else(|| missing(element, "IncludeAPIs"))?,
-        )),
+        true => Some(IncludeApis(include_apis.ok_or_else(|| missing(element, "IncludeAPIs"))?)),
         false => None,
     };
     Ok(Metrics {
@@ -106,19 +100,15 @@ fn retention_days(element: &Element) -> Result<Option<u32>, TableError> {
     }
     let days = days.ok_or_else(|| missing(element, "Days"))?;
     if !(1..=RETENTION_DAYS_MAX).contains(&days) {
-        return Err(invalid(format!(
-            "Days {days}, of 1 to {RETENTION_DAYS_MAX} allowed"
-        )));
+        // Recorded without a reason.
+        return Err(ErrorCode::InvalidXmlDocument.into());
     }
     Ok(Some(days))
 }
 
 fn cors(element: &Element) -> Result<Vec<CorsRule>, TableError> {
     if element.children.len() > CORS_RULES_MAX {
-        return Err(invalid(format!(
-            "{} CORS rules, of {CORS_RULES_MAX} allowed",
-            element.children.len()
-        )));
+        return Err(invalid(format!("{} CORS rules, of {CORS_RULES_MAX} allowed", element.children.len())));
     }
     element.children.iter().map(cors_rule).collect()
 }
@@ -148,16 +138,13 @@ fn cors_rule(element: &Element) -> Result<CorsRule, TableError> {
 }
 
 fn cors_methods(element: &Element) -> Result<Vec<String>, TableError> {
-    let methods: Vec<String> = filled_list(element)?
-        .iter()
-        .map(|method| method.to_ascii_uppercase())
-        .collect();
+    let methods: Vec<String> =
+        filled_list(element)?.iter().map(|method| method.to_ascii_uppercase()).collect();
     match methods.iter().find(|method| !METHODS.contains(&method.as_str())) {
         None => Ok(methods),
-        Some(method) => Err(invalid(format!(
-            "the method {method}; a CORS rule allows {}",
-            METHODS.join(", ")
-        ))),
+        Some(method) => {
+            Err(invalid(format!("the method {method}; a CORS rule allows {}", METHODS.join(", "))))
+        }
     }
 }
 
@@ -183,20 +170,19 @@ fn filled_list(element: &Element) -> Result<Vec<String>, TableError> {
         return Err(invalid(format!("nothing in {}", element.name)));
     }
     if items.len() > CORS_ORIGINS_MAX {
-        return Err(invalid(format!("{} items in {}, of {CORS_ORIGINS_MAX} allowed", items.len(), element.name)));
+        return Err(invalid(format!(
+            "{} items in {}, of {CORS_ORIGINS_MAX} allowed",
+            items.len(),
+            element.name
+        )));
     }
     Ok(items)
 }
 
 /// A list with commas between its items.
 fn list(element: &Element) -> Result<Vec<String>, TableError> {
-    let items: Vec<String> = element
-        .text()
-        .split(',')
-        .map(str::trim)
-        .filter(|item| !item.is_empty())
-        .map(str::to_owned)
-        .collect();
+    let items: Vec<String> =
+        element.text().split(',').map(str::trim).filter(|item| !item.is_empty()).map(str::to_owned).collect();
     let unfit = |item: &String| {
         item.encode_utf16().count() > CORS_NAME_UNITS_MAX || item.chars().any(|c| c.is_control())
     };
@@ -220,10 +206,7 @@ fn truth(element: &Element) -> Result<bool, TableError> {
     match element.text().to_ascii_lowercase().as_str() {
         "true" => Ok(true),
         "false" => Ok(false),
-        other => Err(invalid(format!(
-            "{} {other:?}, which is neither true nor false",
-            element.name
-        ))),
+        other => Err(invalid(format!("{} {other:?}, which is neither true nor false", element.name))),
     }
 }
 

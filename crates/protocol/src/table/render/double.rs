@@ -35,11 +35,7 @@ pub(super) fn put_double(out: &mut Vec<u8>, number: f64) {
         out.extend_from_slice(&digits[..before]);
         out.resize(out.len() + point as usize - before, b'0');
         out.push(b'.');
-        out.extend_from_slice(if before < digits.len() {
-            &digits[before..]
-        } else {
-            b"0"
-        });
+        out.extend_from_slice(if before < digits.len() { &digits[before..] } else { b"0" });
     }
 }
 
@@ -49,13 +45,8 @@ fn put_with_exponent(out: &mut Vec<u8>, digits: &[u8], exponent: i32) {
         out.push(b'.');
         out.extend_from_slice(&digits[1..]);
     }
-    write!(
-        out,
-        "E{}{:02}",
-        if exponent < 0 { '-' } else { '+' },
-        exponent.abs()
-    )
-    .expect("a vector takes all bytes");
+    write!(out, "E{}{:02}", if exponent < 0 { '-' } else { '+' }, exponent.abs())
+        .expect("a vector takes all bytes");
 }
 
 /// A number as digits, the first of which stands before the point, and a power of ten.
@@ -78,10 +69,7 @@ impl Decimal {
         .expect("17 digits, a point and an exponent fit");
         let unused = rest.len();
         let text = &text[..text.len() - unused];
-        let at = text
-            .iter()
-            .position(|b| *b == b'e')
-            .expect("the format has an exponent");
+        let at = text.iter().position(|b| *b == b'e').expect("the format has an exponent");
         let mut decimal = Self {
             buffer: [0; 17],
             count: 0,

@@ -53,11 +53,7 @@ impl EntityWriter<'_> {
         if self.level != MetadataLevel::None {
             self.put_metadata(object.member("odata.metadata"), "/@Element");
         }
-        let source = Source {
-            partition_key,
-            row_key,
-            row,
-        };
+        let source = Source { partition_key, row_key, row };
         self.put_members(&mut object, source)?;
         object.end();
         Ok(())
@@ -87,11 +83,7 @@ impl EntityWriter<'_> {
         if !first {
             out.push(b',');
         }
-        let source = Source {
-            partition_key,
-            row_key,
-            row,
-        };
+        let source = Source { partition_key, row_key, row };
         let mut object = Object::begin(out);
         self.put_members(&mut object, source)?;
         object.end();

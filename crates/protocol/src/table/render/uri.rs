@@ -62,17 +62,10 @@ mod tests {
         for (partition_key, row_key, path) in [
             ("PK", "RK'@*$!%", "T(PartitionKey='PK',RowKey='RK''%40*%24!%25')"),
             ("PK", "你好", "T(PartitionKey='PK',RowKey='%E4%BD%A0%E5%A5%BD')"),
-            (
-                "A'aaa_bbbb2\"",
-                "\"A'aaa_bbbb2",
-                "T(PartitionKey='A''aaa_bbbb2%22',RowKey='%22A''aaa_bbbb2')",
-            ),
+            ("A'aaa_bbbb2\"", "\"A'aaa_bbbb2", "T(PartitionKey='A''aaa_bbbb2%22',RowKey='%22A''aaa_bbbb2')"),
             ("", "a b", "T(PartitionKey='',RowKey='a%20b')"),
         ] {
-            assert_eq!(
-                entity_uri(base, "T", partition_key, row_key),
-                format!("{base}/{path}")
-            );
+            assert_eq!(entity_uri(base, "T", partition_key, row_key), format!("{base}/{path}"));
         }
         assert_eq!(table_uri(base, "T"), format!("{base}/Tables('T')"));
     }

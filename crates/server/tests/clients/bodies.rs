@@ -1,0 +1,116 @@
+//! Bodies that are too large, break off, or hold too much.
+
+use rangehold_protocol::table::limits::{
+    BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, BODY_BYTES_MAX, XML_BYTES_MAX,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use crate::support::Service;
+use crate::support::signing::Signer;
+use crate::support::wire::{Request, parse, send_bytes};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
+
+#[tokio::test]
+async fn a_body_above_its_limit_is_refused() {
+    let service = Service::start().await;
+    service.create_table("notes").await;
+    for (method, target, header, limit) in [
+        ("POST", "/notes", JSON, BODY_BYTES_MAX),
+        ("POST", "/Tables", JSON, BODY_BYTES_MAX),
+        ("PUT", "/notes(PartitionKey='p',RowKey='r')", JSON, BODY_BYTES_MAX),
+        ("POST", "/$batch", MULTIPART, BATCH_BYTES_MAX),
+        ("PUT", "/notes?comp=acl", ("Content-Type", "application/xml"), XML_BYTES_MAX),
+        ("PUT", "/?restype=service&comp=properties", ("Content-Type", "application/xml"), XML_BYTES_MAX),
+    ] {
+        let body = vec![b' '; limit + 1];
+        let declared = service.send(method, target, &[header], &body).await;
+        assert_eq!((declared.status, declared.code()), (413, "RequestBodyTooLarge"), "{method} {target}");
+        let chunked = [format!("{:x}\r\n", body.len()).as_bytes(), &body, b"\r\n0\r\n\r\n"].concat();
+        let chunked =
+            service.send(method, target, &[header, ("Transfer-Encoding", "chunked")], &chunked).await;
+        assert_eq!((chunked.status, chunked.code()), (413, "RequestBodyTooLarge"), "{method} {target}");
+    }
+    service.still_serves().await;
+}
+
+/// A client that is still sending sees why it was refused, not a reset connection.
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_sends_much() {
+    let service = Service::start().await;
+    let body = vec![b' '; BODY_BYTES_MAX];
+    let stranger = Request::new("POST", "/devstoreaccount1/Tables", &[JSON], &body);
+    let answer = service.send_raw(&stranger).await;
+    assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
+    let nowhere = service.send("POST", "/nosuch", &[JSON], &body).await;
+    assert_eq!((nowhere.status, nowhere.code()), (404, "TableNotFound"));
+    service.still_serves().await;
+}
+
+/// A client that asks before it sends is told no instead of "go on".
+#[tokio::test]
+async fn a_client_that_asks_first_is_not_made_to_send() {
+    let service = Service::start().await;
+    let mut request = Request::new("POST", "/devstoreaccount1/Tables", &[JSON], b"");
+    request.set("Expect", "100-continue");
+    request.set("Content-Length", "1000000");
+    let reply = send_bytes(service.running.table_address, &request.head(service.running.table_address)).await;
+    assert_eq!(parse(&reply).expect("a reply").status, 401);
+    service.still_serves().await;
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_is_refused() {
+    let service = Service::start().await;
+    let address = service.running.table_address;
+    for lengths in [("Content-Length", "100"), ("Transfer-Encoding", "chunked")] {
+        let mut request = Request::new("POST", "/devstoreaccount1/Tables", &[JSON, lengths], b"");
+        Signer::well_known().sign(&mut request, service.clock.wall());
+        let mut stream = TcpStream::connect(address).await.unwrap();
+        stream.write_all(&request.head(address)).await.unwrap();
+        stream.write_all(b"14\r\n{\"TableName\":\"notes\"").await.unwrap();
+        stream.shutdown().await.unwrap();
+        let mut reply = Vec::new();
+        let _ = stream.read_to_end(&mut reply).await;
+        // Whether the reply still finds a reader is the connection's business; it is never a success.
+        if let Some(answer) = parse(&reply) {
+            assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{lengths:?}");
+        }
+    }
+    let tables =
+        service.send("GET", "/Tables", &[("Accept", "application/json;odata=nometadata")], b"").await;
+    assert_eq!(tables.body, r#"{"value":[]}"#);
+}
+
+#[tokio::test]
+async fn one_operation_too_many() {
+    let service = Service::start().await;
+    service.create_table("notes").await;
+    let batch = |count: usize| {
+        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        for index in 0..count {
+            body += &format!(
+                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                 PUT /notes(PartitionKey='p',RowKey='{index}') HTTP/1.1\r\nContent-ID: {index}\r\n\
+                 Content-Type: application/json\r\n\r\n{{}}\r\n"
+            );
+        }
+        body + "--c--\r\n--b--\r\n"
+    };
+    let most = service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX).as_bytes()).await;
+    assert_eq!(most.status, 202);
+    assert_eq!(most.body.matches("HTTP/1.1 204 No Content").count(), BATCH_OPERATIONS_MAX);
+    // Recorded: the index of the last that may be, and nobody's Content-ID.
+    let more =
+        service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX + 1).as_bytes()).await;
+    assert_eq!(more.status, 202);
+    assert!(
+        more.body.contains("HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff"),
+        "{}",
+        more.body
+    );
+    let text = "99:The batch request operation exceeds the maximum 100 changes per change set.\\nRequestId:";
+    assert!(more.body.contains(text), "{}", more.body);
+}

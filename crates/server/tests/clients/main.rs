@@ -1,0 +1,14 @@
+//! Clients of every kind against a running service: badly written, hostile, slow, from browsers,
+//! of several accounts. Each is answered (or cut off) as documented, never with 500, and the
+//! service goes on serving the others.
+
+#[path = "../support/mod.rs"]
+mod support;
+
+mod accounts;
+mod admin;
+mod bodies;
+mod browsers;
+mod credentials;
+mod heads;
+mod slow;

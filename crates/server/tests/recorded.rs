@@ -1,0 +1,22 @@
+//! Replays `recorded/*.txt` against a fresh service each; `recorded/README.md` tells their format.
+
+mod replay;
+mod support;
+
+macro_rules! replayed {
+    ($($name:ident)*) => {
+        $(
+            #[tokio::test]
+            async fn $name() {
+                replay::file(concat!(stringify!($name), ".txt")).await;
+            }
+        )*
+
+        #[test]
+        fn every_file_is_replayed() {
+            assert_eq!(replay::files(), [$(concat!(stringify!($name), ".txt")),*]);
+        }
+    };
+}
+
+replayed! { acl auth batch errors get insert paging properties query tables update }
