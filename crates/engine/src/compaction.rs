@@ -120,11 +120,7 @@ mod tests {
     #[tokio::test]
     async fn rows_of_dropped_tables_are_left_out_and_deletes_are_not() {
         let dropped = Arc::<DroppedTables>::default();
-        dropped.insert(DroppedTable {
-            account: "account".to_owned(),
-            table: TableId(7),
-            at: Timestamp::default(),
-        });
+        dropped.insert(DroppedTable::new("account", TableId(7), Timestamp::default()));
         let mut filter = LeaveOut::new(dropped);
         for (table, value, left_out) in [
             (7, ValueDeletable::Value(Bytes::new()), true),

@@ -15,7 +15,7 @@ use rangehold_map::{Key, PartitionPrefix, TableId};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::clock::{Clock, ticks};
+use crate::clock::Clock;
 use crate::error::{ReadError, WriteError};
 use crate::limits::{COMPACTION_DEBOUNCE, SWEEP_POLL};
 use crate::range::{DroppedTable, Range, Remains};
@@ -77,12 +77,12 @@ impl Sweeper {
     fn pending(&self) -> Vec<DroppedTable> {
         let mut tables: Vec<DroppedTable> =
             self.routes.ranges.iter().flat_map(|range| range.dropped_tables()).collect();
-        tables.sort_by(|a, b| (&a.account, a.table, a.at).cmp(&(&b.account, b.table, b.at)));
+        tables.sort_by(|a, b| (&a.account, a.table, a.heard).cmp(&(&b.account, b.table, b.heard)));
         tables.dedup_by(|b, a| {
             let same = (&a.account, a.table) == (&b.account, b.table);
             if same {
                 // The last one who heard of it decides how long it is remembered.
-                a.at = b.at;
+                a.heard = b.heard;
             }
             same
         });
@@ -96,8 +96,7 @@ impl Sweeper {
         name: &(String, TableId),
         large: &mut Vec<Arc<Range>>,
     ) -> Result<bool, ReadError> {
-        let until = dropped.at.saturating_add(ticks(self.remembered));
-        let due = self.clock.now() >= until;
+        let due = dropped.heard.elapsed() >= self.remembered;
         if due || !self.empty.contains(name) {
             if self.erase(dropped, large).await? != Remains::Nothing {
                 self.empty.remove(name);

@@ -124,6 +124,21 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 10);
 }
 
+/// The minute is one of the machine, not of a wall clock that somebody steps.
+#[tokio::test(start_paused = true)]
+async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let clock = Clock::manual(support::start());
+    let server = open(&objects, simulated(&clock)).await;
+    put(&server, "p", "1", "v").await.unwrap();
+    server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    clock.step(3_600 * Timestamp::TICKS_PER_SECOND);
+    sleep(Duration::from_secs(50)).await;
+    assert!(matches!(get(&server, "p", "1").await, Err(ReadError::TableDropped)));
+    sleep(Duration::from_secs(20)).await;
+    assert_eq!(get(&server, "p", "1").await.unwrap(), None);
+}
+
 /// The row of the catalogue goes before the note. A crash in between leaves the note alone.
 #[tokio::test(start_paused = true)]
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {

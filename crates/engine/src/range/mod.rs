@@ -220,7 +220,7 @@ impl Range {
     /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
     /// this range says so yet. For whoever opens the range, before it serves.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
-        self.dropped.insert(DroppedTable { account: account.to_owned(), table, at: now });
+        self.dropped.insert(DroppedTable::new(account, table, now));
     }
 
     /// Encoded bytes that are in memtables only.

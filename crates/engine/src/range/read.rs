@@ -140,7 +140,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timest
         let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
             ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
         })?;
-        dropped.insert(DroppedTable { account, table, at: time_of(&row)? });
+        dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
     }
     Ok(reserved)
 }
