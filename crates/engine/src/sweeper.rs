@@ -1,6 +1,6 @@
 //! The sweeper: brings dropped tables to their end, in the background.
 //!
-//! What is to be done is found in the ranges' notes, done by steps that may be repeated, and only
+//! What is to be done is found in the ranges' notes and in the catalogue, done by steps that may be repeated, and only
 //! then is the note deleted; so the sweeper keeps nothing that a crash could lose. What it does
 //! remember, which tables it has seen to be empty, saves it from looking in each round; before the
 //! note goes it looks once more, whatever it remembers.
@@ -17,12 +17,9 @@ use tokio::time::{Instant, sleep, timeout};
 
 use crate::clock::Clock;
 use crate::error::{ReadError, WriteError};
-use crate::limits::{COMPACTION_DEBOUNCE, SWEEP_POLL};
+use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
 use crate::range::{DroppedTable, Range, Remains};
 use crate::routes::Routes;
-
-/// How long the sweeper's own write of the catalogue may take.
-const CATALOGUE_WRITE_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
 pub(crate) struct Sweeper {
@@ -39,8 +36,15 @@ pub(crate) struct Sweeper {
 impl Sweeper {
     /// Sweeps for ever. To be run as a task.
     pub(crate) async fn run(mut self) {
+        let mut catalogue_read = Instant::now();
         loop {
             let _ = timeout(SWEEP_POLL, self.dropped.notified()).await;
+            if catalogue_read.elapsed() >= CATALOGUE_POLL {
+                catalogue_read = Instant::now();
+                if let Err(error) = self.routes.inherit_dropped(self.clock.now()).await {
+                    tracing::warn!(%error, "the dropped tables could not be read from the catalogue; trying again");
+                }
+            }
             let large = self.round().await;
             if large.is_empty() {
                 continue;

@@ -19,7 +19,7 @@ use support::{
     ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
     simulated, soon, table_keys,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const OTHER: TableId = TableId(8);
 
@@ -101,8 +101,8 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     at.refuses_the_table().await;
 
     // The range was told, twice.
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     at.crash().await;
     at.refuses_the_table().await;
@@ -131,7 +131,7 @@ async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     let clock = Clock::manual(support::start());
     let server = open(&objects, simulated(&clock)).await;
     put(&server, "p", "1", "v").await.unwrap();
-    server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     clock.step(3_600 * Timestamp::TICKS_PER_SECOND);
     sleep(Duration::from_secs(50)).await;
     assert!(matches!(get(&server, "p", "1").await, Err(ReadError::TableDropped)));
@@ -139,12 +139,42 @@ async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     assert_eq!(get(&server, "p", "1").await.unwrap(), None);
 }
 
+/// The process goes on: nobody opens the range anew.
+#[tokio::test(start_paused = true)]
+async fn a_drop_that_was_abandoned_half_way_is_finished() {
+    let at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    note_in_catalogue(&at.server, TABLE).await;
+    // And here the caller goes away.
+    sleep(Duration::from_secs(70)).await;
+    at.refuses_the_table().await;
+    sleep(Duration::from_secs(70)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(at.server.get(&dropped_key(TABLE)).await.unwrap(), None);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drop_goes_on_after_its_deadline() {
+    let at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    at.gate.set(Passage::HoldWrites);
+    let late = at.server.drop_table(ACCOUNT, TABLE, Instant::now() + Duration::from_secs(2)).await;
+    assert!(matches!(late, Err(ReadError::Unavailable(_))), "{late:?}");
+    at.gate.set(Passage::Open);
+    sleep(Duration::from_secs(1)).await;
+    // It is durable: a process that knows nothing of it finds the note.
+    let mut at = at;
+    at.crash().await;
+    at.refuses_the_table().await;
+}
+
 /// The row of the catalogue goes before the note. A crash in between leaves the note alone.
 #[tokio::test(start_paused = true)]
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {
     let mut at = Crashing::new().await;
     put(&at.server, "p", "1", "v").await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.crash().await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(100)).await;
@@ -160,7 +190,7 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     sleep(Duration::from_secs(10)).await;
     let before = stored_bytes(&at.objects).await;
     note_in_catalogue(&at.server, TABLE).await;
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     // In the middle of it all.
     sleep(Duration::from_secs(6)).await;
@@ -188,7 +218,7 @@ async fn deletes_of_a_small_dropped_table_outlive_a_compaction_of_the_new_files(
     compact_new_files(&at.objects).await;
 
     note_in_catalogue(&at.server, TABLE).await;
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     sleep(Duration::from_secs(10)).await;
     at.restart().await;
     compact_new_files(&at.objects).await;
@@ -212,7 +242,7 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
     sleep(Duration::from_millis(10)).await;
     let dropping = tokio::spawn({
         let server = at.server.clone();
-        async move { server.drop_table(ACCOUNT, TABLE).await }
+        async move { server.drop_table(ACCOUNT, TABLE, soon()).await }
     });
     sleep(Duration::from_secs(20)).await;
     assert!(!late.is_finished() && !dropping.is_finished());

@@ -13,7 +13,8 @@
 //!
 //! A table id is never used again, so a note may be late or kept too long without harm; it must
 //! only not go early. A crash between two steps leaves the notes of the earlier ones, and whoever
-//! opens the range goes on from there.
+//! opens the range goes on from there; so does the sweeper, which reads the catalogue now and then,
+//! where a caller gave up between 1 and 2.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
