@@ -1,9 +1,11 @@
 //! Compaction: what it leaves out, and where it runs.
 //!
 //! Rows of dropped tables go when the files they are in are rewritten: [`LeaveOut`] leaves them
-//! out. A row left out can uncover an older version of itself in a file that was not rewritten, but
-//! only of the same dropped table, which nobody can read; and the sweeper looks again until a
-//! scan shows nothing.
+//! out, but never a delete. A row left out can uncover an older version of itself in a file that
+//! was not rewritten; nobody can read that one, and the sweeper looks until a scan shows nothing.
+//! A delete left out would uncover one as well, and that one *after* the sweeper had looked: the
+//! row would stay for good once the table is forgotten. So what a scan does not show stays hidden,
+//! and deletes go when they reach the last run, as everywhere.
 //!
 //! Compaction is long, and shares disk and processors with requests. It runs on threads of its own
 //! that the scheduler serves after all others.
@@ -47,7 +49,7 @@ impl CompactionFilter for LeaveOut {
     async fn filter(&mut self, row: &RowEntry) -> Result<CompactionFilterDecision, CompactionFilterError> {
         // The set is asked for each row: a table dropped while a long compaction runs is left out
         // from there on. While nothing is dropped that is one look at an empty map.
-        Ok(if self.dropped.covers(&row.key) {
+        Ok(if !row.value.is_tombstone() && self.dropped.covers(&row.key) {
             CompactionFilterDecision::Drop
         } else {
             CompactionFilterDecision::Keep
@@ -103,5 +105,32 @@ fn lower_priority() {
     let now = getpriority_process(None).unwrap_or(0);
     if let Err(error) = setpriority_process(None, now.max(BACKGROUND_NICE)) {
         tracing::warn!(%error, "compaction keeps the priority of requests");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+    use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+    use slatedb::ValueDeletable;
+
+    use super::*;
+    use crate::range::DroppedTable;
+
+    #[tokio::test]
+    async fn rows_of_dropped_tables_are_left_out_and_deletes_are_not() {
+        let dropped = Arc::<DroppedTables>::default();
+        dropped.insert(DroppedTable::new("account", TableId(7), Timestamp::default()));
+        let mut filter = LeaveOut::new(dropped);
+        for (table, value, left_out) in [
+            (7, ValueDeletable::Value(Bytes::new()), true),
+            (7, ValueDeletable::Tombstone, false),
+            (8, ValueDeletable::Value(Bytes::new()), false),
+        ] {
+            let key = PartitionPrefix::entity("account", TableId(table), "p").key("r");
+            let row = RowEntry { key: key.into(), value, seq: 1, create_ts: None, expire_ts: None };
+            let decision = filter.filter(&row).await.unwrap();
+            assert_eq!(decision == CompactionFilterDecision::Drop, left_out, "{row:?}");
+        }
     }
 }

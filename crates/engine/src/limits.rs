@@ -102,5 +102,10 @@ pub(crate) const COMPACTION_DEBOUNCE: Duration = Duration::from_secs(5);
 pub(crate) const COMPACTION_ASK: Duration = Duration::from_millis(250);
 /// Attempts to order one compaction: it is refused while another one uses the same files.
 pub(crate) const COMPACTION_ORDERS_MAX: u32 = 20;
+/// How often the sweeper reads in the catalogue which tables are dropped: a caller may have given
+/// up between the catalogue and the ranges. A scan or two for each account.
+pub(crate) const CATALOGUE_POLL: Duration = Duration::from_secs(60);
+/// How long the sweeper's own write of the catalogue may take.
+pub(crate) const CATALOGUE_WRITE_MAX: Duration = Duration::from_secs(30);
 /// How often the sweeper looks at tables that wait for their time, or that could not be swept.
 pub(crate) const SWEEP_POLL: Duration = Duration::from_secs(5);

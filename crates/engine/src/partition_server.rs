@@ -17,7 +17,7 @@ use futures::future::join_all;
 use rangehold_map::{KeyRange, PartitionPrefix, RangeId, TableId, Timestamp};
 use tokio::sync::Notify;
 use tokio::task::JoinSet;
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 
 use crate::clock::Clock;
 use crate::compaction::Background;
@@ -25,7 +25,7 @@ use crate::error::{OpenError, ReadError, WriteError};
 use crate::governor::{Shares, watch_memtables};
 use crate::limits::DROPPED_REMEMBERED;
 use crate::map_store::{self, StoredMap};
-use crate::range::{Changes, Range, RangeStatistics, ScanEnd, Surroundings};
+use crate::range::{Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
 use crate::routes::Routes;
 use crate::store::Store;
 use crate::sweeper::Sweeper;
@@ -178,10 +178,26 @@ impl PartitionServer {
     ///
     /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
     /// that deletes the table's own row. The sweeper deletes that row when nothing is left.
-    pub async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        self.0.routes.drop_table(account, table).await?;
-        self.0.dropped.notify_one();
-        Ok(())
+    ///
+    /// What was begun goes on after `deadline`, and when the caller gives up; and because of the
+    /// catalogue's row a failure, too, is made good in the background. So an error means that it
+    /// is not done *yet*.
+    pub async fn drop_table(
+        &self,
+        account: &str,
+        table: TableId,
+        deadline: Instant,
+    ) -> Result<(), ReadError> {
+        let (inner, account) = (Arc::clone(&self.0), account.to_owned());
+        let noting = RunToEnd::new(async move {
+            let noted = inner.routes.drop_table(&account, table).await;
+            inner.dropped.notify_one();
+            noted
+        });
+        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
+            let why = "the deadline passed before every range had noted that the table is dropped";
+            Err(ReadError::Unavailable(why.to_owned()))
+        })
     }
 
     /// Lets the writes under way finish, saves everything and stops. Later requests, of clones,

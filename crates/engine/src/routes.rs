@@ -79,8 +79,9 @@ impl Routes {
         Ok(())
     }
 
-    /// Tells the ranges which tables the catalogue says are dropped: a crash may have come between
-    /// its row and the ranges' notes. To be called before anything is served.
+    /// Tells the ranges which tables the catalogue says are dropped: a crash, or a caller that gave
+    /// up, may have come between its row and the ranges' notes. To be called before anything is
+    /// served, and now and then.
     pub(crate) async fn inherit_dropped(&self, now: Timestamp) -> Result<(), ReadError> {
         for (account, table) in self.dropped_in_catalogue().await? {
             let keys = KeyRange::prefix(&rangehold_map::key::table_prefix(&account, table));

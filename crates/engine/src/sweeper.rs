@@ -1,8 +1,9 @@
 //! The sweeper: brings dropped tables to their end, in the background.
 //!
-//! What is to be done is found in the ranges' notes, done by steps that may be repeated, and only
+//! What is to be done is found in the ranges' notes and in the catalogue, done by steps that may be repeated, and only
 //! then is the note deleted; so the sweeper keeps nothing that a crash could lose. What it does
-//! remember, which tables it has seen to be empty, saves it from looking again.
+//! remember, which tables it has seen to be empty, saves it from looking in each round; before the
+//! note goes it looks once more, whatever it remembers.
 //!
 //! See [`crate::range`]'s `dropped` for the life of a dropped table.
 
@@ -14,14 +15,11 @@ use rangehold_map::{Key, PartitionPrefix, TableId};
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::clock::{Clock, ticks};
+use crate::clock::Clock;
 use crate::error::{ReadError, WriteError};
-use crate::limits::{COMPACTION_DEBOUNCE, SWEEP_POLL};
+use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
 use crate::range::{DroppedTable, Range, Remains};
 use crate::routes::Routes;
-
-/// How long the sweeper's own write of the catalogue may take.
-const CATALOGUE_WRITE_MAX: Duration = Duration::from_secs(30);
 
 /// See the module.
 pub(crate) struct Sweeper {
@@ -31,15 +29,22 @@ pub(crate) struct Sweeper {
     pub(crate) remembered: Duration,
     /// Notified when a table was dropped.
     pub(crate) dropped: Arc<Notify>,
-    /// Tables that no range has rows of any more. None can come: they are refused.
+    /// Tables in which it found nothing left when it looked last.
     pub(crate) empty: BTreeSet<(String, TableId)>,
 }
 
 impl Sweeper {
     /// Sweeps for ever. To be run as a task.
     pub(crate) async fn run(mut self) {
+        let mut catalogue_read = Instant::now();
         loop {
             let _ = timeout(SWEEP_POLL, self.dropped.notified()).await;
+            if catalogue_read.elapsed() >= CATALOGUE_POLL {
+                catalogue_read = Instant::now();
+                if let Err(error) = self.routes.inherit_dropped(self.clock.now()).await {
+                    tracing::warn!(%error, "the dropped tables could not be read from the catalogue; trying again");
+                }
+            }
             let large = self.round().await;
             if large.is_empty() {
                 continue;
@@ -76,12 +81,12 @@ impl Sweeper {
     fn pending(&self) -> Vec<DroppedTable> {
         let mut tables: Vec<DroppedTable> =
             self.routes.ranges.iter().flat_map(|range| range.dropped_tables()).collect();
-        tables.sort_by(|a, b| (&a.account, a.table, a.at).cmp(&(&b.account, b.table, b.at)));
+        tables.sort_by(|a, b| (&a.account, a.table, a.heard).cmp(&(&b.account, b.table, b.heard)));
         tables.dedup_by(|b, a| {
             let same = (&a.account, a.table) == (&b.account, b.table);
             if same {
                 // The last one who heard of it decides how long it is remembered.
-                a.at = b.at;
+                a.heard = b.heard;
             }
             same
         });
@@ -95,25 +100,32 @@ impl Sweeper {
         name: &(String, TableId),
         large: &mut Vec<Arc<Range>>,
     ) -> Result<bool, ReadError> {
-        if !self.empty.contains(name) {
-            let mut remains = Remains::Nothing;
-            for range in &self.routes.ranges {
-                let here = range.erase(dropped).await?;
-                if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, range)) {
-                    large.push(Arc::clone(range));
-                }
-                remains = remains.max(here);
-            }
-            if remains != Remains::Nothing {
+        let due = dropped.heard.elapsed() >= self.remembered;
+        if due || !self.empty.contains(name) {
+            if self.erase(dropped, large).await? != Remains::Nothing {
+                self.empty.remove(name);
                 return Ok(false);
             }
             self.empty.insert(name.clone());
         }
-        let until = dropped.at.saturating_add(ticks(self.remembered));
-        if self.clock.now() < until {
+        if !due {
             return Ok(false);
         }
         self.finish(dropped).await.map(|()| true)
+    }
+
+    /// Erases the table's rows where they are few, and adds to `large` the ranges where they are
+    /// many.
+    async fn erase(&self, dropped: &DroppedTable, large: &mut Vec<Arc<Range>>) -> Result<Remains, ReadError> {
+        let mut remains = Remains::Nothing;
+        for range in &self.routes.ranges {
+            let here = range.erase(dropped).await?;
+            if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, range)) {
+                large.push(Arc::clone(range));
+            }
+            remains = remains.max(here);
+        }
+        Ok(remains)
     }
 
     /// Deletes the catalogue's row, then the notes: whoever opens a range in between finds a note

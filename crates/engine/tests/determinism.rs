@@ -13,7 +13,9 @@ use std::time::Duration;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use rangehold_engine::{Clock, Options, PartitionServer};
-use support::{ACCOUNT, Gate, TABLE, delete, note_in_catalogue, open, partition, put_all, simulated, start};
+use support::{
+    ACCOUNT, Gate, TABLE, delete, note_in_catalogue, open, partition, put_all, simulated, soon, start,
+};
 use tokio::time::sleep;
 
 async fn work(server: &PartitionServer) {
@@ -26,7 +28,7 @@ async fn work(server: &PartitionServer) {
         sleep(Duration::from_millis(700)).await;
     }
     note_in_catalogue(server, TABLE).await;
-    server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     sleep(Duration::from_secs(120)).await;
 }
 

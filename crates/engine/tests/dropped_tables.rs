@@ -13,11 +13,13 @@ use object_store::memory::InMemory;
 use object_store::path::Path;
 use rangehold_engine::{Clock, PartitionServer, ReadError, WriteError};
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use slatedb::admin::AdminBuilder;
+use slatedb::compactor::{CompactionSpec, SourceId};
 use support::{
     ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
     simulated, soon, table_keys,
 };
-use tokio::time::sleep;
+use tokio::time::{Instant, sleep};
 
 const OTHER: TableId = TableId(8);
 
@@ -49,6 +51,12 @@ impl Crashing {
 
     async fn crash(&mut self) {
         self.gate.set(Passage::Dead);
+        (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
+    }
+
+    /// Stops and starts: what was in memory is in a sorted file then.
+    async fn restart(&mut self) {
+        self.server.clone().close().await;
         (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
     }
 
@@ -93,8 +101,8 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     at.refuses_the_table().await;
 
     // The range was told, twice.
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     at.crash().await;
     at.refuses_the_table().await;
@@ -116,12 +124,57 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 10);
 }
 
+/// The minute is one of the machine, not of a wall clock that somebody steps.
+#[tokio::test(start_paused = true)]
+async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let clock = Clock::manual(support::start());
+    let server = open(&objects, simulated(&clock)).await;
+    put(&server, "p", "1", "v").await.unwrap();
+    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    clock.step(3_600 * Timestamp::TICKS_PER_SECOND);
+    sleep(Duration::from_secs(50)).await;
+    assert!(matches!(get(&server, "p", "1").await, Err(ReadError::TableDropped)));
+    sleep(Duration::from_secs(20)).await;
+    assert_eq!(get(&server, "p", "1").await.unwrap(), None);
+}
+
+/// The process goes on: nobody opens the range anew.
+#[tokio::test(start_paused = true)]
+async fn a_drop_that_was_abandoned_half_way_is_finished() {
+    let at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    note_in_catalogue(&at.server, TABLE).await;
+    // And here the caller goes away.
+    sleep(Duration::from_secs(70)).await;
+    at.refuses_the_table().await;
+    sleep(Duration::from_secs(70)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(at.server.get(&dropped_key(TABLE)).await.unwrap(), None);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_drop_goes_on_after_its_deadline() {
+    let at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    at.gate.set(Passage::HoldWrites);
+    let late = at.server.drop_table(ACCOUNT, TABLE, Instant::now() + Duration::from_secs(2)).await;
+    assert!(matches!(late, Err(ReadError::Unavailable(_))), "{late:?}");
+    at.gate.set(Passage::Open);
+    sleep(Duration::from_secs(1)).await;
+    // It is durable: a process that knows nothing of it finds the note.
+    let mut at = at;
+    at.crash().await;
+    at.refuses_the_table().await;
+}
+
 /// The row of the catalogue goes before the note. A crash in between leaves the note alone.
 #[tokio::test(start_paused = true)]
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {
     let mut at = Crashing::new().await;
     put(&at.server, "p", "1", "v").await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.crash().await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(100)).await;
@@ -137,7 +190,7 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     sleep(Duration::from_secs(10)).await;
     let before = stored_bytes(&at.objects).await;
     note_in_catalogue(&at.server, TABLE).await;
-    at.server.drop_table(ACCOUNT, TABLE).await.unwrap();
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     // In the middle of it all.
     sleep(Duration::from_secs(6)).await;
@@ -152,6 +205,68 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     let after = stored_bytes(&at.objects).await;
     assert!(after < before / 5, "{before} bytes before, {after} after");
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
+}
+
+/// A small table is erased by deletes. A compaction of the new files alone must not take the deletes
+/// away and leave the rows in the old run.
+#[tokio::test(start_paused = true)]
+async fn deletes_of_a_small_dropped_table_outlive_a_compaction_of_the_new_files() {
+    let mut at = Crashing::new().await;
+    fill(&at.server, TABLE, 20).await;
+    fill(&at.server, OTHER, 20).await;
+    at.restart().await;
+    compact_new_files(&at.objects).await;
+
+    note_in_catalogue(&at.server, TABLE).await;
+    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    at.restart().await;
+    compact_new_files(&at.objects).await;
+
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 20);
+}
+
+/// A row that was let in before the drop and becomes durable long after the sweeper first looked.
+#[tokio::test(start_paused = true)]
+async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
+    let at = Crashing::new().await;
+    note_in_catalogue(&at.server, TABLE).await;
+    at.gate.set(Passage::HoldWrites);
+    let late = tokio::spawn({
+        let server = at.server.clone();
+        async move { put(&server, "p", "1", "v").await }
+    });
+    sleep(Duration::from_millis(10)).await;
+    let dropping = tokio::spawn({
+        let server = at.server.clone();
+        async move { server.drop_table(ACCOUNT, TABLE, soon()).await }
+    });
+    sleep(Duration::from_secs(20)).await;
+    assert!(!late.is_finished() && !dropping.is_finished());
+    at.gate.set(Passage::Open);
+    late.await.unwrap().unwrap();
+    dropping.await.unwrap().unwrap();
+
+    sleep(Duration::from_secs(120)).await;
+    assert_eq!(at.pending(), 0);
+    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+}
+
+/// Makes one run of the files that were written last, and leaves the runs before alone.
+async fn compact_new_files(objects: &Arc<dyn ObjectStore>) {
+    let admin = AdminBuilder::new("ranges/1-1-1", Arc::clone(objects)).build();
+    let manifest = admin.read_manifest(None).await.unwrap().unwrap();
+    let files: Vec<_> = manifest.l0().iter().map(|file| SourceId::SstView(file.id)).collect();
+    assert!(!files.is_empty(), "nothing was written since");
+    let runs = manifest.compacted().len();
+    let next = manifest.compacted().iter().map(|run| run.id + 1).max().unwrap_or(0);
+    admin.submit_compaction(CompactionSpec::new(files, next)).await.unwrap();
+    sleep(Duration::from_secs(10)).await;
+    let after = admin.read_manifest(None).await.unwrap().unwrap();
+    assert_eq!((after.l0().len(), after.compacted().len()), (0, runs + 1));
 }
 
 async fn stored_bytes(objects: &Arc<dyn ObjectStore>) -> u64 {

@@ -208,7 +208,7 @@ impl Run {
     async fn drop_table(&mut self, table: u64) {
         let id = self.table(table);
         note_in_catalogue(&self.server, id).await;
-        self.server.drop_table(ACCOUNT, id).await.unwrap();
+        self.server.drop_table(ACCOUNT, id, soon()).await.unwrap();
         let read = rows(&self.server, &table_keys(id)).await;
         assert!(matches!(read, Err(ReadError::TableDropped)), "{read:?}");
         self.lives[usize::try_from(table).unwrap()] += 1;

@@ -13,7 +13,8 @@
 //!
 //! A table id is never used again, so a note may be late or kept too long without harm; it must
 //! only not go early. A crash between two steps leaves the notes of the earlier ones, and whoever
-//! opens the range goes on from there.
+//! opens the range goes on from there; so does the sweeper, which reads the catalogue now and then,
+//! where a caller gave up between 1 and 2.
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -21,16 +22,26 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rangehold_map::codec::Reader;
 use rangehold_map::key::{KIND_ENTITY, table_prefix};
 use rangehold_map::{KeyRange, TableId, Timestamp};
+use tokio::time::Instant;
 
 /// One dropped table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct DroppedTable {
     pub(crate) account: String,
     pub(crate) table: TableId,
+    /// When it was dropped, by the range's clock: what the note says.
     pub(crate) at: Timestamp,
+    /// When this process first heard of it. A wall clock may be stepped; how long requests may
+    /// still be under way is counted from here.
+    pub(crate) heard: Instant,
 }
 
 impl DroppedTable {
+    /// A table that was dropped at `at`, and of which we hear now.
+    pub(crate) fn new(account: &str, table: TableId, at: Timestamp) -> Self {
+        Self { account: account.to_owned(), table, at, heard: Instant::now() }
+    }
+
     /// All keys of the table's entities.
     pub(crate) fn keys(&self) -> KeyRange {
         KeyRange::prefix(&table_prefix(&self.account, self.table))
@@ -42,7 +53,7 @@ impl DroppedTable {
 pub(crate) struct DroppedTables(RwLock<BTreeMap<Vec<u8>, DroppedTable>>);
 
 impl DroppedTables {
-    /// Adds a table and returns it as it stays: of two times of dropping the earlier one.
+    /// Adds a table and returns it as it stays: of two times of hearing of it the earlier one.
     pub(crate) fn insert(&self, dropped: DroppedTable) -> DroppedTable {
         let prefix = table_prefix(&dropped.account, dropped.table);
         self.write().entry(prefix).or_insert(dropped).clone()
@@ -113,7 +124,7 @@ mod tests {
     use super::*;
 
     fn dropped(account: &str, id: u64) -> DroppedTable {
-        DroppedTable { account: account.to_owned(), table: TableId(id), at: Timestamp::default() }
+        DroppedTable::new(account, TableId(id), Timestamp::default())
     }
 
     #[test]

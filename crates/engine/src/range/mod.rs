@@ -39,6 +39,7 @@ pub(crate) use database::{Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 use flush::Flusher;
 pub use read::ScanEnd;
+pub(crate) use run_to_end::RunToEnd;
 use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
@@ -218,9 +219,9 @@ impl Range {
     }
 
     /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
-    /// this range says so yet. For whoever opens the range, before it serves.
+    /// this range says so yet.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
-        self.dropped.insert(DroppedTable { account: account.to_owned(), table, at: now });
+        self.dropped.insert(DroppedTable::new(account, table, now));
     }
 
     /// Encoded bytes that are in memtables only.

@@ -53,7 +53,7 @@ impl Range {
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_now()?;
-        let mut rows = scan(&opening.db, keys).await?;
+        let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await?;
         let some_dropped = !self.dropped.is_empty();
         let mut end = ScanEnd::Exhausted;
         while let Some(row) = next(&mut rows).await? {
@@ -75,14 +75,20 @@ impl Range {
     /// Whether it has no row at all, not even of its own.
     pub(crate) async fn is_empty(&self) -> Result<bool, OpenError> {
         let everything = KeyRange::new(Vec::new(), None);
-        let found = self.first_keys(&everything, 1).await;
+        let found = self.first_keys(&everything, 1, DurabilityLevel::Remote).await;
         found.map(|keys| keys.is_empty()).map_err(|error| super::database_error(&self.place.path, error))
     }
 
-    /// The first `limit` keys of the rows of `keys`, dropped or not.
-    pub(super) async fn first_keys(&self, keys: &KeyRange, limit: usize) -> Result<Vec<Bytes>, ReadError> {
+    /// The first `limit` keys of the rows of `keys` at the given level, dropped or not. Nothing for
+    /// a client.
+    pub(super) async fn first_keys(
+        &self,
+        keys: &KeyRange,
+        limit: usize,
+        level: DurabilityLevel,
+    ) -> Result<Vec<Bytes>, ReadError> {
         let opening = self.open_now()?;
-        let mut rows = scan(&opening.db, keys).await?;
+        let mut rows = scan(&opening.db, keys, level).await?;
         let mut found = Vec::new();
         while found.len() < limit {
             let Some(row) = next(&mut rows).await? else {
@@ -101,11 +107,12 @@ pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<O
     db.get_with_options(key, &options).await.map_err(|error| read_error(&error))
 }
 
-/// Durable rows in order. The blocks read go to the cache: a page of ten rows then costs half. That
-/// a scan of a large table does not drive out what single reads need is the cache's business.
-async fn scan(db: &Db, keys: &KeyRange) -> Result<DbIterator, ReadError> {
+/// Rows in order, at the given level. The blocks read go to the cache: a page of ten rows then
+/// costs half. That a scan of a large table does not drive out what single reads need is the
+/// cache's business.
+async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIterator, ReadError> {
     let options = ScanOptions::default()
-        .with_durability_filter(DurabilityLevel::Remote)
+        .with_durability_filter(level)
         .with_cache_blocks(true)
         .with_read_ahead_bytes(SCAN_READ_AHEAD_BYTES);
     let low = Bound::Included(keys.low().to_vec());
@@ -124,16 +131,16 @@ async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadEr
 /// and returns its reservation.
 pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timestamp, ReadError> {
     let mut reserved = Timestamp::default();
-    let mut rows = scan(db, &KeyRange::prefix(meta::RESERVATIONS)).await?;
+    let mut rows = scan(db, &KeyRange::prefix(meta::RESERVATIONS), DurabilityLevel::Remote).await?;
     while let Some(row) = next(&mut rows).await? {
         reserved = reserved.max(time_of(&row)?);
     }
-    let mut rows = scan(db, &KeyRange::prefix(meta::DROPPED_TABLES)).await?;
+    let mut rows = scan(db, &KeyRange::prefix(meta::DROPPED_TABLES), DurabilityLevel::Remote).await?;
     while let Some(row) = next(&mut rows).await? {
         let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
             ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
         })?;
-        dropped.insert(DroppedTable { account, table, at: time_of(&row)? });
+        dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
     }
     Ok(reserved)
 }

@@ -13,7 +13,7 @@ use rangehold_map::KeyRange;
 use slatedb::WriteBatch;
 use slatedb::admin::Admin;
 use slatedb::compactor::{CompactionSpec, CompactionStatus, SourceId};
-use slatedb::config::FlushType;
+use slatedb::config::{DurabilityLevel, FlushType};
 use slatedb::manifest::VersionedManifest;
 use tokio::time::sleep;
 
@@ -37,10 +37,14 @@ impl Range {
         self.dropped.list()
     }
 
-    /// Erases the rows of a dropped table if they are few.
+    /// Erases the rows of a dropped table if they are few. [`Remains::Nothing`] means that none is
+    /// left and none can come.
     pub(crate) async fn erase(&self, dropped: &DroppedTable) -> Result<Remains, ReadError> {
         let keys: KeyRange = dropped.keys().intersect(self.keys());
-        let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1).await?;
+        // Who was let in before the table was dropped may still be about to enter the log; and
+        // what is in the log may not be durable yet, which would hide it at the other level.
+        self.stripes.wait_for_holders().await;
+        let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory).await?;
         if rows.len() > ERASED_ROW_BY_ROW_MAX {
             return Ok(Remains::Much);
         }

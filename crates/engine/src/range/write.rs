@@ -155,11 +155,7 @@ impl Range {
 
     /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
     pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        let dropped = self.dropped.insert(DroppedTable {
-            account: account.to_owned(),
-            table,
-            at: self.around.clock.now(),
-        });
+        let dropped = self.dropped.insert(DroppedTable::new(account, table, self.around.clock.now()));
         // Who found the table there before the line above may still be about to enter the log.
         self.stripes.wait_for_holders().await;
         let mut batch = WriteBatch::new();

@@ -8,7 +8,8 @@
 //! "id so-and-so was dropped" comes. From then on the name is free. Then the owner of the
 //! entities' range records the id durably and refuses it, and only then the DELETE is
 //! acknowledged. A crash between the two is finished by the range's next opening, which reads the
-//! catalogue's dropped ids. The rows themselves go by compaction, in the background.
+//! catalogue's dropped ids; any other failure by the range's sweeper, which reads them each minute.
+//! The rows themselves go by compaction, in the background.
 
 use std::ops::ControlFlow;
 
@@ -21,6 +22,7 @@ use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::names::check_table_name;
 use rangehold_protocol::table::properties::ServiceProperties;
 use tokio::time::Instant;
+use tracing::{error, warn};
 
 use super::failure::{Failure, damaged};
 
@@ -80,21 +82,14 @@ impl Catalogue<'_> {
     /// Deletes a table; `ResourceNotFound` if there is none. When this returns, no request reads
     /// or writes its entities any more, and the name may be used again.
     pub(crate) async fn delete(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
+        let (partitions, account) = (self.partitions.clone(), self.account.to_owned());
         let key = self.key(name);
-        let mut dropped = None;
-        let judge = |current: &[Option<bytes::Bytes>], _now| {
-            let Some(stored) = &current[0] else {
-                return Err(Failure::from(TableError::from(ErrorCode::ResourceNotFound)));
-            };
-            let id = TableRecord::decode(stored).map_err(damaged)?.id;
-            dropped = Some(id);
-            let note = Key::DroppedTable { account: self.account.to_owned(), table: id };
-            Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
-        };
-        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
-        let id = dropped.expect("a write that succeeds was judged");
-        self.partitions.drop_table(self.account, id).await?;
-        Ok(())
+        // In a task of its own: a client that hangs up must not stop it between its two steps.
+        let steps = tokio::spawn(async move { delete_steps(&partitions, &account, key, deadline).await });
+        steps.await.unwrap_or_else(|failed| {
+            error!(%failed, "the DELETE of a table was broken off; it is finished in the background if it was begun");
+            Err(ErrorCode::OperationTimedOut.into())
+        })
     }
 
     /// Replaces a table's stored access policies.
@@ -179,4 +174,31 @@ impl Catalogue<'_> {
         self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
         Ok(())
     }
+}
+
+/// The two steps of deleting the table whose row is `key`; see the module.
+async fn delete_steps(
+    partitions: &PartitionServer,
+    account: &str,
+    key: Vec<u8>,
+    deadline: Instant,
+) -> Result<(), Failure> {
+    let mut dropped = None;
+    let judge = |current: &[Option<bytes::Bytes>], _now| {
+        let Some(stored) = &current[0] else {
+            return Err(Failure::from(TableError::from(ErrorCode::ResourceNotFound)));
+        };
+        let id = TableRecord::decode(stored).map_err(damaged)?.id;
+        dropped = Some(id);
+        let note = Key::DroppedTable { account: account.to_owned(), table: id };
+        Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
+    };
+    let catalogue = PartitionPrefix::catalogue(account);
+    partitions.write(&catalogue, std::slice::from_ref(&key), deadline, judge).await?;
+    let id = dropped.expect("a write that succeeds was judged");
+    partitions.drop_table(account, id, deadline).await.map_err(|failed| {
+        // The name is gone already, so this must not read like a refusal.
+        warn!(%failed, table = id.0, "a table is deleted from its catalogue, and its range not yet told; going on in the background");
+        ErrorCode::OperationTimedOut.into()
+    })
 }
