@@ -35,8 +35,6 @@ pub enum ErrorCode {
     InvalidAuthenticationInfo,
     /// 415: `application/atom+xml`.
     AtomFormatNotSupported,
-    /// 415: a JSON format that does not exist.
-    JsonFormatNotSupported,
     /// 415: neither JSON nor, for a batch, multipart.
     MediaTypeNotSupported,
     /// 400: a batch whose operations name several PartitionKeys.
@@ -63,12 +61,8 @@ pub enum ErrorCode {
     InvalidResourceName,
     /// 400: the URI names nothing that exists.
     InvalidUri,
-    /// 400: a value that does not fit its type.
-    InvalidValueType,
     /// 400: XML that is not well-formed or not as the schema has it.
     InvalidXmlDocument,
-    /// 400: a PartitionKey or RowKey above its size.
-    KeyValueTooLarge,
     /// 405: the URI exists, the method does not fit it.
     MethodNotAllowed,
     /// 400: a header that this request needs is missing.
@@ -79,8 +73,6 @@ pub enum ErrorCode {
     OperationTimedOut,
     /// 400: a name of a wrong length, a key with a forbidden character.
     OutOfRangeInput,
-    /// 400: a query parameter's number out of range.
-    OutOfRangeQueryParameterValue,
     /// 400: PartitionKey or RowKey is missing.
     PropertiesNeedValue,
     /// 400: a property's name is no identifier.
@@ -99,8 +91,6 @@ pub enum ErrorCode {
     ServerBusy,
     /// 409: create of a table that exists.
     TableAlreadyExists,
-    /// 409: create of a table whose deletion goes on. Not sent by this service.
-    TableBeingDeleted,
     /// 404: the table of the request does not exist.
     TableNotFound,
     /// 400: above 252 properties.
@@ -198,7 +188,6 @@ impl ErrorCode {
                 "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
             ),
             Self::AtomFormatNotSupported => ("AtomFormatNotSupported", 415, "Atom format is not supported."),
-            Self::JsonFormatNotSupported => ("JsonFormatNotSupported", 415, "JSON format is not supported."),
             Self::MediaTypeNotSupported => {
                 ("MediaTypeNotSupported", 415, "None of the provided media types are supported")
             }
@@ -245,12 +234,8 @@ impl ErrorCode {
                 ("InvalidResourceName", 400, "The specifed resource name contains invalid characters.")
             }
             Self::InvalidUri => ("InvalidUri", 400, "The requested URI is invalid."),
-            Self::InvalidValueType => ("InvalidValueType", 400, "The value specified is invalid."),
             Self::InvalidXmlDocument => {
                 ("InvalidXmlDocument", 400, "XML specified is not syntactically valid.")
-            }
-            Self::KeyValueTooLarge => {
-                ("KeyValueTooLarge", 400, "The key value is larger than the maximum size permitted.")
             }
             Self::MethodNotAllowed => {
                 ("MethodNotAllowed", 405, "The requested method is not allowed on the specified resource.")
@@ -273,11 +258,6 @@ impl ErrorCode {
                 400,
                 "The specified resource name length is not within the permissible limits.",
             ),
-            Self::OutOfRangeQueryParameterValue => (
-                "OutOfRangeQueryParameterValue",
-                400,
-                "One of the query parameters specified in the request URI is outside the permissible range.",
-            ),
             Self::PropertiesNeedValue => {
                 ("PropertiesNeedValue", 400, "The values are not specified for all properties in the entity.")
             }
@@ -299,9 +279,6 @@ impl ErrorCode {
             Self::ResourceNotFound => ("ResourceNotFound", 404, "The specified resource does not exist."),
             Self::ServerBusy => ("ServerBusy", 503, "The server is busy."),
             Self::TableAlreadyExists => ("TableAlreadyExists", 409, "The table specified already exists."),
-            Self::TableBeingDeleted => {
-                ("TableBeingDeleted", 409, "The specified table is being deleted. Try operation later.")
-            }
             Self::TableNotFound => ("TableNotFound", 404, "The table specified does not exist."),
             Self::TooManyProperties => (
                 "TooManyProperties",

@@ -112,18 +112,22 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    /// Up to `most` tables for which `wanted` holds, from the name `from` on.
+    /// Up to `most` tables for which `wanted` holds, from the name `from` on; where `only` names the
+    /// one that can be wanted, no other is looked at.
     pub(crate) async fn page(
         &self,
         from: Option<&str>,
+        only: Option<&str>,
         most: usize,
         mut wanted: impl FnMut(&str) -> bool + Send,
     ) -> Result<TablePage, Failure> {
-        let tables = KeyRange::prefix(&tables_prefix(self.account));
-        let keys = match from {
-            Some(name) => KeyRange::new(self.key(name), tables.high().map(<[u8]>::to_vec)),
-            None => tables,
+        let mut keys = match only {
+            Some(name) => KeyRange::prefix(&self.key(name)),
+            None => KeyRange::prefix(&tables_prefix(self.account)),
         };
+        if let Some(name) = from {
+            keys = keys.intersect(&KeyRange::new(self.key(name), None));
+        }
         let mut page = TablePage { names: Vec::new(), next: None };
         let mut failure = None;
         let visit = |_key: &[u8], value: &bytes::Bytes| match TableRecord::decode(value) {

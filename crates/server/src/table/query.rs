@@ -15,9 +15,9 @@ use rangehold_map::KeyRange;
 use rangehold_map::key::{PartitionPrefix, entity_keys};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::catalogue::TableRecord;
-use rangehold_protocol::table::continuation;
+use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
-use rangehold_protocol::table::filter::Subject;
+use rangehold_protocol::table::filter::{Filter, Subject};
 use rangehold_protocol::table::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
@@ -41,7 +41,7 @@ struct EntityPage<'a> {
     /// Rows looked at since the page was full.
     ahead: usize,
     /// The first entity that is not in the page.
-    next: Option<(String, String)>,
+    next: Option<Continuation>,
     failure: Option<Failure>,
 }
 
@@ -61,7 +61,7 @@ impl EntityPage<'_> {
         let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
         self.ahead += usize::from(full);
         if self.ahead > limits::LOOK_AHEAD_ROWS_MAX || Instant::now() >= self.until {
-            self.next = Some((partition_key, row_key));
+            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
             return Ok(ControlFlow::Break(()));
         }
         let row = RowView::new(value).map_err(damaged)?;
@@ -69,7 +69,7 @@ impl EntityPage<'_> {
             return Ok(ControlFlow::Continue(()));
         }
         if full {
-            self.next = Some((partition_key, row_key));
+            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
             return Ok(ControlFlow::Break(()));
         }
         self.writer
@@ -133,10 +133,7 @@ impl TableService {
         }
         page.writer.page_end(&mut page.body);
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
-        if let Some((partition_key, row_key)) = page.next {
-            reply.set("x-ms-continuation-NextPartitionKey", continuation::encode_part(&partition_key));
-            reply.set("x-ms-continuation-NextRowKey", continuation::encode_part(&row_key));
-        }
+        reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         Ok(reply)
     }
 
@@ -148,8 +145,10 @@ impl TableService {
         let query = TableQuery::from_query(&exchange.query)?;
         let account = exchange.address.account.as_str();
         let most = query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize);
-        let wanted = |name: &str| query.filter.as_ref().is_none_or(|filter| filter.matches_table(name));
-        let page = self.catalogue(account).page(query.from.as_deref(), most, wanted).await?;
+        let filter = query.filter.as_ref();
+        let wanted = |name: &str| filter.is_none_or(|filter| filter.matches_table(name));
+        let only = filter.and_then(Filter::only_table);
+        let page = self.catalogue(account).page(query.from.as_deref(), only, most, wanted).await?;
 
         let writer = TableWriter { base: &exchange.address.base, account, level };
         let mut body = Vec::with_capacity(64 + page.names.len() * 96);
@@ -159,9 +158,8 @@ impl TableService {
         }
         writer.page_end(&mut body);
         let mut reply = Reply::with_body(200, level.content_type(), body);
-        if let Some(next) = page.next {
-            reply.set("x-ms-continuation-NextTableName", continuation::encode_part(&next));
-        }
+        let next = page.next.map(|name| Continuation::Table { name });
+        reply.headers.extend(next.iter().flat_map(Continuation::headers));
         Ok(reply)
     }
 }
