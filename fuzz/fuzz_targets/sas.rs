@@ -94,7 +94,7 @@ fn table(lines: &[&str], key: &AccountKey) {
     {
         let stored = rangehold_map::PartitionPrefix::entity("acct", rangehold_map::TableId(1), partition_key);
         let inside = range.contains(&stored.key(row_key));
-        assert_eq!(bounds.contain(partition_key, row_key), inside, "({partition_key:?}, {row_key:?})");
+        assert_eq!(bounds.contains(partition_key, row_key), inside, "({partition_key:?}, {row_key:?})");
     }
 }
 

@@ -194,7 +194,7 @@ impl DevFlags {
             std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         // The error's own text would show the line, and a key that stands in it.
         toml::from_str(&text).map_err(|error: toml::de::Error| {
-            let line = error.span().map_or(1, |span| text[..span.start].lines().count().max(1));
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
             anyhow!("cannot use {}, line {line}: {}", path.display(), error.message())
         })
     }
