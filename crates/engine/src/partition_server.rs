@@ -25,7 +25,7 @@ use crate::error::{OpenError, ReadError, WriteError};
 use crate::governor::{Shares, watch_memtables};
 use crate::limits::DROPPED_REMEMBERED;
 use crate::map_store::{self, StoredMap};
-use crate::range::{Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
+use crate::range::{Admission, Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
 use crate::routes::Routes;
 use crate::store::Store;
 use crate::sweeper::Sweeper;
@@ -170,7 +170,20 @@ impl PartitionServer {
         deadline: Instant,
         judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
     ) -> Result<Timestamp, WriteError<E>> {
-        self.0.routes.write(partition, keys, deadline, judge).await
+        self.0.routes.write(partition, keys, deadline, Admission::Usual, judge).await
+    }
+
+    /// [`PartitionServer::write`] for changes that give space back, such as the catalogue's when a
+    /// table is dropped. They are let in until half of the disk's reserve is gone, so that whoever
+    /// is refused for want of space can make some.
+    pub async fn write_giving_space_back<E>(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        deadline: Instant,
+        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
+    ) -> Result<Timestamp, WriteError<E>> {
+        self.0.routes.write(partition, keys, deadline, Admission::GivesSpaceBack, judge).await
     }
 
     /// Refuses every later read and write of the table and lets its rows go in the background.

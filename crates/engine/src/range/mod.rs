@@ -44,6 +44,7 @@ use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 use unflushed::Unflushed;
+pub(crate) use write::Admission;
 pub use write::Changes;
 
 use crate::compaction::LeaveOut;

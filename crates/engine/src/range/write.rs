@@ -18,6 +18,7 @@ use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
+use tokio::sync::SemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::dropped::DroppedTable;
@@ -31,6 +32,15 @@ use crate::error::{ReadError, WriteError, with_causes};
 /// Rows to put (with a value) and to delete (without).
 pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
+/// With how little free space on the disk a write is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// While the reserve is free.
+    Usual,
+    /// While half of it is: the write gives space back.
+    GivesSpaceBack,
+}
+
 impl Range {
     /// See [`crate::PartitionServer::write`].
     pub(crate) async fn write<E>(
@@ -38,14 +48,10 @@ impl Range {
         partition: &PartitionPrefix,
         keys: &[Vec<u8>],
         deadline: Instant,
+        admission: Admission,
         judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
     ) -> Result<Timestamp, WriteError<E>> {
-        let Ok(_admitted) = self.in_flight.try_acquire() else {
-            return Err(WriteError::Busy("too many writes are under way"));
-        };
-        if self.store.disk().is_low() {
-            return Err(self.disk_full());
-        }
+        let _admitted = self.admit(admission)?;
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
         let opening = self.open_now()?;
@@ -75,12 +81,24 @@ impl Range {
         }
     }
 
-    fn disk_full<E>(&self) -> WriteError<E> {
-        let root = self.store.root();
-        WriteError::DiskFull {
-            root: root.map_or_else(String::new, |root| root.display().to_string()),
-            reserve_bytes: self.store.disk().reserve_bytes(),
+    /// Lets a write in, unless there are too many or the disk has too little space.
+    fn admit<E>(&self, admission: Admission) -> Result<SemaphorePermit<'_>, WriteError<E>> {
+        let Ok(admitted) = self.in_flight.try_acquire() else {
+            return Err(WriteError::Busy("too many writes are under way"));
+        };
+        let disk = self.store.disk();
+        let (low, least_bytes) = match admission {
+            Admission::Usual => (disk.is_low(), disk.reserve_bytes()),
+            Admission::GivesSpaceBack => (disk.is_exhausted(), disk.reserve_bytes() / 2),
+        };
+        if low {
+            let root = self.store.root();
+            return Err(WriteError::DiskFull {
+                root: root.map_or_else(String::new, |root| root.display().to_string()),
+                reserve_bytes: least_bytes,
+            });
         }
+        Ok(admitted)
     }
 
     fn next_stamp(&self) -> Stamp {
