@@ -128,7 +128,8 @@ pub enum WriteError<E> {
         /// Free bytes below which writes are refused.
         reserve_bytes: u64,
     },
-    /// Too much is under way already, or the deadline passed before the write's turn came.
+    /// Too much is under way already, or the deadline passed before the write's turn came or before
+    /// its refusal could be told.
     #[error("the range is busy: {0}")]
     Busy(&'static str),
     /// For the moment it cannot be written; asking again may help.

@@ -5,6 +5,7 @@
 //! | [`PartitionServer`] | holds ranges and answers for their keys; the way in |
 //! | `range` | one range: opening, reading, writing, timestamps, dropped tables |
 //! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
+//! | `tasks` | the background tasks, and what becomes of one that panics |
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
@@ -26,6 +27,7 @@ mod range;
 mod routes;
 pub mod store;
 mod sweeper;
+mod tasks;
 
 pub use clock::Clock;
 pub use error::{Damaged, OpenError, ReadError, WriteError};

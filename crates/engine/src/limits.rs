@@ -71,6 +71,8 @@ pub(crate) const REOPEN_WAIT_MIN: Duration = Duration::from_millis(50);
 pub(crate) const REOPEN_WAIT_MAX: Duration = Duration::from_secs(5);
 /// How long closing waits for writes that are under way.
 pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(35);
+/// How long closing waits for the database to save its memtables. On a full disk that never ends.
+pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(35);
 
 // ---- Memory ----
 

@@ -16,7 +16,6 @@ use bytes::Bytes;
 use futures::future::join_all;
 use rangehold_map::{KeyRange, PartitionPrefix, RangeId, TableId, Timestamp};
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout_at};
 
 use crate::clock::Clock;
@@ -25,10 +24,11 @@ use crate::error::{OpenError, ReadError, WriteError};
 use crate::governor::{Shares, watch_memtables};
 use crate::limits::DROPPED_REMEMBERED;
 use crate::map_store::{self, StoredMap};
-use crate::range::{Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
+use crate::range::{Admission, Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
 use crate::routes::Routes;
 use crate::store::Store;
 use crate::sweeper::Sweeper;
+use crate::tasks::{Panicked, Tasks};
 
 /// What a partition server is opened with.
 #[derive(Debug, Clone)]
@@ -69,7 +69,8 @@ struct Inner {
     store: Arc<Store>,
     shares: Shares,
     dropped: Arc<Notify>,
-    tasks: Mutex<JoinSet<()>>,
+    tasks: Mutex<Tasks>,
+    panicked: Panicked,
     /// After the tasks, so that it is dropped after them.
     _background: Background,
 }
@@ -87,6 +88,9 @@ pub struct Statistics {
     pub disk_low: bool,
     /// Damaged files met so far, each with the reason.
     pub damaged_files: Vec<String>,
+    /// What keeps it from working as it should now, in words that name the range or the task:
+    /// ranges that cannot be asked, background tasks that ended. Empty when all is well.
+    pub troubles: Vec<String>,
 }
 
 impl PartitionServer {
@@ -114,11 +118,11 @@ impl PartitionServer {
             other => OpenError::Catalogue(other),
         })?;
         let dropped = Arc::new(Notify::new());
-        let mut tasks = JoinSet::new();
+        let mut tasks = Tasks::default();
         for range in &routes.ranges {
-            tasks.spawn(Arc::clone(range).keep());
+            tasks.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
         }
-        tasks.spawn(watch_memtables(routes.ranges.clone(), shares));
+        tasks.spawn("the memory governor".to_owned(), watch_memtables(routes.ranges.clone(), shares));
         let sweeper = Sweeper {
             routes: Arc::clone(&routes),
             clock: options.clock,
@@ -126,13 +130,14 @@ impl PartitionServer {
             dropped: Arc::clone(&dropped),
             empty: Default::default(),
         };
-        tasks.spawn(sweeper.run());
+        tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
         dropped.notify_one();
         Ok(Self(Arc::new(Inner {
             routes,
             store,
             shares,
             dropped,
+            panicked: tasks.panicked(),
             tasks: Mutex::new(tasks),
             _background: background,
         })))
@@ -161,8 +166,8 @@ impl PartitionServer {
     /// are durable, so that it tells nothing that a crash takes back. Changes of keys outside the
     /// partition are a bug of the caller and panic.
     ///
-    /// After `deadline` the answer is [`WriteError::Busy`] while the write was not begun, and
-    /// [`WriteError::OutcomeUnknown`] from then on.
+    /// After `deadline` the answer is [`WriteError::Busy`] as long as nothing was put into the log,
+    /// and [`WriteError::OutcomeUnknown`] from then on.
     pub async fn write<E>(
         &self,
         partition: &PartitionPrefix,
@@ -170,7 +175,20 @@ impl PartitionServer {
         deadline: Instant,
         judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
     ) -> Result<Timestamp, WriteError<E>> {
-        self.0.routes.write(partition, keys, deadline, judge).await
+        self.0.routes.write(partition, keys, deadline, Admission::Usual, judge).await
+    }
+
+    /// [`PartitionServer::write`] for changes that give space back, such as the catalogue's when a
+    /// table is dropped. They are let in until half of the disk's reserve is gone, so that whoever
+    /// is refused for want of space can make some.
+    pub async fn write_giving_space_back<E>(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        deadline: Instant,
+        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
+    ) -> Result<Timestamp, WriteError<E>> {
+        self.0.routes.write(partition, keys, deadline, Admission::GivesSpaceBack, judge).await
     }
 
     /// Refuses every later read and write of the table and lets its rows go in the background.
@@ -222,7 +240,13 @@ impl PartitionServer {
             disk_free_bytes: self.0.store.disk().free_bytes(),
             disk_low: self.0.store.disk().is_low(),
             damaged_files: self.0.store.damaged_files().iter().map(ToString::to_string).collect(),
+            troubles: self.troubles(),
         }
+    }
+
+    fn troubles(&self) -> Vec<String> {
+        let ranges = self.0.routes.ranges.iter().filter_map(|range| range.trouble());
+        ranges.chain(self.0.panicked.list().iter().cloned()).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use rangehold_map::{Key, KeyRange, PartitionPrefix, RangeMap, TableId, Timestamp
 use tokio::time::Instant;
 
 use crate::error::{Damaged, ReadError, WriteError};
-use crate::range::{Changes, Range, ScanEnd};
+use crate::range::{Admission, Changes, Range, ScanEnd};
 
 /// The map, and its ranges in the order of their keys.
 pub(crate) struct Routes {
@@ -65,10 +65,11 @@ impl Routes {
         partition: &PartitionPrefix,
         keys: &[Vec<u8>],
         deadline: Instant,
+        admission: Admission,
         judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
     ) -> Result<Timestamp, WriteError<E>> {
         let range = self.range_of(partition.as_bytes()).ok_or(WriteError::NotOwned)?;
-        range.write(partition, keys, deadline, judge).await
+        range.write(partition, keys, deadline, admission, judge).await
     }
 
     pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {

@@ -18,7 +18,7 @@ use tokio::time::{Instant, sleep, timeout};
 use crate::clock::Clock;
 use crate::error::{ReadError, WriteError};
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
-use crate::range::{DroppedTable, Range, Remains};
+use crate::range::{Admission, DroppedTable, Range, Remains};
 use crate::routes::Routes;
 
 /// See the module.
@@ -137,12 +137,18 @@ impl Sweeper {
         let keys = [key.clone()];
         let written = self
             .routes
-            .write::<std::convert::Infallible>(&partition, &keys, deadline, |current, _| {
-                Ok(match current {
-                    [Some(_)] => vec![(key, None)],
-                    _ => Vec::new(),
-                })
-            })
+            .write::<std::convert::Infallible>(
+                &partition,
+                &keys,
+                deadline,
+                Admission::GivesSpaceBack,
+                |current, _| {
+                    Ok(match current {
+                        [Some(_)] => vec![(key, None)],
+                        _ => Vec::new(),
+                    })
+                },
+            )
             .await;
         match written {
             Ok(_) => {}

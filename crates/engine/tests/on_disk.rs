@@ -6,10 +6,12 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, OpenError, PartitionServer, ReadError, WriteError};
-use support::{TABLE, get, options, put, rows, table_keys};
+use rangehold_engine::{Clock, OpenError, Options, PartitionServer, ReadError, WriteError};
+use rangehold_map::PartitionPrefix;
+use support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
 
 fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
@@ -42,6 +44,35 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     let server = open(directory.path()).await.unwrap();
     put(&server, "p", "2", "v").await.unwrap();
     assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 2);
+}
+
+/// With less than the reserve and more than half of it, a table can be dropped, and the sweeper ends
+/// what was begun.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_nearly_full_disk_lets_tables_be_dropped() {
+    let directory = tempfile::tempdir().unwrap();
+    let server = open(directory.path()).await.unwrap();
+    put(&server, "p", "1", "v").await.unwrap();
+    let free = server.statistics().disk_free_bytes;
+    server.close().await;
+
+    let nearly_full = store(directory.path(), Some(free / 2 * 3));
+    let options = Options { dropped_remembered: Duration::ZERO, ..options(&Clock::system()) };
+    let server = PartitionServer::open(nearly_full, options).await.unwrap();
+    assert!(matches!(put(&server, "p", "2", "v").await, Err(WriteError::DiskFull { .. })));
+    let note = support::dropped_key(TABLE);
+    let catalogue = PartitionPrefix::catalogue(ACCOUNT);
+    let change = vec![(note.clone(), Some(Vec::new()))];
+    let dropped = server.write_giving_space_back(&catalogue, &[], soon(), |_, _| Ok::<_, ()>(change)).await;
+    dropped.unwrap();
+    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    let swept = async {
+        while server.get(&note).await.unwrap().is_some() {
+            tokio::time::sleep(Duration::from_millis(50)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(20), swept).await.unwrap();
+    server.close().await;
 }
 
 /// Each sorted file in turn has one byte changed: either nobody needs that byte, or the error names

@@ -7,6 +7,7 @@ mod support;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures::TryStreamExt;
 use futures::future::join_all;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
@@ -14,8 +15,8 @@ use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, OpenError, PartitionServer, ReadError, WriteError};
 use rangehold_map::{KeyRange, PartitionPrefix, Timestamp};
 use support::{
-    Exists, Gate, Passage, TABLE, delete, get, insert, open, options, partition, put, put_all, rows, soon,
-    start, table_keys,
+    Exists, Gate, Passage, TABLE, delete, get, insert, open, options, partition, put, put_all, rows,
+    simulated, soon, start, table_keys,
 };
 use tokio::time::{sleep, timeout};
 
@@ -136,6 +137,50 @@ async fn after_the_deadline_nobody_knows() {
     for row in ["1", "2"] {
         assert!(matches!(insert(&server, "p", row, "x").await, Err(WriteError::Refused(Exists))));
         assert_eq!(get(&server, "p", row).await.unwrap().unwrap(), "v");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_refusal_that_cannot_be_told_in_time_was_certainly_not_made() {
+    let objects = memory();
+    let gate = Gate::before(&objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    gate.set(Passage::HoldWrites);
+    let first = tokio::spawn({
+        let server = server.clone();
+        async move { insert(&server, "p", "1", "v").await }
+    });
+    sleep(Duration::from_secs(1)).await;
+    let refused = insert(&server, "p", "1", "w").await;
+    assert!(matches!(refused, Err(WriteError::Busy(_))), "{refused:?}");
+    assert!(matches!(first.await.unwrap(), Err(WriteError::OutcomeUnknown(_))));
+}
+
+/// A client hangs up while its batch waits for room in memory; the server is closed meanwhile.
+#[tokio::test(start_paused = true)]
+async fn closing_waits_for_writes_that_were_abandoned_on_their_way() {
+    let objects = memory();
+    let gate = Gate::before(&objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    gate.set(Passage::HoldWrites);
+    let value = "v".repeat(1 << 20);
+    let mut abandoned = Vec::new();
+    for i in 0..30 {
+        let (partition, row) = (format!("p{i}"), "1");
+        let write = put(&server, &partition, row, &value);
+        assert!(timeout(Duration::from_millis(10), write).await.is_err());
+        abandoned.push(partition);
+    }
+    let closing = tokio::spawn(server.close());
+    sleep(Duration::from_secs(1)).await;
+    assert!(!closing.is_finished());
+    gate.set(Passage::Open);
+    closing.await.unwrap();
+    let server = open(&objects, simulated(&Clock::manual(start()))).await;
+    for partition in abandoned {
+        assert!(get(&server, &partition, "1").await.unwrap().is_some(), "{partition} was lost");
     }
 }
 
@@ -296,6 +341,68 @@ async fn a_database_that_closed_itself_is_opened_again() {
     // Refusals of rows from before the reopening do not wait for a sequence that never comes.
     assert!(matches!(insert(&server, "p", "1", "x").await, Err(WriteError::Refused(Exists))));
     assert_eq!(server.statistics().ranges[0].1.reopenings, 1);
+}
+
+/// Like a file that goes missing while the process runs: asking again does not help, and the operator
+/// must be told.
+#[tokio::test]
+async fn damage_found_when_opening_again_is_told_as_damage() {
+    let objects = memory();
+    let gate = Gate::before(&objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    let server = open(&gated, options(&Clock::system())).await;
+    for row in ["1", "2", "3"] {
+        put(&server, "p", row, "v").await.unwrap();
+    }
+    assert_eq!(server.statistics().troubles, [""; 0]);
+    let log = objects.list(Some(&"ranges/1-1-1/wal".into())).try_collect::<Vec<_>>().await.unwrap();
+    let mut files: Vec<_> = log.into_iter().map(|object| object.location).collect();
+    files.sort();
+    let missing = &files[files.len() - 2];
+    let kept = objects.get(missing).await.unwrap().bytes().await.unwrap();
+    objects.delete(missing).await.unwrap();
+    gate.set(Passage::FailLog);
+    put(&server, "p", "4", "v").await.unwrap_err();
+
+    let told = async {
+        loop {
+            match get(&server, "p", "1").await {
+                Err(ReadError::Damaged(damage)) => break damage.to_string(),
+                _ => sleep(Duration::from_millis(10)).await,
+            }
+        }
+    };
+    let told = timeout(Duration::from_secs(20), told).await.unwrap();
+    assert!(told.contains(missing.filename().unwrap()), "{told}");
+    let write = put(&server, "p", "4", "v").await;
+    assert!(matches!(write, Err(WriteError::Damaged(_))), "{write:?}");
+    let troubles = server.statistics().troubles;
+    assert!(troubles.len() == 1 && troubles[0].contains(missing.filename().unwrap()), "{troubles:?}");
+
+    // Whoever brings the file back need not restart the process.
+    gate.set(Passage::Open);
+    objects.put(missing, kept.into()).await.unwrap();
+    let recovered = async {
+        while get(&server, "p", "1").await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), recovered).await.unwrap();
+    assert_eq!(server.statistics().troubles, [""; 0]);
+}
+
+/// As on a full disk, where the database tries for ever.
+#[tokio::test(start_paused = true)]
+async fn closing_ends_though_nothing_can_be_written() {
+    let objects = memory();
+    let gate = Gate::before(&objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    put(&server, "p", "1", "v").await.unwrap();
+    gate.set(Passage::HoldWrites);
+    timeout(Duration::from_secs(120), server.close()).await.unwrap();
+    let server = open(&objects, simulated(&Clock::manual(start()))).await;
+    assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
 }
 
 #[tokio::test]

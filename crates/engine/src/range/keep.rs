@@ -14,8 +14,8 @@ use slatedb::config::FlushType;
 use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State, database, flush};
-use crate::error::{OpenError, with_causes};
-use crate::limits::{DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN, WRITES_IN_FLIGHT_MAX};
+use crate::error::{Damaged, OpenError, with_causes};
+use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN, WRITES_IN_FLIGHT_MAX};
 
 /// Why an opening ended.
 enum Ended {
@@ -37,50 +37,62 @@ impl Range {
                 Ended::Closed => return,
                 Ended::Fenced => {
                     tracing::warn!(range = %self.identity.id, "another process has opened the range");
-                    self.set_state(State::Fenced);
+                    self.change_state(State::Fenced);
                     opening.flusher.end("another process has opened the range");
                     return;
                 }
                 Ended::Failed(why) => why,
             };
             tracing::error!(range = %self.identity.id, %why, "the database closed itself; opening it again");
-            self.set_state(State::Reopening(why.clone()));
+            let go_on = self.change_state(State::Reopening(why.clone()));
             opening.flusher.end(&why);
-            if !self.reopen(&opening).await {
+            if !go_on || !self.reopen(&opening).await {
                 return;
             }
         }
     }
 
-    /// Opens the database again, however long that takes. False if it is somebody else's now.
+    /// Opens the database again, however long that takes. False if it is somebody else's now, or
+    /// was closed meanwhile.
     async fn reopen(&self, before: &Opening) -> bool {
         // Frees what the old one still holds. It has nothing to save: it is closed.
-        let _ = before.db.close().await;
+        let _ = timeout(CLOSE_MAX, before.db.close()).await;
         let epoch = before.db.manifest().writer_epoch();
         let mut wait = REOPEN_WAIT_MIN;
         let mut attempt_epoch = Some(epoch);
         loop {
-            match database::open(&self.around, &self.place, attempt_epoch).await {
-                Ok(db) => {
-                    self.counts.reopenings.fetch_add(1, Ordering::Relaxed);
-                    let opening = Opening::new(before.number + 1, db);
-                    self.set_state(State::Open(Arc::new(opening)));
-                    return true;
-                }
-                Err(OpenError::Fenced { .. }) => {
-                    self.set_state(State::Fenced);
-                    return false;
-                }
-                Err(error) => {
-                    tracing::error!(range = %self.identity.id, %error, "the database could not be opened again");
-                    self.set_state(State::Reopening(error.to_string()));
-                    // A failed attempt may have taken the epoch already, and it was ours.
-                    attempt_epoch = None;
-                    sleep(wait).await;
-                    wait = REOPEN_WAIT_MAX.min(wait * 2);
-                }
+            let error = match database::open(&self.around, &self.place, attempt_epoch).await {
+                Ok(db) => return self.take(Opening::new(before.number + 1, db)).await,
+                Err(error) => error,
+            };
+            let state = match &error {
+                OpenError::Fenced { .. } => State::Fenced,
+                OpenError::Damaged(damage) => State::Damaged(damage.clone()),
+                OpenError::MissingDatabase { .. } => State::Damaged(Damaged(error.to_string())),
+                other => State::Reopening(other.to_string()),
+            };
+            let lost = matches!(state, State::Fenced);
+            tracing::error!(range = %self.identity.id, %error, "the database could not be opened again");
+            if !self.change_state(state) || lost {
+                return false;
             }
+            // A failed attempt may have taken the epoch already, and it was ours. Damage is tried
+            // again too: somebody may bring the file back.
+            attempt_epoch = None;
+            sleep(wait).await;
+            wait = REOPEN_WAIT_MAX.min(wait * 2);
         }
+    }
+
+    /// Serves from a new opening, unless the range was closed while it was made.
+    async fn take(&self, opening: Opening) -> bool {
+        let opening = Arc::new(opening);
+        if !self.change_state(State::Open(Arc::clone(&opening))) {
+            self.close_database(&opening).await;
+            return false;
+        }
+        self.counts.reopenings.fetch_add(1, Ordering::Relaxed);
+        true
     }
 
     /// Lets the writes under way finish, refuses new ones, saves everything and closes.
@@ -89,15 +101,27 @@ impl Range {
         // Taking every permit refuses new writes and waits for those that are under way.
         let drained = timeout(DRAIN_MAX, self.in_flight.acquire_many(all)).await;
         let opening = self.open_now();
-        self.set_state(State::Closed);
+        self.change_state(State::Closed);
         self.in_flight.close();
         if drained.is_err() {
             tracing::warn!(range = %self.identity.id, "closing while writes are still under way");
         }
-        if let Ok(opening) = opening
-            && let Err(error) = opening.db.close().await
-        {
-            tracing::error!(range = %self.identity.id, %error, "closing the database failed");
+        if let Ok(opening) = opening {
+            self.close_database(&opening).await;
+        }
+    }
+
+    /// Saves what an opening holds and closes it. Gives up after a while: on a full disk the
+    /// database tries for ever. What was acknowledged is in the log then, and is replayed.
+    async fn close_database(&self, opening: &Opening) {
+        let range = self.identity.id;
+        match timeout(CLOSE_MAX, opening.db.close()).await {
+            Ok(Ok(())) => {}
+            Ok(Err(error)) => tracing::error!(%range, %error, "closing the database failed"),
+            Err(_) => tracing::warn!(
+                %range,
+                "the database could not save its memory in time (a full disk?); its log will be replayed"
+            ),
         }
     }
 
@@ -118,7 +142,7 @@ impl Drop for Left {
             && let Ok(opening) = self.0.open_now()
         {
             let why = "its keeper panicked; the process has to be started again";
-            self.0.set_state(State::Reopening(why.to_owned()));
+            self.0.change_state(State::Reopening(why.to_owned()));
             opening.flusher.end(why);
         }
     }
@@ -150,5 +174,29 @@ impl Opening {
         let mut status = self.status.clone();
         // An error means that the database is gone altogether.
         let _ = status.wait_for(|status| status.close_reason.is_some()).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::error::ReadError;
+
+    #[tokio::test]
+    async fn who_closes_a_range_has_the_last_word() {
+        let range = Range::in_memory().await;
+        let keeper = tokio::spawn(Arc::clone(&range).keep());
+        range.close().await;
+        // The keeper found the database failed before it was closed, and opened it again after.
+        assert!(!range.change_state(State::Reopening("it failed".to_owned())));
+        let db = database::open(&range.around, &range.place, None).await.unwrap();
+        let late = db.clone();
+        assert!(!range.take(Opening::new(2, db)).await);
+        assert_eq!(late.status().close_reason, Some(CloseReason::Clean));
+        match range.open_now().err() {
+            Some(ReadError::Unavailable(why)) => assert!(why.contains("shut down"), "{why}"),
+            other => panic!("{other:?}"),
+        }
+        keeper.await.unwrap();
     }
 }

@@ -44,10 +44,11 @@ use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 use unflushed::Unflushed;
+pub(crate) use write::Admission;
 pub use write::Changes;
 
 use crate::compaction::LeaveOut;
-use crate::error::{OpenError, ReadError};
+use crate::error::{Damaged, OpenError, ReadError};
 use crate::limits::WRITES_IN_FLIGHT_MAX;
 use crate::store::Store;
 
@@ -77,7 +78,7 @@ pub(crate) struct Range {
     stripes: Stripes,
     high_water: Mutex<HighWater>,
     dropped: Arc<DroppedTables>,
-    in_flight: Semaphore,
+    in_flight: Arc<Semaphore>,
     counts: Counts,
 }
 
@@ -86,6 +87,8 @@ enum State {
     Open(Arc<Opening>),
     /// The engine below closed the database; it is being opened again.
     Reopening(String),
+    /// It cannot be opened again: a file is missing, or not what was written.
+    Damaged(Damaged),
     /// Somebody else opened the database: it is his.
     Fenced,
     /// It was closed here.
@@ -183,9 +186,14 @@ impl Range {
             stripes: Stripes::new(),
             high_water: Mutex::new(HighWater::starting_at(reserved)),
             dropped,
-            in_flight: Semaphore::new(WRITES_IN_FLIGHT_MAX),
+            in_flight: Arc::new(Semaphore::new(WRITES_IN_FLIGHT_MAX)),
             counts: Counts::default(),
         }))
+    }
+
+    /// Which range it is.
+    pub(crate) fn id(&self) -> RangeId {
+        self.identity.id
     }
 
     /// Its keys.
@@ -198,6 +206,7 @@ impl Range {
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             State::Open(opening) => Ok(Arc::clone(opening)),
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
+            State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
             State::Fenced => Err(ReadError::NotOwned),
             State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
         }
@@ -214,8 +223,15 @@ impl Range {
         }
     }
 
-    fn set_state(&self, state: State) {
-        *self.state.write().unwrap_or_else(PoisonError::into_inner) = state;
+    /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
+    /// whatever its keeper finds out at the same time.
+    fn change_state(&self, state: State) -> bool {
+        let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*now, State::Closed) {
+            return false;
+        }
+        *now = state;
+        true
     }
 
     /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
@@ -233,6 +249,18 @@ impl Range {
     /// that were there when it was opened last.
     pub(crate) fn log_files(&self) -> usize {
         self.open_now().map_or(0, |opening| opening.unflushed.log_files(opening.sorted_sequence()))
+    }
+
+    /// What keeps it from being served now, in words.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let range = self.identity.id;
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(_) => None,
+            State::Reopening(why) => Some(format!("range {range} is being opened again: {why}")),
+            State::Damaged(damage) => Some(format!("range {range}: {damage}")),
+            State::Fenced => Some(format!("range {range} was opened by another process")),
+            State::Closed => Some(format!("range {range} is closed")),
+        }
     }
 
     /// What it counts.
@@ -290,5 +318,26 @@ fn database_error(path: &str, error: ReadError) -> OpenError {
     match error {
         ReadError::Damaged(damage) => OpenError::Damaged(damage),
         other => OpenError::Database { path: path.to_owned(), why: other.to_string() },
+    }
+}
+
+#[cfg(test)]
+impl Range {
+    /// A new range in memory, without a keeper.
+    async fn in_memory() -> Arc<Self> {
+        let store = Store::in_memory();
+        let shares = crate::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
+        let around = Surroundings {
+            objects: store.object_store(),
+            clock: crate::Clock::system(),
+            seed: 1,
+            cache: shares.cache(),
+            memtable_bytes: shares.memtable_flush_bytes(),
+            unflushed_bytes_max: shares.unflushed_bytes_max(),
+            background: tokio::runtime::Handle::current(),
+        };
+        let identity =
+            Identity { id: RangeId(1), keys: KeyRange::whole(), generation: Generation(1), attempt: 1 };
+        Self::create(identity, around, Arc::new(store)).await.expect("memory takes everything")
     }
 }

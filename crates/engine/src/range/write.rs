@@ -8,7 +8,8 @@
 //! * **Whoever gives up does not unlock early.** The step that puts the batch into the log runs to
 //!   its end even if the request is dropped; see [`super::run_to_end`].
 //! * **Not known is not no.** From the moment the batch is on its way, a passed deadline or a
-//!   closed database means [`WriteError::OutcomeUnknown`].
+//!   closed database means [`WriteError::OutcomeUnknown`]. A refusal has no batch: if it cannot be
+//!   told in time, the write was still not made, and asking again is safe.
 
 use std::future::Future;
 use std::sync::atomic::Ordering;
@@ -18,6 +19,7 @@ use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::dropped::DroppedTable;
@@ -31,6 +33,23 @@ use crate::error::{ReadError, WriteError, with_causes};
 /// Rows to put (with a value) and to delete (without).
 pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
+/// With how little free space on the disk a write is let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Admission {
+    /// While the reserve is free.
+    Usual,
+    /// While half of it is: the write gives space back.
+    GivesSpaceBack,
+}
+
+/// What a write holds on its way into the log.
+struct Entrance {
+    /// Its turn among the writes of its stripe.
+    guard: StripeGuard,
+    /// Its place among the writes of the range, which closing waits for.
+    admitted: OwnedSemaphorePermit,
+}
+
 impl Range {
     /// See [`crate::PartitionServer::write`].
     pub(crate) async fn write<E>(
@@ -38,14 +57,10 @@ impl Range {
         partition: &PartitionPrefix,
         keys: &[Vec<u8>],
         deadline: Instant,
+        admission: Admission,
         judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
     ) -> Result<Timestamp, WriteError<E>> {
-        let Ok(_admitted) = self.in_flight.try_acquire() else {
-            return Err(WriteError::Busy("too many writes are under way"));
-        };
-        if self.store.disk().is_low() {
-            return Err(self.disk_full());
-        }
+        let admitted = self.admit(admission)?;
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
         let opening = self.open_now()?;
@@ -70,17 +85,29 @@ impl Range {
             }
             Ok(changes) => {
                 let batch = self.batch(partition, changes, stripe, stamp);
-                self.commit(opening, guard, batch, stamp, deadline).await
+                self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
             }
         }
     }
 
-    fn disk_full<E>(&self) -> WriteError<E> {
-        let root = self.store.root();
-        WriteError::DiskFull {
-            root: root.map_or_else(String::new, |root| root.display().to_string()),
-            reserve_bytes: self.store.disk().reserve_bytes(),
+    /// Lets a write in, unless there are too many or the disk has too little space.
+    fn admit<E>(&self, admission: Admission) -> Result<OwnedSemaphorePermit, WriteError<E>> {
+        let Ok(admitted) = Arc::clone(&self.in_flight).try_acquire_owned() else {
+            return Err(WriteError::Busy("too many writes are under way"));
+        };
+        let disk = self.store.disk();
+        let (low, least_bytes) = match admission {
+            Admission::Usual => (disk.is_low(), disk.reserve_bytes()),
+            Admission::GivesSpaceBack => (disk.is_exhausted(), disk.reserve_bytes() / 2),
+        };
+        if low {
+            let root = self.store.root();
+            return Err(WriteError::DiskFull {
+                root: root.map_or_else(String::new, |root| root.display().to_string()),
+                reserve_bytes: least_bytes,
+            });
         }
+        Ok(admitted)
     }
 
     fn next_stamp(&self) -> Stamp {
@@ -120,14 +147,19 @@ impl Range {
     async fn commit<E>(
         &self,
         opening: Arc<Opening>,
-        guard: StripeGuard,
+        Entrance { guard, admitted }: Entrance,
         (batch, bytes): (WriteBatch, u64),
         stamp: Stamp,
         deadline: Instant,
     ) -> Result<Timestamp, WriteError<E>> {
-        let entering = RunToEnd::new(enter(opening, batch, bytes, Some(guard)));
+        let entering = RunToEnd::new(async move {
+            let ticket = enter(opening, batch, bytes, Some(guard)).await;
+            // Given back when the write is answered; of one that was abandoned, here.
+            (ticket, admitted)
+        });
         let durable = async {
-            let ticket = entering.await.map_err(WriteError::OutcomeUnknown)?;
+            let (ticket, _admitted) = entering.await;
+            let ticket = ticket.map_err(WriteError::OutcomeUnknown)?;
             settled(ticket).await.map_err(WriteError::OutcomeUnknown)
         };
         match timeout_at(deadline, durable).await {
@@ -180,6 +212,9 @@ async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Re
     Ok(rows)
 }
 
+/// The sequence number of rows whose write failed.
+const NEVER_DURABLE: u64 = u64::MAX;
+
 /// Puts a batch into the log and takes a ticket for its flush. Holds the stripe meanwhile.
 async fn enter(
     opening: Arc<Opening>,
@@ -187,11 +222,15 @@ async fn enter(
     bytes: u64,
     guard: Option<StripeGuard>,
 ) -> Result<Ticket, String> {
-    let handle: WriteHandle = opening.db.write(batch).await.map_err(|error| with_causes(&error))?;
-    opening.unflushed.add(handle.seqnum(), bytes);
+    let written = opening.db.write(batch).await;
     if let Some(mut newest) = guard {
-        *newest = Some(Newest { opening: opening.number, sequence: handle.seqnum() });
+        // A write that fails closes the database; until then its rows may be shown to who comes
+        // next. He waits for the end.
+        let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
+        *newest = Some(Newest { opening: opening.number, sequence });
     }
+    let handle = written.map_err(|error| with_causes(&error))?;
+    opening.unflushed.add(handle.seqnum(), bytes);
     Ok(opening.flusher.ticket())
 }
 
@@ -219,8 +258,31 @@ async fn wait_until_durable<E>(
         Ok(_) => Err(WriteError::Unavailable(
             "its database closed before the rows were durable on which the write was judged".to_owned(),
         )),
-        Err(_) => Err(WriteError::OutcomeUnknown(
-            "the deadline passed before the rows were durable on which the write was judged".to_owned(),
+        // Not "unknown": nothing was put into the log.
+        Err(_) => Err(WriteError::Busy(
+            "the deadline passed before the rows were durable on which the write was judged",
         )),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn nobody_is_judged_on_rows_whose_write_failed() {
+        let range = Range::in_memory().await;
+        let opening = range.open_now().unwrap();
+        opening.db.close().await.unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(b"\x20key", b"value");
+        let guard = range.stripes.lock(7).await;
+        assert!(enter(Arc::clone(&opening), batch, 0, Some(guard)).await.is_err());
+        let newest = *range.stripes.lock(7).await;
+        let deadline = Instant::now() + Duration::from_secs(5);
+        let told = wait_until_durable::<()>(&opening, newest, deadline).await;
+        assert!(matches!(told, Err(WriteError::Unavailable(_))), "{told:?}");
     }
 }

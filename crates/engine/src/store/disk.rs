@@ -5,6 +5,9 @@
 //! door while free space is below a reserve, and reads go on. Once refused, they are taken again
 //! only when a quarter of the reserve more is free, or a volume at the mark would flicker.
 //!
+//! Writes that give space back (a table is dropped) are refused only below half of the reserve:
+//! whoever has no room left must be able to make some.
+//!
 //! [`DiskWatch::is_low`] costs a load of an atomic; once in [`DISK_CHECK_EVERY`] it asks the system.
 
 use std::path::{Path, PathBuf};
@@ -36,6 +39,8 @@ struct State {
     directory: Option<PathBuf>,
     reserve_bytes: u64,
     low: AtomicBool,
+    /// Below half of the reserve.
+    exhausted: AtomicBool,
     free_bytes: AtomicU64,
     total_bytes: AtomicU64,
     began: Instant,
@@ -64,6 +69,7 @@ impl DiskWatch {
             directory,
             reserve_bytes,
             low: AtomicBool::new(false),
+            exhausted: AtomicBool::new(false),
             free_bytes: AtomicU64::new(u64::MAX),
             total_bytes: AtomicU64::new(u64::MAX),
             began: Instant::now(),
@@ -75,6 +81,12 @@ impl DiskWatch {
     pub fn is_low(&self) -> bool {
         self.check_when_due();
         self.0.low.load(Ordering::Relaxed)
+    }
+
+    /// Whether even writes that give space back are to be refused.
+    pub fn is_exhausted(&self) -> bool {
+        self.check_when_due();
+        self.0.exhausted.load(Ordering::Relaxed)
     }
 
     /// Free bytes when last asked; `u64::MAX` for a store in memory.
@@ -102,6 +114,7 @@ impl DiskWatch {
     /// are refused until the next look at the volume finds room.
     pub(super) fn found_full(&self) {
         self.0.low.store(true, Ordering::Relaxed);
+        self.0.exhausted.store(true, Ordering::Relaxed);
         self.0.next_check_ms.store(self.now_ms() + every_ms(), Ordering::Relaxed);
     }
 
@@ -133,8 +146,10 @@ impl DiskWatch {
         let reserve = self.0.reserve_bytes;
         let was_low = self.0.low.load(Ordering::Relaxed);
         let wanted = if was_low { reserve.saturating_add(reserve / 4) } else { reserve };
-        let low = space.free_bytes < wanted || space.free_files < DISK_INODES_MIN;
+        let no_files = space.free_files < DISK_INODES_MIN;
+        let low = space.free_bytes < wanted || no_files;
         self.0.low.store(low, Ordering::Relaxed);
+        self.0.exhausted.store(space.free_bytes < reserve / 2 || no_files, Ordering::Relaxed);
         if low != was_low {
             let directory = self.0.directory.as_deref().unwrap_or(Path::new("")).display();
             let free_bytes = space.free_bytes;
@@ -169,11 +184,27 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     fn watch(reserve_bytes: u64) -> impl FnMut(u64, u64) -> bool {
+        let mut state_at = states(reserve_bytes);
+        move |free_bytes, free_files| state_at(free_bytes, free_files).0
+    }
+
+    /// Whether a watch is low and whether it is exhausted, at what the volume has.
+    fn states(reserve_bytes: u64) -> impl FnMut(u64, u64) -> (bool, bool) {
         let watch = DiskWatch::new(None, reserve_bytes);
         move |free_bytes, free_files| {
             watch.judge(DiskSpace { free_bytes, total_bytes: 1 << 40, free_files });
-            watch.is_low()
+            (watch.is_low(), watch.is_exhausted())
         }
+    }
+
+    #[test]
+    fn half_of_the_reserve_is_for_writes_that_give_space_back() {
+        let mut state_at = states(100 * MIB);
+        assert_eq!(state_at(100 * MIB - 1, 1_000), (true, false));
+        assert_eq!(state_at(50 * MIB, 1_000), (true, false));
+        assert_eq!(state_at(50 * MIB - 1, 1_000), (true, true));
+        assert_eq!(state_at(60 * MIB, 1_000), (true, false));
+        assert_eq!(state_at(200 * MIB, DISK_INODES_MIN - 1), (true, true));
     }
 
     #[test]

@@ -198,7 +198,7 @@ async fn delete_steps(
         Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
     };
     let catalogue = PartitionPrefix::catalogue(account);
-    partitions.write(&catalogue, std::slice::from_ref(&key), deadline, judge).await?;
+    partitions.write_giving_space_back(&catalogue, std::slice::from_ref(&key), deadline, judge).await?;
     let id = dropped.expect("a write that succeeds was judged");
     partitions.drop_table(account, id, deadline).await.map_err(|failed| {
         // The name is gone already, so this must not read like a refusal.
