@@ -91,7 +91,7 @@ pub enum CopyError {
         source: slatedb::Error,
     },
     /// The target's disk has too little space left.
-    #[error("less than {} MiB are free on the disk of {to}; make room, or copy to another one", reserve_bytes >> 20)]
+    #[error("the disk of {to} is full (a copy leaves {} MiB of it free); make room, or copy to another one", reserve_bytes >> 20)]
     DiskFull {
         /// The target.
         to: StoreLocation,
