@@ -19,7 +19,7 @@ use crate::chance;
 use crate::config::{Config, DevFlags, OAuth, Tls};
 use crate::logs;
 
-/// Serves until SIGTERM or Ctrl-C, then finishes what is under way.
+/// Serves until SIGTERM or Ctrl-C, then finishes what is under way; a second one ends it at once.
 pub(crate) fn run(flags: DevFlags) -> Result<()> {
     let config = flags.resolve()?;
     logs::start(config.log_format);
@@ -34,15 +34,19 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     announce(&config, &running);
     loop {
         tokio::select! {
-            _ = signals.terminate.recv() => break,
-            _ = signals.interrupt.recv() => break,
+            () = signals.stop.asked() => break,
             _ = signals.hangup.recv() => reread(&flags, &accounts),
             () = tokio::time::sleep(limits::ACCOUNTS_REREAD_EVERY) => reread(&flags, &accounts),
         }
     }
-    info!("stopping: finishing the requests under way");
-    running.stop().await;
-    println!("Table service successfully closed");
+    info!("stopping: finishing the requests under way; a second signal ends the process at once");
+    tokio::select! {
+        () = running.stop() => println!("Table service successfully closed"),
+        () = signals.stop.asked() => {
+            warn!("ended by a second signal: what was acknowledged is safe, the next start replays the log");
+            std::process::exit(1);
+        }
+    }
     Ok(())
 }
 
@@ -166,17 +170,33 @@ pub(crate) fn print_connection_string(flags: DevFlags) -> Result<()> {
 
 /// The signals that a server listens to: SIGTERM and Ctrl-C stop it, SIGHUP re-reads accounts.
 struct Signals {
+    stop: StopSignals,
+    hangup: Signal,
+}
+
+struct StopSignals {
     terminate: Signal,
     interrupt: Signal,
-    hangup: Signal,
 }
 
 impl Signals {
     fn new() -> Result<Self> {
         Ok(Self {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
+            stop: StopSignals {
+                terminate: signal(SignalKind::terminate())?,
+                interrupt: signal(SignalKind::interrupt())?,
+            },
             hangup: signal(SignalKind::hangup())?,
         })
+    }
+}
+
+impl StopSignals {
+    /// Waits until somebody asks the server to stop.
+    async fn asked(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
     }
 }

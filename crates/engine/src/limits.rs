@@ -111,3 +111,25 @@ pub(crate) const CATALOGUE_POLL: Duration = Duration::from_secs(60);
 pub(crate) const CATALOGUE_WRITE_MAX: Duration = Duration::from_secs(30);
 /// How often the sweeper looks at tables that wait for their time, or that could not be swept.
 pub(crate) const SWEEP_POLL: Duration = Duration::from_secs(5);
+
+// ---- Copying ----
+
+/// Rows of one write into a copy.
+pub(crate) const COPY_BATCH_ROWS_MAX: usize = 1_000;
+/// Bytes of one write into a copy.
+pub(crate) const COPY_BATCH_BYTES_MAX: usize = 1 << 20;
+/// Memory for the database that is written.
+pub(crate) const COPY_MEMORY_BYTES: u64 = 256 << 20;
+/// What the scan of the source fetches at once.
+pub(crate) const COPY_READ_AHEAD_BYTES: usize = 1 << 20;
+/// How often a copy that waits for its target looks whether the disk has room.
+pub(crate) const COPY_ROOM_POLL: Duration = Duration::from_millis(100);
+/// How long a copy that failed waits for its target to close.
+pub(crate) const COPY_GIVE_UP_MAX: Duration = Duration::from_secs(1);
+/// How long the source keeps the files of a copy that nobody goes on with. Longer than an hour, by
+/// which the clocks of two processes may differ after one of them was set back.
+pub const CHECKPOINT_LIFETIME: Duration = Duration::from_secs(2 * 3_600);
+/// How often a copy that goes on renews its checkpoint.
+pub(crate) const CHECKPOINT_RENEWED_EVERY: Duration = Duration::from_secs(600);
+/// How often a moment is sought in a range whose manifest keeps changing.
+pub(crate) const MOMENT_ATTEMPTS_MAX: u32 = 50;

@@ -171,6 +171,25 @@ async fn an_interrupted_copy_is_not_opened_and_can_be_made_again() {
     }
 }
 
+/// And at once: the database of the target would wait for room for ever.
+#[tokio::test]
+async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let to = above.path().join("copy");
+    let server = serve(from.path()).await;
+    put_round(&server, 0, 1, 8).await;
+    let options = StoreOptions { disk_reserve_bytes: Some(u64::MAX), ..StoreOptions::default() };
+    let (source, target, clock, mut progress) =
+        (location(from.path()), location(&to), Clock::system(), |_: &CopyReport| {});
+    let copying = copy(&source, &target, options, &clock, 2, &mut progress);
+    let refused = tokio::time::timeout(Duration::from_secs(10), copying).await.unwrap().unwrap_err();
+    assert!(matches!(refused, CopyError::DiskFull { .. }), "{refused}");
+    assert!(refused.to_string().contains(to.to_str().unwrap()), "{refused}");
+    assert_eq!(copies_held(from.path()), 0);
+    // With room it is made again.
+    copy_quietly(from.path(), &to).await.unwrap();
+}
+
 #[tokio::test]
 async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
     let (from, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

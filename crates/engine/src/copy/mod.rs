@@ -12,27 +12,27 @@
 
 mod moment;
 
+use std::future::Future;
+use std::pin::pin;
 use std::sync::Arc;
 
 use rangehold_map::RangeId;
 use slatedb::config::{FlushOptions, FlushType};
 use slatedb::{Db, WriteBatch};
+use tokio::time::timeout;
 
-pub use self::moment::CHECKPOINT_LIFETIME;
 use self::moment::Moment;
 use crate::clock::Clock;
 use crate::compaction::{Background, LeaveOut};
 use crate::error::{OpenError, ReadError, read_error};
 use crate::governor::Shares;
+pub use crate::limits::CHECKPOINT_LIFETIME;
+use crate::limits::{
+    COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_GIVE_UP_MAX, COPY_MEMORY_BYTES, COPY_ROOM_POLL,
+};
 use crate::map_store;
 use crate::range::{DroppedTables, Identity, Place, Surroundings, create_database};
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
-
-/// Rows and bytes of one write into the copy.
-const BATCH_ROWS_MAX: usize = 1_000;
-const BATCH_BYTES_MAX: usize = 1 << 20;
-/// Memory for the databases that are written, in bytes.
-const MEMORY_BYTES: u64 = 256 << 20;
 
 /// What was copied so far, or at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -90,6 +90,14 @@ pub enum CopyError {
         /// What SlateDB said.
         source: slatedb::Error,
     },
+    /// The target's disk has too little space left.
+    #[error("the disk of {to} is full (a copy leaves {} MiB of it free); make room, or copy to another one", reserve_bytes >> 20)]
+    DiskFull {
+        /// The target.
+        to: StoreLocation,
+        /// Free bytes below which nothing is written.
+        reserve_bytes: u64,
+    },
     /// The manifest of a range changed each time a moment was sought.
     #[error("range {range} changes too fast to be copied; try again when there are fewer writes")]
     Unsteady {
@@ -120,7 +128,7 @@ pub async fn copy(
     let never_served = || CopyError::NeverServed { from: from.clone() };
     let stored = map_store::load(&source_objects).await?.ok_or_else(never_served)?;
 
-    let shares = Shares::of(MEMORY_BYTES)?;
+    let shares = Shares::of(COPY_MEMORY_BYTES)?;
     let background = Background::own().map_err(OpenError::Runtime)?;
     let around = Surroundings {
         objects: target.store().object_store(),
@@ -133,7 +141,7 @@ pub async fn copy(
     };
     let mut report = CopyReport { ranges_total: stored.identities.len() as u64, ..CopyReport::default() };
     for identity in &stored.identities {
-        copy_range(&source, identity, &around, &mut report, progress).await?;
+        copy_range(&source, target.store(), identity, &around, &mut report, progress).await?;
         report.ranges += 1;
         progress(&report);
     }
@@ -168,6 +176,7 @@ fn open_both(
 
 async fn copy_range(
     source: &Store,
+    target: &Store,
     identity: &Identity,
     around: &Surroundings,
     report: &mut CopyReport,
@@ -180,19 +189,41 @@ async fn copy_range(
             cache_id: identity.id.0,
             filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
         };
-        let db = create_database(around, &place).await?;
-        let result = copy_rows(&mut moment, &db, identity.id, report, progress).await;
-        let closed = db.close().await;
-        result?;
-        closed.map_err(|source| CopyError::Write { range: identity.id, source })
+        let db = while_there_is_room(target, create_database(around, &place)).await??;
+        let range = identity.id;
+        if let Err(error) = copy_rows(&mut moment, target, &db, range, report, progress).await {
+            // Saving its memory may have to wait for room, and nobody wants it any more.
+            let _ = timeout(COPY_GIVE_UP_MAX, db.close()).await;
+            return Err(error);
+        }
+        let closed = while_there_is_room(target, db.close()).await?;
+        closed.map_err(|source| CopyError::Write { range, source })
     }
     .await;
     moment.release().await;
     copied
 }
 
+/// Waits for a step of the target's database, which tries for ever on a full disk, for as long as
+/// the disk has room.
+async fn while_there_is_room<T>(target: &Store, step: impl Future<Output = T>) -> Result<T, CopyError> {
+    let mut step = pin!(step);
+    let disk = target.disk();
+    loop {
+        if disk.is_low() {
+            let root = target.root().expect("only directories are filled").to_owned();
+            let to = StoreLocation::Directory(root);
+            return Err(CopyError::DiskFull { to, reserve_bytes: disk.reserve_bytes() });
+        }
+        if let Ok(done) = timeout(COPY_ROOM_POLL, &mut step).await {
+            return Ok(done);
+        }
+    }
+}
+
 async fn copy_rows(
     moment: &mut Moment,
+    target: &Store,
     db: &Db,
     range: RangeId,
     report: &mut CopyReport,
@@ -202,7 +233,7 @@ async fn copy_rows(
     loop {
         let mut batch = WriteBatch::new();
         let (mut rows, mut bytes) = (0, 0);
-        while rows < BATCH_ROWS_MAX && bytes < BATCH_BYTES_MAX {
+        while rows < COPY_BATCH_ROWS_MAX && bytes < COPY_BATCH_BYTES_MAX {
             let row = moment.rows.next().await;
             let Some(row) = row.map_err(|error| CopyError::Read { range, source: read_error(&error) })?
             else {
@@ -215,7 +246,7 @@ async fn copy_rows(
         if rows == 0 {
             break;
         }
-        db.write(batch).await.map_err(failed)?;
+        while_there_is_room(target, db.write(batch)).await?.map_err(failed)?;
         report.rows += rows as u64;
         report.bytes += bytes as u64;
         progress(report);
@@ -226,7 +257,8 @@ async fn copy_rows(
     }
     // Into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {
-        db.flush_with_options(FlushOptions { flush_type }).await.map_err(failed)?;
+        let flushed = db.flush_with_options(FlushOptions { flush_type });
+        while_there_is_room(target, flushed).await?.map_err(failed)?;
     }
     Ok(())
 }

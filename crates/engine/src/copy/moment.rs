@@ -10,11 +10,10 @@
 //!   2 open a reader, which replays the log    everything acknowledged before 1 is in m or in the log
 //!   3 begin a scan, check that the log is whole
 //!   4 is m still the newest manifest?         no: the log files behind it may be gone; from 1 again
+//!                                             (so too if 2 or 3 failed, which may be why)
 //!   5 copy what the scan shows                renewing the checkpoint now and then
 //!   6 delete the checkpoint
 //! ```
-
-use std::time::Duration;
 
 use slatedb::admin::{Admin, AdminBuilder};
 use slatedb::config::{CheckpointOptions, DbReaderOptions, ScanOptions};
@@ -23,18 +22,11 @@ use tokio::time::Instant;
 
 use super::CopyError;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
+use crate::limits::{
+    CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY, COPY_READ_AHEAD_BYTES, MOMENT_ATTEMPTS_MAX,
+};
 use crate::range::{Identity, Surroundings};
 use crate::store::{Store, check_log, damaged_file};
-
-/// How long the source keeps the files of a copy that nobody goes on with. Longer than an hour, by
-/// which the clocks of two processes may differ after one of them was set back.
-pub const CHECKPOINT_LIFETIME: Duration = Duration::from_secs(2 * 3_600);
-/// How often a copy that goes on renews its checkpoint.
-const CHECKPOINT_RENEWED: Duration = Duration::from_secs(600);
-/// How often a moment is sought in a range whose manifest keeps changing.
-const ATTEMPTS_MAX: u32 = 50;
-/// What the scan of the source fetches at once, in bytes.
-const READ_AHEAD_BYTES: usize = 1 << 20;
 
 /// One moment of a range, held while its rows are read.
 pub(super) struct Moment {
@@ -58,10 +50,10 @@ impl Moment {
             .with_system_clock(around.clock.for_database())
             .with_seed(around.seed)
             .build();
-        if admin.read_manifest(None).await.map_err(|error| failed(read_error(&error)))?.is_none() {
+        if newest_manifest(&admin).await.map_err(|error| failed(read_error(&error)))?.is_none() {
             return Err(OpenError::MissingDatabase { path }.into());
         }
-        for _ in 0..ATTEMPTS_MAX {
+        for attempt in 1..=MOMENT_ATTEMPTS_MAX {
             let checkpoint = admin
                 .create_detached_checkpoint(&CheckpointOptions {
                     lifetime: Some(CHECKPOINT_LIFETIME),
@@ -76,8 +68,13 @@ impl Moment {
                 }
                 Ok(None) => forget(&admin, &checkpoint).await,
                 Err(error) => {
+                    let newest = newest_manifest(&admin).await;
                     forget(&admin, &checkpoint).await;
-                    return Err(failed(error));
+                    // If the writer has moved on, the file that was missed may have been collected.
+                    let moved_on = newest.is_ok_and(|newest| newest != Some(checkpoint.manifest_id));
+                    if !moved_on || attempt == MOMENT_ATTEMPTS_MAX {
+                        return Err(failed(error));
+                    }
                 }
             }
         }
@@ -105,7 +102,7 @@ impl Moment {
             .build()
             .await
             .map_err(|error| read_error(&error))?;
-        let options = ScanOptions { read_ahead_bytes: READ_AHEAD_BYTES, ..ScanOptions::default() };
+        let options = ScanOptions { read_ahead_bytes: COPY_READ_AHEAD_BYTES, ..ScanOptions::default() };
         let first = reader.manifest();
         let rows = reader.scan_with_options(.., &options).await.map_err(|error| read_error(&error))?;
         check_log(&source.object_store(), path, first.replay_after_wal_id()).await.map_err(|error| {
@@ -114,8 +111,8 @@ impl Moment {
                 None => ReadError::Unavailable(error.to_string()),
             }
         })?;
-        let newest = admin.read_manifest(None).await.map_err(|error| read_error(&error))?;
-        let seen = [Some(first.id()), Some(reader.manifest().id()), newest.map(|newest| newest.id())];
+        let newest = newest_manifest(admin).await.map_err(|error| read_error(&error))?;
+        let seen = [Some(first.id()), Some(reader.manifest().id()), newest];
         if seen == [Some(checkpoint.manifest_id); 3] {
             return Ok(Some((reader, rows)));
         }
@@ -124,7 +121,7 @@ impl Moment {
     }
 
     pub(super) async fn renew_when_due(&mut self) -> Result<(), slatedb::Error> {
-        if self.renewed.elapsed() >= CHECKPOINT_RENEWED {
+        if self.renewed.elapsed() >= CHECKPOINT_RENEWED_EVERY {
             self.admin.refresh_checkpoint(self.checkpoint.id, Some(CHECKPOINT_LIFETIME)).await?;
             self.renewed = Instant::now();
         }
@@ -136,6 +133,11 @@ impl Moment {
         let _ = self.reader.close().await;
         forget(&self.admin, &self.checkpoint).await;
     }
+}
+
+/// The number of the newest manifest; `None` without a database.
+async fn newest_manifest(admin: &Admin) -> Result<Option<u64>, slatedb::Error> {
+    Ok(admin.read_manifest(None).await?.map(|manifest| manifest.id()))
 }
 
 /// Deletes a checkpoint; one that cannot be deleted ends by itself.
