@@ -53,6 +53,23 @@ async fn keys_outside_of_every_range_are_not_owned() {
     assert!(matches!(rows(&server, &low).await, Err(ReadError::NotOwned)));
 }
 
+/// On one thread, with all rows in memory. The engine below steps back now and then by itself.
+#[tokio::test]
+async fn a_long_scan_lets_others_go_on() {
+    let server = open(&memory(), options(&Clock::system())).await;
+    let names: Vec<String> = (0..5_000).map(|i| format!("{i:04}")).collect();
+    let pairs: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "v")).collect();
+    put_all(&server, &partition("p"), &pairs).await.unwrap();
+    let scan = tokio::spawn(async move { rows(&server, &table_keys(TABLE)).await.unwrap().len() });
+    let mut turns = 0;
+    while !scan.is_finished() {
+        turns += 1;
+        tokio::task::yield_now().await;
+    }
+    assert_eq!(scan.await.unwrap(), 5_000);
+    assert!(turns > 30, "{turns} turns during a scan of 5,000 rows");
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn ten_thousand_writes_at_once_have_ten_thousand_timestamps() {
     let server = open(&memory(), options(&Clock::system())).await;
