@@ -31,6 +31,9 @@ pub(crate) struct Arguments {
     /// Trials of each workload.
     #[arg(long, default_value_t = 20)]
     seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 0)]
+    first_seed: u64,
     /// Requests per second.
     #[arg(long, default_value_t = 3_000.0)]
     rate: f64,
@@ -71,8 +74,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             "split", "useless", "missed", "wrong", "after", "imbalance", "splittable"
         );
         for workload in workloads.iter().filter(|workload| wanted(workload.name)) {
-            let outcomes: Vec<Outcome> =
-                (0..arguments.seeds).map(|seed| trial::run(workload, &setting, seed)).collect();
+            let seeds = (arguments.first_seed..).take(arguments.seeds as usize);
+            let outcomes: Vec<Outcome> = seeds.map(|seed| trial::run(workload, &setting, seed)).collect();
             if print_line(workload, &outcomes) > 0 {
                 missed.push(workload.name);
             }

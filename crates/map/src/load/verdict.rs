@@ -47,7 +47,7 @@ pub enum Cause {
     Prepend(Travel),
     /// Requests span so much that they would touch both sides of any cut.
     Scan {
-        /// The share of requests that touch both sides, on average over the cuts that were tried.
+        /// The share that touches both sides of the most balanced cut.
         share: f64,
     },
     /// Nothing of the above, and no good cut.
@@ -81,6 +81,13 @@ pub enum Doubt {
     Swings {
         /// Of the larger side, on average over single seconds.
         larger: f64,
+    },
+    /// From one look to the next the load went where none was before, but not steadily one way.
+    Wanders {
+        /// The share that was beyond all that the look before had seen, when it was the most.
+        share: f64,
+        /// The length of a look.
+        over: Duration,
     },
     /// The larger side has so much in every look.
     Uneven {
@@ -147,6 +154,11 @@ impl Verdict {
                 "the load jumps from side to side; within single seconds one side of the best cut has {} of it",
                 percent(*larger)
             ),
+            Doubt::Wanders { share, over } => format!(
+                "the load wanders; once, {} of it was beyond all keys of {} s before",
+                percent(*share),
+                over.as_secs()
+            ),
             Doubt::Uneven { larger } => {
                 format!("no cut is balanced; the best leaves {} of the load on one side", percent(*larger))
             }
@@ -159,7 +171,7 @@ impl Verdict {
 
 fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
     let row = row.map_or(String::new(), |row| {
-        format!(" ({} for its row {} alone)", percent(row.share), row_in_words(&row.key))
+        format!(" ({} for its row {})", percent(row.share), row_in_words(&row.key))
     });
     let remedy = if row.is_empty() {
         "spread its rows over several PartitionKeys, such as by a short hash of the RowKey in front"
@@ -182,8 +194,8 @@ fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str
         format!("{share} of the load is {above} the {highest} key of {seconds} s ago")
     };
     format!(
-        "not split: {name}; {found}, and would all be on one side of any cut; put something in front of the \
-         key that spreads it, such as a hash or the name of a device, instead of a time or a counter"
+        "not split: {name}; {found}, and so on one side of any cut; put something in front of the key that \
+         spreads it, such as a hash or the name of a device, instead of a time or a counter"
     )
 }
 
