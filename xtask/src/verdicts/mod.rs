@@ -67,7 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut missed = Vec::new();
     for (title, workloads) in [
         ("workloads of the experiment", experiment::WORKLOADS.as_slice()),
-        ("other workloads", ours::WORKLOADS.as_slice()),
+        ("other workloads", ours::FIRST.as_slice()),
+        ("workloads that came last", ours::SECOND.as_slice()),
     ] {
         println!(
             "{title:<42} {:>6} {:>8} {:>7} {:>7} {:>6} {:>10} {:>10}  verdicts",
