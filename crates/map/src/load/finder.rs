@@ -49,6 +49,9 @@ pub(super) struct Evidence {
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) b: Look,
     pub(super) c: Look,
+    /// The partitions that B and C sampled, in order.
+    pub(super) samples_b: Vec<Vec<u8>>,
+    pub(super) samples_c: Vec<Vec<u8>>,
     /// From one look to the next, and from the middle of B to the middle of C.
     pub(super) look: Duration,
     pub(super) gap: Duration,
@@ -75,12 +78,21 @@ pub(super) struct Finder {
     cuts: Vec<Vec<u8>>,
     second: Gaps,
     look: Look,
-    b: Option<(Look, Duration, Option<TopKey>)>,
+    b: Option<Ended>,
     swings: Vec<Swing>,
     climbs: Vec<f64>,
     /// The mean balance in the last second, from B on.
     height: Option<f64>,
     jump: f64,
+}
+
+/// A look that is over.
+#[derive(Debug, Clone)]
+struct Ended {
+    at: Duration,
+    look: Look,
+    samples: Vec<Vec<u8>>,
+    top: Option<TopKey>,
 }
 
 /// The ends of what the look before saw, and what this look saw beyond them.
@@ -165,15 +177,17 @@ impl Finder {
         if in_look + EARLY < schedule.look {
             return None;
         }
-        let look = self.end_look(now);
-        if self.b.is_none() {
-            self.b = Some((look, now, top()));
-            return None;
+        let (look, samples) = self.end_look(now);
+        let is_last = now.saturating_sub(self.began) + EARLY >= schedule.end;
+        match self.b.take() {
+            None => self.b = Some(Ended { at: now, look, samples, top: top() }),
+            Some(b) if is_last => {
+                let c = Ended { at: now, look, samples, top: top() };
+                return Some(self.evidence(b, c, schedule.look));
+            }
+            b => self.b = b,
         }
-        if now.saturating_sub(self.began) + EARLY < schedule.end {
-            return None;
-        }
-        self.evidence(look, schedule.look, now, top())
+        None
     }
 
     fn end_second(&mut self) {
@@ -201,8 +215,8 @@ impl Finder {
     }
 
     fn end_a(&mut self, now: Duration) {
-        let samples = self.turn_edges();
-        self.cuts = samples;
+        self.cuts = self.turn_edges();
+        self.cuts.dedup();
         if let Some(last) = self.cuts.last() {
             self.cuts.push(just_above(last));
         }
@@ -212,11 +226,11 @@ impl Finder {
         self.begin_look(now);
     }
 
-    fn end_look(&mut self, now: Duration) -> Look {
+    fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
         let climb = self.look.share(self.edges.above) - self.look.share(self.edges.below);
         self.climbs.push(climb);
-        self.turn_edges();
-        self.begin_look(now)
+        let samples = self.turn_edges();
+        (self.begin_look(now), samples)
     }
 
     fn begin_look(&mut self, now: Duration) -> Look {
@@ -232,29 +246,24 @@ impl Finder {
         samples
     }
 
-    fn evidence(
-        &mut self,
-        c: Look,
-        look: Duration,
-        now: Duration,
-        top_c: Option<TopKey>,
-    ) -> Option<Evidence> {
-        let (b, b_ended, top_b) = self.b.take()?;
+    fn evidence(&mut self, b: Ended, c: Ended, look: Duration) -> Evidence {
         let swing = |swing: &Swing| {
             if swing.both == 0 { 0.0 } else { swing.apart as f64 / swing.both as f64 }
         };
-        Some(Evidence {
+        Evidence {
             cuts: std::mem::take(&mut self.cuts),
-            b,
-            c,
+            b: b.look,
+            c: c.look,
+            samples_b: b.samples,
+            samples_c: c.samples,
             look,
-            gap: now.saturating_sub(b_ended),
+            gap: c.at.saturating_sub(b.at),
             swings: self.swings.iter().map(swing).collect(),
             climbs: std::mem::take(&mut self.climbs),
             jump: self.jump,
-            top_b,
-            top_c,
-        })
+            top_b: b.top,
+            top_c: c.top,
+        }
     }
 }
 

@@ -3,17 +3,21 @@
 //! 1. one partition has half the load in both looks: a hot key, whatever cut may look balanced;
 //! 2. a cut that is balanced, steady, and not crossed by most requests: split. If there is none, one that
 //!    takes less off will do, such as the frontier between an append and many reads of what is behind;
-//! 3. most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend;
-//! 4. scans would touch both sides of any cut;
-//! 5. all cuts drift the same way, evenly: an append or prepend whose entries come late;
-//! 6. every cut is uneven because one partition is in the way: a hot key after all;
-//! 7. unclear, and what was wrong with the best cut.
+//! 3. such cuts were there, but part of the load is about to move past them: append or prepend;
+//! 4. most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend;
+//! 5. scans would touch both sides of any cut;
+//! 6. all cuts drift the same way, evenly: an append or prepend whose entries come late;
+//! 7. every cut is uneven because one partition is in the way: a hot key after all;
+//! 8. unclear, and what was wrong with the best cut.
+
+use std::time::Duration;
 
 use super::finder::{Evidence, spread};
+use super::front::{Way, time_to_pass};
 use super::look::mean_balance;
 use super::policy::LoadPolicy;
 use super::top_keys::TopKey;
-use super::verdict::{Cause, Doubt, Travel};
+use super::verdict::{Cause, Doubt, Manner, Travel};
 
 /// What holds of this evidence.
 pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
@@ -21,6 +25,7 @@ pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
     trial
         .hot_key(policy.hot_key_share)
         .or_else(|| trial.split())
+        .or_else(|| trial.travel_behind())
         .or_else(|| trial.travel_beyond())
         .or_else(|| trial.scan())
         .or_else(|| trial.travel_late())
@@ -41,12 +46,6 @@ pub(super) fn still_holds(cause: &Cause, evidence: &Evidence, policy: &LoadPolic
         Cause::Scan { share } => trial.crossing() >= share / 2.0,
         Cause::Split { .. } | Cause::Unclear(_) => true,
     }
-}
-
-#[derive(Clone, Copy, PartialEq)]
-enum Way {
-    Up,
-    Down,
 }
 
 struct Trial<'a> {
@@ -105,17 +104,43 @@ impl Trial<'_> {
     }
 
     fn split(&self) -> Option<Cause> {
+        let best = self.best(|cut| self.passed_by(cut).is_none())?;
+        let above = (1.0 + self.evidence.c.sides[best].balance()) / 2.0;
+        let frontier = self.is_frontier(best, Way::Up) || self.is_frontier(best, Way::Down);
+        Some(Cause::Split { at: self.evidence.cuts[best].clone(), above, frontier })
+    }
+
+    /// The best of all useful cuts for which a condition holds.
+    fn best(&self, condition: impl Fn(usize) -> bool) -> Option<usize> {
         let worth = |cut: usize| {
             let balance = self.balance(cut);
             balance.c.abs().max(self.later(&balance).abs())
         };
         [self.policy.balance_max, self.policy.balance_max_at_worst].into_iter().find_map(|balance_max| {
-            let useful = self.cuts().filter(|&cut| self.is_useful(cut, balance_max));
-            let best = useful.min_by(|&a, &b| worth(a).total_cmp(&worth(b)))?;
-            let above = (1.0 + self.evidence.c.sides[best].balance()) / 2.0;
-            let frontier = self.is_frontier(best, Way::Up) || self.is_frontier(best, Way::Down);
-            Some(Cause::Split { at: self.evidence.cuts[best].clone(), above, frontier })
+            let useful = self.cuts().filter(|&cut| self.is_useful(cut, balance_max) && condition(cut));
+            useful.min_by(|&a, &b| worth(a).total_cmp(&worth(b)))
         })
+    }
+
+    /// Part of the load that moves to a cut and will have passed it before the split has been of use.
+    fn passed_by(&self, cut: usize) -> Option<(Way, Duration)> {
+        /// How far an estimate by the bytes of keys may be off: digits do not use all values of a byte.
+        const ERROR: u32 = 4;
+        [Way::Up, Way::Down].into_iter().find_map(|way| {
+            let time = time_to_pass(self.evidence, cut, way)?;
+            (time < self.policy.useful_for * ERROR).then_some((way, time))
+        })
+    }
+
+    /// A cut would be useful, were it not passed by.
+    fn travel_behind(&self) -> Option<Cause> {
+        let best = self.best(|cut| self.passed_by(cut).is_some())?;
+        let (way, over) = self.passed_by(best)?;
+        let share = match way {
+            Way::Up => self.evidence.c.left(best),
+            Way::Down => self.evidence.c.right(best),
+        };
+        Some(way.cause(Travel { manner: Manner::Behind, share, over }))
     }
 
     fn is_useful(&self, cut: usize, balance_max: f64) -> bool {
@@ -153,7 +178,7 @@ impl Trial<'_> {
             let step = self.median_climb(way);
             for (share, over) in [(self.beyond(way), self.evidence.gap), (step, self.evidence.look)] {
                 if share > self.policy.beyond_share && self.is_even_climb(way, share / 2.0) {
-                    return Some(way.cause(Travel { share, over, late: false }));
+                    return Some(way.cause(Travel { manner: Manner::Ahead, share, over }));
                 }
             }
         }
@@ -170,10 +195,11 @@ impl Trial<'_> {
     }
 
     fn still_travels(&self, way: Way, travel: &Travel) -> bool {
-        if travel.late {
-            return self.drift(way) >= self.policy.drift_max / 4.0;
+        match travel.manner {
+            Manner::Ahead => self.beyond(way).max(self.median_climb(way)) >= travel.share / 2.0,
+            Manner::Late => self.drift(way) >= self.policy.drift_max / 4.0,
+            Manner::Behind => self.travel_behind().is_some(),
         }
-        self.beyond(way).max(self.median_climb(way)) >= travel.share / 2.0
     }
 
     fn median_climb(&self, way: Way) -> f64 {
@@ -208,9 +234,9 @@ impl Trial<'_> {
         let way = if self.drift(Way::Up) > 0.0 { Way::Up } else { Way::Down };
         let against = |cut: usize| {
             let balance = self.balance(cut);
-            way.sign() * (balance.c - balance.b) < -3.0 * balance.spread
+            way.sign() * (balance.c - balance.b) < -self.policy.sigmas * balance.spread
         };
-        if self.drift(way) < self.policy.drift_max / 2.0 || self.cuts().any(against) || self.has_jumped(way) {
+        if self.drift(way) < self.policy.drift_max || self.cuts().any(against) || self.has_jumped(way) {
             return None;
         }
         let off_middle = |cut: usize| self.balance(cut).b.abs();
@@ -219,14 +245,16 @@ impl Trial<'_> {
             Way::Up => self.evidence.c.right(middle),
             Way::Down => self.evidence.c.left(middle),
         };
-        Some(way.cause(Travel { share, over: self.evidence.gap, late: true }))
+        Some(way.cause(Travel { manner: Manner::Late, share, over: self.evidence.gap }))
     }
 
     /// Whether a good part of the drift was made in one second, and not by chance.
     fn has_jumped(&self, way: Way) -> bool {
         let c = &self.evidence.c;
         let per_second = c.sample(c.cost) / self.evidence.look.as_secs_f64().max(1.0);
-        let chance = self.policy.sigmas * spread(per_second, per_second);
+        // A mean over cuts, which lie everywhere in the load, spreads by 1/sqrt(3) of what one cut does. One
+        // standard deviation more, because this is the greatest of many seconds.
+        let chance = (self.policy.sigmas + 1.0) * spread(per_second, per_second) / 3f64.sqrt();
         self.evidence.jump > chance.max(self.drift(way) * self.gap() / 4.0)
     }
 
@@ -279,13 +307,6 @@ fn is_balanced(balance: &Balance, balance_max: f64) -> bool {
 }
 
 impl Way {
-    fn sign(self) -> f64 {
-        match self {
-            Self::Up => 1.0,
-            Self::Down => -1.0,
-        }
-    }
-
     fn cause(self, travel: Travel) -> Cause {
         match self {
             Self::Up => Cause::Append(travel),

@@ -54,15 +54,28 @@ pub enum Cause {
     Unclear(Doubt),
 }
 
-/// How the load moves through the keys.
+/// A load that moves through the keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Travel {
-    /// The share beyond a key that, `over` ago, was the last of all (or, if `late`, halved the load).
+    /// How it was seen, which says what the figures mean.
+    pub manner: Manner,
+    /// A share of the load.
     pub share: f64,
-    /// The time between the two.
+    /// A time.
     pub over: Duration,
-    /// The load moves slowly for its width, as when entries arrive late by some minutes.
-    pub late: bool,
+}
+
+/// How it was seen that a load moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// `share` lies beyond the key that was the last of all `over` ago.
+    Ahead,
+    /// `share` lies beyond the key that halved the load `over` ago: it moves slowly for its width, as when
+    /// entries come late by some minutes.
+    Late,
+    /// `share` moves towards the best cut and has passed it after `over`: one of several streams, such as
+    /// of clocks that differ.
+    Behind,
 }
 
 /// What is wrong with the best cut that was found.
@@ -185,17 +198,22 @@ fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
 
 fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str) -> String {
     let (share, seconds) = (percent(travel.share), travel.over.as_secs());
-    let found = if travel.late {
-        format!(
-            "the load moves to ever {higher} keys: {share} of it is {above} the key that halved it {seconds} s \
-             ago"
-        )
-    } else {
-        format!("{share} of the load is {above} the {highest} key of {seconds} s ago")
+    let found = match travel.manner {
+        Manner::Ahead => format!(
+            "{share} of the load is {above} the {highest} key of {seconds} s ago, and so on one side of any cut"
+        ),
+        Manner::Late => format!(
+            "the load moves to ever {higher} keys, and so past any cut: {share} of it is {above} the key that \
+             halved it {seconds} s ago"
+        ),
+        Manner::Behind => format!(
+            "{share} of the load moves to ever {higher} keys behind the rest, and would pass the best cut in \
+             about {seconds} s"
+        ),
     };
     format!(
-        "not split: {name}; {found}, and so on one side of any cut; put something in front of the key that \
-         spreads it, such as a hash or the name of a device, instead of a time or a counter"
+        "not split: {name}; {found}; put something in front of the key that spreads it, such as a hash or the \
+         name of a device, instead of a time or a counter"
     )
 }
 
