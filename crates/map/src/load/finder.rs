@@ -42,10 +42,13 @@ use super::{Access, Sample};
 /// next one would make every look a tenth longer.
 const EARLY: Duration = Duration::from_millis(500);
 
+/// Times that a partition is drawn from which it is heavy.
+const OFTEN: usize = 4;
+
 /// Everything there is to judge by.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
-    /// The cuts that were tried, in order: sampled partitions, and just above the last of them.
+    /// The cuts that were tried, in order. The last is just above all samples of A.
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) b: Look,
     pub(super) c: Look,
@@ -215,11 +218,7 @@ impl Finder {
     }
 
     fn end_a(&mut self, now: Duration) {
-        self.cuts = self.turn_edges();
-        self.cuts.dedup();
-        if let Some(last) = self.cuts.last() {
-            self.cuts.push(just_above(last));
-        }
+        self.cuts = cuts_around(&self.turn_edges());
         self.second = Gaps::new(self.cuts.len());
         self.swings = vec![Swing::default(); self.cuts.len()];
         self.height = None;
@@ -265,6 +264,20 @@ impl Finder {
             top_c: c.top,
         }
     }
+}
+
+/// The cuts to try: each sampled partition, and just above those that were drawn often, so that a heavy one
+/// can come to lie on either side, and above the last, where keys that grow go on.
+fn cuts_around(samples: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut cuts = Vec::with_capacity(samples.len() + 1);
+    for drawn in samples.chunk_by(|a, b| a == b) {
+        let partition = &drawn[0];
+        cuts.push(partition.clone());
+        if drawn.len() >= OFTEN || samples.last() == Some(partition) {
+            cuts.push(just_above(partition));
+        }
+    }
+    cuts
 }
 
 impl Schedule {

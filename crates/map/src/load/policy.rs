@@ -32,7 +32,7 @@ pub struct LoadPolicy {
     pub hot_key_share: f64,
     /// Share of one partition from which it is blamed when every cut is uneven.
     pub blocking_key_share: f64,
-    /// Greatest imbalance |L-R| / (L+R) of a cut, in each look.
+    /// Greatest imbalance |L-R| / (L+R) of a cut.
     pub balance_max: f64,
     /// The same if no cut is as good as that: a split must take some load off.
     pub balance_max_at_worst: f64,
