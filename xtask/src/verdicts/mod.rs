@@ -11,6 +11,8 @@
 
 mod cost;
 mod experiment;
+mod held_out;
+mod keys;
 mod ours;
 mod trial;
 mod truth;
@@ -37,13 +39,13 @@ pub(crate) struct Arguments {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     first_seed: u64,
-    /// Requests per second.
-    #[arg(long, default_value_t = 3_000.0)]
+    /// Requests per second; what a range may bear goes with it.
+    #[arg(long, default_value_t = trial::USUAL_RATE)]
     rate: f64,
     /// Whose numbers: `fast` or `cloud`.
     #[arg(long, default_value = "fast", value_parser = ["fast", "cloud"])]
     profile: String,
-    /// Only workloads whose name contains this.
+    /// Only workloads whose name, or the title of their list, contains this.
     #[arg(long)]
     only: Option<String>,
     /// Go on for so many minutes after a verdict against a split: nothing may be split later either.
@@ -72,13 +74,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ("workloads of the experiment", experiment::WORKLOADS.as_slice()),
         ("other workloads", ours::FIRST.as_slice()),
         ("workloads that came last", ours::SECOND.as_slice()),
+        ("other keys and rates", held_out::WORKLOADS.as_slice()),
         (LIMITS_TITLE, ours::LIMITS.as_slice()),
     ] {
         println!(
             "{title:<42} {:>6} {:>8} {:>7} {:>7} {:>6} {:>10} {:>10}  verdicts",
             "split", "useless", "missed", "wrong", "after", "imbalance", "splittable"
         );
-        for workload in workloads.iter().filter(|workload| wanted(workload.name)) {
+        for workload in workloads.iter().filter(|workload| wanted(workload.name) || wanted(title)) {
             let seeds = (arguments.first_seed..).take(arguments.seeds as usize);
             let outcomes: Vec<Outcome> = seeds.map(|seed| trial::run(workload, &setting, seed)).collect();
             if print_line(workload, &outcomes) > 0 && title != LIMITS_TITLE {

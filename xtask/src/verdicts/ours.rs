@@ -5,7 +5,8 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
-use super::experiment::{TENANT, append};
+use super::experiment::append;
+use super::keys::TENANT;
 use super::workload::{
     Draw, Requests, SPACE, Workload, Zipf, any, at, at_time, chance, exponential, hashed, normal,
 };
@@ -218,7 +219,7 @@ fn ids_below(dice: &mut StdRng, period: f64) -> Requests {
 }
 
 /// Times from several clocks, each behind the one before.
-fn clocks(dice: &mut StdRng, clocks: u64, apart: f64) -> Requests {
+pub(super) fn clocks(dice: &mut StdRng, clocks: u64, apart: f64) -> Requests {
     let start = 1e7 * any(dice);
     Box::new(move |dice, now| Draw::write(at_time(start + now - apart * dice.random_range(0..clocks) as f64)))
 }
