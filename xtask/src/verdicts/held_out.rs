@@ -15,7 +15,7 @@ const SLOW: f64 = 0.1;
 const FAST: f64 = 10.0;
 
 /// All of them.
-pub(super) const WORKLOADS: [Workload; 18] = [
+pub(super) const WORKLOADS: [Workload; 20] = [
     // Ids that begin with a time.
     Workload::new("UUIDv7, 300/s", &["append"], |_| append(0.0)).with_keys(keys::uuid7).with_scale(SLOW),
     Workload::new("ULID, up to 45 s late, 30,000/s", &["append"], |_| append(45.0))
@@ -89,6 +89,15 @@ pub(super) const WORKLOADS: [Workload; 18] = [
         })
     })
     .with_keys(keys::time),
+    Workload::new("20 tenants | time, one has 45 %", &["append"], |_| {
+        Box::new(|dice, now| {
+            let tenant = if chance(dice, 0.421) { 10 } else { dice.random_range(0..20) };
+            Draw::write(tenant * TENANT + at_time(now - any(dice)))
+        })
+    })
+    .with_keys(keys::tenant_and_time),
+    Workload::new("compact times, 2 clocks 100 s apart", &["append"], |dice| clocks(dice, 2, 100.0))
+        .with_keys(keys::compact_time),
     // Names, and a job that looks through them.
     Workload::new("random ids, 10 % scans of 2 %, 30,000/s", &["split"], |_| {
         Box::new(|dice, _| {

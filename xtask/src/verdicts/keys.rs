@@ -75,6 +75,14 @@ pub(super) fn time(place: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micro:06}Z");
 }
 
+/// A time without what separates: `20261121100019500000`.
+pub(super) fn compact_time(place: u64, out: &mut Vec<u8>) {
+    let from = out.len();
+    time(place, out);
+    let digits: Vec<u8> = out.drain(from..).filter(u8::is_ascii_digit).collect();
+    out.extend(digits);
+}
+
 /// A tenant and a counter of his: `t0042-0000000000012345`.
 pub(super) fn tenant_and_count(place: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "t{:04}-{:016}", place / TENANT, place % TENANT);
@@ -158,7 +166,9 @@ mod tests {
         let places: Vec<u64> = [0, 1, 999, 1_000, 59_999_999, 60_000_000, DAY - 1, DAY, 31 * DAY, 800 * DAY]
             .map(|step| base + step)
             .into();
-        for shape in [hex, decimal, uuid7, ulid, snowflake, tenant_and_time, tenant_and_count] as [Shape; 7] {
+        for shape in [hex, decimal, uuid7, ulid, snowflake, tenant_and_time, tenant_and_count, compact_time]
+            as [Shape; 8]
+        {
             let mut keys = Keys::new(shape);
             let written: Vec<Vec<u8>> = places.iter().map(|&place| keys.partition(place).to_vec()).collect();
             assert!(written.is_sorted_by(|a, b| a < b), "{}", written[0].escape_ascii());

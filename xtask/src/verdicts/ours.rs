@@ -59,7 +59,7 @@ pub(super) const FIRST: [Workload; 33] = [
             Draw::write(at(spot * 0.9 + 0.01 * any(dice)))
         })
     }),
-    Workload::new("one key 70 %, another each 15 s", &["unclear", "split"], |dice| {
+    Workload::new("one key 70 %, another each 15 s", &["hot-key", "unclear"], |dice| {
         let seed = dice.random();
         Box::new(move |dice, now| {
             let hot = hashed(seed, (now / 15.0) as u64);

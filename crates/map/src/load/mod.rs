@@ -27,6 +27,7 @@
 //! first second on; the peak is unknown for ten minutes, and so no child is merged again before.
 
 mod chance;
+mod digits;
 mod finder;
 mod front;
 mod judge;
@@ -37,6 +38,7 @@ mod rate;
 mod reservoir;
 mod state;
 mod top_keys;
+mod travel;
 mod verdict;
 
 use std::time::Duration;
