@@ -14,11 +14,13 @@
 //! look cannot do: on keys that grow, late by some seconds to minutes, a cut that was just sampled looks
 //! balanced for a while.
 //!
-//! All looks from B on add to three more figures:
+//! All looks from B on add to four more figures:
 //! * the *swing* of a cut: its imbalance in single seconds. A job that walks through all keys
 //!   every ten seconds is balanced in every look, and at no moment;
 //! * the *climb* from look to look: the share of requests above the highest sample of the look
 //!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not;
+//! * the *rise* from look to look: by how much more of all pairs of samples of the two the later one is
+//!   higher. It tells a part that grows even if other load lies beyond it;
 //! * the *jump*: the greatest change, from one second to the next, of the mean balance of all cuts. A load
 //!   that moves slowly for its width hardly goes beyond its edges from one look to the next; but it has no
 //!   single second in which a good part of the way is made.
@@ -31,6 +33,7 @@
 use std::time::Duration;
 
 use super::chance::Chance;
+use super::edges::{Edges, Step};
 use super::look::{Gaps, Look, mean_balance};
 use super::partition::just_above;
 use super::policy::LoadPolicy;
@@ -61,7 +64,7 @@ pub(super) struct Evidence {
     /// Of each cut: the mean imbalance in single seconds from B on.
     pub(super) swings: Vec<f64>,
     /// From each look to the next.
-    pub(super) climbs: Vec<f64>,
+    pub(super) steps: Vec<Step>,
     /// The greatest change of the mean balance of all cuts from one second to the next, from B on.
     pub(super) jump: f64,
     /// The partition with the most load at the end of B and at the end of C.
@@ -83,7 +86,7 @@ pub(super) struct Finder {
     look: Look,
     b: Option<Ended>,
     swings: Vec<Swing>,
-    climbs: Vec<f64>,
+    steps: Vec<Step>,
     /// The mean balance in the last second, from B on.
     height: Option<f64>,
     jump: f64,
@@ -96,14 +99,6 @@ struct Ended {
     look: Look,
     samples: Vec<Vec<u8>>,
     top: Option<TopKey>,
-}
-
-/// The ends of what the look before saw, and what this look saw beyond them.
-#[derive(Debug, Clone, Default)]
-struct Edges {
-    ends: Option<(Vec<u8>, Vec<u8>)>,
-    below: u64,
-    above: u64,
 }
 
 /// Sum over seconds of |L-R|, and of L+R.
@@ -134,7 +129,7 @@ impl Finder {
             look: Look::new(0),
             b: None,
             swings: Vec::new(),
-            climbs: Vec::new(),
+            steps: Vec::new(),
             height: None,
             jump: 0.0,
         }
@@ -218,7 +213,9 @@ impl Finder {
     }
 
     fn end_a(&mut self, now: Duration) {
-        self.cuts = cuts_around(&self.turn_edges());
+        let samples = self.reservoir.take();
+        self.edges.turn(&self.look, &samples);
+        self.cuts = cuts_around(&samples);
         self.second = Gaps::new(self.cuts.len());
         self.swings = vec![Swing::default(); self.cuts.len()];
         self.height = None;
@@ -226,23 +223,14 @@ impl Finder {
     }
 
     fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
-        let climb = self.look.share(self.edges.above) - self.look.share(self.edges.below);
-        self.climbs.push(climb);
-        let samples = self.turn_edges();
+        let samples = self.reservoir.take();
+        self.steps.push(self.edges.turn(&self.look, &samples));
         (self.begin_look(now), samples)
     }
 
     fn begin_look(&mut self, now: Duration) -> Look {
         self.look_began = now;
         std::mem::replace(&mut self.look, Look::new(self.cuts.len()))
-    }
-
-    /// The ends of this look's sample are the edges of the next; returns the sample.
-    fn turn_edges(&mut self) -> Vec<Vec<u8>> {
-        let samples = self.reservoir.take();
-        let ends = samples.first().cloned().zip(samples.last().cloned());
-        self.edges = Edges { ends, ..Edges::default() };
-        samples
     }
 
     fn evidence(&mut self, b: Ended, c: Ended, look: Duration) -> Evidence {
@@ -258,7 +246,7 @@ impl Finder {
             look,
             gap: c.at.saturating_sub(b.at),
             swings: self.swings.iter().map(swing).collect(),
-            climbs: std::mem::take(&mut self.climbs),
+            steps: std::mem::take(&mut self.steps),
             jump: self.jump,
             top_b: b.top,
             top_c: c.top,
@@ -290,18 +278,6 @@ impl Schedule {
     /// From the middle of B to the middle of C.
     fn gap(&self) -> Duration {
         self.end.saturating_sub(self.look * 2)
-    }
-}
-
-impl Edges {
-    fn add(&mut self, partition: &[u8], cost: u32) {
-        if let Some((low, high)) = &self.ends {
-            if partition < low.as_slice() {
-                self.below += u64::from(cost);
-            } else if partition > high.as_slice() {
-                self.above += u64::from(cost);
-            }
-        }
     }
 }
 

@@ -112,7 +112,7 @@ mod tests {
             look: Duration::from_secs(10),
             gap: Duration::from_secs(40),
             swings: vec![0.0],
-            climbs: Vec::new(),
+            steps: Vec::new(),
             jump: 0.0,
             top_b: None,
             top_c: None,

@@ -28,6 +28,7 @@
 
 mod chance;
 mod digits;
+mod edges;
 mod finder;
 mod front;
 mod judge;

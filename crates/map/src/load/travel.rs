@@ -6,10 +6,11 @@
 
 use std::time::Duration;
 
+use super::edges::Step;
 use super::finder::{Evidence, spread};
 use super::front::{Way, time_to_pass};
 use super::judge::Trial;
-use super::look::mean_balance;
+use super::look::{Look, mean_balance};
 use super::verdict::{Cause, Manner, Travel};
 
 impl Trial<'_> {
@@ -64,32 +65,50 @@ impl Trial<'_> {
         Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap }))
     }
 
-    /// The greatest share of C, and the same of B, between two neighbours of A's sample, where C is beyond B.
-    /// A load that stays would have had samples of A between them, and one that jumps would hardly come to
-    /// the same place again.
+    /// The greatest share of C, and the same of B, in one gap of A's sample, where C is beyond B.
+    ///
+    /// A load that stays would have had samples of A in there, and one that jumps would hardly come to the
+    /// same gap again. But the gaps above and below all samples are wide: there it must rise at each step.
     fn within(&self, way: Way) -> f64 {
-        /// The share of all pairs of B's and C's samples in which C's is beyond. It is a half, plus or minus
-        /// a tenth, of 16 samples that stay.
-        const BEYOND_MIN: f64 = 0.9;
-        let Evidence { cuts, b, c, samples_b, samples_c, .. } = self.evidence;
-        let between = |at: usize| {
-            let share = (b.right(at) - b.right(at + 1)).min(c.right(at) - c.right(at + 1));
-            if share < self.policy.blocking_share / 2.0 {
-                return 0.0;
-            }
-            let of = |samples: &'_ [Vec<u8>]| {
-                let below = |cut: usize| samples.partition_point(|sample| *sample < cuts[cut]);
-                below(at)..below(at + 1)
-            };
-            let (before, now) = (&samples_b[of(samples_b)], &samples_c[of(samples_c)]);
-            let is_beyond =
-                |(was, is): (&Vec<u8>, &Vec<u8>)| if way == Way::Up { is > was } else { is < was };
-            let pairs = before.iter().flat_map(|was| now.iter().map(move |is| (was, is)));
-            let beyond = pairs.filter(|&pair| is_beyond(pair)).count();
-            let all = before.len() * now.len();
-            if all > 0 && beyond as f64 >= BEYOND_MIN * all as f64 { share } else { 0.0 }
+        let (cuts, looks) = (self.evidence.cuts.len(), [&self.evidence.b, &self.evidence.c]);
+        let from = |look: &Look, cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
+        let share = |look: &Look, gap: usize| match gap {
+            0 => look.left(0),
+            _ => from(look, gap - 1) - from(look, gap),
         };
-        (0..cuts.len().saturating_sub(1)).map(between).fold(0.0, f64::max)
+        let gaps = (0..=cuts).filter(|_| cuts > 0).map(|gap| (gap, looks.map(|look| share(look, gap))));
+        let moving = gaps.filter(|&(gap, [b, c])| {
+            let share = b.min(c);
+            share > 0.0
+                && self.is_beyond_in(gap, way)
+                && ((1..cuts).contains(&gap) || self.rises_evenly(way, share))
+        });
+        moving.map(|(_, [b, c])| b.min(c)).fold(0.0, f64::max)
+    }
+
+    /// Whether the samples of C in a gap of A's sample are beyond those of B, nearly all.
+    fn is_beyond_in(&self, gap: usize, way: Way) -> bool {
+        /// The share of all pairs. It is a half, plus or minus a tenth, of 16 samples that stay.
+        const PAIRS_MIN: f64 = 0.9;
+        let Evidence { cuts, samples_b, samples_c, .. } = self.evidence;
+        let of = |samples: &[Vec<u8>]| {
+            let start = gap.checked_sub(1).map_or(0, |low| samples.partition_point(|key| *key < cuts[low]));
+            let end = cuts.get(gap).map_or(samples.len(), |high| samples.partition_point(|key| key < high));
+            start..end
+        };
+        let (before, now) = (&samples_b[of(samples_b)], &samples_c[of(samples_c)]);
+        let beyond = now.iter().map(|key| match way {
+            Way::Up => before.partition_point(|other| other < key),
+            Way::Down => before.len() - before.partition_point(|other| other <= key),
+        });
+        let pairs = before.len() * now.len();
+        pairs > 0 && beyond.sum::<usize>() as f64 >= PAIRS_MIN * pairs as f64
+    }
+
+    /// Whether each look lies beyond the one before, as it does if such a share moves on: half of what the
+    /// pairs within the share make.
+    fn rises_evenly(&self, way: Way, share: f64) -> bool {
+        self.evidence.steps.iter().all(|step| step.rise * way.sign() >= share * share / 2.0)
     }
 
     pub(super) fn still_travels(&self, way: Way, travel: &Travel) -> bool {
@@ -102,7 +121,7 @@ impl Trial<'_> {
     }
 
     fn median_climb(&self, way: Way) -> f64 {
-        let mut steps: Vec<f64> = self.evidence.climbs.iter().map(|climb| climb * way.sign()).collect();
+        let mut steps: Vec<f64> = self.evidence.steps.iter().map(|step| step.climb * way.sign()).collect();
         steps.sort_by(f64::total_cmp);
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
     }
@@ -114,8 +133,8 @@ impl Trial<'_> {
         /// How far a step may miss by chance: the edges are the ends of a sample of 64.
         const CHANCE: f64 = 0.03;
         let median = self.median_climb(way);
-        let steps = &self.evidence.climbs;
-        let is_far = |step: &f64| step * way.sign() >= median / 2.0 - CHANCE;
+        let steps = &self.evidence.steps;
+        let is_far = |step: &Step| step.climb * way.sign() >= median / 2.0 - CHANCE;
         let near = |at: usize| steps.get(at).is_some_and(|step| !is_far(step));
         let first_near = (0..steps.len()).find(|&at| near(at));
         let others_are_far = first_near.is_none_or(|first| (first + 2..steps.len()).all(|at| !near(at)));
