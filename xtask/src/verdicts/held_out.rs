@@ -99,14 +99,13 @@ pub(super) const WORKLOADS: [Workload; 20] = [
     Workload::new("compact times, 2 clocks 100 s apart", &["append"], |dice| clocks(dice, 2, 100.0))
         .with_keys(keys::compact_time),
     // Names, and a job that looks through them.
-    Workload::new("random ids, 10 % scans of 2 %, 30,000/s", &["split"], |_| {
+    Workload::new("random ids, 10 % scans of 2 %", &["split"], |_| {
         Box::new(|dice, _| {
             let from = any(dice);
             if chance(dice, 0.1) { Draw::scan(at(from), at(from + 0.02), 10) } else { Draw::write(at(from)) }
         })
     })
-    .with_keys(keys::decimal)
-    .with_scale(FAST),
+    .with_keys(keys::decimal),
     Workload::new("40 % append, 60 % Zipf on what is old, 300/s", &["split"], |_| {
         let zipf = Zipf::new(5_000, 0.9);
         Box::new(move |dice, now| {

@@ -14,13 +14,11 @@
 //! look cannot do: on keys that grow, late by some seconds to minutes, a cut that was just sampled looks
 //! balanced for a while.
 //!
-//! All looks from B on add to four more figures:
+//! All looks from B on add to three more figures:
 //! * the *swing* of a cut: its imbalance in single seconds. A job that walks through all keys
 //!   every ten seconds is balanced in every look, and at no moment;
 //! * the *climb* from look to look: the share of requests above the highest sample of the look
 //!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not;
-//! * the *rise* from look to look: by how much more of all pairs of samples of the two the later one is
-//!   higher. It tells a part that grows even if other load lies beyond it;
 //! * the *jump*: the greatest change, from one second to the next, of the mean balance of all cuts. A load
 //!   that moves slowly for its width hardly goes beyond its edges from one look to the next; but it has no
 //!   single second in which a good part of the way is made.
@@ -33,20 +31,16 @@
 use std::time::Duration;
 
 use super::chance::Chance;
-use super::edges::{Edges, Step};
+use super::edges::Edges;
 use super::look::{Gaps, Look, mean_balance};
-use super::partition::just_above;
 use super::policy::LoadPolicy;
-use super::reservoir::Reservoir;
+use super::reservoir::{Reservoir, cuts_around};
 use super::top_keys::TopKey;
 use super::{Access, Sample};
 
 /// How much sooner than planned a look may end: seconds are not exactly seconds, and waiting for the
 /// next one would make every look a tenth longer.
 const EARLY: Duration = Duration::from_millis(500);
-
-/// Times that a partition is drawn from which it is heavy.
-const OFTEN: usize = 4;
 
 /// Everything there is to judge by.
 #[derive(Debug, Clone)]
@@ -55,21 +49,31 @@ pub(super) struct Evidence {
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) b: Look,
     pub(super) c: Look,
-    /// The partitions that B and C sampled, in order.
-    pub(super) samples_b: Vec<Vec<u8>>,
-    pub(super) samples_c: Vec<Vec<u8>>,
+    /// The partitions that each look from B to C sampled, in order.
+    pub(super) samples: Vec<Vec<Vec<u8>>>,
     /// From one look to the next, and from the middle of B to the middle of C.
     pub(super) look: Duration,
     pub(super) gap: Duration,
     /// Of each cut: the mean imbalance in single seconds from B on.
     pub(super) swings: Vec<f64>,
     /// From each look to the next.
-    pub(super) steps: Vec<Step>,
+    pub(super) climbs: Vec<f64>,
     /// The greatest change of the mean balance of all cuts from one second to the next, from B on.
     pub(super) jump: f64,
     /// The partition with the most load at the end of B and at the end of C.
     pub(super) top_b: Option<TopKey>,
     pub(super) top_c: Option<TopKey>,
+}
+
+impl Evidence {
+    /// What B sampled, and what C did.
+    pub(super) fn samples_b(&self) -> &[Vec<u8>] {
+        self.samples.first().map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn samples_c(&self) -> &[Vec<u8>] {
+        self.samples.last().map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Looks at one range, until it has seen enough.
@@ -86,7 +90,8 @@ pub(super) struct Finder {
     look: Look,
     b: Option<Ended>,
     swings: Vec<Swing>,
-    steps: Vec<Step>,
+    climbs: Vec<f64>,
+    samples: Vec<Vec<Vec<u8>>>,
     /// The mean balance in the last second, from B on.
     height: Option<f64>,
     jump: f64,
@@ -97,7 +102,6 @@ pub(super) struct Finder {
 struct Ended {
     at: Duration,
     look: Look,
-    samples: Vec<Vec<u8>>,
     top: Option<TopKey>,
 }
 
@@ -129,14 +133,22 @@ impl Finder {
             look: Look::new(0),
             b: None,
             swings: Vec::new(),
-            steps: Vec::new(),
+            climbs: Vec::new(),
+            samples: Vec::new(),
             height: None,
             jump: 0.0,
         }
     }
 
-    /// Counts one request that begins in `partition`.
-    pub(super) fn record(&mut self, partition: &[u8], sample: &Sample<'_>, cost: u32, chance: &mut Chance) {
+    /// Counts a request that begins in `partition`, or several of the same cost, with the sum of their costs and
+    /// of the squares of these.
+    pub(super) fn record(
+        &mut self,
+        partition: &[u8],
+        sample: &Sample<'_>,
+        (cost, squares): (u32, u64),
+        chance: &mut Chance,
+    ) {
         let begin = self.gap_of(partition);
         let end = match (sample.access, sample.high) {
             (Access::PointRead | Access::Write, _) => begin,
@@ -145,7 +157,7 @@ impl Finder {
         };
         self.second.add(begin, end, cost, sample.access != Access::Write);
         self.look.cost += u64::from(cost);
-        self.look.squares += u64::from(cost) * u64::from(cost);
+        self.look.squares += squares;
         self.edges.add(partition, cost);
         self.reservoir.offer(partition, cost, chance);
     }
@@ -175,12 +187,12 @@ impl Finder {
         if in_look + EARLY < schedule.look {
             return None;
         }
-        let (look, samples) = self.end_look(now);
+        let look = self.end_look(now);
         let is_last = now.saturating_sub(self.began) + EARLY >= schedule.end;
         match self.b.take() {
-            None => self.b = Some(Ended { at: now, look, samples, top: top() }),
+            None => self.b = Some(Ended { at: now, look, top: top() }),
             Some(b) if is_last => {
-                let c = Ended { at: now, look, samples, top: top() };
+                let c = Ended { at: now, look, top: top() };
                 return Some(self.evidence(b, c, schedule.look));
             }
             b => self.b = b,
@@ -222,10 +234,11 @@ impl Finder {
         self.begin_look(now);
     }
 
-    fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
+    fn end_look(&mut self, now: Duration) -> Look {
         let samples = self.reservoir.take();
-        self.steps.push(self.edges.turn(&self.look, &samples));
-        (self.begin_look(now), samples)
+        self.climbs.push(self.edges.turn(&self.look, &samples));
+        self.samples.push(samples);
+        self.begin_look(now)
     }
 
     fn begin_look(&mut self, now: Duration) -> Look {
@@ -241,31 +254,16 @@ impl Finder {
             cuts: std::mem::take(&mut self.cuts),
             b: b.look,
             c: c.look,
-            samples_b: b.samples,
-            samples_c: c.samples,
+            samples: std::mem::take(&mut self.samples),
             look,
             gap: c.at.saturating_sub(b.at),
             swings: self.swings.iter().map(swing).collect(),
-            steps: std::mem::take(&mut self.steps),
+            climbs: std::mem::take(&mut self.climbs),
             jump: self.jump,
             top_b: b.top,
             top_c: c.top,
         }
     }
-}
-
-/// The cuts to try: each sampled partition, and just above those that were drawn often, so that a heavy one
-/// can come to lie on either side, and above the last, where keys that grow go on.
-fn cuts_around(samples: &[Vec<u8>]) -> Vec<Vec<u8>> {
-    let mut cuts = Vec::with_capacity(samples.len() + 1);
-    for drawn in samples.chunk_by(|a, b| a == b) {
-        let partition = &drawn[0];
-        cuts.push(partition.clone());
-        if drawn.len() >= OFTEN || samples.last() == Some(partition) {
-            cuts.push(just_above(partition));
-        }
-    }
-    cuts
 }
 
 impl Schedule {

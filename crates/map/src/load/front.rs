@@ -46,7 +46,7 @@ impl Way {
 /// that way at all. The order of magnitude is right.
 pub(super) fn time_to_pass(evidence: &Evidence, cut: usize, way: Way) -> Option<Duration> {
     let cut_key = evidence.cuts[cut].as_slice();
-    let (b, c) = (side(&evidence.samples_b, cut_key, way), side(&evidence.samples_c, cut_key, way));
+    let (b, c) = (side(evidence.samples_b(), cut_key, way), side(evidence.samples_c(), cut_key, way));
     let (front_b, front_c) = (front(b, way)?, front(c, way)?);
     let is_beyond = |sample: &&Vec<u8>| match way {
         Way::Up => sample.as_slice() > front_b,
@@ -107,12 +107,11 @@ mod tests {
             cuts: bytes(&[cut]),
             b: looked.clone(),
             c: looked,
-            samples_b: bytes(b),
-            samples_c: bytes(c),
+            samples: vec![bytes(b), bytes(c)],
             look: Duration::from_secs(10),
             gap: Duration::from_secs(40),
             swings: vec![0.0],
-            steps: Vec::new(),
+            climbs: Vec::new(),
             jump: 0.0,
             top_b: None,
             top_c: None,

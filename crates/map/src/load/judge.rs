@@ -184,7 +184,7 @@ impl Trial<'_> {
             return Doubt::Few;
         };
         let (balance, swing) = (self.balance(best), self.evidence.swings[best]);
-        let wandered = self.evidence.steps.iter().map(|step| step.climb.abs()).fold(0.0, f64::max);
+        let wandered = self.evidence.climbs.iter().map(|climb| climb.abs()).fold(0.0, f64::max);
         let side = |balance: f64| (1.0 + balance) / 2.0;
         if !self.is_firm(&balance) {
             Doubt::Few

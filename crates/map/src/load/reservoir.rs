@@ -1,9 +1,13 @@
 //! A sample of the partitions that a look saw, each with the chance that its load deserves.
 
 use super::chance::Chance;
+use super::partition::just_above;
 
 /// Partitions in the sample.
 pub(super) const SAMPLES_MAX: usize = 64;
+
+/// Times that a partition is drawn from which it is heavy.
+const OFTEN: usize = 4;
 
 /// Chao's reservoir: once it is full, a request of cost `c` takes a random place with the chance
 /// `64 c / C`, `C` being all cost so far. A partition is in it in proportion to its load, however few
@@ -32,6 +36,20 @@ impl Reservoir {
         samples.sort_unstable();
         samples
     }
+}
+
+/// The cuts to try: each sampled partition, and just above those that were drawn often, so that a heavy one
+/// can come to lie on either side, and above the last, where keys that grow go on.
+pub(super) fn cuts_around(samples: &[Vec<u8>]) -> Vec<Vec<u8>> {
+    let mut cuts = Vec::with_capacity(samples.len() + 1);
+    for drawn in samples.chunk_by(|a, b| a == b) {
+        let partition = &drawn[0];
+        cuts.push(partition.clone());
+        if drawn.len() >= OFTEN || samples.last() == Some(partition) {
+            cuts.push(just_above(partition));
+        }
+    }
+    cuts
 }
 
 #[cfg(test)]

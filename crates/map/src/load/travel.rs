@@ -6,8 +6,7 @@
 
 use std::time::Duration;
 
-use super::edges::Step;
-use super::finder::{Evidence, spread};
+use super::finder::spread;
 use super::front::{Way, time_to_pass};
 use super::judge::Trial;
 use super::look::{Look, mean_balance};
@@ -65,50 +64,39 @@ impl Trial<'_> {
         Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap }))
     }
 
-    /// The greatest share of C, and the same of B, in one gap of A's sample, where C is beyond B.
-    ///
-    /// A load that stays would have had samples of A in there, and one that jumps would hardly come to the
-    /// same gap again. But the gaps above and below all samples are wide: there it must rise at each step.
+    /// The greatest share of C, and the same of B, in one gap of A's sample, where the load moves.
     fn within(&self, way: Way) -> f64 {
-        let (cuts, looks) = (self.evidence.cuts.len(), [&self.evidence.b, &self.evidence.c]);
-        let from = |look: &Look, cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
-        let share = |look: &Look, gap: usize| match gap {
-            0 => look.left(0),
-            _ => from(look, gap - 1) - from(look, gap),
+        let cuts = self.evidence.cuts.len();
+        let share = |look: &Look, gap: usize| {
+            let from = |cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
+            gap.checked_sub(1).map_or(look.left(0), from) - from(gap)
         };
-        let gaps = (0..=cuts).filter(|_| cuts > 0).map(|gap| (gap, looks.map(|look| share(look, gap))));
-        let moving = gaps.filter(|&(gap, [b, c])| {
-            let share = b.min(c);
-            share > 0.0
-                && self.is_beyond_in(gap, way)
-                && ((1..cuts).contains(&gap) || self.rises_evenly(way, share))
-        });
-        moving.map(|(_, [b, c])| b.min(c)).fold(0.0, f64::max)
+        let gaps = (0..=cuts).filter(|gap| cuts > 0 && self.moves_in(*gap, way));
+        let shares = gaps.map(|gap| share(&self.evidence.b, gap).min(share(&self.evidence.c, gap)));
+        shares.fold(0.0, f64::max)
     }
 
-    /// Whether the samples of C in a gap of A's sample are beyond those of B, nearly all.
-    fn is_beyond_in(&self, gap: usize, way: Way) -> bool {
-        /// The share of all pairs. It is a half, plus or minus a tenth, of 16 samples that stay.
-        const PAIRS_MIN: f64 = 0.9;
-        let Evidence { cuts, samples_b, samples_c, .. } = self.evidence;
-        let of = |samples: &[Vec<u8>]| {
+    /// Whether the samples in a gap of A's sample are, from each look to the next, mostly beyond those before,
+    /// and in C nearly all beyond those in B. A spot that jumps comes to the same place only by chance, and
+    /// rests between.
+    fn moves_in(&self, gap: usize, way: Way) -> bool {
+        /// By how much more of all pairs of samples the later one is beyond: it is 0, plus or minus 0.2, of 16
+        /// that stay.
+        const STEP_MIN: f64 = 0.4;
+        const ALL_MIN: f64 = 0.8;
+        let cuts = &self.evidence.cuts;
+        let in_gap = |samples: &'_ Vec<Vec<u8>>| {
             let start = gap.checked_sub(1).map_or(0, |low| samples.partition_point(|key| *key < cuts[low]));
             let end = cuts.get(gap).map_or(samples.len(), |high| samples.partition_point(|key| key < high));
             start..end
         };
-        let (before, now) = (&samples_b[of(samples_b)], &samples_c[of(samples_c)]);
-        let beyond = now.iter().map(|key| match way {
-            Way::Up => before.partition_point(|other| other < key),
-            Way::Down => before.len() - before.partition_point(|other| other <= key),
-        });
-        let pairs = before.len() * now.len();
-        pairs > 0 && beyond.sum::<usize>() as f64 >= PAIRS_MIN * pairs as f64
-    }
-
-    /// Whether each look lies beyond the one before, as it does if such a share moves on: half of what the
-    /// pairs within the share make.
-    fn rises_evenly(&self, way: Way, share: f64) -> bool {
-        self.evidence.steps.iter().all(|step| step.rise * way.sign() >= share * share / 2.0)
+        let looks: Vec<&[Vec<u8>]> =
+            self.evidence.samples.iter().map(|samples| &samples[in_gap(samples)]).collect();
+        let (Some(b), Some(c)) = (looks.first(), looks.last()) else {
+            return false;
+        };
+        way.sign() * rise(b, c) >= ALL_MIN
+            && looks.windows(2).all(|looks| way.sign() * rise(looks[0], looks[1]) >= STEP_MIN)
     }
 
     pub(super) fn still_travels(&self, way: Way, travel: &Travel) -> bool {
@@ -121,7 +109,7 @@ impl Trial<'_> {
     }
 
     fn median_climb(&self, way: Way) -> f64 {
-        let mut steps: Vec<f64> = self.evidence.steps.iter().map(|step| step.climb * way.sign()).collect();
+        let mut steps: Vec<f64> = self.evidence.climbs.iter().map(|climb| climb * way.sign()).collect();
         steps.sort_by(f64::total_cmp);
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
     }
@@ -133,8 +121,8 @@ impl Trial<'_> {
         /// How far a step may miss by chance: the edges are the ends of a sample of 64.
         const CHANCE: f64 = 0.03;
         let median = self.median_climb(way);
-        let steps = &self.evidence.steps;
-        let is_far = |step: &Step| step.climb * way.sign() >= median / 2.0 - CHANCE;
+        let steps = &self.evidence.climbs;
+        let is_far = |step: &f64| step * way.sign() >= median / 2.0 - CHANCE;
         let near = |at: usize| steps.get(at).is_some_and(|step| !is_far(step));
         let first_near = (0..steps.len()).find(|&at| near(at));
         let others_are_far = first_near.is_none_or(|first| (first + 2..steps.len()).all(|at| !near(at)));
@@ -183,5 +171,30 @@ impl Way {
             Self::Up => Cause::Append(travel),
             Self::Down => Cause::Prepend(travel),
         }
+    }
+}
+
+/// Of all pairs of an earlier and a later sample, the share in which the later one is higher, less the share
+/// in which it is lower. Both are in order.
+fn rise(before: &[Vec<u8>], now: &[Vec<u8>]) -> f64 {
+    let over = |sample: &Vec<u8>| {
+        let lower = before.partition_point(|other| other < sample);
+        let higher = before.len() - before.partition_point(|other| other <= sample);
+        lower as f64 - higher as f64
+    };
+    now.iter().map(over).sum::<f64>() / (before.len() * now.len()).max(1) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rise_is_told_by_pairs() {
+        let keys = |keys: &str| keys.bytes().map(|key| vec![key]).collect::<Vec<_>>();
+        // a: -3; k: 2 and one pair is equal; l and z: 3 each; of twelve pairs.
+        let rise_of = |before: &str, now: &str| rise(&keys(before), &keys(now));
+        assert!((rise_of("dgk", "aklz") - 5.0 / 12.0).abs() < 1e-9, "{}", rise_of("dgk", "aklz"));
+        assert_eq!([rise_of("aa", "aaa"), rise_of("", "a"), rise_of("b", "a")], [0.0, 0.0, -1.0]);
     }
 }
