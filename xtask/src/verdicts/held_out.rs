@@ -15,7 +15,7 @@ const SLOW: f64 = 0.1;
 const FAST: f64 = 10.0;
 
 /// All of them.
-pub(super) const WORKLOADS: [Workload; 20] = [
+pub(super) const WORKLOADS: [Workload; 21] = [
     // Ids that begin with a time.
     Workload::new("UUIDv7, 300/s", &["append"], |_| append(0.0)).with_keys(keys::uuid7).with_scale(SLOW),
     Workload::new("ULID, up to 45 s late, 30,000/s", &["append"], |_| append(45.0))
@@ -42,6 +42,8 @@ pub(super) const WORKLOADS: [Workload; 20] = [
         .with_scale(SLOW),
     Workload::new("snowflake ids, 3 clocks 60 s apart", &["append"], |dice| clocks(dice, 3, 60.0))
         .with_keys(keys::snowflake),
+    Workload::new("hex times, 3 clocks 80 s apart, 300/s", &["append"], |dice| clocks(dice, 3, 80.0))
+        .with_scale(SLOW),
     // Tenants in front.
     Workload::new("20 tenants | time, Zipf 1.0, 30,000/s", &["split"], |_| tenants_zipf(20))
         .with_keys(keys::tenant_and_time)

@@ -19,6 +19,7 @@ mod truth;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -82,8 +83,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             "split", "useless", "missed", "wrong", "after", "imbalance", "splittable"
         );
         for workload in workloads.iter().filter(|workload| wanted(workload.name) || wanted(title)) {
-            let seeds = (arguments.first_seed..).take(arguments.seeds as usize);
-            let outcomes: Vec<Outcome> = seeds.map(|seed| trial::run(workload, &setting, seed)).collect();
+            let outcomes = run_all(workload, &setting, arguments);
             if print_line(workload, &outcomes) > 0 && title != LIMITS_TITLE {
                 missed.push(workload.name);
             }
@@ -99,6 +99,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         arguments.profile
     );
     if missed.is_empty() { Ok(()) } else { bail!("verdicts: misses in {}", missed.join("; ")) }
+}
+
+/// All seeds of a workload, on all cores.
+fn run_all(workload: &Workload, setting: &Setting<'_>, arguments: &Arguments) -> Vec<Outcome> {
+    let seeds: Vec<u64> = (arguments.first_seed..).take(arguments.seeds as usize).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let part = |seeds: &'_ [u64]| {
+            let seeds = seeds.to_vec();
+            scope.spawn(move || seeds.into_iter().map(|seed| trial::run(workload, setting, seed)).collect())
+        };
+        let parts: Vec<ScopedJoinHandle<'_, Vec<Outcome>>> =
+            seeds.chunks(seeds.len().div_ceil(cores).max(1)).map(part).collect();
+        let joined = parts.into_iter().map(ScopedJoinHandle::join);
+        joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 /// Prints what became of a workload; returns the number of misses.

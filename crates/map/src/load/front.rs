@@ -23,6 +23,9 @@ use super::finder::Evidence;
 /// in one gap between samples of A. Of a side that does not move, each is so by chance once in 300 times
 /// (20 samples), and both are independent.
 const MOVES_MIN: f64 = 0.25;
+/// The share beyond all samples of B that is enough alone: by chance once in 3,000 times. A front that has reached
+/// what another stream left behind is among many samples of A.
+const MOVES_SURE: f64 = 0.33;
 
 /// A direction in the key space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,8 +55,9 @@ pub(super) fn time_to_pass(evidence: &Evidence, cut: usize, way: Way) -> Option<
         Way::Up => sample.as_slice() > front_b,
         Way::Down => sample.as_slice() < front_b,
     };
-    let beyond = c.iter().filter(is_beyond).count();
-    if (beyond as f64) < MOVES_MIN * c.len() as f64 || share_at(evidence, front_c, cut, way) < MOVES_MIN {
+    let beyond = c.iter().filter(is_beyond).count() as f64 / c.len() as f64;
+    let is_alone = || share_at(evidence, front_c, cut, way) >= MOVES_MIN;
+    if beyond < MOVES_MIN || beyond < MOVES_SURE && !is_alone() {
         return None;
     }
     // Without the byte that closes a partition, which is another one in a cut above.
