@@ -19,13 +19,11 @@ use std::time::Duration;
 use super::digits::readings;
 use super::finder::Evidence;
 
-/// The share of a side, in C, that must be where nothing was: beyond all samples that B took of the side, and
-/// in one gap between samples of A. Of a side that does not move, each is so by chance once in 300 times
-/// (20 samples), and both are independent.
-const MOVES_MIN: f64 = 0.25;
-/// The share beyond all samples of B that is enough alone: by chance once in 3,000 times. A front that has reached
-/// what another stream left behind is among many samples of A.
-const MOVES_SURE: f64 = 0.33;
+/// The share of a side, in C, that must be where nothing was: beyond all samples that B took of the side.
+const MOVES_MIN: f64 = 0.2;
+/// How likely that may be of a side that does not move; if it is likelier, the share must be in one gap between
+/// samples of A too, which is independent. A front that has reached what another stream left behind is not.
+const CHANCE_MAX: f64 = 0.001;
 
 /// A direction in the key space.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +55,8 @@ pub(super) fn time_to_pass(evidence: &Evidence, cut: usize, way: Way) -> Option<
     };
     let beyond = c.iter().filter(is_beyond).count() as f64 / c.len() as f64;
     let is_alone = || share_at(evidence, front_c, cut, way) >= MOVES_MIN;
-    if beyond < MOVES_MIN || beyond < MOVES_SURE && !is_alone() {
+    let by_chance = (1.0 - beyond).powf(b.len() as f64);
+    if beyond < MOVES_MIN || by_chance > CHANCE_MAX && !is_alone() {
         return None;
     }
     // Without the byte that closes a partition, which is another one in a cut above.
