@@ -32,7 +32,7 @@ const ALPHABETS: [&[u8]; 5] = [
 #[derive(Debug, Clone, Copy)]
 struct Column {
     bytes: [u8; 3],
-    after_colon: bool,
+    tens_of_sixty: bool,
 }
 
 /// Three keys in each way to read them. Only quotients of differences within a reading mean something.
@@ -50,7 +50,7 @@ fn read(group: &[Column], least: usize, behind: [f64; 3]) -> [f64; 3] {
     let alphabet = ALPHABETS[least..].iter().find(fits);
     group.iter().rev().fold(behind, |numbers, column| {
         let base = match alphabet {
-            Some(alphabet) if alphabet.len() == 10 && column.after_colon => 6,
+            Some(alphabet) if alphabet.len() == 10 && column.tens_of_sixty => 6,
             Some(alphabet) => alphabet.len(),
             None => 256,
         };
@@ -92,11 +92,22 @@ fn groups(keys: [&[u8]; 3]) -> Vec<Vec<Column>> {
         if separates(at) {
             groups.push(Vec::new());
         } else if let Some(group) = groups.last_mut() {
-            let after_colon = at > 0 && all(at - 1, |byte| byte == b':');
-            group.push(Column { bytes: bytes(at), after_colon });
+            group.push(Column { bytes: bytes(at), tens_of_sixty: is_tens_of_sixty(keys, at) });
         }
     }
     groups
+}
+
+/// Whether at that byte all keys have tens of minutes or seconds: after a colon, or in the eleventh or
+/// thirteenth of a row of digits that begins with a year.
+fn is_tens_of_sixty(keys: [&[u8]; 3], at: usize) -> bool {
+    keys.into_iter().all(|key| {
+        let before = &key[..at.min(key.len())];
+        let digits = before.iter().rev().take_while(|byte| byte.is_ascii_digit()).count();
+        let row = &before[before.len() - digits..];
+        before.ends_with(b":")
+            || matches!(digits, 10 | 12) && (row.starts_with(b"20") || row.starts_with(b"19"))
+    })
 }
 
 #[cfg(test)]
@@ -118,6 +129,7 @@ mod tests {
             ("0fd9da600", "0fffffff0", "104c4b400", 2.0),
             ("019b76da-9999-7abc", "019b76da-fffe-7012", "019b76db-ffff-7ef0", 2.5),
             ("01KDVDNTZZ", "01KDVDNZZZ", "01KDVDPZZZ", 6.4),
+            ("x20261121095919", "x20261121095959", "x20261121100107", 1.7),
             ("1763719159", "1763719199", "1763719267", 1.7),
             ("0aZz", "0aaz", "0acz", 2.0),
         ] {
