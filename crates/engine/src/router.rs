@@ -90,6 +90,9 @@ impl Router {
         begin: impl Fn() -> T,
         mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> ControlFlow<()> + Send,
     ) -> Result<T, ReadError> {
+        if !keys.is_empty() && self.map().lookup(keys.low()).is_none() {
+            return Err(ReadError::NotOwned);
+        }
         let mut search = self.search();
         loop {
             let mut made = begin();
@@ -227,7 +230,7 @@ impl Router {
 
     fn owner(&self, key: &[u8]) -> Result<Option<PartitionServer>, ReadError> {
         let map = self.0.map.borrow();
-        let Some(entry) = map.lookup(key) else { return Ok(None) };
+        let entry = map.lookup(key).ok_or(ReadError::NotOwned)?;
         if entry.online { Ok(self.server_of(entry.place.server)) } else { Err(ReadError::Offline(entry.id)) }
     }
 
