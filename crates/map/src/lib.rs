@@ -18,6 +18,7 @@ mod home;
 pub mod key;
 pub mod range;
 mod range_map;
+pub mod script;
 mod timestamp;
 
 pub use home::{DatabaseName, Home, NotADatabaseName};
