@@ -38,7 +38,38 @@ pub(super) struct Draft<'a> {
     pub(super) changes: Vec<Change>,
     pub(super) report: Report,
     pub(super) balance: Balance,
+    pub(super) churn: Churn,
     version: u64,
+}
+
+/// How much load may still move in this plan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Churn {
+    /// The share of all load that may.
+    pub(super) share: f64,
+    left: f64,
+    spent: bool,
+}
+
+impl Churn {
+    /// Where nothing is busy load may move as it likes.
+    pub(super) const FREE: Self = Self { share: 1.0, left: f64::INFINITY, spent: false };
+
+    /// A share of all load, less what is moving already.
+    pub(super) fn new(share: f64, total: f64, moving: f64) -> Self {
+        Self { share, left: total * share - moving, spent: false }
+    }
+
+    /// Takes a range's load out of the budget; not if it is more than is left, unless it is the first,
+    /// since a range can be more than any budget.
+    pub(super) fn spend(&mut self, rate: f64) -> bool {
+        let affords = rate <= self.left || (!self.spent && self.left > 0.0);
+        if affords {
+            self.left -= rate;
+            self.spent = true;
+        }
+        affords
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -52,8 +83,8 @@ impl<'a> Draft<'a> {
         if unseen > 0 {
             report.say(Reported::Unseen { ranges: unseen });
         }
-        let (changes, balance) = (Vec::new(), Balance::default());
-        Self { policy, ranges, fleet, changes, report, balance, version: map.version() }
+        let (changes, balance, churn) = (Vec::new(), Balance::default(), Churn::FREE);
+        Self { policy, ranges, fleet, changes, report, balance, churn, version: map.version() }
     }
 
     /// Decides that a range moves, and counts its load where it will be.

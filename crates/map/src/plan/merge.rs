@@ -6,7 +6,8 @@
 //!
 //! A few ranges per server are kept, quiet or not: they are what there is to spread when load comes.
 //! A server takes part in one merge at a time, in more where ranges have become many. Neighbours on
-//! one server go first; others cost a move of the right one, which is up to whoever carries it out.
+//! one server go first; others cost a move of the right one, which is up to whoever carries it out, and
+//! comes out of what the balance has left of its budget.
 
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -123,6 +124,11 @@ fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> bool {
     let (left, right) = (left.entry, right.entry);
     if let Some(busy) = [at, from].into_iter().find(|server| draft.fleet.get(*server).merges >= limit) {
         let until = MergeWait::Turn { server: draft.fleet.get(busy).id };
+        draft.report.say(Reported::MergeWaits { left: left.id, right: right.id, until });
+        return false;
+    }
+    if at != from && !draft.churn.spend(draft.ranges[index + 1].rate) {
+        let until = MergeWait::Budget { share: draft.churn.share };
         draft.report.say(Reported::MergeWaits { left: left.id, right: right.id, until });
         return false;
     }

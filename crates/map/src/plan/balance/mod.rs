@@ -23,10 +23,11 @@ mod trade;
 use std::cmp::Reverse;
 
 use super::Balance;
-use super::draft::Draft;
+use super::draft::{Churn, Draft, View};
 use super::fleet::{Fleet, Level, Server};
 use super::policy::Policy;
 use super::report::{NoSplit, Reported};
+use crate::range_map::Intent;
 
 pub(super) fn balance(draft: &mut Draft<'_>) {
     let (mean, max) = (draft.fleet.mean(), draft.fleet.max());
@@ -42,8 +43,10 @@ pub(super) fn balance(draft: &mut Draft<'_>) {
         return;
     }
     draft.balance.emergency = is_emergency(&draft.fleet, draft.policy, mean);
+    draft.churn = churn(draft);
     let donors = donor::donors(draft, mean);
     let traded = trade::trade(draft, donors, mean);
+    draft.churn = traded.churn;
     for chosen in traded.moves {
         draft.move_range(chosen.range, chosen.to);
         draft.report.say(chosen.line);
@@ -52,6 +55,15 @@ pub(super) fn balance(draft: &mut Draft<'_>) {
         draft.report.say(line);
     }
     draft.balance.max_after = draft.fleet.max();
+}
+
+/// The budget of this plan, less the load that is moving already.
+fn churn(draft: &Draft<'_>) -> Churn {
+    let policy = draft.policy;
+    let share = if draft.balance.emergency { policy.churn_emergency } else { policy.churn };
+    let total = draft.fleet.serving().map(|(_, server)| server.load).sum();
+    let moving = |range: &&View<'_>| matches!(range.entry.intent, Some(Intent::Move { .. }));
+    Churn::new(share, total, draft.ranges.iter().filter(moving).map(|range| range.rate).sum())
 }
 
 /// Says so if one range alone is more than a server's fair share.

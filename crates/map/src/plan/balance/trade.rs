@@ -3,19 +3,20 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use super::super::draft::Draft;
+use super::super::draft::{Churn, Draft};
 use super::super::fleet::{Fleet, Level};
 use super::super::policy::Policy;
 use super::super::report::{BusyWait, Reported};
 use super::donor::Donor;
 use super::too_busy;
-use crate::range_map::Intent;
 
 /// What came out: the moves in the order in which they were chosen, the busiest server's first, and
 /// what is to be said of servers that stay too busy.
 pub(super) struct Traded {
     pub(super) moves: Vec<Chosen>,
     pub(super) stuck: Vec<Reported>,
+    /// What is left of the budget.
+    pub(super) churn: Churn,
 }
 
 /// A move.
@@ -55,16 +56,12 @@ struct Market<'a> {
     /// Servers below the mean, the least busy first.
     takers: BinaryHeap<Reverse<(Level, u32)>>,
     moves: Vec<Chosen>,
-    /// Share of all load that may move, and how much of it is left.
-    churn: f64,
-    left: f64,
+    churn: Churn,
 }
 
 impl<'a> Market<'a> {
     fn new(draft: &'a Draft<'a>, donors: BTreeMap<u32, Donor>, mean: f64) -> Self {
         let (fleet, policy) = (&draft.fleet, draft.policy);
-        let churn = if draft.balance.emergency { policy.churn_emergency } else { policy.churn };
-        let total: f64 = fleet.serving().map(|(_, server)| server.load).sum();
         let takers = (fleet.serving())
             .filter(|(_, server)| server.utilisation() < mean)
             .filter(|(_, server)| server.ranges < policy.ranges_per_server_high)
@@ -73,8 +70,7 @@ impl<'a> Market<'a> {
         let givers =
             donors.keys().map(|index| (Level(fleet.get(*index).utilisation()), Reverse(*index))).collect();
         let (loads, moves) = (fleet.loads(), Vec::new());
-        let left = total * churn - on_the_way(draft);
-        Self { draft, fleet, policy, mean, loads, donors, givers, takers, moves, churn, left }
+        Self { draft, fleet, policy, mean, loads, donors, givers, takers, moves, churn: draft.churn }
     }
 
     fn used(&self, server: u32) -> f64 {
@@ -94,11 +90,11 @@ impl<'a> Market<'a> {
         };
         let place = self.fitting(donor, from, to).ok_or(stuck)?;
         let (rate, range, _) = donor.ranges[place];
-        if !self.affords(rate) || donor.count >= self.policy.moves_per_server {
+        if donor.count >= self.policy.moves_per_server || !self.churn.spend(rate) {
             if let Some(donor) = self.donors.get_mut(&from) {
                 donor.goes_on = true;
             }
-            return Err(BusyWait::Budget { share: self.churn });
+            return Err(BusyWait::Budget { share: self.churn.share });
         }
         let line = Reported::Moved {
             range: self.draft.ranges[range].entry.id,
@@ -109,7 +105,6 @@ impl<'a> Market<'a> {
             to_utilisation: self.used(to),
         };
         self.moves.push(Chosen { range, from, to, line });
-        self.left -= rate;
         self.loads[from as usize] -= rate;
         self.loads[to as usize] += rate;
         self.takers.pop();
@@ -131,11 +126,6 @@ impl<'a> Market<'a> {
         fits.or_else(|| donor.largest_within(half).filter(|_| donor.busy))
     }
 
-    /// Whether so much load may still move; the first range always may.
-    fn affords(&self, rate: f64) -> bool {
-        rate <= self.left || (self.moves.is_empty() && self.left > 0.0)
-    }
-
     /// Drops the moves of servers that would not be relieved much, and tells who stays busy.
     fn close(self, stuck: Vec<(u32, BusyWait)>) -> Traded {
         let busy = |(from, why): &(u32, BusyWait)| {
@@ -150,12 +140,6 @@ impl<'a> Market<'a> {
             self.donors.get(&from).is_some_and(enough)
         };
         let moves = self.moves.into_iter().filter(|chosen| worth(chosen.from)).collect();
-        Traded { moves, stuck }
+        Traded { moves, stuck, churn: self.churn }
     }
-}
-
-/// Load that is moving already.
-fn on_the_way(draft: &Draft<'_>) -> f64 {
-    let moving = draft.ranges.iter().filter(|range| matches!(range.entry.intent, Some(Intent::Move { .. })));
-    moving.map(|range| range.rate).sum()
 }

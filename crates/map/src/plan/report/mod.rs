@@ -229,7 +229,7 @@ impl NoSplit {
 }
 
 /// What a merge waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MergeWait {
     /// Both must have been left alone for a while.
     Unchanged {
@@ -237,6 +237,11 @@ pub enum MergeWait {
         left: Duration,
         /// For how long in all.
         of: Duration,
+    },
+    /// As much load moves as may move in one tick, and one of the two would have to.
+    Budget {
+        /// The share of all load.
+        share: f64,
     },
     /// A server is in as many merges as it may be.
     Turn {

@@ -118,6 +118,13 @@ impl fmt::Display for MergeWait {
             Self::Unchanged { left, of } => {
                 write!(f, "in {}: both must be unchanged for {}", Span(*left), Span(*of))
             }
+            Self::Budget { share } => {
+                write!(
+                    f,
+                    "later: one of them has to move first, and {} of all load moves already",
+                    Percent(*share)
+                )
+            }
             Self::Turn { server } => write!(f, "later: {server} is in another merge"),
         }
     }
