@@ -16,6 +16,8 @@
 pub mod codec;
 mod home;
 pub mod key;
+pub mod load;
+pub mod plan;
 pub mod range;
 mod range_map;
 pub mod script;

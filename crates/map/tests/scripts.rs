@@ -12,7 +12,7 @@ use rangehold_map::script::{
     Asked, CauseName, Command, KeyName, MapScript, Names, Observed, Profile, Standing, Step, TableName,
     TableRef, Target, golden, parse,
 };
-use rangehold_map::{Generation, Key, RangeId, ServerId, TableId};
+use rangehold_map::{Generation, Key, RangeId, RangeMap, ServerId, TableId};
 
 #[test]
 fn golden_scripts() {
@@ -23,7 +23,19 @@ fn golden_scripts() {
     for file in files {
         let golden = std::fs::read_to_string(&file).unwrap();
         let mut script = MapScript::new();
-        let now = golden::replay(&golden, |line| script.run_line(line));
+        let now = golden::replay(&golden, |line| {
+            let planned = line.strip_prefix("execute").map(|profile| by_hand(&script, profile));
+            let said = script.run_line(line);
+            if let Some(planned) = planned {
+                assert_eq!(
+                    script.map(),
+                    &planned,
+                    "{line} does not do what is planned in {}",
+                    file.display()
+                );
+            }
+            said
+        });
         if std::env::var_os("RANGEHOLD_BLESS").is_some() {
             std::fs::write(&file, now).unwrap();
         } else {
@@ -32,6 +44,15 @@ fn golden_scripts() {
             assert!(now == golden, "{} is another from line {line} on; it is now:\n{now}", file.display());
         }
     }
+}
+
+/// The map after the commands of a plan, which is a script.
+fn by_hand(script: &MapScript, profile: &str) -> RangeMap {
+    let mut script = script.clone();
+    for command in parse(&script.run_line(&format!("plan{profile}"))).unwrap() {
+        script.run(&command).unwrap();
+    }
+    script.map().clone()
 }
 
 fn any_text() -> impl Strategy<Value = String> {

@@ -131,6 +131,11 @@ impl<P: Clone + Eq> RangeMap<P> {
         &self.entries
     }
 
+    /// The ranges in the order of their keys, for whoever makes another map of them.
+    pub fn into_entries(self) -> Vec<RangeEntry<P>> {
+        self.entries
+    }
+
     /// The range that holds `key`; `None` below the key space or in a gap.
     pub fn lookup(&self, key: &[u8]) -> Option<&RangeEntry<P>> {
         let after = self.entries.partition_point(|e| e.keys.low() <= key);

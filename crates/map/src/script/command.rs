@@ -183,14 +183,6 @@ pub enum CommandRefused {
         /// The key.
         key: KeyName,
     },
-    /// Where the script runs, there is no such thing to do.
-    #[error("{command:?} cannot be done here: {why}")]
-    NotHere {
-        /// The command.
-        command: String,
-        /// Why not.
-        why: &'static str,
-    },
 }
 
 impl CommandRefused {
@@ -198,7 +190,7 @@ impl CommandRefused {
     pub fn sentence(&self, names: &Names) -> String {
         match self {
             Self::Change(refused) => refused.sentence(|key| names.name(key).to_string()),
-            Self::Table(_) | Self::Outside { .. } | Self::NotHere { .. } => self.to_string(),
+            Self::Table(_) | Self::Outside { .. } => self.to_string(),
         }
     }
 }
@@ -226,6 +218,24 @@ impl Target {
 }
 
 impl Asked {
+    /// How a change is asked for, with the generations for which it was made.
+    pub fn of(change: &Change, names: &Names) -> Self {
+        let named = |id: RangeId, generation| Target::Range { id, generation: Some(generation) };
+        match *change {
+            Change::Split { range, generation, ref at } => {
+                Self::Split { range: named(range, generation), at: names.name(at) }
+            }
+            Change::Merge { left, left_generation, right, right_generation } => {
+                Self::Merge { left: named(left, left_generation), right: named(right, right_generation) }
+            }
+            Change::Move { range, generation, to } => {
+                Self::Move { range: named(range, generation), to: to.server }
+            }
+            Change::Offline { range, generation } => Self::Offline(named(range, generation)),
+            Change::Online { range, generation } => Self::Online(named(range, generation)),
+        }
+    }
+
     /// The change that is meant, for the generations in which the ranges are in this version.
     pub fn change(&self, map: &RangeMap, names: &Names) -> Result<Change, CommandRefused> {
         let named = |target: &Target| target.find(map, names).map(|entry| (entry.id, entry.generation));

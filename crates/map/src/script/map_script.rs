@@ -2,11 +2,14 @@
 
 use std::fmt::Write as _;
 
-use super::command::{Command, CommandRefused, Step, Target};
+use super::command::{Asked, Command, CommandRefused, Profile, Step, Target};
 use super::names::Names;
+use super::seen::Seen;
 use super::show::{show_map, show_range, show_state};
+use super::words::show_duration;
 use crate::home::{DatabaseName, Home};
 use crate::key::TableId;
+use crate::plan::{Plan, Policy, plan};
 use crate::range::{Generation, RangeId, ServerId};
 use crate::range_map::{Change, ChangeRefused, Intent, RangeEntry, RangeMap};
 
@@ -20,6 +23,7 @@ pub struct MapScript {
     map: RangeMap,
     names: Names,
     tables: u64,
+    seen: Seen,
 }
 
 impl Default for MapScript {
@@ -32,7 +36,12 @@ impl MapScript {
     /// The first version of a map, and no tables.
     pub fn new() -> Self {
         let home = Home { server: ServerId(1), database: first_database(RangeId(1)) };
-        Self { map: RangeMap::single(RangeId(1), home), names: Names::new("acct"), tables: 0 }
+        Self {
+            map: RangeMap::single(RangeId(1), home),
+            names: Names::new("acct"),
+            tables: 0,
+            seen: Seen::default(),
+        }
     }
 
     /// The map as it is now.
@@ -82,14 +91,49 @@ impl MapScript {
                 let range = range.find(&self.map, &self.names)?.id;
                 Ok(self.advance(self.map.undone(range)?))
             }
-            Command::Server { .. }
-            | Command::Observe { .. }
-            | Command::Wait(_)
-            | Command::Plan(_)
-            | Command::Execute(_) => {
-                let why = "a map alone has no load, and nobody plans for it";
-                Err(CommandRefused::NotHere { command: command.to_string(), why })
+            Command::Server { server, capacity, standing } => {
+                self.seen.server(*server, *capacity, *standing);
+                Ok(format!("{command}\n"))
             }
+            Command::Observe { range, observed } => {
+                let entry = range.find(&self.map, &self.names)?;
+                self.seen.observe(entry.id, observed.clone());
+                Ok(format!("{} {observed}\n", show_range(entry)))
+            }
+            Command::Wait(time) => {
+                self.seen.now = self.seen.now.saturating_add(*time);
+                Ok(format!("{} since the beginning\n", show_duration(self.seen.now)))
+            }
+            Command::Plan(profile) => Ok(self.show(&self.plan(*profile)?)),
+            Command::Execute(profile) => {
+                let plan = self.plan(*profile)?;
+                let said: String = plan.changes.iter().map(|change| self.execute(change)).collect();
+                Ok(if said.is_empty() { "# nothing to do\n".to_owned() } else { said })
+            }
+        }
+    }
+
+    fn plan(&self, profile: Profile) -> Result<Plan, CommandRefused> {
+        let policy = match profile {
+            Profile::Fast => Policy::fast(),
+            Profile::Cloud => Policy::cloud(),
+        };
+        Ok(plan(&self.map, &self.seen.observations(&self.map, &self.names)?, &policy))
+    }
+
+    /// A plan as a script: its changes as commands, and its report as comments.
+    fn show(&self, plan: &Plan) -> String {
+        let changes = plan.changes.iter().map(|change| format!("{}\n", Asked::of(change, &self.names)));
+        let report = plan.report.iter().map(|line| format!("# {line}\n"));
+        let said: String = changes.chain(report).collect();
+        if said.is_empty() { "# nothing to do\n".to_owned() } else { said }
+    }
+
+    /// Carries out one change of a plan. One that is refused leaves the others to be carried out.
+    fn execute(&mut self, change: &Change) -> String {
+        match carried_out(&self.map, change) {
+            Ok(next) => self.advance(next),
+            Err(refused) => format!("refused: {}\n", CommandRefused::from(refused).sentence(&self.names)),
         }
     }
 
@@ -110,6 +154,7 @@ impl MapScript {
         for entry in next.entries().iter().filter(is_new) {
             let _ = writeln!(said, "version {}: {}", next.version(), self.whereabouts(entry));
         }
+        self.seen.note(&self.map, &next);
         self.map = next;
         said
     }

@@ -20,7 +20,8 @@
 //!
 //! observe r2 rate=1800 cause=split:marathon/Half    what is seen of a range from now on
 //! wait 10m                         time goes by
-//! plan                             show what would be changed now, and what waits; `plan cloud`
+//! plan                             show what would be changed now, as commands, and in comments why,
+//!                                  and what waits; `plan cloud`: by the numbers of that profile
 //! execute                          plan, and carry the changes out; `execute cloud`
 //! ```
 //!
@@ -34,6 +35,7 @@ mod key_name;
 mod map_script;
 mod names;
 mod parse;
+mod seen;
 mod show;
 mod words;
 mod written;
