@@ -83,6 +83,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         clock,
         chance::seed()?,
         config.memory_bytes,
+        config.profile.clone(),
         metrics,
     );
     Ok(rangehold_server::serve(partitions, tables, table_socket, acceptor, admin, admin_socket)?)
@@ -142,6 +143,7 @@ fn announce(config: &Config, running: &Running) {
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
     println!("Data: {data}");
+    println!("Profile: {}", config.profile.name);
     println!("Connection string: {}", connection_string(config, &tables));
 }
 

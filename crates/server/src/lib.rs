@@ -18,6 +18,7 @@ pub mod limits;
 pub mod listener;
 pub mod metrics;
 pub mod profile;
+pub mod queries;
 pub mod rehearsal;
 mod request_ids;
 pub mod table;

@@ -16,6 +16,8 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use rangehold_engine::{RangeStatistics, Statistics};
 
+use crate::admission::Cause;
+
 /// Azure's own words for how a request ended, which its metrics use too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 enum ResponseType {
@@ -49,6 +51,11 @@ struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Operation {
     operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Throttled {
+    cause: Cause,
 }
 
 /// What the engine counts, as it was when the metrics were last asked for.
@@ -117,6 +124,7 @@ pub struct Metrics {
     requests: Family<Request, Counter>,
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     under_way: Gauge,
+    throttled: Family<Throttled, Counter>,
     engine: EngineGauges,
 }
 
@@ -151,8 +159,10 @@ impl Metrics {
         registry.register("requests", "Requests answered", requests.clone());
         registry.register("request_duration_seconds", "Time from head to reply", seconds.clone());
         registry.register("requests_under_way", "Requests being answered", under_way.clone());
+        let throttled = Family::<Throttled, Counter>::default();
+        registry.register("throttled", "Requests that were not let in, by the reason", throttled.clone());
         let engine = EngineGauges::register(&mut registry);
-        Arc::new(Self { registry, requests, seconds, under_way, engine })
+        Arc::new(Self { registry, requests, seconds, under_way, throttled, engine })
     }
 
     pub(crate) fn begin(&self) -> UnderWay<'_> {
@@ -164,6 +174,10 @@ impl Metrics {
         let response_type = ResponseType::of(status);
         self.requests.get_or_create(&Request { operation, response_type }).inc();
         self.seconds.get_or_create(&Operation { operation }).observe(elapsed.as_secs_f64());
+    }
+
+    pub(crate) fn throttled(&self, cause: Cause) {
+        self.throttled.get_or_create(&Throttled { cause }).inc();
     }
 
     /// All metrics as text, with the engine's as they are now.

@@ -37,6 +37,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use prometheus_client::encoding::EncodeLabelValue;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
@@ -56,7 +57,7 @@ const PARTITIONS_MAX: usize = 65_536;
 const PAGE_LENDS_SECONDS: f64 = 0.5;
 
 /// Why a request was not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 pub(crate) enum Cause {
     /// Its account is above its budget.
     Account,
@@ -66,6 +67,8 @@ pub(crate) enum Cause {
     Partition,
     /// The process is overloaded, and this is one of its hot tenants.
     Overload,
+    /// Its range rehearses a failure.
+    Rehearsal,
 }
 
 /// Decides for one front end who is let in. Shared by all its requests.
@@ -173,6 +176,11 @@ impl Admission {
         let mut partitions = locked(partitions);
         let (budget, bucket) = partitions.of(tenant, now);
         if bucket.take(&budget, now, entities as f64, room) { Ok(()) } else { Err(Cause::Partition) }
+    }
+
+    /// Whether partitions have budgets at all.
+    pub(crate) fn charges_partitions(&self) -> bool {
+        self.partitions.is_some()
     }
 
     /// Charges a partition for entities that a page returns. Whether the page may go on.

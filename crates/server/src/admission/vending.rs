@@ -67,7 +67,10 @@ impl Authority {
     pub(crate) fn ask(&mut self, now: Duration, ask: &Ask) -> Grant {
         let bucket = self.buckets.get(ask.scope, now, || Bucket::full(&self.budget, now));
         let tokens = bucket.draw(&self.budget, now, ask.demand);
-        let again_in = bucket.ready_in(&self.budget, DEMAND_MIN.min(self.budget.per_second));
+        // When there is enough for it to be worth the question.
+        let worth_it = (self.budget.per_second / 20.0).clamp(1.0, DEMAND_MIN);
+        let too_few = tokens < ask.demand;
+        let again_in = if too_few { bucket.ready_in(&self.budget, worth_it) } else { Duration::ZERO };
         Grant { tokens, good_for: EXPIRE_AFTER, again_in }
     }
 }

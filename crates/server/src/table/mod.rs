@@ -11,6 +11,7 @@
 //! same body.
 
 mod address;
+mod admit;
 mod authenticate;
 mod batch;
 mod catalogue;
@@ -45,10 +46,13 @@ use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
 use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
+use crate::admission::Admission;
 use crate::body::{Room, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
+use crate::profile::Profile;
+use crate::queries::Queries;
 use crate::request_ids::RequestIds;
 use crate::tokens::TokenVerifier;
 
@@ -62,6 +66,9 @@ pub struct TableService {
     bodies: Room,
     replies: Room,
     pages: Semaphore,
+    profile: Profile,
+    admission: Arc<Admission>,
+    queries: Arc<Queries>,
     metrics: Arc<Metrics>,
 }
 
@@ -88,7 +95,8 @@ const UNAUTHENTICATED: &str = "Unauthenticated";
 const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
-    /// A service of `accounts` over `partitions`. `seed` is where request ids come from.
+    /// A service of `accounts` over `partitions`, by the numbers of `profile`. `seed` is where request
+    /// ids come from, and who is shed. To be called on the runtime on which requests are answered.
     pub fn new(
         partitions: PartitionServer,
         accounts: SharedAccounts,
@@ -96,6 +104,7 @@ impl TableService {
         clock: Clock,
         seed: u64,
         memory_bytes: u64,
+        profile: Profile,
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
@@ -107,8 +116,16 @@ impl TableService {
             bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
             replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
+            admission: Admission::start(&profile, seed),
+            profile,
+            queries: Arc::default(),
             metrics,
         }
+    }
+
+    /// What it counts of the kinds of queries.
+    pub fn queries(&self) -> Arc<Queries> {
+        self.queries.clone()
     }
 
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
@@ -235,6 +252,7 @@ impl TableService {
         operation: Operation,
         body: &mut Incoming,
     ) -> Result<Reply, Failure> {
+        self.admit_operation(&request.exchange.address.account, &operation)?;
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,

@@ -18,6 +18,7 @@ use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::filter::{Filter, Subject};
+use rangehold_protocol::table::key_bounds::KeyBounds;
 use rangehold_protocol::table::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
@@ -25,10 +26,12 @@ use rangehold_protocol::table::row::{DamagedRow, RowView};
 use tokio::time::{Instant, timeout};
 
 use super::TableService;
+use super::admit::{PageCharge, Touched};
 use super::exchange::Authorised;
 use super::failure::{Failure, damaged};
 use super::reply::Reply;
 use crate::limits;
+use crate::queries::Counts;
 
 /// A page of entities under construction.
 struct EntityPage<'a> {
@@ -36,9 +39,12 @@ struct EntityPage<'a> {
     writer: EntityWriter<'a>,
     most: usize,
     until: Instant,
+    charge: Option<PageCharge<'a>>,
     body: Vec<u8>,
     items: usize,
-    /// Rows looked at since the page was full.
+    /// Rows looked at.
+    looked_at: usize,
+    /// Those of them that were looked at when the page was full.
     ahead: usize,
     /// The first entity that is not in the page.
     next: Option<Continuation>,
@@ -60,17 +66,19 @@ impl EntityPage<'_> {
         let (partition_key, row_key) = entity_keys(key).map_err(damaged)?;
         let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
         self.ahead += usize::from(full);
-        if self.ahead > limits::LOOK_AHEAD_ROWS_MAX || Instant::now() >= self.until {
-            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
-            return Ok(ControlFlow::Break(()));
+        // The first row is looked at however late it is: each page is a step forward.
+        let late = self.looked_at > 0 && Instant::now() >= self.until;
+        if late || self.ahead > limits::LOOK_AHEAD_ROWS_MAX {
+            return Ok(self.end_before(partition_key, row_key));
         }
+        self.looked_at += 1;
         let row = RowView::new(value).map_err(damaged)?;
         if !self.wanted(&partition_key, &row_key, &row).map_err(damaged)? {
             return Ok(ControlFlow::Continue(()));
         }
-        if full {
-            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
-            return Ok(ControlFlow::Break(()));
+        let may_return = |charge: &mut PageCharge<'_>| charge.may_return(&partition_key);
+        if full || !self.charge.as_mut().is_none_or(may_return) {
+            return Ok(self.end_before(partition_key, row_key));
         }
         self.writer
             .page_item(&mut self.body, self.items == 0, &partition_key, &row_key, &row)
@@ -79,10 +87,27 @@ impl EntityPage<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
+    fn end_before(&mut self, partition_key: String, row_key: String) -> ControlFlow<()> {
+        self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
+        ControlFlow::Break(())
+    }
+
     fn wanted(&self, partition_key: &str, row_key: &str, row: &RowView<'_>) -> Result<bool, DamagedRow> {
         match &self.query.filter {
             Some(filter) => filter.matches(&Subject { partition_key, row_key, row }),
             None => Ok(true),
+        }
+    }
+
+    /// What it took.
+    fn counts(&self) -> Counts {
+        Counts {
+            answers: 1,
+            looked_at: self.looked_at as u64,
+            returned: self.items as u64,
+            ranges: 1,
+            servers: 1,
+            tokens: u64::from(self.next.is_some()),
         }
     }
 }
@@ -106,6 +131,7 @@ impl TableService {
         let query = EntityQuery::from_query(&exchange.query)?;
         let keys = key_range(request, account, &table, &query);
 
+        let touched = Touched { account, table: table.id, key: keys.low(), entities: 1 };
         let mut page = EntityPage {
             query: &query,
             writer: EntityWriter {
@@ -116,9 +142,11 @@ impl TableService {
                 select: query.select.as_ref(),
             },
             most: query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize),
-            until: exchange.deadline.min(Instant::now() + limits::PAGE_WITHIN),
+            until: exchange.deadline.min(Instant::now() + self.profile.pages.within),
+            charge: PageCharge::new(&self.admission, &touched),
             body: Vec::with_capacity(4096),
             items: 0,
+            looked_at: 0,
             ahead: 0,
             next: None,
             failure: None,
@@ -126,12 +154,15 @@ impl TableService {
         page.writer.page_begin(&mut page.body);
         // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
         if !keys.is_empty() && page.most > 0 {
-            self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
+            let scan = async { Ok(self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?) };
+            self.admitted(touched, scan).await?;
         }
         if let Some(failure) = page.failure {
             return Err(failure);
         }
         page.writer.page_end(&mut page.body);
+        let bounds = query.filter.as_ref().map_or_else(KeyBounds::all, Filter::bounds);
+        self.queries.count(bounds.kind(), &page.counts());
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         Ok(reply)

@@ -10,6 +10,7 @@ use rangehold_engine::{Clock, Options, PartitionServer};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::metrics::Metrics;
+use rangehold_server::profile::Profile;
 use rangehold_server::table::TableService;
 use rangehold_server::tokens::TokenVerifier;
 use rangehold_server::{Running, serve};
@@ -41,6 +42,15 @@ impl Service {
 
     /// The same with other accounts.
     pub(crate) async fn with_accounts(accounts: Accounts) -> Self {
+        Self::with(accounts, Profile::fast()).await
+    }
+
+    /// The same by another profile.
+    pub(crate) async fn with_profile(profile: Profile) -> Self {
+        Self::with(Accounts::well_known(), profile).await
+    }
+
+    async fn with(accounts: Accounts, profile: Profile) -> Self {
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
         let options = Options::new(MEMORY_BYTES, clock.clone(), 1);
@@ -55,6 +65,7 @@ impl Service {
             clock.clone(),
             2,
             MEMORY_BYTES,
+            profile,
             metrics.clone(),
         );
         let admin_service =
