@@ -98,11 +98,7 @@ async fn an_account_above_its_budget_is_told_so() {
 async fn short_pages_lead_on_to_everything() {
     let service = Service::with_profile(small()).await;
     service.create_table("notes").await;
-    for first in (0..120).step_by(60) {
-        while transaction(&service, "p", first..first + 60).await.status == 503 {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-        }
-    }
+    assert_eq!(transaction(&service, "p", 0..60).await.status, 202);
     let (mut rows, mut pages, mut token) = (Vec::new(), 0, String::new());
     loop {
         let answer = service.send("GET", &format!("/notes()?$select=RowKey{token}"), &[], b"").await;
@@ -121,7 +117,7 @@ async fn short_pages_lead_on_to_everything() {
             None => break,
         }
     }
-    let expected: Vec<String> = (0..120).map(|row| format!("{row:06}")).collect();
+    let expected: Vec<String> = (0..60).map(|row| format!("{row:06}")).collect();
     assert_eq!(rows, expected);
-    assert!(pages > 1, "120 entities at 40 a second do not come in one page");
+    assert!(pages > 1, "60 entities at 40 a second do not come in one page");
 }
