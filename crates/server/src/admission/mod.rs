@@ -144,6 +144,11 @@ impl Admission {
         }
     }
 
+    /// Whether tables and partitions make a difference now; while they do not, they need not be named.
+    pub(crate) fn looks_at_partitions(&self) -> bool {
+        self.tables.is_some() || self.partitions.is_some() || self.pressed.load(Ordering::Relaxed)
+    }
+
     /// Lets in a transaction of `account`, of whatever kind.
     pub(crate) fn admit_account(&self, account: &str) -> Result<(), Cause> {
         match &self.accounts {

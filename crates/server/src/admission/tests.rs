@@ -130,7 +130,7 @@ impl Machine {
     async fn step(&mut self, number: u32) {
         (0..HOT_EVERY_STEP).for_each(|_| self.ask(0));
         for quiet in 1..self.tenants.len() {
-            if number % 2 == 0 {
+            if number.is_multiple_of(2) {
                 self.ask(quiet);
             }
         }

@@ -13,9 +13,12 @@ use rangehold_map::{PartitionPrefix, TableId};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::Operation;
 
+use tokio::time::{Instant, sleep_until};
+
 use super::TableService;
 use super::failure::Failure;
 use crate::admission::{Admission, Cause, Tenant};
+use crate::rehearsal::Staged;
 
 /// What a request touches.
 #[derive(Debug, Clone, Copy)]
@@ -53,16 +56,49 @@ impl TableService {
         self.refusing(self.admission.admit_partition(tenant, 1))
     }
 
-    /// Does `act`, if what it touches is let in.
+    /// Does `act`, if what it touches is let in, and answers what its range rehearses.
     pub(super) async fn admitted<T>(
         &self,
         touched: Touched<'_>,
+        deadline: Instant,
         act: impl Future<Output = Result<T, Failure>>,
     ) -> Result<T, Failure> {
+        self.let_in(&touched)?;
+        match self.staged(touched.key) {
+            None => act.await,
+            Some(Staged::Busy) => {
+                self.metrics.throttled(Cause::Rehearsal);
+                Err(refusal(Cause::Rehearsal))
+            }
+            Some(Staged::TimedOut { late, gateway, done }) => {
+                let answer_at = deadline.min(Instant::now() + late);
+                if done {
+                    // Its outcome is not told: that is the point.
+                    let _ = act.await;
+                }
+                sleep_until(answer_at).await;
+                let code = if gateway { ErrorCode::GatewayTimeout } else { ErrorCode::OperationTimedOut };
+                Err(code.into())
+            }
+        }
+    }
+
+    fn let_in(&self, touched: &Touched<'_>) -> Result<(), Failure> {
+        if !self.admission.looks_at_partitions() {
+            return Ok(());
+        }
         self.refusing(self.admission.admit_table(&table_prefix(touched.account, touched.table)))?;
         let tenant = self.admission.tenant(touched.account, touched.partition());
-        self.refusing(self.admission.admit_partition(tenant, touched.entities))?;
-        act.await
+        self.refusing(self.admission.admit_partition(tenant, touched.entities))
+    }
+
+    /// What the range of `key` answers instead of doing what it is asked.
+    fn staged(&self, key: &[u8]) -> Option<Staged> {
+        if !self.rehearsals.any() {
+            return None;
+        }
+        let range = self.router.map().lookup(key)?.id;
+        self.rehearsals.stage(range)
     }
 
     fn refusing(&self, admitted: Result<(), Cause>) -> Result<(), Failure> {

@@ -1,19 +1,5 @@
-//! Rehearsal: a chosen range misbehaves for a while, as ranges in the cloud do now and then.
-//!
-//! ```text
-//!   rehearse offline r7 --for 10s                    503 ServerBusy at once; a page of a query ends before r7
-//!   rehearse busy    r7 --rate 0.3 --for 10s         503 ServerBusy for three in ten
-//!   rehearse timeout r7 --rate 0.1 --late 2s --for 10s   500 OperationTimedOut, two seconds late, for one in ten
-//!   rehearse move    r7                              the manager moves it; in `cloud` that shows as both kinds
-//! ```
-//!
-//! What is decided here is pure: time and chance are handed in. The handlers of tables ask, once they
-//! know which range a request is for, and act.
-//!
-//! **Time-outs tell nothing.** A write that timed out may have been done, and programs that retry it
-//! must bear that. So half of the writes that are answered with a time-out are done.
-//!
-//! A range that is split or merged meanwhile is no more, and its rehearsal ends with it.
+//! What is rehearsed, and what a request is answered with because of it. Pure: time and chance are
+//! handed in.
 
 use std::time::Duration;
 
@@ -24,11 +10,11 @@ use rangehold_map::RangeId;
 use crate::profile::MovingAnswers;
 
 /// Rehearsals at once.
-pub const REHEARSALS_MAX: usize = 64;
+pub(super) const REHEARSALS_MAX: usize = 64;
 /// The longest that one may last.
-pub const LASTING_MAX: Duration = Duration::from_secs(3600);
+pub(super) const LASTING_MAX: Duration = Duration::from_secs(3600);
 /// The latest that an answer may come: requests end after 30 s by themselves.
-pub const LATE_MAX: Duration = Duration::from_secs(30);
+pub(super) const LATE_MAX: Duration = Duration::from_secs(30);
 /// The share of writes that are done although the answer is a time-out.
 const DONE_ALL_THE_SAME: f64 = 0.5;
 
@@ -88,7 +74,7 @@ pub(crate) enum Staged {
 
 /// The rehearsals under way.
 #[derive(Debug, Default)]
-pub(crate) struct Rehearsals(Vec<Rehearsal>);
+pub(crate) struct Playing(Vec<Rehearsal>);
 
 #[derive(Debug)]
 struct Rehearsal {
@@ -110,7 +96,7 @@ impl Act {
     }
 }
 
-impl Rehearsals {
+impl Playing {
     /// Begins one; several of one range add up, in the order in which they were begun.
     pub(crate) fn begin(
         &mut self,
@@ -193,7 +179,7 @@ mod tests {
     const RANGE: RangeId = RangeId(7);
 
     /// Of ten thousand requests at `now`: how many are busy, time out undone, time out done.
-    fn of_ten_thousand(rehearsals: &Rehearsals, now: Duration, range: RangeId) -> [u32; 3] {
+    fn of_ten_thousand(rehearsals: &Playing, now: Duration, range: RangeId) -> [u32; 3] {
         let mut chance = StdRng::seed_from_u64(1);
         let mut counts = [0; 3];
         for _ in 0..10_000 {
@@ -208,7 +194,7 @@ mod tests {
 
     #[test]
     fn a_rehearsal_is_of_one_range_and_ends() {
-        let mut rehearsals = Rehearsals::default();
+        let mut rehearsals = Playing::default();
         rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND).unwrap();
         assert_eq!(of_ten_thousand(&rehearsals, SECOND, RANGE), [10_000, 0, 0]);
         assert_eq!(of_ten_thousand(&rehearsals, SECOND, RangeId(8)), [0, 0, 0]);
@@ -220,7 +206,7 @@ mod tests {
 
     #[test]
     fn rates_are_kept() {
-        let mut rehearsals = Rehearsals::default();
+        let mut rehearsals = Playing::default();
         rehearsals.begin(SECOND, RANGE, Act::Busy { rate: 0.3 }, SECOND).unwrap();
         let timeout = Act::Timeout { rate: 0.2, late: SECOND, gateway: true };
         rehearsals.begin(SECOND, RANGE, timeout, SECOND).unwrap();
@@ -232,7 +218,7 @@ mod tests {
 
     #[test]
     fn a_move_shows_both_kinds_in_cloud_and_nothing_in_fast() {
-        let mut rehearsals = Rehearsals::default();
+        let mut rehearsals = Playing::default();
         rehearsals.begin_move(SECOND, RANGE, &Profile::fast().moving).unwrap();
         assert!(rehearsals.is_empty());
         rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
@@ -243,7 +229,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_played_is_refused_with_its_value() {
-        let mut rehearsals = Rehearsals::default();
+        let mut rehearsals = Playing::default();
         let mut refused =
             |act, lasting| rehearsals.begin(SECOND, RANGE, act, lasting).unwrap_err().to_string();
         assert!(refused(Act::Busy { rate: 1.5 }, SECOND).contains("1.5"));
