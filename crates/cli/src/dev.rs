@@ -75,7 +75,6 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         None => None,
     };
     let metrics = Metrics::new();
-    let admin = Admin::new(node.clone(), metrics.clone(), token, config.admin_host);
     let tables = TableService::new(
         node.router().clone(),
         accounts.clone(),
@@ -86,8 +85,9 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
             memory_bytes: config.memory_bytes,
             profile: config.profile.clone(),
         },
-        metrics,
+        metrics.clone(),
     );
+    let admin = Admin::new(node.clone(), &tables, metrics, token, config.admin_host);
     Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
 }
 

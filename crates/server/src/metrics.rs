@@ -4,6 +4,7 @@
 //! users' data, and unbounded.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -125,6 +126,7 @@ pub struct Metrics {
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     under_way: Gauge,
     throttled: Family<Throttled, Counter>,
+    ready_delay: Gauge<f64, AtomicU64>,
     engine: EngineGauges,
 }
 
@@ -161,8 +163,14 @@ impl Metrics {
         registry.register("requests_under_way", "Requests being answered", under_way.clone());
         let throttled = Family::<Throttled, Counter>::default();
         registry.register("throttled", "Requests that were not let in, by the reason", throttled.clone());
+        let ready_delay = Gauge::<f64, AtomicU64>::default();
+        registry.register(
+            "ready_delay_seconds",
+            "Least time that a task ready to run waited, in the last seconds",
+            ready_delay.clone(),
+        );
         let engine = EngineGauges::register(&mut registry);
-        Arc::new(Self { registry, requests, seconds, under_way, throttled, engine })
+        Arc::new(Self { registry, requests, seconds, under_way, throttled, ready_delay, engine })
     }
 
     pub(crate) fn begin(&self) -> UnderWay<'_> {
@@ -178,6 +186,10 @@ impl Metrics {
 
     pub(crate) fn throttled(&self, cause: Cause) {
         self.throttled.get_or_create(&Throttled { cause }).inc();
+    }
+
+    pub(crate) fn ready_delay(&self, least: Duration) {
+        self.ready_delay.set(least.as_secs_f64());
     }
 
     /// All metrics as text, with the engine's as they are now.

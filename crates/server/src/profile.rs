@@ -42,9 +42,11 @@ pub struct Budget {
 /// When the process is overloaded: see [`crate::admission`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverloadPolicy {
-    /// A task that is ready waits this long to run, all through an [`OverloadPolicy::interval`].
+    /// A task that is ready waits longer than this to run, all through an
+    /// [`OverloadPolicy::interval`].
     pub delay_max: Duration,
-    /// Over which the least delay is taken: only a queue that is never empty is one.
+    /// Over which the least delay is taken: only a queue that is never empty is one. More than
+    /// twice the delay, so that one stall does not fill it.
     pub interval: Duration,
     /// While a ready task waits no longer than this, there is room to spare for credit.
     pub room_delay_max: Duration,
@@ -80,11 +82,11 @@ impl Profile {
             account: None,
             table: None,
             partition: None,
-            // A closed loop of as many cheap requests as there may be connections keeps each
-            // waiting for some 100 ms, and that is no overload: the machine does all it can.
+            // Clients that wait for their answers keep each other waiting, and that is no overload: 256
+            // that send batches of 5 ms each wait 640 ms on two cores, which do all they can.
             overload: OverloadPolicy {
-                delay_max: Duration::from_millis(500),
-                interval: Duration::from_millis(500),
+                delay_max: Duration::from_secs(2),
+                interval: Duration::from_secs(5),
                 room_delay_max: Duration::from_millis(10),
             },
             pages: PageRules { end_with_range: false, within: limits::PAGE_WITHIN },
@@ -104,8 +106,8 @@ impl Profile {
             // Documented. The credit is DynamoDB's: unused capacity of the last 300 s.
             partition: Some(Budget { per_second: 2_000.0, credit: Duration::from_secs(300) }),
             overload: OverloadPolicy {
-                delay_max: Duration::from_millis(100),
-                interval: Duration::from_millis(500),
+                delay_max: Duration::from_millis(200),
+                interval: Duration::from_secs(1),
                 room_delay_max: Duration::from_millis(10),
             },
             // Documented: a page ends at a partition boundary's server, and after 5 s.

@@ -7,6 +7,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use rangehold_protocol::table::key_bounds::QueryKind;
+use serde::Serialize;
+use serde_json::json;
 
 /// All kinds, in the order in which they are shown.
 pub const KINDS: [QueryKind; 4] =
@@ -23,7 +25,7 @@ pub const fn name_of(kind: QueryKind) -> &'static str {
 }
 
 /// What one answer to a query took, or many of a kind together.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Answers: a query of five pages has five.
     pub answers: u64,
@@ -81,6 +83,11 @@ impl Queries {
         for (counter, count) in self.0[index(kind)].with(counts) {
             counter.fetch_add(count, Ordering::Relaxed);
         }
+    }
+
+    /// All of it, as the admin endpoint shows it: a list with a member for each kind.
+    pub fn to_json(&self) -> serde_json::Value {
+        KINDS.iter().map(|&kind| json!({ "kind": name_of(kind), "counts": self.of(kind) })).collect()
     }
 
     /// What all queries of a kind took together.

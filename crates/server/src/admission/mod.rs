@@ -48,6 +48,7 @@ use self::overload::{Flow, Overload, Pressure};
 use self::recent::Recent;
 use self::tenants::Tenants;
 use self::vending::{Authority, Purses};
+use crate::metrics::Metrics;
 use crate::profile::{Budget, Profile};
 
 /// Partitions whose buckets are kept in mind.
@@ -72,7 +73,6 @@ pub(crate) enum Cause {
 }
 
 /// Decides for one front end who is let in. Shared by all its requests.
-#[derive(Debug)]
 pub(crate) struct Admission {
     begun: Instant,
     seed: u64,
@@ -80,6 +80,7 @@ pub(crate) struct Admission {
     tables: Option<Mutex<Vended>>,
     partitions: Option<Mutex<Partitions>>,
     shedder: Mutex<Shedder>,
+    metrics: Arc<Metrics>,
     /// Whether arrivals are to be counted, or shed.
     pressed: AtomicBool,
     /// Whether credit may be used.
@@ -117,13 +118,13 @@ pub(crate) struct Tenant {
 impl Admission {
     /// Admission by the numbers of `profile`; `seed` is of what chance decides. Measures from now on
     /// how busy the process is.
-    pub(crate) fn start(profile: &Profile, seed: u64) -> Arc<Self> {
-        let admission = Arc::new(Self::new(profile, seed));
+    pub(crate) fn start(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Arc<Self> {
+        let admission = Arc::new(Self::new(profile, seed, metrics));
         tokio::spawn(probe::run(admission.clone()));
         admission
     }
 
-    fn new(profile: &Profile, seed: u64) -> Self {
+    fn new(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Self {
         let vended =
             |budget: Budget| Mutex::new(Vended { authority: Authority::new(budget), purses: Purses::new() });
         let partitions = |budget| Mutex::new(Partitions { budget, buckets: Recent::new(PARTITIONS_MAX) });
@@ -139,6 +140,7 @@ impl Admission {
                 flow: Flow::default(),
                 chance: StdRng::seed_from_u64(seed),
             }),
+            metrics,
             pressed: AtomicBool::new(false),
             room: AtomicBool::new(true),
         }
@@ -225,10 +227,12 @@ impl Admission {
             Pressure::Watching => tenants.decide(1.0),
             Pressure::Shedding { keep } => tenants.decide(keep),
         }
+        self.metrics.ready_delay(overload.least());
         self.room.store(overload.has_room(), Ordering::Relaxed);
         let pressed = pressure != Pressure::Calm;
         if self.pressed.swap(pressed, Ordering::Relaxed) != pressed {
-            info!(delay_ms = delay.as_millis() as u64, ?pressure, "the process's load has changed");
+            let delay_ms = overload.least().as_millis() as u64;
+            info!(delay_ms, ?pressure, "the process's load has changed");
         }
     }
 

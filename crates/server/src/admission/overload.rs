@@ -85,6 +85,11 @@ impl Overload {
         }
     }
 
+    /// The least delay of the last interval.
+    pub(crate) fn least(&self) -> Duration {
+        self.least_before
+    }
+
     /// Whether credit may be used: requests hardly wait.
     pub(crate) fn has_room(&self) -> bool {
         self.room

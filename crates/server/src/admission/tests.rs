@@ -20,7 +20,7 @@ async fn tried(admission: &Admission, tenant: Tenant, tries: u32, lasting: Durat
 
 #[tokio::test(start_paused = true)]
 async fn in_cloud_a_partition_is_held_at_its_target_and_its_neighbour_is_not() {
-    let admission = Admission::new(&Profile::cloud(), 1);
+    let admission = Admission::new(&Profile::cloud(), 1, Metrics::new());
     let (hot, quiet) = (admission.tenant("a", b"hot"), admission.tenant("a", b"quiet"));
     let (mut of_hot, mut of_quiet) = (0, 0);
     for _ in 0..20 {
@@ -33,7 +33,7 @@ async fn in_cloud_a_partition_is_held_at_its_target_and_its_neighbour_is_not() {
 
 #[tokio::test(start_paused = true)]
 async fn a_batch_is_its_entities_for_the_partition_and_one_for_the_account() {
-    let admission = Admission::new(&Profile::cloud(), 1);
+    let admission = Admission::new(&Profile::cloud(), 1, Metrics::new());
     let tenant = admission.tenant("a", b"p");
     let batches = (0..100).filter(|_| admission.admit_partition(tenant, 100).is_ok()).count();
     assert_eq!(batches, 20);
@@ -62,7 +62,7 @@ fn pages_at_once(admission: &Admission, tenant: Tenant, pages: usize) -> Vec<usi
 
 #[tokio::test(start_paused = true)]
 async fn a_lone_reader_gets_whole_pages_until_its_partition_owes_half_a_second() {
-    let admission = Admission::new(&Profile::cloud(), 1);
+    let admission = Admission::new(&Profile::cloud(), 1, Metrics::new());
     let tenant = admission.tenant("a", b"p");
     assert_eq!(pages_at_once(&admission, tenant, 1), [1_000]);
     assert_eq!(pages_at_once(&admission, tenant, 1), [1_000]);
@@ -72,12 +72,12 @@ async fn a_lone_reader_gets_whole_pages_until_its_partition_owes_half_a_second()
     advance(SECOND * 49 / 100).await;
     assert_eq!(pages_at_once(&admission, tenant, 1), [0_usize; 0]);
     advance(SECOND / 100).await;
-    assert_eq!(pages_at_once(&admission, tenant, 1).len(), 1);
+    assert_eq!(pages_at_once(&admission, tenant, 1).len(), 1, Metrics::new());
 }
 
 #[tokio::test(start_paused = true)]
 async fn many_readers_at_once_get_short_pages() {
-    let admission = Admission::new(&Profile::cloud(), 1);
+    let admission = Admission::new(&Profile::cloud(), 1, Metrics::new());
     let tenant = admission.tenant("a", b"p");
     let pages = pages_at_once(&admission, tenant, 50);
     assert_eq!(pages.len(), 50);
@@ -86,7 +86,7 @@ async fn many_readers_at_once_get_short_pages() {
 
 #[tokio::test(start_paused = true)]
 async fn in_fast_everything_is_let_in() {
-    let admission = Admission::new(&Profile::fast(), 1);
+    let admission = Admission::new(&Profile::fast(), 1, Metrics::new());
     let tenant = admission.tenant("a", b"p");
     for _ in 0..100_000 {
         assert_eq!((admission.admit_account("a"), admission.admit_partition(tenant, 100)), (Ok(()), Ok(())));
@@ -111,7 +111,8 @@ const STEP: Duration = Duration::from_millis(10);
 
 impl Machine {
     fn new() -> Self {
-        let admission = Admission::new(&Profile::fast(), 1);
+        let profile = Profile { overload: Profile::cloud().overload, ..Profile::fast() };
+        let admission = Admission::new(&profile, 1, Metrics::new());
         let hot = admission.tenant("busy", b"hot");
         let quiet =
             (0..10_u8).map(|number| admission.tenant(["busy", "other"][number as usize % 2], &[number]));
@@ -158,6 +159,6 @@ async fn an_overloaded_process_sheds_the_hot_tenant_and_serves_the_quiet_ones() 
     let quiet: u32 = machine.served[1..].iter().sum();
     assert!(quiet >= machine.asked[1..].iter().sum::<u32>() * 98 / 100, "{:?}", machine.served);
     assert!(machine.served[0] > 12_000, "{:?}", machine.served);
-    // 1,000 wait a second: the queue stays near the 500 ms at which it is too long.
-    assert!(longest < 1_000, "{longest}");
+    // 1,000 wait a second: the queue stays near the 200 ms at which it is too long.
+    assert!(longest < 600, "{longest}");
 }

@@ -137,6 +137,18 @@ impl Playing {
         self.0.is_empty()
     }
 
+    /// Ends all; how many there were.
+    pub(crate) fn end_all(&mut self) -> usize {
+        std::mem::take(&mut self.0).len()
+    }
+
+    /// Each that is under way: its range, what it plays, and how much longer.
+    pub(crate) fn list(&self, now: Duration) -> impl Iterator<Item = (RangeId, Act, Duration)> {
+        self.0
+            .iter()
+            .map(move |rehearsal| (rehearsal.range, rehearsal.act, rehearsal.until.saturating_sub(now)))
+    }
+
     /// Ends those whose time is over.
     pub(crate) fn forget_ended(&mut self, now: Duration) {
         self.0.retain(|rehearsal| now < rehearsal.until);

@@ -61,6 +61,17 @@ impl Rehearsals {
         }
     }
 
+    /// Ends all that are under way; how many there were.
+    pub fn end_all(&self) -> usize {
+        self.change(|playing, _| playing.end_all())
+    }
+
+    /// Each that is under way: its range, what it plays, and how much longer.
+    pub fn list(&self) -> Vec<(RangeId, Act, Duration)> {
+        let Some(playing) = self.locked() else { return Vec::new() };
+        playing.0.list(self.begun.elapsed()).collect()
+    }
+
     /// What a request for `range` is answered with instead of its own answer, if anything.
     pub(crate) fn stage(&self, range: RangeId) -> Option<Staged> {
         let now = self.begun.elapsed();

@@ -130,7 +130,7 @@ impl TableService {
             bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
             replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
-            admission: Admission::start(&profile, seed),
+            admission: Admission::start(&profile, seed, metrics.clone()),
             queries: Arc::default(),
             rehearsals: Arc::new(Rehearsals::new(profile.moving, seed)),
             profile,

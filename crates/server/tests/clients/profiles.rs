@@ -2,6 +2,9 @@
 
 use std::time::Duration;
 
+use rangehold_map::{Change, Key, PartitionPrefix, RangeId};
+use rangehold_protocol::table::catalogue::TableRecord;
+use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
 use rangehold_server::profile::{Budget, Profile};
 use tokio::time::Instant;
 
@@ -120,4 +123,128 @@ async fn short_pages_lead_on_to_everything() {
     let expected: Vec<String> = (0..60).map(|row| format!("{row:06}")).collect();
     assert_eq!(rows, expected);
     assert!(pages > 1, "60 entities at 40 a second do not come in one page");
+}
+
+/// Splits the range that holds a partition of `notes` before it.
+async fn split_before(service: &Service, partition: &str) -> [RangeId; 2] {
+    let map = service.node.router().map();
+    let name = Key::Table { account: WELL_KNOWN_ACCOUNT.to_owned(), lower_name: "notes".to_owned() };
+    let stored = service.node.router().get(&name.encode()).await.unwrap().expect("there is a table");
+    let table = TableRecord::decode(&stored).unwrap().id;
+    let at = PartitionPrefix::entity(WELL_KNOWN_ACCOUNT, table, partition).as_bytes().to_vec();
+    let entry = map.lookup(&at).expect("a map has all keys");
+    let split = Change::Split { range: entry.id, generation: entry.generation, at };
+    let ranges = service.node.executor().carry_out(&split).await.unwrap().ranges;
+    ranges.try_into().expect("a split makes two")
+}
+
+/// Follows the tokens of a query of `notes`; the RowKeys of each page.
+async fn pages(service: &Service, query: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut token) = (Vec::new(), String::new());
+    loop {
+        let answer = service.send("GET", &format!("/notes()?{query}{token}"), &[], b"").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        pages.push(answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()).collect());
+        let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else { return pages };
+        let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
+        token = format!("&NextPartitionKey={partition}&NextRowKey={row}");
+    }
+}
+
+/// A service with the partitions a to e of `notes`, one entity in each, in three ranges: a b, c d, e.
+async fn three_ranges(profile: Profile) -> Service {
+    let service = Service::with_profile(profile).await;
+    service.create_table("notes").await;
+    for (row, partition) in (0..).zip(["a", "b", "c", "d", "e"]) {
+        assert_eq!(insert(&service, partition, row).await.status, 204);
+    }
+    split_before(&service, "c").await;
+    split_before(&service, "e").await;
+    service
+}
+
+#[tokio::test]
+async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
+    let rows = |rows: &[u32]| rows.iter().map(|row| format!("{row:06}")).collect::<Vec<_>>();
+    let fast = three_ranges(Profile::fast()).await;
+    assert_eq!(pages(&fast, "").await, [rows(&[0, 1, 2, 3, 4])]);
+    let cloud = three_ranges(Profile::cloud()).await;
+    assert_eq!(pages(&cloud, "").await, [rows(&[0, 1]), rows(&[2, 3]), rows(&[4])]);
+    // Pages of nothing, that lead on all the same.
+    assert_eq!(pages(&cloud, "$filter=RowKey%20eq%20'000004'").await, [rows(&[]), rows(&[]), rows(&[4])]);
+    assert_eq!(pages(&cloud, "$filter=missing%20eq%201").await, [rows(&[]), rows(&[]), rows(&[])]);
+    // A filter's bounds, and $top, end a query where they did before.
+    assert_eq!(pages(&cloud, "$filter=PartitionKey%20eq%20'b'").await, [rows(&[1])]);
+    assert_eq!(pages(&cloud, "$filter=PartitionKey%20lt%20'c'").await, [rows(&[0, 1])]);
+    assert_eq!(pages(&cloud, "$top=0").await, [rows(&[])]);
+}
+
+#[tokio::test]
+async fn queries_are_counted_by_their_kind() {
+    let service = three_ranges(Profile::fast()).await;
+    pages(&service, "").await;
+    pages(&service, "$top=2").await;
+    pages(&service, "$filter=PartitionKey%20ge%20'd'").await;
+    pages(&service, "$filter=PartitionKey%20eq%20'a'%20and%20missing%20eq%201").await;
+    service.send("GET", "/notes(PartitionKey='a',RowKey='000000')", &[], b"").await;
+    let answer = service.order("GET", "/v1/queries", "").await;
+    let counted: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+    let of = |kind: &str| {
+        let found = counted.as_array().expect("a list").iter().find(|one| one["kind"] == kind);
+        let counts = &found.expect("every kind is there")["counts"];
+        ["answers", "looked_at", "returned", "ranges", "servers", "tokens"]
+            .map(|n| counts[n].as_u64().unwrap())
+    };
+    // One page over three ranges; then two of two, each with a look ahead at the next entity, and one.
+    assert_eq!(of("table scan"), [4, 5 + 3 + 3 + 1, 10, 3 + 2 + 2 + 1, 4, 2]);
+    assert_eq!(of("partition range scan"), [1, 2, 2, 2, 1, 0]);
+    assert_eq!(of("row range scan"), [1, 1, 0, 1, 1, 0]);
+    assert_eq!(of("point query"), [1, 1, 1, 1, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_range_rehearses_being_offline_and_its_neighbours_serve() {
+    let service = three_ranges(Profile::fast()).await;
+    let [_, last] = split_before(&service, "d").await;
+    let order = format!(r#"{{"range":"{last}","act":"offline","seconds":3600}}"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &order).await.status, 200);
+    let get = async |partition: &str, row: u32| {
+        let target = format!("/notes(PartitionKey='{partition}',RowKey='{row:06}')");
+        service.send("GET", &target, &[], b"").await
+    };
+    assert_eq!((get("d", 3).await.status, get("c", 2).await.status), (503, 200));
+    assert_eq!((insert(&service, "d", 9).await.status, insert(&service, "c", 9).await.status), (503, 204));
+    // A query ends before it with a token, and is refused there; nothing is skipped.
+    let first = service.send("GET", "/notes()", &[], b"").await;
+    assert!(first.status == 200 && !first.body.contains("000003"), "{first:?}");
+    let token = first.header("x-ms-continuation-NextPartitionKey").expect("there is more");
+    let second = service.send("GET", &format!("/notes()?NextPartitionKey={token}"), &[], b"").await;
+    assert_eq!((second.status, second.code()), (503, "ServerBusy"));
+    assert_eq!(service.order("DELETE", "/v1/rehearsals", "").await.body, "[]\n");
+    assert_eq!(get("d", 3).await.status, 200);
+    assert_eq!(pages(&service, "").await.concat().len(), 6);
+}
+
+#[tokio::test]
+async fn a_range_rehearses_time_outs_that_tell_nothing() {
+    let service = three_ranges(Profile::fast()).await;
+    let range = service.node.router().map().lookup(b"\xFF").expect("a map has all keys").id;
+    let order = |rest: &str| format!(r#"{{"range":"{range}","act":"timeout","seconds":3600{rest}}}"#);
+    let gateway = order(r#","late_seconds":0.05,"gateway":true"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &gateway).await.status, 200);
+    let begun = Instant::now();
+    let answer = insert(&service, "f", 0).await;
+    assert_eq!((answer.status, answer.code()), (504, "OperationTimedOut"));
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+    service.order("DELETE", "/v1/rehearsals", "").await;
+    let late = order(r#","late_seconds":0"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &late).await.status, 200);
+    for row in 1..40 {
+        let answer = insert(&service, "f", row).await;
+        assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+    }
+    service.order("DELETE", "/v1/rehearsals", "").await;
+    // Some were done and some were not, and the answer was the same.
+    let done = pages(&service, "$filter=PartitionKey%20eq%20'f'").await.concat().len();
+    assert!((5..35).contains(&done), "{done}");
 }

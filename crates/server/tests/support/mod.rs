@@ -31,6 +31,8 @@ pub(crate) struct Service {
     pub(crate) accounts: SharedAccounts,
     /// Its clock, which a test may step.
     pub(crate) clock: Clock,
+    /// Its ranges, which a test may split and move.
+    pub(crate) node: Node,
 }
 
 impl Service {
@@ -66,9 +68,10 @@ impl Service {
             Options { seed: 2, memory_bytes: MEMORY_BYTES, profile },
             metrics.clone(),
         );
-        let admin_service = Admin::new(node.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
-        let running = serve(node, service, tables, None, admin_service, admin).unwrap();
-        Self { running, accounts, clock }
+        let admin_service =
+            Admin::new(node.clone(), &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
+        Self { running, accounts, clock, node }
     }
 
     /// `http://HOST:PORT/devstoreaccount1`
@@ -103,6 +106,13 @@ impl Service {
     /// Sends a request as it is given, to the admin endpoint.
     pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
+    }
+
+    /// The same with a body, as whoever has the token.
+    pub(crate) async fn order(&self, method: &str, target: &str, body: &str) -> Answer {
+        let token = format!("Bearer {ADMIN_TOKEN}");
+        let request = Request::new(method, target, &[("Authorization", &token)], body.as_bytes());
+        wire::exchange(self.running.admin_address, &request).await
     }
 
     /// Asserts that a well-behaved client is served.
