@@ -12,10 +12,14 @@
 
 pub mod accounts;
 pub mod admin;
+mod admission;
 mod body;
 pub mod limits;
 pub mod listener;
 pub mod metrics;
+pub mod profile;
+pub mod queries;
+pub mod rehearsal;
 mod request_ids;
 pub mod table;
 pub mod tls;

@@ -10,6 +10,7 @@ use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::etag;
+use rangehold_protocol::table::key_bounds::QueryKind;
 use rangehold_protocol::table::limits::BODY_BYTES_MAX;
 use rangehold_protocol::table::render::EntityWriter;
 use rangehold_protocol::table::request::{EntityName, wrong_key_count};
@@ -19,10 +20,12 @@ use rangehold_protocol::table::write::{Change, Write, WriteKind, judge};
 use tokio::time::Instant;
 
 use super::TableService;
+use super::admit::Touched;
 use super::exchange::{Authorised, Prefer};
 use super::failure::{Failure, damaged};
 use super::prepared::{Prepared, ReplyWish, action_of};
 use super::reply::Reply;
+use crate::queries::Counts;
 
 impl TableService {
     /// `GET /x(PartitionKey='p',RowKey='r')`
@@ -42,7 +45,11 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&name.table).await?;
         let key = PartitionPrefix::entity(account, table.id, &name.partition_key).key(&name.row_key);
-        let stored = self.router.get(&key).await?.ok_or(ErrorCode::ResourceNotFound)?;
+        let touched = Touched { account, table: table.id, key: &key, entities: 1 };
+        let stored =
+            self.admitted(touched, exchange.deadline, async { Ok(self.router.get(&key).await?) }).await?;
+        self.queries.count(QueryKind::Point, &Counts::of_get(stored.is_some()));
+        let stored = stored.ok_or(ErrorCode::ResourceNotFound)?;
         let view = RowView::new(&stored).map_err(damaged)?;
         let writer = EntityWriter {
             base: &exchange.address.base,
@@ -165,6 +172,7 @@ impl TableService {
             Ok::<_, Failure>(rows)
         };
         let request = WriteRequest { bytes, ..WriteRequest::new(&partition, &keys, deadline) };
-        Ok(self.router.write(&request, decide).await?)
+        let touched = Touched { account, table, key: partition.as_bytes(), entities: writes.len() };
+        self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await
     }
 }
