@@ -7,6 +7,7 @@
 //! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
 //! | `tasks` | the background tasks, and what becomes of one that panics |
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
+//! | `housekeeping` | compaction and garbage of all databases; space that comes back after splits |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
 //! | [`copy`] | backup and restore of a store, even of one that is served |
@@ -20,6 +21,7 @@ mod compaction;
 pub mod copy;
 mod error;
 mod governor;
+mod housekeeping;
 mod limits;
 mod map_store;
 mod partition_server;
@@ -32,6 +34,7 @@ mod tasks;
 pub use clock::Clock;
 pub use error::{Damaged, OpenError, ReadError, WriteError};
 pub use governor::Shares;
+pub use housekeeping::Borrowed;
 pub use map_store::MAP_PREFIX;
 pub use partition_server::{Options, PartitionServer, Statistics};
 pub use range::{Changes, RangeStatistics, ScanEnd};

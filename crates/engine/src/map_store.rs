@@ -10,6 +10,7 @@
 //! Keys are in hexadecimal. Besides what the map says to everybody, an entry names the *attempt*
 //! to make its database, which is part of the database's path.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::sync::Arc;
 
@@ -132,6 +133,15 @@ pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<Stored
         return Err(bad(format!("it says that it is version {}", stored.map.version())));
     }
     Ok(Some(stored))
+}
+
+/// The paths of all databases that the newest map names, or why they are not known.
+pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, String> {
+    match load(&objects).await {
+        Ok(Some(stored)) => Ok(stored.identities.iter().map(Identity::path).collect()),
+        Ok(None) => Err("there is no map yet".to_owned()),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 /// Stores a version, unless one of its number is there.

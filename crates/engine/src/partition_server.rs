@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures::future::join_all;
+use futures::{StreamExt, TryStreamExt, stream};
 use rangehold_map::{KeyRange, PartitionPrefix, RangeId, TableId, Timestamp};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
@@ -22,7 +22,8 @@ use crate::clock::Clock;
 use crate::compaction::Background;
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::governor::{Shares, watch_memtables};
-use crate::limits::DROPPED_REMEMBERED;
+use crate::housekeeping::bury_for_ever;
+use crate::limits::{DROPPED_REMEMBERED, OPENINGS_AT_ONCE_MAX};
 use crate::map_store::{self, StoredMap};
 use crate::range::{Admission, Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
 use crate::routes::Routes;
@@ -102,27 +103,37 @@ impl PartitionServer {
         } else {
             Background::own().map_err(OpenError::Runtime)?
         };
-        let around = Surroundings {
-            objects: store.object_store(),
-            clock: options.clock.clone(),
-            seed: options.seed,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: background.handle(),
-        };
+        let around = Surroundings::new(
+            store.object_store(),
+            shares,
+            options.clock.clone(),
+            options.seed,
+            background.handle(),
+        );
         let store = Arc::new(store);
+        let mut tasks = Tasks::default();
+        tasks.spawn_on(
+            &around.background,
+            "the housekeeper".to_owned(),
+            around.housekeeping.clone().run(around.clone()),
+        );
         let routes = Arc::new(open_ranges(&around, &store).await?);
         routes.inherit_dropped(options.clock.now()).await.map_err(|error| match error {
             ReadError::Damaged(damage) => OpenError::Damaged(damage),
             other => OpenError::Catalogue(other),
         })?;
         let dropped = Arc::new(Notify::new());
-        let mut tasks = Tasks::default();
         for range in &routes.ranges {
             tasks.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
         }
-        tasks.spawn("the memory governor".to_owned(), watch_memtables(routes.ranges.clone(), shares));
+        let held = Arc::clone(&routes);
+        tasks.spawn("the memory governor".to_owned(), watch_memtables(move || held.ranges.clone(), shares));
+        let (objects, living) = (Arc::clone(&around.objects), map_store::living);
+        tasks.spawn_on(
+            &around.background,
+            "the burial of unused databases".to_owned(),
+            bury_for_ever(around.clone(), Arc::clone(&store), move || living(Arc::clone(&objects))),
+        );
         let sweeper = Sweeper {
             routes: Arc::clone(&routes),
             clock: options.clock,
@@ -221,7 +232,8 @@ impl PartitionServer {
     /// Lets the writes under way finish, saves everything and stops. Later requests, of clones,
     /// are refused.
     pub async fn close(self) {
-        join_all(self.0.routes.ranges.iter().map(|range| range.close())).await;
+        let closing = stream::iter(self.0.routes.ranges.iter().map(Arc::clone));
+        closing.for_each_concurrent(OPENINGS_AT_ONCE_MAX, |range| async move { range.close().await }).await;
         let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
         tasks.shutdown().await;
     }
@@ -255,9 +267,15 @@ async fn open_ranges(around: &Surroundings, store: &Arc<Store>) -> Result<Routes
     let (stored, ranges) = match map_store::load(&around.objects).await? {
         Some(stored) => {
             let mut ranges = Vec::new();
-            for identity in &stored.identities {
-                ranges.push(Range::open(identity.clone(), around.clone(), Arc::clone(store)).await?);
+            // Several at a time, since each waits for the disk; in the order of the map.
+            let openings = stored.identities.iter().cloned();
+            let mut opened = stream::iter(openings)
+                .map(|identity| Range::open(identity, around.clone(), Arc::clone(store)))
+                .buffered(OPENINGS_AT_ONCE_MAX);
+            while let Some(range) = opened.try_next().await? {
+                ranges.push(range);
             }
+            drop(opened);
             (stored, ranges)
         }
         None => make_first(around, store).await?,

@@ -7,6 +7,7 @@
 //! |---|---|---|
 //! | `01`, stripe (two bytes) | a timestamp, eight bytes big end first | with a write of that stripe; see [`super::timestamps`] |
 //! | `02`, account, table id | when the table was dropped, likewise | when a table is dropped; see [`super::dropped`] |
+//! | `0F` | nothing | when a new file lets older ones go; see [`crate::housekeeping`] |
 
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
@@ -14,11 +15,15 @@ use rangehold_map::{TableId, Timestamp};
 
 const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
+const NEWEST_FILE: u8 = 0x0F;
 
 /// Before the first reservation row.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
 /// Before the first row of a dropped table.
 pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
+
+/// The key of the row whose only use is that a new file is made of it.
+pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, NEWEST_FILE];
 
 /// The key of a stripe's reservation.
 pub(crate) fn reservation_key(stripe: u16) -> Vec<u8> {

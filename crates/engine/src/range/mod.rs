@@ -35,9 +35,13 @@ use rangehold_map::{Generation, KeyRange, RangeId, TableId, Timestamp};
 use slatedb::{Db, DbStatus};
 use tokio::sync::{Semaphore, watch};
 
-pub(crate) use database::{Place, Surroundings, create as create_database};
+#[cfg(test)]
+pub(crate) use database::open as open_database;
+pub(crate) use database::{BLOCK_SIZE, Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 use flush::Flusher;
+pub(crate) use flush::flush;
+pub(crate) use meta::NEWEST_FILE_KEY;
 pub use read::ScanEnd;
 pub(crate) use run_to_end::RunToEnd;
 use stripes::Stripes;
@@ -49,6 +53,7 @@ pub use write::Changes;
 
 use crate::compaction::LeaveOut;
 use crate::error::{Damaged, OpenError, ReadError};
+use crate::housekeeping::Borrowed;
 use crate::limits::WRITES_IN_FLIGHT_MAX;
 use crate::store::Store;
 
@@ -133,6 +138,8 @@ pub struct RangeStatistics {
     pub dropped_tables_pending: u64,
     /// How often the database had to be opened again.
     pub reopenings: u64,
+    /// What its database reads from the files of others, such as a parent's.
+    pub borrowed: Borrowed,
 }
 
 impl Range {
@@ -162,7 +169,7 @@ impl Range {
 
     /// Whether the range's database was made.
     pub(crate) async fn exists(identity: &Identity, around: &Surroundings) -> Result<bool, OpenError> {
-        database::has_manifest(around, &identity.path()).await
+        Ok(database::inspect(around, &identity.path()).await?.is_some())
     }
 
     async fn with_database(
@@ -276,6 +283,7 @@ impl Range {
             unflushed_bytes: opening.as_ref().map_or(0, |opening| opening.unflushed_bytes()),
             dropped_tables_pending: self.dropped.len() as u64,
             reopenings: count(&self.counts.reopenings),
+            borrowed: opening.as_ref().map_or_else(Borrowed::default, |opening| opening.borrowed()),
         }
     }
 }
@@ -304,6 +312,10 @@ impl Opening {
     fn unflushed_bytes(&self) -> u64 {
         self.unflushed.bytes(self.sorted_sequence())
     }
+
+    fn borrowed(&self) -> Borrowed {
+        Borrowed::in_manifest(&self.status.borrow().current_manifest)
+    }
 }
 
 fn place(identity: &Identity, dropped: &Arc<DroppedTables>) -> Place {
@@ -327,15 +339,8 @@ impl Range {
     async fn in_memory() -> Arc<Self> {
         let store = Store::in_memory();
         let shares = crate::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
-        let around = Surroundings {
-            objects: store.object_store(),
-            clock: crate::Clock::system(),
-            seed: 1,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: tokio::runtime::Handle::current(),
-        };
+        let background = tokio::runtime::Handle::current();
+        let around = Surroundings::new(store.object_store(), shares, crate::Clock::system(), 1, background);
         let identity =
             Identity { id: RangeId(1), keys: KeyRange::whole(), generation: Generation(1), attempt: 1 };
         Self::create(identity, around, Arc::new(store)).await.expect("memory takes everything")
