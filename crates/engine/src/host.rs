@@ -93,20 +93,21 @@ impl Host {
         } else {
             Background::own().map_err(OpenError::Runtime)?
         };
-        let around = Surroundings {
-            objects: store.object_store(),
-            clock: options.clock.clone(),
-            seed: options.seed,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: background.handle(),
-        };
+        let clock = options.clock.clone();
+        let around =
+            Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle());
+        let store = Arc::new(store);
         let ranges = Arc::<OpenRanges>::default();
         let mut tasks = Tasks::default();
-        tasks.spawn("the memory governor".to_owned(), watch_memtables(Arc::clone(&ranges), shares));
+        let open = Arc::clone(&ranges);
+        tasks.spawn("the memory governor".to_owned(), watch_memtables(move || open.list(), shares));
+        tasks.spawn_on(
+            &around.background,
+            "the housekeeper".to_owned(),
+            around.housekeeping.clone().run(around.clone()),
+        );
         Ok(Self(Arc::new(Inner {
-            store: Arc::new(store),
+            store,
             around,
             shares,
             options,
@@ -131,6 +132,10 @@ impl Host {
     /// Where everything is.
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    pub(crate) fn store_handle(&self) -> Arc<Store> {
+        Arc::clone(&self.0.store)
     }
 
     pub(crate) fn options(&self) -> &Options {

@@ -7,6 +7,7 @@
 //! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
 //! | `tasks` | the background tasks, and what becomes of one that panics |
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
+//! | `housekeeping` | compaction and garbage of all databases; space that comes back after splits |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
 //! | [`copy`] | backup and restore of a store, even of one that is served |
@@ -24,6 +25,7 @@ mod error;
 mod executor;
 mod governor;
 mod host;
+mod housekeeping;
 mod lease;
 mod limits;
 mod map_store;
@@ -41,6 +43,7 @@ pub use error::{Damaged, OpenError, ReadError, WriteError};
 pub use executor::Executor;
 pub use governor::Shares;
 pub use host::{Host, Options};
+pub use housekeeping::Borrowed;
 pub use map_store::{MAP_PREFIX, Maps};
 pub use node::{Node, Statistics};
 pub use partition_server::PartitionServer;

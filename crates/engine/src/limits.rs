@@ -38,28 +38,22 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 /// small it is. It bounds what has to be replayed when a database is opened: one file a flush,
 /// about 0.2 ms each. (The database itself takes no bound below 4,096.)
 pub(crate) const LOG_FILES_MAX: usize = 1_024;
+/// The same for all ranges of the process together: then the one with the longest log is flushed.
+/// After a crash all logs are replayed before the process is ready.
+pub(crate) const LOG_FILES_TOTAL_MAX: usize = 16_384;
 /// Sorted files that overlap before flushing waits for compaction.
 pub(crate) const L0_FILES_MAX: usize = 16;
-/// Size of one file of a compacted run.
-pub(crate) const COMPACTED_FILE_BYTES: usize = 64 << 20;
-/// What compaction fetches at once, for each file it reads.
-pub(crate) const COMPACTION_FETCH_BYTES: usize = 512 << 10;
-/// Compactions of one range at a time: a long one of everything must not keep new files waiting.
-pub(crate) const COMPACTIONS_AT_ONCE_MAX: usize = 2;
-/// How often the compactor looks for work.
-pub(crate) const COMPACTION_POLL: Duration = Duration::from_secs(1);
-/// How long files that compaction replaced stay for reads that began before: longer than any
-/// request may take (30 s).
-pub(crate) const REPLACED_FILES_KEPT: Duration = Duration::from_secs(120);
-/// How often garbage is collected.
-pub(crate) const GARBAGE_POLL: Duration = Duration::from_secs(60);
-/// Age below which nothing is garbage.
-pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
-/// The same for files of the log whose rows are in sorted files. There are thousands a second under
-/// load, and each opening lists them; nobody reads them any more.
-pub(crate) const LOG_GARBAGE_POLL: Duration = Duration::from_secs(10);
-/// Age below which such files stay.
-pub(crate) const LOG_GARBAGE_AGE_MIN: Duration = Duration::from_secs(10);
+/// How often a database looks by itself whether its manifest was changed from outside. Nothing
+/// depends on it: writing finds out at once that another process has opened the database, reads are
+/// guarded by the server's own knowledge of what it holds, and the housekeeper tells a database when
+/// it has changed its files. With a thousand databases a shorter time is seen in the idle process.
+pub(crate) const MANIFEST_POLL: Duration = Duration::from_secs(600);
+/// Databases of one process that are opened or closed at the same time. Each waits for the disk a
+/// few times; more than this and the disk is the one that is waited for.
+pub(crate) const OPENINGS_AT_ONCE_MAX: usize = 32;
+
+// ---- Background work (more in `housekeeping::limits`) ----
+
 /// Nice value of the threads that compact and collect garbage.
 pub(crate) const BACKGROUND_NICE: i32 = 10;
 
@@ -86,6 +80,9 @@ pub(crate) const MEMTABLE_OVERHEAD: u64 = 2;
 pub(crate) const CACHE_SHARDS: usize = 8;
 /// How often the governor compares the memtables with their share.
 pub(crate) const GOVERNOR_POLL: Duration = Duration::from_millis(250);
+/// Memtables that it has written out, one after the other, before it looks again: a few milliseconds
+/// each.
+pub(crate) const GOVERNOR_FLUSHES_MAX: usize = 32;
 
 // ---- Dropped tables ----
 
@@ -100,10 +97,6 @@ pub(crate) const ERASED_AT_ONCE: usize = 1_000;
 /// How long the sweeper waits after a drop before it compacts, so that several drops share one
 /// compaction.
 pub(crate) const COMPACTION_DEBOUNCE: Duration = Duration::from_secs(5);
-/// How often the sweeper asks whether a compaction that it ordered is done.
-pub(crate) const COMPACTION_ASK: Duration = Duration::from_millis(250);
-/// Attempts to order one compaction: it is refused while another one uses the same files.
-pub(crate) const COMPACTION_ORDERS_MAX: u32 = 20;
 /// How often the sweeper reads in the catalogue which tables are dropped: a caller may have given
 /// up between the catalogue and the ranges. A scan or two for each account.
 pub(crate) const CATALOGUE_POLL: Duration = Duration::from_secs(60);
@@ -183,5 +176,3 @@ pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Pause before a map that the store did not take is stored again.
 pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
-/// Ranges that are opened at the same time when a process starts.
-pub(crate) const OPENED_AT_ONCE: usize = 16;

@@ -14,16 +14,19 @@
 
 mod object;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{ChangeRefused, RangeMap};
+use rangehold_map::{ChangeRefused, Intent, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
+use crate::change::heir;
 use crate::error::OpenError;
-use crate::limits::MAP_VERSIONS_KEPT;
+use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
+use crate::range::database_path;
 
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
@@ -43,6 +46,33 @@ pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeM
         return Err(bad(format!("it says that it is version {}", map.version())));
     }
     Ok(Some(map))
+}
+
+/// The paths of the databases that must not be thought unused: those of the newest map's ranges,
+/// and whatever the changes that are under way may make. To be asked *after* looking which ones are
+/// there: a change is in the map before it makes any.
+pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, String> {
+    let map = match load(&objects).await {
+        Ok(Some(map)) => map,
+        Ok(None) => return Err("there is no map yet".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut living = BTreeSet::new();
+    for entry in map.entries() {
+        living.insert(database_path(entry.place.database));
+        let expected = match &entry.intent {
+            Some(Intent::Split { left, right, .. }) => vec![*left, *right],
+            Some(Intent::Merge { into, .. }) => vec![*into],
+            Some(Intent::MergeWith { .. } | Intent::Move { .. }) | None => Vec::new(),
+        };
+        living.extend(expected.into_iter().flat_map(attempts));
+    }
+    Ok(living)
+}
+
+/// Where the attempts to make a range may be.
+fn attempts(range: RangeId) -> impl Iterator<Item = String> {
+    (1..=CLONE_ATTEMPTS_MAX).map(move |attempt| database_path(heir(range, attempt)))
 }
 
 /// Stores a version, unless one of its number is there: then false.

@@ -21,7 +21,8 @@ use crate::error::{OpenError, ReadError};
 use crate::executor::Executor;
 use crate::governor::Shares;
 use crate::host::{Host, Options, server_ids};
-use crate::map_store::{self, Maps};
+use crate::housekeeping::bury_for_ever;
+use crate::map_store::{self, Maps, living};
 use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
 use crate::router::Router;
@@ -90,6 +91,12 @@ impl Node {
         executor.open_all().await.map_err(open_error)?;
         let sweeper = Sweeper::new(host, &executor);
         let mut tasks = Tasks::default();
+        let (around, objects) = (host.around(), Arc::clone(&host.around().objects));
+        tasks.spawn_on(
+            &around.background,
+            "the burial of unused databases".to_owned(),
+            bury_for_ever(around.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
+        );
         tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
         router.dropped().notify_one();
         Ok(Self(Arc::new(Inner {

@@ -87,6 +87,7 @@ async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
     let manifest = admin.read_manifest(None).await.map_err(|error| told(&error))?.unwrap();
     check_log(&store.object_store(), RANGE, manifest.replay_after_wal_id())
         .await
+        .map(drop)
         .map_err(|error| told(&error))
 }
 

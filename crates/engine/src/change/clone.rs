@@ -17,7 +17,7 @@ use uuid::Uuid;
 
 use crate::error::with_causes;
 use crate::limits::CLONE_CHECKPOINT_LIFETIME;
-use crate::range::{Range, Surroundings, admin_of, database_path};
+use crate::range::{Range, Surroundings, database_path};
 
 type Bounds = (Bound<Bytes>, Bound<Bytes>);
 
@@ -46,7 +46,7 @@ pub(crate) async fn make(
     name: DatabaseName,
     sources: &[Source<'_>],
 ) -> Result<(), String> {
-    let admin = admin_of(around, &database_path(name));
+    let admin = around.admin(&database_path(name));
     let mut specs = sources.iter().map(|source| {
         CloneSourceSpec::with_checkpoint(database_path(source.range.database()), source.checkpoint)
             .with_projection_range(bounds(&source.keys))

@@ -23,7 +23,7 @@ use super::{ChangeError, Changed, RecordName, Step, heir};
 use crate::error::{Damaged, OpenError};
 use crate::executor::Executor;
 use crate::lease;
-use crate::limits::OPENED_AT_ONCE;
+use crate::limits::OPENINGS_AT_ONCE_MAX;
 use crate::partition_server::PartitionServer;
 use crate::range::{Identity, Inheritance, Range};
 
@@ -49,7 +49,7 @@ impl Executor {
                     _ => self.open_where_it_belongs(entry).await,
                 }
             })
-            .buffer_unordered(OPENED_AT_ONCE)
+            .buffer_unordered(OPENINGS_AT_ONCE_MAX)
             .try_collect::<()>()
             .await?;
         self.inherit_dropped().await

@@ -33,6 +33,7 @@ use crate::limits::{
 use crate::map_store;
 use crate::range::{DroppedTables, Identity, Place, Surroundings, create_database};
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
+use crate::tasks::Tasks;
 
 /// What was copied so far, or at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -140,15 +141,15 @@ pub async fn copy(
 
     let shares = Shares::of(COPY_MEMORY_BYTES)?;
     let background = Background::own().map_err(OpenError::Runtime)?;
-    let around = Surroundings {
-        objects: target.store().object_store(),
-        clock: clock.clone(),
-        seed,
-        cache: shares.cache(),
-        memtable_bytes: shares.memtable_flush_bytes(),
-        unflushed_bytes_max: shares.unflushed_bytes_max(),
-        background: background.handle(),
-    };
+    let objects = target.store().object_store();
+    let around = Surroundings::new(objects, shares, clock.clone(), seed, background.handle());
+    // A large copy is compacted while it is made.
+    let mut tasks = Tasks::default();
+    tasks.spawn_on(
+        &around.background,
+        "the housekeeper of the copy".to_owned(),
+        around.housekeeping.clone().run(around.clone()),
+    );
     if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
         return Err(CopyError::Changing { from: from.clone(), range: entry.id });
     }

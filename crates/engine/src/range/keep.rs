@@ -142,7 +142,12 @@ impl Range {
     /// database tries for ever. What was acknowledged is in the log then, and is replayed.
     async fn close_database(&self, opening: &Opening) {
         let range = self.identity.id;
-        match timeout(CLOSE_MAX, opening.db.close()).await {
+        let closing = async {
+            // A compaction that is broken off here is taken up at once by the next who opens it.
+            self.around.housekeeping.leave(&self.place.path).await;
+            opening.db.close().await
+        };
+        match timeout(CLOSE_MAX, closing).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%range, %error, "closing the database failed"),
             Err(_) => tracing::warn!(

@@ -37,11 +37,15 @@ use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, Tab
 use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
 
-pub(crate) use database::{Place, Surroundings, admin as admin_of, create as create_database};
+#[cfg(test)]
+pub(crate) use database::open as open_database;
+pub(crate) use database::{BLOCK_SIZE, Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 use flush::Flusher;
+pub(crate) use flush::flush;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
+pub(crate) use meta::NEWEST_FILE_KEY;
 pub use read::ScanEnd;
 pub(crate) use run_to_end::RunToEnd;
 use stripes::Stripes;
@@ -53,6 +57,7 @@ pub use write::{Changes, WriteRequest};
 use crate::change::RecordName;
 use crate::compaction::LeaveOut;
 use crate::error::{Damaged, OpenError, ReadError};
+use crate::housekeeping::Borrowed;
 use crate::lease::Lease;
 use crate::store::Store;
 
@@ -175,6 +180,8 @@ pub struct RangeStatistics {
     pub dropped_tables_pending: u64,
     /// How often the database had to be opened again.
     pub reopenings: u64,
+    /// What its database reads from the files of others, such as a parent's.
+    pub borrowed: Borrowed,
 }
 
 impl Range {
@@ -225,7 +232,7 @@ impl Range {
 
     /// Whether the range's database was made.
     pub(crate) async fn exists(identity: &Identity, around: &Surroundings) -> Result<bool, OpenError> {
-        database::has_manifest(around, &identity.path()).await
+        Ok(database::inspect(around, &identity.path()).await?.is_some())
     }
 
     async fn with_database(
@@ -377,6 +384,7 @@ impl Range {
             unflushed_bytes: opening.as_ref().map_or(0, |opening| opening.unflushed_bytes()),
             dropped_tables_pending: self.dropped.len() as u64,
             reopenings: count(&self.counts.reopenings),
+            borrowed: opening.as_ref().map_or_else(Borrowed::default, |opening| opening.borrowed()),
         }
     }
 }
@@ -410,6 +418,10 @@ impl Opening {
     fn unflushed_bytes(&self) -> u64 {
         self.unflushed.bytes(self.sorted_sequence())
     }
+
+    fn borrowed(&self) -> Borrowed {
+        Borrowed::in_manifest(&self.status.borrow().current_manifest)
+    }
 }
 
 fn place(identity: &Identity, dropped: &Arc<DroppedTables>) -> Place {
@@ -434,15 +446,8 @@ impl Range {
         let store = Store::in_memory();
         let objects = store.object_store();
         let shares = crate::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
-        let around = Surroundings {
-            objects: Arc::clone(&objects),
-            clock: crate::Clock::system(),
-            seed: 1,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: tokio::runtime::Handle::current(),
-        };
+        let background = tokio::runtime::Handle::current();
+        let around = Surroundings::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
         let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");
         let owner = Owner { around, store: Arc::new(store), lease, held_bytes: Arc::default() };
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };

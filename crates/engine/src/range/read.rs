@@ -151,7 +151,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
             dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
         } else if row.key == meta::RETIREMENT {
             meta.retired = Some(meta::decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
-        } else {
+        } else if row.key != meta::NEWEST_FILE_KEY {
             return Err(unknown_meta(&row));
         }
     }
