@@ -129,12 +129,13 @@ async fn short_pages_lead_on_to_everything() {
 async fn split_before(service: &Service, partition: &str) -> [RangeId; 2] {
     let map = service.node.router().map();
     let name = Key::Table { account: WELL_KNOWN_ACCOUNT.to_owned(), lower_name: "notes".to_owned() };
-    let stored = service.node.router().get(&name.encode()).await.unwrap().expect("there is a table");
-    let table = TableRecord::decode(&stored).unwrap().id;
+    let stored =
+        service.node.router().get(&name.encode()).await.expect("it can be read").expect("there is a table");
+    let table = TableRecord::decode(&stored).expect("it is a table's").id;
     let at = PartitionPrefix::entity(WELL_KNOWN_ACCOUNT, table, partition).as_bytes().to_vec();
     let entry = map.lookup(&at).expect("a map has all keys");
     let split = Change::Split { range: entry.id, generation: entry.generation, at };
-    let ranges = service.node.executor().carry_out(&split).await.unwrap().ranges;
+    let ranges = service.node.executor().carry_out(&split).await.expect("it can be split").ranges;
     ranges.try_into().expect("a split makes two")
 }
 
