@@ -12,7 +12,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, PartitionServer, ReadError};
+use rangehold_engine::{Clock, Node, ReadError};
 use rangehold_map::key::table_prefix;
 use rangehold_map::{Key, KeyRange};
 use support::{get, options, put, rows};
@@ -37,15 +37,15 @@ fn copy_into(from: &Path, to: &Path) {
     }
 }
 
-async fn open(directory: &Path) -> PartitionServer {
+async fn open(directory: &Path) -> Node {
     let location = StoreLocation::Directory(directory.to_owned());
     let store = Store::open(&location, StoreOptions::default()).unwrap();
-    PartitionServer::open(store, options(&Clock::system())).await.unwrap()
+    Node::open(store, options(&Clock::system())).await.unwrap()
 }
 
 /// All rows that are served. The notes that keep dropped tables refused go by themselves after a
 /// while, so they are left out.
-async fn served(server: &PartitionServer) -> Rows {
+async fn served(server: &Node) -> Rows {
     let all = rows(server, &KeyRange::whole()).await.unwrap();
     all.into_iter()
         .filter(|(key, _)| !matches!(Key::decode(key), Ok(Key::DroppedTable { .. })))
@@ -54,7 +54,7 @@ async fn served(server: &PartitionServer) -> Rows {
 }
 
 /// How many tables the catalogue says are dropped, each of which is refused.
-async fn dropped_tables(server: &PartitionServer) -> usize {
+async fn dropped_tables(server: &Node) -> usize {
     let mut dropped = 0;
     for (key, _) in rows(server, &KeyRange::whole()).await.unwrap() {
         if let Ok(Key::DroppedTable { account, table }) = Key::decode(&key) {
@@ -90,17 +90,17 @@ fn listed(rows: &Rows) -> String {
 async fn every_row_is_found_and_new_ones_stay() {
     let directory = tempfile::tempdir().unwrap();
     copy_into(&fixture().join("data"), directory.path());
-    let server = open(directory.path()).await;
-    let found = served(&server).await;
+    let node = open(directory.path()).await;
+    let found = served(&node).await;
     assert!(found == expected(), "rows in place of those of rows.txt:\n{}", listed(&found));
-    assert_eq!(dropped_tables(&server).await, 1);
-    put(&server, "new", "row", "value").await.unwrap();
-    server.close().await;
+    assert_eq!(dropped_tables(&node).await, 1);
+    put(&node, "new", "row", "value").await.unwrap();
+    node.close().await;
 
-    let server = open(directory.path()).await;
-    assert_eq!(get(&server, "new", "row").await.unwrap().unwrap(), "value");
-    let mut found = served(&server).await;
+    let node = open(directory.path()).await;
+    assert_eq!(get(&node, "new", "row").await.unwrap().unwrap(), "value");
+    let mut found = served(&node).await;
     found.remove(&support::partition("new").key("row")).unwrap();
     assert!(found == expected());
-    server.close().await;
+    node.close().await;
 }
