@@ -9,6 +9,7 @@
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
+//! | [`mutants`] | mistakes for the simulation to find |
 //! | [`copy`] | backup and restore of a store, even of one that is served |
 //! | [`store`] | where the objects are: in memory or in a directory |
 //!
@@ -22,6 +23,7 @@ mod error;
 mod governor;
 mod limits;
 mod map_store;
+pub mod mutants;
 mod partition_server;
 mod range;
 mod routes;

@@ -81,8 +81,10 @@ pub enum Verdict {
     Undecided,
 }
 
+/// Operations on one key. More of them are not decided.
+const OPERATIONS_MAX: usize = 256;
 /// States that are looked at before the search is given up.
-const STEPS_MAX: usize = 2_000_000;
+const STEPS_MAX: usize = 1_000_000;
 
 type State = Option<Value>;
 
@@ -117,22 +119,25 @@ fn conditional(state: State, expected: Expected, after: State) -> (Return, State
 
 /// Looks for an order of all operations, on one key, that begins without a value.
 pub fn check(operations: &[Operation]) -> Verdict {
+    if operations.len() > OPERATIONS_MAX {
+        return Verdict::Undecided;
+    }
     let mut operations: Vec<&Operation> = operations.iter().collect();
     operations.sort_by_key(|operation| operation.begun);
     Search::new(operations).run()
 }
 
 /// A set of operations by their indexes.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-struct Taken(Vec<u64>);
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Taken([u64; OPERATIONS_MAX / 64]);
 
 impl Taken {
-    fn contains(&self, index: usize) -> bool {
+    fn contains(self, index: usize) -> bool {
         self.0[index / 64] >> (index % 64) & 1 == 1
     }
 
-    fn with(&self, index: usize) -> Self {
-        let mut more = self.clone();
+    fn with(self, index: usize) -> Self {
+        let mut more = self;
         more.0[index / 64] |= 1 << (index % 64);
         more
     }
@@ -148,13 +153,13 @@ struct Search<'a> {
 
 impl<'a> Search<'a> {
     fn new(operations: Vec<&'a Operation>) -> Self {
-        let none = Taken(vec![0; operations.len().div_ceil(64).max(1)]);
-        Self { open: vec![(none.clone(), None)], tried: HashSet::new(), best: (0, none, None), operations }
+        let none = Taken([0; OPERATIONS_MAX / 64]);
+        Self { open: vec![(none, None)], tried: HashSet::new(), best: (0, none, None), operations }
     }
 
     fn run(mut self) -> Verdict {
         while let Some((taken, state)) = self.open.pop() {
-            if !self.tried.insert((taken.clone(), state)) {
+            if !self.tried.insert((taken, state)) {
                 continue;
             }
             if self.tried.len() > STEPS_MAX {
@@ -166,7 +171,7 @@ impl<'a> Search<'a> {
             }
             let placed = self.operations.len() - left;
             if placed > self.best.0 {
-                self.best = (placed, taken.clone(), state);
+                self.best = (placed, taken, state);
             }
             self.extend(&taken, state);
         }

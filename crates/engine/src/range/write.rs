@@ -29,6 +29,7 @@ use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, WriteError, with_causes};
+use crate::mutants::{self, Mutant};
 
 /// Rows to put (with a value) and to delete (without).
 pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
@@ -74,7 +75,9 @@ impl Range {
                 let newest = *guard;
                 drop(guard);
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
-                wait_until_durable(&opening, newest, deadline).await?;
+                if !mutants::active(Mutant::EarlyRefusal) {
+                    wait_until_durable(&opening, newest, deadline).await?;
+                }
                 Err(WriteError::Refused(refusal))
             }
             Ok(changes) if changes.is_empty() => {
