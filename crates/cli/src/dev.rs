@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options};
 use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::metrics::Metrics;
@@ -66,7 +66,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
     let options = Options::new(config.memory_bytes, clock.clone(), chance::seed()?);
-    let partitions = PartitionServer::open(store, options).await?;
+    let node = Node::open(store, options).await?;
 
     let token = match &config.data {
         Some(directory) => {
@@ -75,9 +75,9 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         None => None,
     };
     let metrics = Metrics::new();
-    let admin = Admin::new(partitions.clone(), metrics.clone(), token, config.admin_host);
+    let admin = Admin::new(node.clone(), metrics.clone(), token, config.admin_host);
     let tables = TableService::new(
-        partitions.clone(),
+        node.router().clone(),
         accounts.clone(),
         tokens,
         clock,
@@ -85,7 +85,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         config.memory_bytes,
         metrics,
     );
-    Ok(rangehold_server::serve(partitions, tables, table_socket, acceptor, admin, admin_socket)?)
+    Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
 }
 
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {

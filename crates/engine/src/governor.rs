@@ -22,8 +22,8 @@ use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::OpenError;
+use crate::host::OpenRanges;
 use crate::limits::{CACHE_SHARDS, GOVERNOR_POLL, LOG_FILES_MAX, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
-use crate::range::Range;
 
 /// How the memory is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -117,12 +117,13 @@ fn to_flush(allowed: u64, loads: &[Load]) -> Option<usize> {
 }
 
 /// Watches the memtables for ever. To be run as a task.
-pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
+pub(crate) async fn watch_memtables(open: Arc<OpenRanges>, shares: Shares) {
     let mut poll = interval(GOVERNOR_POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
     loop {
         poll.tick().await;
+        let ranges = open.list();
         let loads: Vec<Load> = ranges
             .iter()
             .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })

@@ -16,24 +16,35 @@
 //! Architecture Invariant: nobody but [`Clock`] reads the wall clock, and nothing is drawn from
 //! chance but by the seed in [`Options`].
 
+mod change;
 mod clock;
 mod compaction;
 pub mod copy;
+mod dropped;
 mod error;
+mod executor;
 mod governor;
+mod host;
+mod lease;
 mod limits;
 mod map_store;
 pub mod mutants;
+mod node;
 mod partition_server;
 mod range;
-mod routes;
+mod router;
 pub mod store;
 mod sweeper;
 mod tasks;
 
+pub use change::{CHANGES_PREFIX, ChangeError, Changed, RecordName, Step, StepHook};
 pub use clock::Clock;
 pub use error::{Damaged, OpenError, ReadError, WriteError};
+pub use executor::Executor;
 pub use governor::Shares;
-pub use map_store::MAP_PREFIX;
-pub use partition_server::{Options, PartitionServer, Statistics};
-pub use range::{Changes, RangeStatistics, ScanEnd};
+pub use host::{Host, Options};
+pub use map_store::{MAP_PREFIX, Maps};
+pub use node::{Node, Statistics};
+pub use partition_server::PartitionServer;
+pub use range::{Changes, RangeStatistics, ScanEnd, WriteRequest};
+pub use router::{Part, Router};

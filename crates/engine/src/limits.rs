@@ -133,3 +133,55 @@ pub const CHECKPOINT_LIFETIME: Duration = Duration::from_secs(2 * 3_600);
 pub(crate) const CHECKPOINT_RENEWED_EVERY: Duration = Duration::from_secs(600);
 /// How often a moment is sought in a range whose manifest keeps changing.
 pub(crate) const MOMENT_ATTEMPTS_MAX: u32 = 50;
+
+// ---- Changing hands ----
+
+/// Writes that one range holds while it is split, merged or moved.
+pub(crate) const HELD_WRITES_MAX: usize = 1_000;
+/// Their bytes.
+pub(crate) const HELD_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of the held writes of all ranges of a process.
+pub(crate) const HELD_BYTES_OF_PROCESS_MAX: u64 = 128 << 20;
+/// How long a write is held; then it is refused as busy.
+pub(crate) const HELD_FOR_MAX: Duration = Duration::from_secs(1);
+/// How long a server may answer reads after it last saw that its incarnation was not ended.
+pub(crate) const LEASE_TERM: Duration = Duration::from_secs(5);
+/// How often it looks; and what whoever takes its ranges waits beyond the term, for clocks that
+/// run at different speeds.
+pub(crate) const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// How long a write of the engine's own waits for a range that changes hands.
+pub(crate) const OWN_WRITE_WAITS_MAX: Duration = Duration::from_secs(30);
+/// Sorted files that must still fit before flushing would wait for compaction.
+pub(crate) const FREE_L0_FILES_MIN: usize = 4;
+/// Databases with which a range may share files and yet be split, merged or moved. Each one costs
+/// a look at each opening, and keeps a dead range's files on the disk.
+pub(crate) const EXTERNAL_DATABASES_MAX: usize = 4;
+/// Bytes that the last flush may have to save.
+pub(crate) const READY_UNFLUSHED_BYTES_MAX: u64 = 256 << 10;
+/// Flushes before a range whose writes come faster than they are saved is said not to be ready.
+pub(crate) const READY_FLUSHES_MAX: usize = 3;
+/// How often a range that is not ready is looked at again.
+pub(crate) const READY_POLL: Duration = Duration::from_millis(250);
+/// How long a freeze waits for the writes under way; then it is given up.
+pub(crate) const FREEZE_WITHIN: Duration = Duration::from_millis(500);
+/// How long the checkpoint stays that a change clones from. A clone pins what it needs itself.
+pub(crate) const CLONE_CHECKPOINT_LIFETIME: Duration = Duration::from_secs(600);
+/// Attempts to clone; one fails if the memtable was cut in the wrong moment.
+pub(crate) const CLONE_ATTEMPTS_MAX: u64 = 5;
+/// How often a decision is tried when the store does not answer; SlateDB's own retries are below.
+pub(crate) const DECIDE_ATTEMPTS_MAX: u32 = 30;
+/// Pause between such tries.
+pub(crate) const DECIDE_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// Versions of the map that are kept at least: to see what was, and for readers that are slow.
+pub(crate) const MAP_VERSIONS_KEPT: u64 = 16;
+/// How long a request looks for the owner of its keys. Beyond what a planned change takes it is an
+/// owner that crashed: the lease (5 s), the wait for it (1 s) and opening the range.
+pub(crate) const ROUTED_WITHIN: Duration = Duration::from_secs(10);
+/// Longest wait for a newer map before the owner is asked again, the first time; up to ten times that.
+pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
+/// How long a change waits for its range to get ready, before anything is begun.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Pause before a map that the store did not take is stored again.
+pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// Ranges that are opened at the same time when a process starts.
+pub(crate) const OPENED_AT_ONCE: usize = 16;

@@ -12,13 +12,13 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options};
 use support::{
     ACCOUNT, Gate, TABLE, delete, note_in_catalogue, open, partition, put_all, simulated, soon, start,
 };
 use tokio::time::sleep;
 
-async fn work(server: &PartitionServer) {
+async fn work(server: &Node) {
     let value = "v".repeat(30_000);
     for i in 0..200 {
         let rows: Vec<String> = (0..8).map(|row| format!("{}", (i * 7 + row) % 50)).collect();
@@ -28,7 +28,7 @@ async fn work(server: &PartitionServer) {
         sleep(Duration::from_millis(700)).await;
     }
     note_in_catalogue(server, TABLE).await;
-    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     sleep(Duration::from_secs(120)).await;
 }
 

@@ -206,6 +206,23 @@ impl PartitionPrefix {
     }
 }
 
+/// Whether the key space may be cut before `key`: no partition has keys on both sides.
+///
+/// All keys of a partition begin with its [`PartitionPrefix`], so a key cuts one exactly if it goes
+/// on after such a prefix. The prefixes of partitions, tables, accounts and kinds are boundaries,
+/// and so is what [`after_prefix`] makes of them, or a PartitionKey that is not closed. Of a kind
+/// that has no partitions yet only the first byte is one.
+pub fn is_partition_boundary(key: &[u8]) -> bool {
+    let mut reader = Reader::new(key);
+    let prefix_ends = match reader.u8() {
+        Err(_) => return true,
+        Ok(KIND_CATALOGUE) => reader.raw_text().is_ok(),
+        Ok(KIND_ENTITY) => reader.raw_text().is_ok() && reader.u64().is_ok() && reader.raw_text().is_ok(),
+        Ok(_) => true,
+    };
+    !prefix_ends || reader.is_at_end()
+}
+
 /// The least key that is greater than every key beginning with `prefix`; `None` if there is none
 /// (a prefix of `FF` bytes only, which no kind begins with).
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {

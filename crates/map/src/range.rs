@@ -1,6 +1,9 @@
 //! Ranges: intervals of the key space, and the identities around them.
 
 use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
 
 use crate::key::{KIND_CATALOGUE, after_prefix};
 
@@ -8,14 +11,73 @@ use crate::key::{KIND_CATALOGUE, after_prefix};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RangeId(pub u64);
 
-/// Counts the ownership changes of a range. A read is answered only in the generation in which
-/// it began; a command made for an older generation is refused.
+/// Counts the changes of a range: who owns it, whether it serves. A read is answered only in the
+/// generation in which it began; a command made for an older generation is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
 /// Names a partition server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub u64);
+
+/// A text that is no id of the kind that was asked for.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("{text:?} is no {what}: write it as {example}")]
+pub struct NotAnId {
+    /// The text.
+    pub text: String,
+    /// What was asked for.
+    pub what: &'static str,
+    /// One that would do.
+    pub example: &'static str,
+}
+
+impl RangeId {
+    /// The id after this one.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl Generation {
+    /// The one in which a new range is.
+    pub const FIRST: Self = Self(1);
+
+    /// The one after this.
+    pub const fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+impl FromStr for RangeId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id = numbered(text, 'r').map(Self);
+        id.ok_or_else(|| NotAnId { text: text.to_owned(), what: "range", example: "r7" })
+    }
+}
+
+impl FromStr for ServerId {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let id = numbered(text, 's').map(Self);
+        id.ok_or_else(|| NotAnId { text: text.to_owned(), what: "server", example: "s3" })
+    }
+}
+
+/// The number after `letter`, in digits alone.
+fn numbered(text: &str, letter: char) -> Option<u64> {
+    let digits = text.strip_prefix(letter)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
+}
+
+impl fmt::Display for Generation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)
+    }
+}
 
 impl fmt::Display for RangeId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -65,6 +127,11 @@ impl KeyRange {
     /// Whether `key` lies inside.
     pub fn contains(&self, key: &[u8]) -> bool {
         key >= self.low.as_slice() && self.high.as_deref().is_none_or(|high| key < high)
+    }
+
+    /// Whether `key` cuts the range in two that both hold keys: it lies inside, above `low`.
+    pub fn is_cut_by(&self, key: &[u8]) -> bool {
+        self.contains(key) && key > self.low.as_slice()
     }
 
     /// Whether no key can lie inside.

@@ -5,7 +5,9 @@ use std::fmt::Write as _;
 
 use proptest::prelude::*;
 use rangehold_map::codec::{Reader, put_text, put_text_open, put_u64};
-use rangehold_map::key::{after_prefix, dropped_prefix, entity_keys, table_of, table_prefix, tables_prefix};
+use rangehold_map::key::{
+    after_prefix, dropped_prefix, entity_keys, is_partition_boundary, table_of, table_prefix, tables_prefix,
+};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 
 /// Texts in which the codec can go wrong: NUL, its neighbours, the ends of each length of UTF-8,
@@ -46,6 +48,17 @@ fn any_key() -> impl Strategy<Value = Key> {
             Key::Entity { account, table, partition_key, row_key }
         }),
     ]
+}
+
+fn partition_of(key: &Key) -> PartitionPrefix {
+    match key {
+        Key::Entity { account, table, partition_key, .. } => {
+            PartitionPrefix::entity(account, *table, partition_key)
+        }
+        Key::ServiceProperties { account }
+        | Key::Table { account, .. }
+        | Key::DroppedTable { account, .. } => PartitionPrefix::catalogue(account),
+    }
 }
 
 /// Where a key belongs, said in numbers and code units. It knows nothing of the codec.
@@ -156,6 +169,51 @@ proptest! {
             let prefix = table_prefix(account, *table);
             let is_inside = matches!(&b, Key::Entity { account: x, table: y, .. } if (x, y) == (account, table));
             prop_assert_eq!(KeyRange::prefix(&prefix).contains(&b.encode()), is_inside);
+        }
+    }
+
+    /// Keys near to each other, and cuts near to them.
+    #[test]
+    fn a_boundary_has_no_partition_on_both_sides(
+        key in any_key(),
+        other in any_key(),
+        shares_partition in any::<bool>(),
+        near in prop::sample::select(vec![0usize, 1, 2]),
+        length in any::<prop::sample::Index>(),
+        tail in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x61, 0xFF]), 0..3),
+    ) {
+        let partition = partition_of(&key);
+        let other = match (&key, other) {
+            (Key::Entity { account, table, partition_key, .. }, Key::Entity { row_key, .. }) if shares_partition => {
+                let (account, table, partition_key) = (account.clone(), *table, partition_key.clone());
+                Key::Entity { account, table, partition_key, row_key }
+            }
+            (_, other) => other,
+        };
+        let mut at = [key.encode(), other.encode(), partition.as_bytes().to_vec()][near].clone();
+        at.truncate(length.index(at.len() + 1));
+        at.extend(tail);
+        if is_partition_boundary(&at) && partition == partition_of(&other) {
+            prop_assert_eq!(key.encode() < at, other.encode() < at);
+        }
+    }
+
+    #[test]
+    fn ends_of_whole_partitions_and_tables_are_boundaries(
+        key in any_key(),
+        length in any::<prop::sample::Index>(),
+        tail in prop::collection::vec(any::<u8>(), 1..3),
+    ) {
+        let partition = partition_of(&key);
+        let prefix = partition.as_bytes();
+        prop_assert!(is_partition_boundary(&prefix[..length.index(prefix.len() + 1)]));
+        prop_assert!(!is_partition_boundary(&[prefix, &tail].concat()));
+        let table = match &key {
+            Key::Entity { account, table, .. } => table_prefix(account, *table),
+            _ => prefix.to_vec(),
+        };
+        for prefix in [prefix, &table] {
+            prop_assert!(is_partition_boundary(&after_prefix(prefix).unwrap()));
         }
     }
 

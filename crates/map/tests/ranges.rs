@@ -1,7 +1,9 @@
 //! Ranges as sets of keys, and maps of them.
 
 use proptest::prelude::*;
-use rangehold_map::{Finding, Generation, KeyRange, RangeEntry, RangeId, RangeMap, ServerId};
+use rangehold_map::{
+    DatabaseName, Finding, Generation, Home, Intent, KeyRange, RangeEntry, RangeId, RangeMap, ServerId,
+};
 
 fn any_bytes() -> impl Strategy<Value = Vec<u8>> {
     prop::collection::vec(prop::sample::select(vec![0u8, 0x10, 0x20, 0x21, 0xFF]), 0..4)
@@ -16,8 +18,21 @@ fn entry(id: u64, low: &[u8], high: Option<&[u8]>) -> RangeEntry {
         id: RangeId(id),
         keys: KeyRange::new(low.to_vec(), high.map(<[u8]>::to_vec)),
         generation: Generation(1),
-        server: ServerId(1),
+        place: home(1, id),
+        online: true,
+        intent: None,
     }
+}
+
+/// Server `server`, with the database that was made first for range `range`.
+fn home(server: u64, range: u64) -> Home {
+    let database = DatabaseName { range: RangeId(range), generation: Generation(1), attempt: 1 };
+    Home { server: ServerId(server), database }
+}
+
+/// A first version of a map of these entries, which have had all ids below 100.
+fn map_of(entries: Vec<RangeEntry>) -> RangeMap {
+    RangeMap::new(1, RangeId(100), entries)
 }
 
 /// A map that is cut at the given keys.
@@ -29,7 +44,7 @@ fn cut_at(cuts: &[Vec<u8>]) -> RangeMap {
         entry(index as u64 + 1, low, high)
     });
     // In another order, since a map sorts its entries itself.
-    RangeMap::new(1, entries.rev().collect())
+    map_of(entries.rev().collect())
 }
 
 /// Keys above the first of the key space, in order, each once.
@@ -71,6 +86,15 @@ proptest! {
         prop_assert_eq!(map.lookup(&key), holders.first().copied());
     }
 
+    #[test]
+    fn overlapping_ranges_are_those_that_share_keys(cuts in any_cuts(), keys in any_range()) {
+        let map = cut_at(&cuts);
+        let found: Vec<_> = map.overlapping(&keys).collect();
+        let shares: Vec<_> =
+            map.entries().iter().filter(|entry| !entry.keys.intersect(&keys).is_empty()).collect();
+        prop_assert_eq!(found, shares);
+    }
+
     /// Whatever the entries: a map without findings is one in which each key has exactly one range.
     #[test]
     fn a_map_without_findings_is_good(
@@ -80,7 +104,7 @@ proptest! {
         let entries: Vec<_> = entries.into_iter().enumerate().map(|(index, keys)| {
             entry(index as u64, keys.low(), keys.high())
         }).collect();
-        let map = RangeMap::new(1, entries);
+        let map = map_of(entries);
         if map.check().is_empty() {
             for key in keys.iter().filter(|key| KeyRange::whole().contains(key)) {
                 let holders = map.entries().iter().filter(|entry| entry.keys.contains(key)).count();
@@ -93,10 +117,11 @@ proptest! {
 
 #[test]
 fn a_first_map_is_one_range() {
-    let map = RangeMap::single(RangeId(7), ServerId(3));
-    assert_eq!(map.check(), []);
+    let map = RangeMap::single(RangeId(7), home(3, 7));
+    assert_eq!(map.check_homes(), []);
+    assert_eq!(map.next_range(), RangeId(8));
     let found = map.lookup(&[0x20, 1, 2]).unwrap();
-    assert_eq!((found.id, found.server, found.generation), (RangeId(7), ServerId(3), Generation(1)));
+    assert_eq!((found.id, found.place, found.generation), (RangeId(7), home(3, 7), Generation(1)));
     // The rows that a range keeps about itself belong to no range.
     assert_eq!(map.lookup(&[0x01, 1]), None);
 }
@@ -104,7 +129,7 @@ fn a_first_map_is_one_range() {
 #[test]
 fn each_broken_rule_is_found() {
     let low = KeyRange::whole().low().to_vec();
-    let map = |entries: Vec<RangeEntry>| RangeMap::new(1, entries).check();
+    let map = |entries: Vec<RangeEntry>| map_of(entries).check();
     assert_eq!(map(vec![]), [Finding::NoRange]);
     assert_eq!(map(vec![entry(1, b"\x20", None)]), [Finding::Gap { before: RangeId(1) }], "at the beginning");
     assert_eq!(
@@ -121,14 +146,122 @@ fn each_broken_rule_is_found() {
     assert_eq!(empty, [Finding::Empty { range: RangeId(2) }]);
 }
 
+/// Two ranges, cut at the kind of entities, after `edit`.
+fn two(edit: impl FnOnce(&mut [RangeEntry])) -> RangeMap {
+    let mut entries = vec![entry(1, KeyRange::whole().low(), Some(b"\x20")), entry(2, b"\x20", None)];
+    edit(&mut entries);
+    map_of(entries)
+}
+
+#[test]
+fn each_broken_rule_of_a_change_is_found() {
+    let (one, other) = (RangeId(1), RangeId(2));
+    let split = |at: &[u8], right| Intent::Split { at: at.to_vec(), left: RangeId(8), right: RangeId(right) };
+    let merge = || Intent::Merge { right: RangeId(2), into: RangeId(8) };
+    let with = || Intent::MergeWith { left: RangeId(1) };
+
+    assert_eq!(two(|_| ()).check(), []);
+    assert_eq!(two(|e| e[0].intent = Some(split(b"\x11", 9))).check(), []);
+    assert_eq!(
+        two(|e| (e[0].intent, e[1].intent) = (Some(merge()), Some(with()))).check(),
+        [],
+        "both sides of a merge"
+    );
+
+    assert_eq!(two(|e| e[1].id = one).check(), [Finding::IdTwice { range: one }]);
+    assert_eq!(
+        two(|e| e[0].intent = Some(split(b"\x11", 8))).check(),
+        [Finding::IdTwice { range: RangeId(8) }]
+    );
+    let to_come = Finding::IdToCome { range: RangeId(100), next_range: RangeId(100) };
+    assert_eq!(two(|e| e[0].intent = Some(split(b"\x11", 100))).check(), vec![to_come.clone()]);
+    assert_eq!(two(|e| e[1].id = RangeId(100)).check(), [to_come]);
+    let alone = Finding::MergeAlone { range: one, with: other };
+    assert_eq!(two(|e| e[0].intent = Some(merge())).check(), vec![alone]);
+    let alone_too = Finding::MergeAlone { range: other, with: one };
+    assert_eq!(two(|e| e[1].intent = Some(with())).check(), vec![alone_too]);
+    let crossed = two(|e| (e[0].intent, e[1].intent) = (Some(with()), Some(merge())));
+    assert_eq!(
+        crossed.check(),
+        [Finding::MergeAlone { range: one, with: one }, Finding::MergeAlone { range: other, with: other }]
+    );
+    for at in [b"\x10".as_slice(), b"\x20", b"\x0F"] {
+        assert_eq!(
+            two(|e| e[0].intent = Some(split(at, 9))).check(),
+            [Finding::SplitOutside { range: one }],
+            "{at:?}"
+        );
+    }
+    let moving = Intent::Move { to: home(2, 1) };
+    assert_eq!(
+        two(|e| (e[0].online, e[0].intent) = (false, Some(moving))).check(),
+        [Finding::OfflineChange { range: one }]
+    );
+}
+
+#[test]
+fn each_broken_rule_of_the_service_is_found() {
+    let (one, other) = (RangeId(1), RangeId(2));
+    let shared = two(|e| e[1].place = home(2, 1));
+    assert_eq!(shared.check(), [], "a map of shards may have it so");
+    let database = home(2, 1).database;
+    assert_eq!(shared.check_homes(), [Finding::SharedDatabase { left: one, right: other, database }]);
+    let moving = two(|e| e[0].intent = Some(Intent::Move { to: home(2, 7) }));
+    assert_eq!(moving.check_homes(), [Finding::MoveToOtherDatabase { range: one }]);
+    let cut = map_of(vec![
+        entry(1, KeyRange::whole().low(), Some(b"\x10acct\0\x02")),
+        entry(2, b"\x10acct\0\x02", None),
+    ]);
+    assert_eq!(cut.check_homes(), [Finding::CutPartition { range: other }]);
+    let to_cut = two(|e| {
+        let at = b"\x10acct\0\x02".to_vec();
+        e[0].intent = Some(Intent::Split { at, left: RangeId(8), right: RangeId(9) });
+    });
+    assert_eq!(to_cut.check_homes(), [Finding::CutPartition { range: one }]);
+}
+
 #[test]
 fn findings_name_their_ranges() {
+    let (r4, r5) = (RangeId(4), RangeId(5));
     for (finding, text) in [
         (Finding::NoRange, "the map has no range"),
-        (Finding::Gap { before: RangeId(2) }, "keys before r2 belong to no range"),
-        (Finding::OpenEnd { after: RangeId(1) }, "keys after r1 belong to no range"),
-        (Finding::Empty { range: RangeId(4) }, "r4 can hold no key"),
+        (Finding::Gap { before: r4 }, "keys before r4 belong to no range"),
+        (Finding::Overlap { left: r4, right: r5 }, "r4 and r5 hold the same keys"),
+        (Finding::OpenEnd { after: r4 }, "keys after r4 belong to no range"),
+        (Finding::Empty { range: r4 }, "r4 can hold no key"),
+        (Finding::IdTwice { range: r4 }, "r4 is named twice"),
+        (Finding::IdToCome { range: r5, next_range: r4 }, "r5 is named, but the next range is to be r4"),
+        (
+            Finding::MergeAlone { range: r4, with: r5 },
+            "r4 is to be merged with r5, which is no neighbour that is to be merged with it",
+        ),
+        (Finding::SplitOutside { range: r4 }, "r4 is to be split at a key that does not cut it in two"),
+        (Finding::OfflineChange { range: r4 }, "r4 is offline and yet being changed"),
+        (Finding::CutPartition { range: r4 }, "r4 begins, or is to be split, inside a partition"),
+        (
+            Finding::SharedDatabase { left: r4, right: r5, database: home(1, 4).database },
+            "r4 and r5 are both in database 4-1-1",
+        ),
+        (Finding::MoveToOtherDatabase { range: r4 }, "r4 is to move to another database than its own"),
     ] {
         assert_eq!(finding.to_string(), text);
+    }
+}
+
+#[test]
+fn names_are_read_as_they_are_written() {
+    assert_eq!("r7".parse(), Ok(RangeId(7)));
+    assert_eq!("s12".parse(), Ok(ServerId(12)));
+    let name = DatabaseName { range: RangeId(7), generation: Generation(3), attempt: 1 };
+    assert_eq!((name.to_string(), "7-3-1".parse()), ("7-3-1".to_owned(), Ok(name)));
+    for text in ["", "7", "7-3", "7-3-1-1", "07-3-1", "7-+3-1", "7--1", "a-b-c", "7-3-1 "] {
+        let refused = text.parse::<DatabaseName>();
+        assert!(refused.is_err(), "{text:?} was taken for {refused:?}");
+    }
+    for text in ["", "7", "r", "r-1", "r+1", "s7", "r7 ", "r99999999999999999999"] {
+        assert_eq!(
+            text.parse::<RangeId>().unwrap_err().to_string(),
+            format!("{text:?} is no range: write it as r7")
+        );
     }
 }

@@ -22,7 +22,7 @@ use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use rangehold_engine::PartitionServer;
+use rangehold_engine::Node;
 use serde_json::json;
 use subtle::ConstantTimeEq;
 
@@ -34,7 +34,7 @@ pub const TOKEN_FILE: &str = "admin-token";
 
 /// The admin endpoint of one process.
 pub struct Admin {
-    partitions: PartitionServer,
+    node: Node,
     metrics: Arc<Metrics>,
     /// Without one nobody is authorised.
     token: Option<String>,
@@ -63,13 +63,8 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 impl Admin {
     /// An admin endpoint that will listen on `address` and takes `token`; without one it shows no
     /// more than health and metrics.
-    pub fn new(
-        partitions: PartitionServer,
-        metrics: Arc<Metrics>,
-        token: Option<String>,
-        address: IpAddr,
-    ) -> Self {
-        Self { partitions, metrics, token, address }
+    pub fn new(node: Node, metrics: Arc<Metrics>, token: Option<String>, address: IpAddr) -> Self {
+        Self { node, metrics, token, address }
     }
 
     /// Answers one request; bodies are not read.
@@ -94,7 +89,7 @@ impl Admin {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
             "/readyz" => self.readiness(),
             "/metrics" => {
-                let mut response = plain(StatusCode::OK, self.metrics.render(&self.partitions.statistics()));
+                let mut response = plain(StatusCode::OK, self.metrics.render(&self.node.statistics()));
                 let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
                 response
@@ -133,7 +128,7 @@ impl Admin {
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {
-        let statistics = self.partitions.statistics();
+        let statistics = self.node.statistics();
         if statistics.disk_low {
             return plain(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -144,7 +139,7 @@ impl Admin {
     }
 
     fn status(&self) -> Response<Full<Bytes>> {
-        let engine = self.partitions.statistics();
+        let engine = self.node.statistics();
         let ranges: Vec<_> = engine
             .ranges
             .iter()

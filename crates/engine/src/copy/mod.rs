@@ -104,6 +104,16 @@ pub enum CopyError {
         /// The range.
         range: RangeId,
     },
+    /// A change of ranges is neither done nor undone.
+    #[error(
+        "{range} of {from} is changing hands; copy again (if nobody serves {from}: start the service once, which brings the change to its end)"
+    )]
+    Changing {
+        /// The source.
+        from: StoreLocation,
+        /// The range.
+        range: RangeId,
+    },
     /// Ranges were split, merged or moved meanwhile.
     #[error("the ranges of {from} changed during the copy; copy again")]
     MapChanged {
@@ -139,9 +149,13 @@ pub async fn copy(
         unflushed_bytes_max: shares.unflushed_bytes_max(),
         background: background.handle(),
     };
-    let mut report = CopyReport { ranges_total: stored.identities.len() as u64, ..CopyReport::default() };
-    for identity in &stored.identities {
-        copy_range(&source, target.store(), identity, &around, &mut report, progress).await?;
+    if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
+        return Err(CopyError::Changing { from: from.clone(), range: entry.id });
+    }
+    let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
+    for entry in stored.entries() {
+        let identity = Identity::of(entry);
+        copy_range(&source, target.store(), &identity, &around, &mut report, progress).await?;
         report.ranges += 1;
         progress(&report);
     }

@@ -55,6 +55,21 @@ impl HighWater {
         Stamp { at, reserve: due.then(|| at.saturating_add(RESERVED_TICKS)) }
     }
 
+    /// Nothing up to `high_water` is given, whatever this range's own rows say.
+    pub(crate) fn inherit(&mut self, high_water: Timestamp) {
+        self.last = self.last.max(high_water);
+    }
+
+    /// The last timestamp that was given is known: it need not be the reservation's.
+    pub(crate) fn resume_at(&mut self, high_water: Timestamp) {
+        self.last = high_water;
+    }
+
+    /// The last timestamp that was given.
+    pub(crate) fn last(&self) -> Timestamp {
+        self.last
+    }
+
     /// A write that carried `reservation` has become durable.
     pub(crate) fn reserved_durably(&mut self, reservation: Timestamp) {
         self.reserved = self.reserved.max(reservation);

@@ -5,6 +5,7 @@
 //! A batch is several prepared writes applied at once, so both go through the same two steps.
 
 use bytes::Bytes;
+use rangehold_engine::WriteRequest;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
@@ -41,7 +42,7 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&name.table).await?;
         let key = PartitionPrefix::entity(account, table.id, &name.partition_key).key(&name.row_key);
-        let stored = self.partitions.get(&key).await?.ok_or(ErrorCode::ResourceNotFound)?;
+        let stored = self.router.get(&key).await?.ok_or(ErrorCode::ResourceNotFound)?;
         let view = RowView::new(&stored).map_err(damaged)?;
         let writer = EntityWriter {
             base: &exchange.address.base,
@@ -129,18 +130,19 @@ impl TableService {
             Some((&write.partition_key, &write.row_key)),
         )?;
         let account = exchange.address.account.as_str();
-        let written = self.apply(account, table, &[write], exchange.deadline).await;
+        let written = self.apply(account, table, &[write], exchange.body_bytes(), exchange.deadline).await;
         let written = written.map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 
     /// Applies writes to one partition (the PartitionKey of the first), whole or not at all, and
-    /// gives the timestamp of all of them. A failure names the operation that failed.
+    /// gives the timestamp of all of them. `bytes` is what they weigh while they are held. A failure names the operation that failed.
     pub(super) async fn apply(
         &self,
         account: &str,
         table: TableId,
         writes: &[&Write],
+        bytes: u64,
         deadline: Instant,
     ) -> Result<Timestamp, Failure> {
         let partition = PartitionPrefix::entity(account, table, &writes[0].partition_key);
@@ -162,6 +164,7 @@ impl TableService {
             }
             Ok::<_, Failure>(rows)
         };
-        Ok(self.partitions.write(&partition, &keys, deadline, decide).await?)
+        let request = WriteRequest { bytes, ..WriteRequest::new(&partition, &keys, deadline) };
+        Ok(self.router.write(&request, decide).await?)
     }
 }

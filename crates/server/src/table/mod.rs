@@ -30,7 +30,7 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use rangehold_engine::{Clock, PartitionServer};
+use rangehold_engine::{Clock, Router};
 use rangehold_map::Timestamp;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::{Method, Operation, Target};
@@ -54,7 +54,7 @@ use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
 pub struct TableService {
-    partitions: PartitionServer,
+    router: Router,
     accounts: SharedAccounts,
     tokens: Option<TokenVerifier>,
     clock: Clock,
@@ -88,9 +88,9 @@ const UNAUTHENTICATED: &str = "Unauthenticated";
 const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
-    /// A service of `accounts` over `partitions`. `seed` is where request ids come from.
+    /// A service of `accounts` over the ranges that `router` finds. `seed` is where request ids come from.
     pub fn new(
-        partitions: PartitionServer,
+        router: Router,
         accounts: SharedAccounts,
         tokens: Option<TokenVerifier>,
         clock: Clock,
@@ -99,7 +99,7 @@ impl TableService {
         metrics: Arc<Metrics>,
     ) -> Self {
         Self {
-            partitions,
+            router,
             accounts,
             tokens,
             clock,
@@ -112,7 +112,7 @@ impl TableService {
     }
 
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
-        Catalogue { partitions: &self.partitions, account }
+        Catalogue { router: &self.router, account }
     }
 
     /// Answers one request. Never fails: what goes wrong is in the reply.

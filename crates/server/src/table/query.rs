@@ -11,6 +11,7 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
+use rangehold_engine::ReadError;
 use rangehold_map::KeyRange;
 use rangehold_map::key::{PartitionPrefix, entity_keys};
 use rangehold_protocol::auth::Action;
@@ -106,7 +107,7 @@ impl TableService {
         let query = EntityQuery::from_query(&exchange.query)?;
         let keys = key_range(request, account, &table, &query);
 
-        let mut page = EntityPage {
+        let begin = || EntityPage {
             query: &query,
             writer: EntityWriter {
                 base: &exchange.address.base,
@@ -123,11 +124,7 @@ impl TableService {
             next: None,
             failure: None,
         };
-        page.writer.page_begin(&mut page.body);
-        // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
-        if !keys.is_empty() && page.most > 0 {
-            self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
-        }
+        let mut page = self.fill(&keys, begin).await?;
         if let Some(failure) = page.failure {
             return Err(failure);
         }
@@ -135,6 +132,27 @@ impl TableService {
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         Ok(reply)
+    }
+
+    /// Fills a page; begins anew if a range changed hands while it was read.
+    async fn fill<'a>(
+        &self,
+        keys: &KeyRange,
+        begin: impl Fn() -> EntityPage<'a>,
+    ) -> Result<EntityPage<'a>, Failure> {
+        loop {
+            let mut page = begin();
+            page.writer.page_begin(&mut page.body);
+            // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
+            if keys.is_empty() || page.most == 0 {
+                return Ok(page);
+            }
+            match self.router.scan(keys, |key, value| page.visit(key, value)).await {
+                Err(ReadError::NotOwned) => {}
+                Err(error) => return Err(error.into()),
+                Ok(_) => return Ok(page),
+            }
+        }
     }
 
     /// `GET /Tables`

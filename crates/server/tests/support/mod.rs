@@ -6,7 +6,7 @@ pub(crate) mod signing;
 pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::metrics::Metrics;
@@ -44,12 +44,12 @@ impl Service {
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
         let options = Options::new(MEMORY_BYTES, clock.clone(), 1);
-        let partitions = PartitionServer::open(Store::in_memory(), options).await.unwrap();
+        let node = Node::open(Store::in_memory(), options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);
         let admin_address = admin.local_addr().unwrap().ip();
         let service = TableService::new(
-            partitions.clone(),
+            node.router().clone(),
             accounts.clone(),
             Some(TokenVerifier::ClaimsOnly),
             clock.clone(),
@@ -57,9 +57,8 @@ impl Service {
             MEMORY_BYTES,
             metrics.clone(),
         );
-        let admin_service =
-            Admin::new(partitions.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
-        let running = serve(partitions, service, tables, None, admin_service, admin).unwrap();
+        let admin_service = Admin::new(node.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let running = serve(node, service, tables, None, admin_service, admin).unwrap();
         Self { running, accounts, clock }
     }
 
