@@ -23,7 +23,7 @@ use crate::workload::ledger::Ledger;
 use crate::workload::register::Registers;
 use crate::workload::tables::Tables;
 use crate::workload::{bank, listing};
-use crate::world::World;
+use crate::world::{Size, World};
 
 /// When faults end.
 const CALM_AT: Duration = Duration::from_secs(45);
@@ -84,7 +84,8 @@ pub fn run_in(seed: u64, weather: Weather, keep_lines: bool) -> Outcome {
         .expect("a runtime without IO always builds");
     let mut outcome = runtime.block_on(async {
         let events = Events::begin(keep_lines);
-        let world = World::begin(Chance::of_seed(seed), weather.clone(), events.clone(), 1);
+        let chance = Chance::of_seed(seed);
+        let world = World::begin(chance, weather.clone(), events.clone(), size(chance));
         let undecided = match tokio::time::timeout(HANGS_AFTER, live(&world)).await {
             Ok(undecided) => undecided,
             Err(_) => {
@@ -110,6 +111,13 @@ pub fn run_in(seed: u64, weather: Weather, keep_lines: bool) -> Outcome {
     drop(runtime);
     outcome.findings.append(&mut PANICS.lock().unwrap_or_else(PoisonError::into_inner));
     outcome
+}
+
+/// How large the cluster is.
+fn size(chance: Chance) -> Size {
+    let mut dice = chance.dice("size");
+    let processes = *dice.pick(&[1, 2, 2, 3]);
+    Size { processes, servers: if processes == 1 { 3 } else { dice.between(1, 2) } }
 }
 
 /// The whole of a run. Returns how many histories could not be decided.

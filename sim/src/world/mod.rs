@@ -12,6 +12,7 @@
 //! for good and whose connections broke: what still runs of it can no longer be seen.
 
 mod freeze;
+mod manager;
 mod nemesis;
 mod process;
 
@@ -22,7 +23,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::DateTime;
-use rangehold_engine::Clock;
+use rangehold_engine::{Clock, PartitionServer, Step, StepHook};
 use rangehold_map::Timestamp;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -51,12 +52,27 @@ struct Inner {
     chance: Chance,
     bucket: Arc<Mutex<Bucket>>,
     slots: Vec<Slot>,
+    /// Partition servers in each process.
+    servers: u64,
+    /// Where a process is to crash: at the end of this step of a change.
+    trap: Mutex<Option<Step>>,
     findings: Mutex<Vec<String>>,
     asked: AtomicU64,
 }
 
+/// How large a cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Processes.
+    pub processes: usize,
+    /// Partition servers in each.
+    pub servers: u64,
+}
+
 /// The place of a process, through all its lives.
 struct Slot {
+    /// Since when it is up, down or stopped, as it is now.
+    since: Mutex<Duration>,
     /// Whether it should run.
     wanted: watch::Sender<bool>,
     up: watch::Sender<Option<Arc<Process>>>,
@@ -66,11 +82,13 @@ struct Slot {
 }
 
 impl World {
-    /// A cluster of `processes`, which start at once.
-    pub fn begin(chance: Chance, weather: Weather, events: Events, processes: usize) -> Self {
+    /// A cluster of the given size, which starts at once: the first process makes the first range,
+    /// the others follow.
+    pub fn begin(chance: Chance, weather: Weather, events: Events, size: Size) -> Self {
         let epoch = DateTime::from_timestamp(EPOCH_SECONDS, 0).expect("it is a time");
         let slot = |_| Slot {
             wanted: watch::Sender::new(true),
+            since: Mutex::new(Duration::ZERO),
             up: watch::Sender::new(None),
             lives: AtomicU64::new(0),
             clock_ticks: AtomicI64::new(0),
@@ -80,12 +98,15 @@ impl World {
             weather,
             chance,
             bucket: Arc::new(Mutex::new(Bucket::new(epoch))),
-            slots: (0..processes).map(slot).collect(),
+            slots: (0..size.processes).map(slot).collect(),
+            servers: size.servers,
+            trap: Mutex::default(),
             findings: Mutex::default(),
             asked: AtomicU64::new(0),
         }));
-        for number in 0..processes {
+        for number in 0..size.processes {
             tokio::spawn(world.clone().keep_up(number));
+            tokio::spawn(world.clone().manage(number));
         }
         world
     }
@@ -145,9 +166,20 @@ impl World {
     pub fn crash(&self, number: usize) {
         self.0.events.add("world", format_args!("crash of p{number}"));
         self.0.slots[number].wanted.send_replace(false);
+        self.mark(number);
         if let Some(process) = self.0.slots[number].up.send_replace(None) {
             process.crash();
         }
+    }
+
+    /// How long a process has been as it is.
+    fn for_how_long(&self, number: usize) -> Duration {
+        let since = *self.0.slots[number].since.lock().unwrap_or_else(PoisonError::into_inner);
+        self.now().saturating_sub(since)
+    }
+
+    fn mark(&self, number: usize) {
+        *self.0.slots[number].since.lock().unwrap_or_else(PoisonError::into_inner) = self.now();
     }
 
     /// Starts a process that is down.
@@ -161,6 +193,7 @@ impl World {
             self.0
                 .events
                 .add("world", format_args!("p{number} {}", if paused { "paused" } else { "goes on" }));
+            self.mark(number);
             process.set_paused(paused);
         }
     }
@@ -193,9 +226,20 @@ impl World {
         }
     }
 
+    /// Makes all processes that are up known to each other.
+    fn introduce(&self) {
+        let up: Vec<Arc<Process>> = (0..self.processes()).filter_map(|number| self.process(number)).collect();
+        let servers: Vec<PartitionServer> = up.iter().flat_map(|process| process.servers()).cloned().collect();
+        up.iter().for_each(|process| process.introduce(&servers));
+    }
+
     /// Keeps a process up as long as it should run: a supervisor that starts it again.
     async fn keep_up(self, number: usize) {
         let slot = &self.0.slots[number];
+        // The first one makes the first range.
+        if number > 0 {
+            let _ = self.0.slots[0].up.subscribe().wait_for(Option::is_some).await;
+        }
         loop {
             let mut wanted = slot.wanted.subscribe();
             let _ = wanted.wait_for(|wanted| *wanted).await;
@@ -212,7 +256,9 @@ impl World {
                 started = starting => match started {
                     Ok(Ok(process)) => {
                         self.0.events.add("world", format_args!("p{number} is up"));
+                        self.mark(number);
                         slot.up.send_replace(Some(Arc::new(process)));
+                        self.introduce();
                         let _ = wanted.wait_for(|wanted| !*wanted).await;
                         continue;
                     }
@@ -235,9 +281,13 @@ impl World {
         let wall = Timestamp::from_unix_seconds(EPOCH_SECONDS)
             .saturating_add(since)
             .saturating_add(slot.clock_ticks.load(Ordering::Relaxed));
+        let world = self.clone();
         Start {
             number,
             life,
+            servers: inner.servers,
+            weather: inner.weather.clone(),
+            after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
             clock: Clock::manual(wall),
             seed: inner.chance.number(&name),
             door: Door::new(

@@ -1,9 +1,11 @@
 //! What befalls the cluster: for each switch that is on and works on processes, clocks or the store as
 //! a whole, a task that lets it strike now and then until all is calm.
 
+use std::sync::PoisonError;
 use std::time::Duration;
 
-use rangehold_map::Timestamp;
+use rangehold_engine::Step;
+use rangehold_map::{RangeId, Timestamp};
 use tokio::time::sleep;
 
 use super::World;
@@ -79,7 +81,39 @@ impl World {
                 self.while_stormy(dice, 1_000, 8_000).await;
                 self.weather().throttle(None);
             }
+            Fault::CrashMidChange => {
+                let step = *dice.pick(&Step::ALL);
+                self.events().add("world", format_args!("a trap at {}", step.name()));
+                *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
+            }
+            Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
+                self.weather().set_raging(fault, true);
+                let ms = dice.spread(1_000.0, 60_000.0);
+                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+                self.weather().set_raging(fault, false);
+            }
             _ => {}
+        }
+    }
+
+    /// What happens after a step of a change: a process may be meant to die there.
+    pub(super) async fn after_step(self, number: usize, life: u64, step: Step, range: RangeId) {
+        self.events().add(format_args!("p{number}.{life}"), format_args!("{} of {range}", step.name()));
+        let trapped = {
+            let mut trap = self.0.trap.lock().unwrap_or_else(PoisonError::into_inner);
+            trap.take_if(|trap| *trap == step).is_some()
+        };
+        let lives = self.process(number).is_some_and(|process| process.life == life);
+        if trapped && lives && !self.weather().is_calm() {
+            self.weather().struck(Fault::CrashMidChange);
+            let mut dice = self.dice(&format!("trap {range} {}", step.name()));
+            let world = self.clone();
+            tokio::spawn(async move {
+                world.crash(number);
+                world.while_stormy(&mut dice, 10, 9_000).await;
+                world.restart(number);
+            });
+            std::future::pending::<()>().await;
         }
     }
 

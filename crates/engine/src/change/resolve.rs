@@ -41,12 +41,12 @@ impl Executor {
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         self.settle_where(|_| true).await?;
         let map = self.maps().current();
-        let online: Vec<&RangeEntry> = map.entries().iter().filter(|entry| entry.online).collect();
+        let online: Vec<RangeEntry> = map.entries().iter().filter(|entry| entry.online).cloned().collect();
         futures::stream::iter(online)
             .map(|entry| async move {
                 match self.server(entry.place.server) {
                     Ok(server) if server.held(entry.id, entry.generation).is_ok() => Ok(()),
-                    _ => self.open_where_it_belongs(entry).await,
+                    _ => self.open_where_it_belongs(&entry).await,
                 }
             })
             .buffer_unordered(OPENED_AT_ONCE)
