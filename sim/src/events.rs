@@ -2,8 +2,8 @@
 //! the cluster, each with its simulated time.
 //!
 //! Two runs of one seed must have the same log, or something in the code takes its time or its
-//! chance from elsewhere. The log is hashed as it is written; its lines are kept only when somebody
-//! wants to read them.
+//! chance from elsewhere. The log is hashed as it is written; its lines are printed only when
+//! somebody wants to read them.
 
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hasher};
@@ -25,15 +25,13 @@ struct Log {
 struct Written {
     hash: DefaultHasher,
     count: u64,
-    /// `None` where lines are not kept.
-    lines: Option<String>,
+    print: bool,
 }
 
 impl Events {
-    /// An empty log that begins now.
-    pub fn begin(keep_lines: bool) -> Self {
-        let lines = keep_lines.then(String::new);
-        let written = Mutex::new(Written { hash: DefaultHasher::new(), count: 0, lines });
+    /// An empty log that begins now, and is printed if `print` says so.
+    pub fn begin(print: bool) -> Self {
+        let written = Mutex::new(Written { hash: DefaultHasher::new(), count: 0, print });
         Self(Arc::new(Log { begun: Instant::now(), written }))
     }
 
@@ -48,7 +46,7 @@ impl Events {
         let mut written = self.written();
         written.count += 1;
         let event = format_args!("{:>5}.{:06} {who:<8} {what}\n", micros / 1_000_000, micros % 1_000_000);
-        // A hasher and a string take everything.
+        // A hasher takes everything.
         let _ = written.write_fmt(event);
     }
 
@@ -56,11 +54,6 @@ impl Events {
     pub fn digest(&self) -> (u64, u64) {
         let written = self.written();
         (written.count, written.hash.finish())
-    }
-
-    /// The lines, where they are kept.
-    pub fn take_lines(&self) -> String {
-        self.written().lines.take().unwrap_or_default()
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
@@ -72,8 +65,8 @@ impl Events {
 impl fmt::Write for Written {
     fn write_str(&mut self, text: &str) -> fmt::Result {
         self.hash.write(text.as_bytes());
-        if let Some(lines) = &mut self.lines {
-            lines.push_str(text);
+        if self.print {
+            print!("{text}");
         }
         Ok(())
     }

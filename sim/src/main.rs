@@ -42,7 +42,6 @@ fn main() -> ExitCode {
                 outcome.findings.push(format!("the second run differs: {again}"));
             }
         }
-        print!("{}", outcome.lines);
         println!("{outcome}");
         println!("    {:?}", outcome.faults);
         failed += u64::from(!outcome.passed());

@@ -49,8 +49,6 @@ pub struct Outcome {
     pub faults: Vec<(Fault, u64)>,
     /// Histories too entangled to be decided.
     pub undecided: usize,
-    /// The log, if it was asked for.
-    pub lines: String,
 }
 
 /// Panics since the last run began, in words. A panic of a background task is otherwise silent.
@@ -68,13 +66,13 @@ pub fn watch_panics(loud: bool) {
     }));
 }
 
-/// Runs `seed`.
-pub fn run(seed: u64, keep_lines: bool) -> Outcome {
-    run_in(seed, Weather::of(Chance::of_seed(seed)), keep_lines)
+/// Runs `seed`; prints its log if it is asked for.
+pub fn run(seed: u64, print_log: bool) -> Outcome {
+    run_in(seed, Weather::of(Chance::of_seed(seed)), print_log)
 }
 
 /// Runs `seed` in a weather of the caller's choice.
-pub fn run_in(seed: u64, weather: Weather, keep_lines: bool) -> Outcome {
+pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let runtime = Builder::new_current_thread()
         .enable_time()
@@ -83,7 +81,7 @@ pub fn run_in(seed: u64, weather: Weather, keep_lines: bool) -> Outcome {
         .build()
         .expect("a runtime without IO always builds");
     let mut outcome = runtime.block_on(async {
-        let events = Events::begin(keep_lines);
+        let events = Events::begin(print_log);
         let chance = Chance::of_seed(seed);
         let world = World::begin(chance, weather.clone(), events.clone(), size(chance));
         let undecided = match tokio::time::timeout(HANGS_AFTER, live(&world)).await {
@@ -105,7 +103,6 @@ pub fn run_in(seed: u64, weather: Weather, keep_lines: bool) -> Outcome {
                 .map(|fault| (fault, weather.count(fault)))
                 .collect(),
             undecided,
-            lines: events.take_lines(),
         }
     });
     drop(runtime);
