@@ -3,7 +3,8 @@
 //! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
-//! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]).
+//! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
 //!
 //! The program under test is a process of its own, spoken to over HTTP by a [client] that
 //! shares no code with it.
@@ -21,6 +22,7 @@ mod power;
 mod scale;
 mod server;
 mod test;
+mod verdicts;
 mod workspace;
 
 use std::process::ExitCode;
@@ -41,6 +43,7 @@ enum Task {
     Crash(crash::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
+    Verdicts(verdicts::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Crash(arguments) => crash::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Verdicts(arguments) => verdicts::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

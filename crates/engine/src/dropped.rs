@@ -4,6 +4,7 @@
 
 use std::ops::ControlFlow;
 
+use bytes::Bytes;
 use rangehold_map::key::{KIND_CATALOGUE, after_prefix, dropped_prefix};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 
@@ -45,19 +46,11 @@ impl DroppedInCatalogue {
 
 /// The first `most` keys of `range`.
 async fn keys(router: &Router, range: &KeyRange, most: usize) -> Result<Vec<Vec<u8>>, ReadError> {
-    loop {
-        let mut keys = Vec::new();
-        let scanned = router.scan(range, |key, _| {
-            keys.push(key.to_vec());
-            if keys.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        });
-        match scanned.await {
-            // The range changed hands meanwhile.
-            Err(ReadError::NotOwned) => {}
-            Err(error) => return Err(error),
-            Ok(_) => return Ok(keys),
-        }
-    }
+    let take = |keys: &mut Vec<Vec<u8>>, key: &[u8], _: &Bytes| {
+        keys.push(key.to_vec());
+        if keys.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    router.scan(range, Vec::new, take).await
 }
 
 fn account_of(key: &[u8]) -> Result<String, ReadError> {

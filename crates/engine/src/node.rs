@@ -11,8 +11,8 @@
 //! is not ours to guess about. Changes that were broken off are brought to their end, and then every
 //! range is opened.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
@@ -27,6 +27,7 @@ use crate::range::RangeStatistics;
 use crate::router::Router;
 use crate::store::Store;
 use crate::sweeper::Sweeper;
+use crate::tasks::{Panicked, Tasks};
 
 /// See the module. Clones are the same node. One that is dropped without [`Node::close`] stops as
 /// in a crash: what was acknowledged is safe.
@@ -38,6 +39,9 @@ struct Inner {
     router: Router,
     executor: Executor,
     closed: AtomicBool,
+    /// Not the host's: what runs here holds the servers, and they hold the host.
+    tasks: Mutex<Tasks>,
+    panicked: Panicked,
 }
 
 /// What a node counts, for metrics.
@@ -62,7 +66,11 @@ impl Node {
     /// Opens everything in `store`, or makes the first range in an empty one.
     pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
         let node = Self::join(store, options).await?;
-        node.0.executor.open_all().await.map_err(open_error)?;
+        if let Err(error) = node.0.executor.open_all().await {
+            // So that nothing of this try holds the store any more.
+            node.0.host.stop_tasks().await;
+            return Err(open_error(error));
+        }
         node.0.router.dropped().notify_one();
         Ok(node)
     }
@@ -72,21 +80,37 @@ impl Node {
     /// ([`Router::set_servers`], [`Executor::set_servers`], [`Executor::open_all`]).
     pub async fn join(store: Store, options: Options) -> Result<Self, OpenError> {
         let host = Host::start(store, options)?;
+        let joined = Self::join_on(&host).await;
+        if joined.is_err() {
+            host.stop_tasks().await;
+        }
+        joined
+    }
+
+    async fn join_on(host: &Host) -> Result<Self, OpenError> {
         let mut servers = Vec::new();
         for id in server_ids(host.options()) {
-            servers.push(PartitionServer::start(&host, id).await?);
+            servers.push(PartitionServer::start(host, id).await?);
         }
         let objects = Arc::clone(&host.around().objects);
         let map = match map_store::load(&objects).await? {
             Some(map) => map,
-            None => make_first(&host, &servers[0]).await?,
+            None => make_first(host, &servers[0]).await?,
         };
         let maps = Maps::new(objects, map);
         let router = Router::new(maps.clone(), maps.subscribe(), servers.clone());
         let executor = Executor::new(maps, router.clone(), servers);
-        let sweeper = Sweeper::new(&host, &executor);
-        host.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
-        Ok(Self(Arc::new(Inner { host, router, executor, closed: AtomicBool::new(false) })))
+        let sweeper = Sweeper::new(host, &executor);
+        let mut tasks = Tasks::default();
+        tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
+        Ok(Self(Arc::new(Inner {
+            host: host.clone(),
+            router,
+            executor,
+            closed: AtomicBool::new(false),
+            panicked: tasks.panicked(),
+            tasks: Mutex::new(tasks),
+        })))
     }
 
     /// The way to its ranges.
@@ -116,6 +140,8 @@ impl Node {
         }
         let servers = self.0.executor.servers();
         futures::future::join_all(servers.iter().map(PartitionServer::close)).await;
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
         self.0.host.stop_tasks().await;
     }
 
@@ -133,8 +159,9 @@ impl Node {
             damaged_files: store.damaged_files().iter().map(ToString::to_string).collect(),
             troubles: servers
                 .iter()
-                .flat_map(|server| server.troubles())
+                .flat_map(PartitionServer::troubles)
                 .chain(self.0.host.panics())
+                .chain(self.0.panicked.list().iter().cloned())
                 .collect(),
         }
     }

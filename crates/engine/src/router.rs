@@ -79,16 +79,39 @@ impl Router {
         }
     }
 
-    /// Visits the durable rows of `keys` in order, each range as of one moment, until the visitor
-    /// breaks. On an error the caller throws away what the visitor saw: it may not be told. If the
-    /// error is [`ReadError::NotOwned`], a range changed hands meanwhile, and asking again helps.
-    pub async fn scan(
+    /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks,
+    /// and returns what it made of them, from what `begin` gave.
+    ///
+    /// If a range changes hands while it is read, what was seen of it may not be told: then all begins
+    /// anew, so `begin` may be called more than once.
+    pub async fn scan<T: Send>(
         &self,
         keys: &KeyRange,
-        mut visitor: impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send,
-    ) -> Result<ScanEnd, ReadError> {
-        let mut rest = keys.clone();
+        begin: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> ControlFlow<()> + Send,
+    ) -> Result<T, ReadError> {
+        if !keys.is_empty() && self.map().lookup(keys.low()).is_none() {
+            return Err(ReadError::NotOwned);
+        }
         let mut search = self.search();
+        loop {
+            let mut made = begin();
+            match self.scan_once(keys, &mut search, |key, value| visit(&mut made, key, value)).await {
+                Err(ReadError::NotOwned) => self.again(&mut search).await?,
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(made),
+            }
+        }
+    }
+
+    /// [`ReadError::NotOwned`] where rows were seen that may not be told.
+    async fn scan_once(
+        &self,
+        keys: &KeyRange,
+        search: &mut Search,
+        mut visitor: impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send,
+    ) -> Result<(), ReadError> {
+        let mut rest = keys.clone();
         while !rest.is_empty() {
             let part = self.part(&rest)?;
             let mut seen = false;
@@ -103,17 +126,16 @@ impl Router {
                 None => Err(ReadError::NotOwned),
             };
             match answer {
-                // What was seen of this part must not be told, and cannot be taken back here.
-                Err(ReadError::NotOwned) if !seen => self.again(&mut search).await?,
+                Err(ReadError::NotOwned) if !seen => self.again(search).await?,
                 Err(error) => return Err(error),
-                Ok(ScanEnd::Stopped) => return Ok(ScanEnd::Stopped),
+                Ok(ScanEnd::Stopped) => return Ok(()),
                 Ok(ScanEnd::Exhausted) => {
                     let Some(next) = part.keys.high() else { break };
                     rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
                 }
             }
         }
-        Ok(ScanEnd::Exhausted)
+        Ok(())
     }
 
     /// The first range that holds some of `keys`, by the map: its server, and those keys.
@@ -208,7 +230,7 @@ impl Router {
 
     fn owner(&self, key: &[u8]) -> Result<Option<PartitionServer>, ReadError> {
         let map = self.0.map.borrow();
-        let Some(entry) = map.lookup(key) else { return Ok(None) };
+        let entry = map.lookup(key).ok_or(ReadError::NotOwned)?;
         if entry.online { Ok(self.server_of(entry.place.server)) } else { Err(ReadError::Offline(entry.id)) }
     }
 

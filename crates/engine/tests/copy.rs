@@ -59,14 +59,12 @@ async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize)
 
 /// The round that each row of a partition shows.
 async fn rounds(server: &Node, number: usize) -> Vec<u64> {
-    let mut found = Vec::new();
     let keys = KeyRange::prefix(partition(number).as_bytes());
-    let visit = |_: &[u8], value: &bytes::Bytes| {
+    let visit = |found: &mut Vec<u64>, _: &[u8], value: &bytes::Bytes| {
         found.push(u64::from_be_bytes(value[..8].try_into().unwrap()));
         ControlFlow::Continue(())
     };
-    server.router().scan(&keys, visit).await.unwrap();
-    found
+    server.router().scan(&keys, Vec::new, visit).await.unwrap()
 }
 
 /// Checkpoints by copies that the source still holds.

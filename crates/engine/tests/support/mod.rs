@@ -102,15 +102,11 @@ pub async fn get(server: &Node, partition_key: &str, row: &str) -> Result<Option
 
 /// All rows of `keys`.
 pub async fn rows(server: &Node, keys: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ReadError> {
-    let mut rows = Vec::new();
-    server
-        .router()
-        .scan(keys, |key, value| {
-            rows.push((key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        })
-        .await?;
-    Ok(rows)
+    let take = |rows: &mut Vec<_>, key: &[u8], value: &Bytes| {
+        rows.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    server.router().scan(keys, Vec::new, take).await
 }
 
 /// The step of the caller before `drop_table`: the catalogue says that the table is dropped.

@@ -13,7 +13,7 @@
 
 use std::ops::ControlFlow;
 
-use rangehold_engine::{Changes, ReadError, Router, WriteError, WriteRequest};
+use rangehold_engine::{Changes, Router, WriteError, WriteRequest};
 use rangehold_map::key::tables_prefix;
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use rangehold_protocol::table::acl::AccessPolicy;
@@ -129,44 +129,27 @@ impl Catalogue<'_> {
         if let Some(name) = from {
             keys = keys.intersect(&KeyRange::new(self.key(name), None));
         }
-        loop {
-            match self.try_page(&keys, most, &mut wanted).await {
-                // The catalogue's range changed hands meanwhile.
-                Err(Unread::ChangedHands) => {}
-                Err(Unread::Failed(failure)) => return Err(failure),
-                Ok(page) => return Ok(page),
-            }
-        }
-    }
-
-    async fn try_page(
-        &self,
-        keys: &KeyRange,
-        most: usize,
-        wanted: &mut (impl FnMut(&str) -> bool + Send),
-    ) -> Result<TablePage, Unread> {
-        let mut page = TablePage { names: Vec::new(), next: None };
-        let mut failure = None;
-        let visit = |_key: &[u8], value: &bytes::Bytes| match TableRecord::decode(value) {
-            Err(error) => {
-                failure = Some(damaged(error));
-                ControlFlow::Break(())
-            }
-            Ok(record) if !wanted(&record.name) => ControlFlow::Continue(()),
-            Ok(record) if page.names.len() == most => {
-                page.next = Some(record.name);
-                ControlFlow::Break(())
-            }
-            Ok(record) => {
-                page.names.push(record.name);
-                ControlFlow::Continue(())
+        let begin = || (TablePage { names: Vec::new(), next: None }, None);
+        let visit = |(page, failure): &mut (TablePage, Option<Failure>), _: &[u8], value: &bytes::Bytes| {
+            match TableRecord::decode(value) {
+                Err(error) => {
+                    *failure = Some(damaged(error));
+                    ControlFlow::Break(())
+                }
+                Ok(record) if !wanted(&record.name) => ControlFlow::Continue(()),
+                Ok(record) if page.names.len() == most => {
+                    page.next = Some(record.name);
+                    ControlFlow::Break(())
+                }
+                Ok(record) => {
+                    page.names.push(record.name);
+                    ControlFlow::Continue(())
+                }
             }
         };
-        match (self.router.scan(keys, visit).await, failure) {
-            (Err(ReadError::NotOwned), _) => Err(Unread::ChangedHands),
-            (Err(error), _) => Err(Unread::Failed(error.into())),
-            (Ok(_), Some(failure)) => Err(Unread::Failed(failure)),
-            (Ok(_), None) => Ok(page),
+        match self.router.scan(&keys, begin, visit).await? {
+            (_, Some(failure)) => Err(failure),
+            (page, None) => Ok(page),
         }
     }
 
@@ -207,13 +190,6 @@ impl Catalogue<'_> {
         self.write(&key, deadline, judge).await?;
         Ok(())
     }
-}
-
-/// Why a page was not read.
-enum Unread {
-    /// A range changed hands meanwhile: asking again helps.
-    ChangedHands,
-    Failed(Failure),
 }
 
 /// The two steps of deleting the table whose row is `key`; see the module.

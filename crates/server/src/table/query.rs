@@ -11,7 +11,6 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use rangehold_engine::ReadError;
 use rangehold_map::KeyRange;
 use rangehold_map::key::{PartitionPrefix, entity_keys};
 use rangehold_protocol::auth::Action;
@@ -124,7 +123,14 @@ impl TableService {
             next: None,
             failure: None,
         };
-        let mut page = self.fill(&keys, begin).await?;
+        let begin = || {
+            let mut page = begin();
+            page.writer.page_begin(&mut page.body);
+            page
+        };
+        // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
+        let keys = if query.top == Some(0) { KeyRange::new(Vec::new(), Some(Vec::new())) } else { keys };
+        let mut page = self.router.scan(&keys, begin, EntityPage::visit).await?;
         if let Some(failure) = page.failure {
             return Err(failure);
         }
@@ -132,27 +138,6 @@ impl TableService {
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         Ok(reply)
-    }
-
-    /// Fills a page; begins anew if a range changed hands while it was read.
-    async fn fill<'a>(
-        &self,
-        keys: &KeyRange,
-        begin: impl Fn() -> EntityPage<'a>,
-    ) -> Result<EntityPage<'a>, Failure> {
-        loop {
-            let mut page = begin();
-            page.writer.page_begin(&mut page.body);
-            // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
-            if keys.is_empty() || page.most == 0 {
-                return Ok(page);
-            }
-            match self.router.scan(keys, |key, value| page.visit(key, value)).await {
-                Err(ReadError::NotOwned) => {}
-                Err(error) => return Err(error.into()),
-                Ok(_) => return Ok(page),
-            }
-        }
     }
 
     /// `GET /Tables`

@@ -1,0 +1,298 @@
+//! Looking at a hot range for a minute or more, before anything is judged.
+//!
+//! The time is cut into looks of equal length:
+//!
+//! ```text
+//!   look   A          B          ...          C
+//!          |----------|----------|--- ... ----|----------|
+//!          0          W          2W                      T
+//! ```
+//!
+//! **A** samples the partitions that are to be tried as cuts. **B** and **C**, which A's sample has no part
+//! in, tell the balance of each cut twice, `T - 2W` apart: so a cut that suits the past but not
+//! what comes is found out, and the drift between the two is followed into the future. This is what one
+//! look cannot do: on keys that grow, late by some seconds to minutes, a cut that was just sampled looks
+//! balanced for a while.
+//!
+//! All looks from B on add to three more figures:
+//! * the *swing* of a cut: its imbalance in single seconds. A job that walks through all keys
+//!   every ten seconds is balanced in every look, and at no moment;
+//! * the *climb* from look to look: the share of requests above the highest sample of the look
+//!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not;
+//! * the *jump*: the greatest change, from one second to the next, of the mean balance of all cuts. A load
+//!   that moves slowly for its width hardly goes beyond its edges from one look to the next; but it has no
+//!   single second in which a good part of the way is made.
+//!
+//! **How long a look is.** The spread of a balance over `n` requests is 1/sqrt(n), that of the difference
+//! of two looks sqrt(2/n). The looks grow until the drift that must be told from none is
+//! [`LoadPolicy::sigmas`] such spreads: 13,000 requests in a look of 10 s and judgement after 60 s, but
+//! only 2,500 where the looks lie three times as far apart, because the drift has had more time.
+
+use std::time::Duration;
+
+use super::chance::Chance;
+use super::look::{Gaps, Look, mean_balance};
+use super::partition::just_above;
+use super::policy::LoadPolicy;
+use super::reservoir::Reservoir;
+use super::top_keys::TopKey;
+use super::{Access, Sample};
+
+/// How much sooner than planned a look may end: seconds are not exactly seconds, and waiting for the
+/// next one would make every look a tenth longer.
+const EARLY: Duration = Duration::from_millis(500);
+
+/// Everything there is to judge by.
+#[derive(Debug, Clone)]
+pub(super) struct Evidence {
+    /// The cuts that were tried, in order: sampled partitions, and just above the last of them.
+    pub(super) cuts: Vec<Vec<u8>>,
+    pub(super) b: Look,
+    pub(super) c: Look,
+    /// The partitions that B and C sampled, in order.
+    pub(super) samples_b: Vec<Vec<u8>>,
+    pub(super) samples_c: Vec<Vec<u8>>,
+    /// From one look to the next, and from the middle of B to the middle of C.
+    pub(super) look: Duration,
+    pub(super) gap: Duration,
+    /// Of each cut: the mean imbalance in single seconds from B on.
+    pub(super) swings: Vec<f64>,
+    /// From each look to the next.
+    pub(super) climbs: Vec<f64>,
+    /// The greatest change of the mean balance of all cuts from one second to the next, from B on.
+    pub(super) jump: f64,
+    /// The partition with the most load at the end of B and at the end of C.
+    pub(super) top_b: Option<TopKey>,
+    pub(super) top_c: Option<TopKey>,
+}
+
+/// Looks at one range, until it has seen enough.
+#[derive(Debug, Clone)]
+pub(super) struct Finder {
+    began: Duration,
+    look_began: Duration,
+    /// Known from the end of A.
+    schedule: Option<Schedule>,
+    reservoir: Reservoir,
+    edges: Edges,
+    cuts: Vec<Vec<u8>>,
+    second: Gaps,
+    look: Look,
+    b: Option<Ended>,
+    swings: Vec<Swing>,
+    climbs: Vec<f64>,
+    /// The mean balance in the last second, from B on.
+    height: Option<f64>,
+    jump: f64,
+}
+
+/// A look that is over.
+#[derive(Debug, Clone)]
+struct Ended {
+    at: Duration,
+    look: Look,
+    samples: Vec<Vec<u8>>,
+    top: Option<TopKey>,
+}
+
+/// The ends of what the look before saw, and what this look saw beyond them.
+#[derive(Debug, Clone, Default)]
+struct Edges {
+    ends: Option<(Vec<u8>, Vec<u8>)>,
+    below: u64,
+    above: u64,
+}
+
+/// Sum over seconds of |L-R|, and of L+R.
+#[derive(Debug, Clone, Copy, Default)]
+struct Swing {
+    apart: u64,
+    both: u64,
+}
+
+/// When looks end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Schedule {
+    look: Duration,
+    end: Duration,
+}
+
+impl Finder {
+    /// Begins with look A.
+    pub(super) fn new(now: Duration) -> Self {
+        Self {
+            began: now,
+            look_began: now,
+            schedule: None,
+            reservoir: Reservoir::default(),
+            edges: Edges::default(),
+            cuts: Vec::new(),
+            second: Gaps::new(0),
+            look: Look::new(0),
+            b: None,
+            swings: Vec::new(),
+            climbs: Vec::new(),
+            height: None,
+            jump: 0.0,
+        }
+    }
+
+    /// Counts one request that begins in `partition`.
+    pub(super) fn record(&mut self, partition: &[u8], sample: &Sample<'_>, cost: u32, chance: &mut Chance) {
+        let begin = self.gap_of(partition);
+        let end = match (sample.access, sample.high) {
+            (Access::PointRead | Access::Write, _) => begin,
+            (Access::Scan, Some(high)) => self.gap_of(high).max(begin),
+            (Access::Scan, None) => self.cuts.len(),
+        };
+        self.second.add(begin, end, cost, sample.access != Access::Write);
+        self.look.cost += u64::from(cost);
+        self.look.squares += u64::from(cost) * u64::from(cost);
+        self.edges.add(partition, cost);
+        self.reservoir.offer(partition, cost, chance);
+    }
+
+    /// How many cuts lie at `key` or below.
+    fn gap_of(&self, key: &[u8]) -> usize {
+        self.cuts.partition_point(|cut| cut.as_slice() <= key)
+    }
+
+    /// Ends a second. Says what was found once the last look is over; `top` is the partition with the
+    /// most load just now.
+    pub(super) fn tick(
+        &mut self,
+        now: Duration,
+        top: impl FnOnce() -> Option<TopKey>,
+        policy: &LoadPolicy,
+    ) -> Option<Evidence> {
+        self.end_second();
+        let in_look = now.saturating_sub(self.look_began);
+        let Some(schedule) = self.schedule else {
+            if let Some(schedule) = self.schedule_after(in_look, policy) {
+                self.schedule = Some(schedule);
+                self.end_a(now);
+            }
+            return None;
+        };
+        if in_look + EARLY < schedule.look {
+            return None;
+        }
+        let (look, samples) = self.end_look(now);
+        let is_last = now.saturating_sub(self.began) + EARLY >= schedule.end;
+        match self.b.take() {
+            None => self.b = Some(Ended { at: now, look, samples, top: top() }),
+            Some(b) if is_last => {
+                let c = Ended { at: now, look, samples, top: top() };
+                return Some(self.evidence(b, c, schedule.look));
+            }
+            b => self.b = b,
+        }
+        None
+    }
+
+    fn end_second(&mut self) {
+        let second = self.second.take();
+        let height = mean_balance(&second);
+        let before = self.height.replace(height).unwrap_or(height);
+        self.jump = self.jump.max((height - before).abs());
+        for ((sum, swing), sides) in self.look.sides.iter_mut().zip(&mut self.swings).zip(second) {
+            sum.add(&sides);
+            swing.apart += sides.left.abs_diff(sides.right);
+            swing.both += sides.left + sides.right;
+        }
+    }
+
+    /// Look A has lasted for `elapsed`: the length of all looks, if it is reached.
+    fn schedule_after(&self, elapsed: Duration, policy: &LoadPolicy) -> Option<Schedule> {
+        if elapsed + EARLY < policy.look {
+            return None;
+        }
+        let schedule = Schedule::of(elapsed, policy);
+        let per_look = self.look.sample(self.look.cost);
+        let firm =
+            policy.sigmas * spread(per_look, per_look) <= policy.drift_max * schedule.gap().as_secs_f64();
+        (firm || elapsed >= policy.look_max).then_some(schedule)
+    }
+
+    fn end_a(&mut self, now: Duration) {
+        self.cuts = self.turn_edges();
+        self.cuts.dedup();
+        if let Some(last) = self.cuts.last() {
+            self.cuts.push(just_above(last));
+        }
+        self.second = Gaps::new(self.cuts.len());
+        self.swings = vec![Swing::default(); self.cuts.len()];
+        self.height = None;
+        self.begin_look(now);
+    }
+
+    fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
+        let climb = self.look.share(self.edges.above) - self.look.share(self.edges.below);
+        self.climbs.push(climb);
+        let samples = self.turn_edges();
+        (self.begin_look(now), samples)
+    }
+
+    fn begin_look(&mut self, now: Duration) -> Look {
+        self.look_began = now;
+        std::mem::replace(&mut self.look, Look::new(self.cuts.len()))
+    }
+
+    /// The ends of this look's sample are the edges of the next; returns the sample.
+    fn turn_edges(&mut self) -> Vec<Vec<u8>> {
+        let samples = self.reservoir.take();
+        let ends = samples.first().cloned().zip(samples.last().cloned());
+        self.edges = Edges { ends, ..Edges::default() };
+        samples
+    }
+
+    fn evidence(&mut self, b: Ended, c: Ended, look: Duration) -> Evidence {
+        let swing = |swing: &Swing| {
+            if swing.both == 0 { 0.0 } else { swing.apart as f64 / swing.both as f64 }
+        };
+        Evidence {
+            cuts: std::mem::take(&mut self.cuts),
+            b: b.look,
+            c: c.look,
+            samples_b: b.samples,
+            samples_c: c.samples,
+            look,
+            gap: c.at.saturating_sub(b.at),
+            swings: self.swings.iter().map(swing).collect(),
+            climbs: std::mem::take(&mut self.climbs),
+            jump: self.jump,
+            top_b: b.top,
+            top_c: c.top,
+        }
+    }
+}
+
+impl Schedule {
+    /// Looks of this length: at least six, the last of which ends when the range was hot long enough.
+    fn of(look: Duration, policy: &LoadPolicy) -> Self {
+        let looks = policy.hot_for.as_secs_f64() / look.as_secs_f64();
+        Self { look, end: look.mul_f64(looks.ceil().max(6.0)) }
+    }
+
+    /// From the middle of B to the middle of C.
+    fn gap(&self) -> Duration {
+        self.end.saturating_sub(self.look * 2)
+    }
+}
+
+impl Edges {
+    fn add(&mut self, partition: &[u8], cost: u32) {
+        if let Some((low, high)) = &self.ends {
+            if partition < low.as_slice() {
+                self.below += u64::from(cost);
+            } else if partition > high.as_slice() {
+                self.above += u64::from(cost);
+            }
+        }
+    }
+}
+
+/// The standard deviation of the difference of two balances, measured over so many requests each.
+pub(super) fn spread(b: f64, c: f64) -> f64 {
+    if b <= 0.0 || c <= 0.0 { f64::INFINITY } else { (1.0 / b + 1.0 / c).sqrt() }
+}

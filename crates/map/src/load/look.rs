@@ -1,0 +1,157 @@
+//! How the load of one look lies around the cuts that are tried.
+//!
+//! The cuts are keys in order. A request is counted by the gap in which it begins and the gap in which it
+//! ends, so that recording is one binary search and two additions, and what lies left of a cut, right of
+//! it, or across it comes out of running sums when a second is over:
+//!
+//! ```text
+//!   cuts               c0        c1        c2
+//!   gaps          0    |    1    |    2    |    3
+//!   a point read            x                       begins 1, ends 1: right of c0, left of c1
+//!   a scan                  |---------|             begins 1, ends 2: across c1
+//! ```
+
+/// What happened in one second, by gaps.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Gaps {
+    begins: Vec<u64>,
+    ends: Vec<u64>,
+    /// Of `ends`, what was not a write.
+    reads: Vec<u64>,
+}
+
+impl Gaps {
+    pub(super) fn new(cuts: usize) -> Self {
+        Self { begins: vec![0; cuts + 1], ends: vec![0; cuts + 1], reads: vec![0; cuts + 1] }
+    }
+
+    pub(super) fn add(&mut self, begin: usize, end: usize, cost: u32, is_read: bool) {
+        let cost = u64::from(cost);
+        self.begins[begin] += cost;
+        self.ends[end] += cost;
+        if is_read {
+            self.reads[end] += cost;
+        }
+    }
+
+    /// Of each cut, what lay on its sides; all is zero afterwards.
+    pub(super) fn take(&mut self) -> Vec<Sides> {
+        let total: u64 = self.begins.iter().sum();
+        let reads: u64 = self.reads.iter().sum();
+        let (mut begun, mut left, mut reads_left) = (0, 0, 0);
+        let mut sides = Vec::with_capacity(self.ends.len() - 1);
+        for gap in 0..self.ends.len() - 1 {
+            begun += self.begins[gap];
+            left += self.ends[gap];
+            reads_left += self.reads[gap];
+            sides.push(Sides { left, right: total - begun, reads_left, reads_right: reads - reads_left });
+        }
+        for counts in [&mut self.begins, &mut self.ends, &mut self.reads] {
+            counts.fill(0);
+        }
+        sides
+    }
+}
+
+/// The cost of what lay on either side of a cut. What touched both sides is the rest.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Sides {
+    /// Ended below the cut.
+    pub(super) left: u64,
+    /// Began at the cut or above.
+    pub(super) right: u64,
+    /// Reads that ended below, and all others.
+    pub(super) reads_left: u64,
+    pub(super) reads_right: u64,
+}
+
+impl Sides {
+    pub(super) fn add(&mut self, other: &Self) {
+        self.left += other.left;
+        self.right += other.right;
+        self.reads_left += other.reads_left;
+        self.reads_right += other.reads_right;
+    }
+
+    /// (R-L) / (L+R): -1 if all lies left, 1 if all lies right; 0 if nothing lies on one side alone.
+    pub(super) fn balance(&self) -> f64 {
+        let both = self.left + self.right;
+        if both == 0 { 0.0 } else { (self.right as f64 - self.left as f64) / both as f64 }
+    }
+}
+
+/// The mean balance of all cuts: -1 if all load lies below them, 1 if all lies above.
+pub(super) fn mean_balance(sides: &[Sides]) -> f64 {
+    sides.iter().map(Sides::balance).sum::<f64>() / sides.len().max(1) as f64
+}
+
+/// One look, or several after one another.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Look {
+    /// Of each cut.
+    pub(super) sides: Vec<Sides>,
+    /// The cost of all, and the sum of its squares.
+    pub(super) cost: u64,
+    pub(super) squares: u64,
+}
+
+impl Look {
+    pub(super) fn new(cuts: usize) -> Self {
+        Self { sides: vec![Sides::default(); cuts], cost: 0, squares: 0 }
+    }
+
+    /// How many requests of equal cost would be as firm a sample as `cost` of these. The spread of a
+    /// balance that was measured over `n` such requests is 1/sqrt(n).
+    pub(super) fn sample(&self, cost: u64) -> f64 {
+        if self.squares == 0 { 0.0 } else { cost as f64 * self.cost as f64 / self.squares as f64 }
+    }
+
+    /// The share of all that touched both sides of a cut.
+    pub(super) fn crossing(&self, cut: usize) -> f64 {
+        let sides = &self.sides[cut];
+        self.share(self.cost.saturating_sub(sides.left + sides.right))
+    }
+
+    /// The share of all that lay left and right of a cut.
+    pub(super) fn left(&self, cut: usize) -> f64 {
+        self.share(self.sides[cut].left)
+    }
+
+    pub(super) fn right(&self, cut: usize) -> f64 {
+        self.share(self.sides[cut].right)
+    }
+
+    pub(super) fn share(&self, cost: u64) -> f64 {
+        if self.cost == 0 { 0.0 } else { cost as f64 / self.cost as f64 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_are_what_ended_below_and_what_began_above() {
+        let mut gaps = Gaps::new(2);
+        gaps.add(0, 0, 1, true);
+        gaps.add(1, 1, 10, false);
+        gaps.add(0, 2, 100, true);
+        gaps.add(2, 2, 1_000, false);
+        let expected = [
+            Sides { left: 1, right: 1_010, reads_left: 1, reads_right: 100 },
+            Sides { left: 11, right: 1_000, reads_left: 1, reads_right: 100 },
+        ];
+        assert_eq!(gaps.take(), expected);
+        assert_eq!(gaps.take(), [Sides::default(); 2]);
+    }
+
+    #[test]
+    fn dear_requests_make_a_smaller_sample() {
+        let mut look = Look::new(0);
+        for cost in [1u64, 1, 1, 1, 4, 4] {
+            look.cost += cost;
+            look.squares += cost * cost;
+        }
+        assert_eq!(look.sample(look.cost), 4.0);
+    }
+}

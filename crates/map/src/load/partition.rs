@@ -1,0 +1,103 @@
+//! From stored keys to partitions, and from partitions to words.
+//!
+//! A range is cut between partitions only, so that is what its load is counted by.
+
+use crate::codec::Reader;
+use crate::key::{KIND_CATALOGUE, KIND_ENTITY, Key, TableId, after_prefix};
+
+/// The bytes of a stored key that name its partition. A key of a kind without partitions, or one that
+/// is malformed, is its own partition.
+pub(super) fn partition_of(key: &[u8]) -> &[u8] {
+    let mut reader = Reader::new(key);
+    let whole = match reader.u8() {
+        Ok(KIND_CATALOGUE) => reader.raw_text().is_ok(),
+        Ok(KIND_ENTITY) => reader.raw_text().is_ok() && reader.u64().is_ok() && reader.raw_text().is_ok(),
+        _ => false,
+    };
+    if whole { &key[..reader.position()] } else { key }
+}
+
+/// The cut just above a partition: nothing lies between.
+pub(super) fn just_above(partition: &[u8]) -> Vec<u8> {
+    after_prefix(partition).unwrap_or_else(|| partition.to_vec())
+}
+
+/// Names a partition, or a cut made by [`just_above`], for a person. `table_name` tells the name of a
+/// table, if it is known; else its id stands for it.
+pub(super) fn in_words(bytes: &[u8], table_name: &dyn Fn(&str, TableId) -> Option<String>) -> String {
+    let undone = || {
+        let (last, rest) = bytes.split_last()?;
+        Some([rest, &[last.checked_sub(1)?]].concat())
+    };
+    partition_in_words(bytes, table_name)
+        .or_else(|| Some(format!("just above {}", partition_in_words(&undone()?, table_name)?)))
+        .unwrap_or_else(|| format!("key {}", bytes.escape_ascii()))
+}
+
+fn partition_in_words(
+    partition: &[u8],
+    table_name: &dyn Fn(&str, TableId) -> Option<String>,
+) -> Option<String> {
+    if partition.first() == Some(&KIND_CATALOGUE) {
+        let mut reader = Reader::new(&partition[1..]);
+        let account = reader.text().ok()?;
+        return reader.is_at_end().then(|| format!("the list of tables of account {account}"));
+    }
+    // An entity with the empty RowKey: its bytes are the partition's and one closing byte.
+    let Ok(Key::Entity { account, table, partition_key, .. }) = Key::decode(&[partition, &[0]].concat())
+    else {
+        return None;
+    };
+    let table = table_name(&account, table).unwrap_or_else(|| format!("number {}", table.0));
+    Some(format!("partition {partition_key:?} of table {table}"))
+}
+
+/// The RowKey in a stored key, for a person.
+pub(super) fn row_in_words(key: &[u8]) -> String {
+    match Key::decode(key) {
+        Ok(Key::Entity { row_key, .. }) => format!("{row_key:?}"),
+        Ok(Key::Table { lower_name, .. }) => format!("of table {lower_name}"),
+        _ => key.escape_ascii().to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::key::{PartitionPrefix, is_partition_boundary};
+
+    #[test]
+    fn the_partition_of_a_key_is_its_prefix() {
+        let entity = PartitionPrefix::entity("acme", TableId(7), "p\u{0}q");
+        assert_eq!(partition_of(&entity.key("row")), entity.as_bytes());
+        let table = Key::Table { account: "acme".into(), lower_name: "orders".into() };
+        assert_eq!(partition_of(&table.encode()), PartitionPrefix::catalogue("acme").as_bytes());
+        assert_eq!(partition_of(b"\x20broken"), b"\x20broken");
+    }
+
+    #[test]
+    fn just_above_a_partition_is_a_boundary_above_all_its_rows() {
+        let partition = PartitionPrefix::entity("acme", TableId(7), "p");
+        let cut = just_above(partition.as_bytes());
+        assert!(is_partition_boundary(&cut));
+        assert!(partition.key("\u{FFFF}") < cut);
+        assert!(cut <= PartitionPrefix::entity("acme", TableId(7), "p\u{0}").key(""));
+    }
+
+    #[test]
+    fn partitions_have_names() {
+        let unnamed = |_: &str, _: TableId| None;
+        let named = |_: &str, _: TableId| Some("Orders".to_owned());
+        let partition = PartitionPrefix::entity("acme", TableId(7), "p");
+        assert_eq!(in_words(partition.as_bytes(), &named), "partition \"p\" of table Orders");
+        assert_eq!(in_words(partition.as_bytes(), &unnamed), "partition \"p\" of table number 7");
+        assert_eq!(
+            in_words(&just_above(partition.as_bytes()), &named),
+            "just above partition \"p\" of table Orders"
+        );
+        let catalogue = PartitionPrefix::catalogue("acme");
+        assert_eq!(in_words(catalogue.as_bytes(), &named), "the list of tables of account acme");
+        assert_eq!(in_words(b"\x30x\xff", &named), "key 0x\\xff");
+        assert_eq!(row_in_words(&partition.key("r")), "\"r\"");
+    }
+}

@@ -1,0 +1,116 @@
+//! Rates that forget, and the peak of the last minutes.
+
+use std::time::Duration;
+
+/// Events per second over the recent past, in which what happened one half-life ago counts half.
+///
+/// The decayed count is divided by the equally decayed time, so that the rate is right from the first
+/// second on: it needs no warm-up, and a range that is new starts with no load that nobody measured.
+#[derive(Debug, Clone)]
+pub(super) struct Rate {
+    half_life: f64,
+    count: f64,
+    seconds: f64,
+}
+
+impl Rate {
+    pub(super) fn new(half_life: Duration) -> Self {
+        Self { half_life: half_life.as_secs_f64(), count: 0.0, seconds: 0.0 }
+    }
+
+    /// Adds what was counted in the last `seconds`.
+    pub(super) fn add(&mut self, count: u64, seconds: f64) {
+        let kept = (-seconds / self.half_life).exp2();
+        self.count = self.count * kept + count as f64;
+        self.seconds = self.seconds * kept + seconds;
+    }
+
+    /// Per second; 0 before anything was added.
+    pub(super) fn per_second(&self) -> f64 {
+        if self.seconds > 0.0 { self.count / self.seconds } else { 0.0 }
+    }
+}
+
+/// Windows of a [`Peak`].
+const WINDOWS: usize = 6;
+/// Length of one of them: all but the one that is being filled are together the ten minutes that a
+/// range must have been quiet to be merged.
+const WINDOW: Duration = Duration::from_secs(120);
+
+/// The greatest rate of at least the last ten minutes, and at most one window more.
+#[derive(Debug, Clone)]
+pub(super) struct Peak {
+    windows: [f64; WINDOWS],
+    /// The window that is being filled, and when it began.
+    current: usize,
+    began: Option<Duration>,
+    /// Windows that were filled to their end, as far as they matter.
+    filled: usize,
+}
+
+impl Peak {
+    pub(super) fn new() -> Self {
+        Self { windows: [0.0; WINDOWS], current: 0, began: None, filled: 0 }
+    }
+
+    /// Adds the rate that was seen at `now`.
+    pub(super) fn add(&mut self, rate: f64, now: Duration) {
+        let mut began = *self.began.get_or_insert(now);
+        // After a pause longer than everything remembered there is nothing left to turn.
+        for _ in 0..WINDOWS {
+            if now.saturating_sub(began) < WINDOW {
+                break;
+            }
+            began += WINDOW;
+            self.current = (self.current + 1) % WINDOWS;
+            self.windows[self.current] = 0.0;
+            self.filled = (self.filled + 1).min(WINDOWS - 1);
+        }
+        self.began = Some(if now.saturating_sub(began) < WINDOW { began } else { now });
+        self.windows[self.current] = self.windows[self.current].max(rate);
+    }
+
+    /// The peak; `None` until ten minutes were seen: what is not known yet must not look quiet.
+    pub(super) fn value(&self) -> Option<f64> {
+        (self.filled == WINDOWS - 1).then(|| self.windows.iter().copied().fold(0.0, f64::max))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_right_from_the_first_second_and_forgets_by_half_lives() {
+        let mut rate = Rate::new(Duration::from_secs(10));
+        rate.add(300, 1.0);
+        assert!((rate.per_second() - 300.0).abs() < 1e-9, "{}", rate.per_second());
+        for _ in 0..200 {
+            rate.add(300, 1.0);
+        }
+        rate.add(0, 10.0);
+        assert!((rate.per_second() - 150.0).abs() < 8.0, "{}", rate.per_second());
+    }
+
+    #[test]
+    fn a_peak_is_unknown_for_ten_minutes_and_then_forgotten() {
+        let mut peak = Peak::new();
+        for second in 0..=1_300 {
+            peak.add(if second == 119 { 900.0 } else { 10.0 }, Duration::from_secs(second));
+            let expected = match second {
+                0..600 => None,
+                600..720 => Some(900.0),
+                _ => Some(10.0),
+            };
+            assert_eq!(peak.value(), expected, "{second}");
+        }
+    }
+
+    #[test]
+    fn a_peak_survives_a_long_pause() {
+        let mut peak = Peak::new();
+        peak.add(900.0, Duration::ZERO);
+        peak.add(5.0, Duration::from_secs(100_000));
+        assert_eq!(peak.value(), Some(5.0));
+    }
+}
