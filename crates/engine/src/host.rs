@@ -27,6 +27,9 @@ pub struct Options {
     pub seed: u64,
     /// How many partition servers the process has, at least one.
     pub servers: u64,
+    /// The first of them; the others follow in number. Two processes over one store have no server
+    /// in common.
+    pub first_server: ServerId,
     /// How long a dropped table's id stays refused at least: longer than any request may take.
     pub dropped_remembered: Duration,
     /// Whether compaction runs on the caller's runtime, as in simulation, and not on its own
@@ -44,6 +47,7 @@ impl Options {
             clock,
             seed,
             servers: 1,
+            first_server: ServerId(1),
             dropped_remembered: DROPPED_REMEMBERED,
             compact_on_callers_runtime: false,
             after_step: StepHook::default(),
@@ -184,7 +188,8 @@ impl Host {
     }
 }
 
-/// The servers of a process: `1..=servers`.
+/// The servers of a process.
 pub(crate) fn server_ids(options: &Options) -> impl Iterator<Item = ServerId> {
-    (1..=options.servers.max(1)).map(ServerId)
+    let first = options.first_server.0;
+    (first..first + options.servers.max(1)).map(ServerId)
 }

@@ -10,6 +10,7 @@
 //! | `housekeeping` | compaction and garbage of all databases; space that comes back after splits |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
+//! | [`mutants`] | mistakes for the simulation to find |
 //! | [`copy`] | backup and restore of a store, even of one that is served |
 //! | [`store`] | where the objects are: in memory or in a directory |
 //!
@@ -29,6 +30,7 @@ mod housekeeping;
 mod lease;
 mod limits;
 mod map_store;
+pub mod mutants;
 mod node;
 mod partition_server;
 mod range;

@@ -117,6 +117,11 @@ impl Maps {
         }))
     }
 
+    /// Where it is stored: the store as this process reaches it.
+    pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.0.objects
+    }
+
     /// The newest version that this process knows.
     pub fn current(&self) -> Arc<RangeMap> {
         self.0.current.borrow().clone()

@@ -66,16 +66,29 @@ pub struct Statistics {
 impl Node {
     /// Opens everything in `store`, or makes the first range in an empty one.
     pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
-        let host = Host::start(store, options)?;
-        let opened = Self::open_on(&host).await;
-        if opened.is_err() {
+        let node = Self::join(store, options).await?;
+        if let Err(error) = node.0.executor.open_all().await {
             // So that nothing of this try holds the store any more.
-            host.stop_tasks().await;
+            node.0.host.stop_tasks().await;
+            return Err(open_error(error));
         }
-        opened
+        node.0.router.dropped().notify_one();
+        Ok(node)
     }
 
-    async fn open_on(host: &Host) -> Result<Self, OpenError> {
+    /// Starts the servers of one of several processes over one store, or makes the first range in an
+    /// empty one. They know of no others and hold nothing until whoever leads them all says so
+    /// ([`Router::set_servers`], [`Executor::set_servers`], [`Executor::open_all`]).
+    pub async fn join(store: Store, options: Options) -> Result<Self, OpenError> {
+        let host = Host::start(store, options)?;
+        let joined = Self::join_on(&host).await;
+        if joined.is_err() {
+            host.stop_tasks().await;
+        }
+        joined
+    }
+
+    async fn join_on(host: &Host) -> Result<Self, OpenError> {
         let mut servers = Vec::new();
         for id in server_ids(host.options()) {
             servers.push(PartitionServer::start(host, id).await?);
@@ -88,7 +101,6 @@ impl Node {
         let maps = Maps::new(objects, map);
         let router = Router::new(maps.clone(), maps.subscribe(), servers.clone());
         let executor = Executor::new(maps, router.clone(), servers);
-        executor.open_all().await.map_err(open_error)?;
         let sweeper = Sweeper::new(host, &executor);
         let mut tasks = Tasks::default();
         let (around, objects) = (host.around(), Arc::clone(&host.around().objects));
@@ -98,7 +110,6 @@ impl Node {
             bury_for_ever(around.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
         );
         tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
-        router.dropped().notify_one();
         Ok(Self(Arc::new(Inner {
             host: host.clone(),
             router,

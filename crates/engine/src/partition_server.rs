@@ -197,14 +197,25 @@ impl PartitionServer {
         self.0.host.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
     }
 
-    /// Serves `new` instead of `old`, at one moment.
+    /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
+    /// is left from a change that was broken off, and has lost its database: it goes as well.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut ranges: Vec<Arc<Range>> = self.ranges().iter().cloned().collect();
-        ranges.retain(|range| !old.iter().any(|old| Arc::ptr_eq(old, range)));
+        let is_old = |range: &Arc<Range>| old.iter().any(|old| Arc::ptr_eq(old, range));
+        let is_left = |range: &Arc<Range>| {
+            new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty())
+        };
+        let (mut ranges, mut left) = (Vec::new(), Vec::new());
+        for range in self.ranges().iter().filter(|range| !is_old(range)) {
+            if is_left(range) { left.push(Arc::clone(range)) } else { ranges.push(Arc::clone(range)) }
+        }
         ranges.extend(new.iter().cloned());
         ranges.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
         self.0.ranges.store(Arc::new(ranges));
+        left.iter().for_each(|range| range.let_go());
+        if !left.is_empty() {
+            self.abandon(left);
+        }
     }
 
     /// Closes the databases of ranges that were handed over, in the background.

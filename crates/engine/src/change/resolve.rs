@@ -41,12 +41,12 @@ impl Executor {
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         self.settle_where(|_| true).await?;
         let map = self.maps().current();
-        let online: Vec<&RangeEntry> = map.entries().iter().filter(|entry| entry.online).collect();
+        let online: Vec<RangeEntry> = map.entries().iter().filter(|entry| entry.online).cloned().collect();
         futures::stream::iter(online)
             .map(|entry| async move {
                 match self.server(entry.place.server) {
                     Ok(server) if server.held(entry.id, entry.generation).is_ok() => Ok(()),
-                    _ => self.open_where_it_belongs(entry).await,
+                    _ => self.open_where_it_belongs(&entry).await,
                 }
             })
             .buffer_unordered(OPENINGS_AT_ONCE_MAX)
@@ -58,8 +58,7 @@ impl Executor {
     /// Gives the ranges of a server that does not answer to others: ends its lease, waits until it
     /// has run out, and opens them elsewhere, spread over the rest.
     pub async fn take_over(&self, dead: ServerId) -> Result<Vec<Changed>, ChangeError> {
-        let objects = self.objects()?;
-        if let Some(wait) = lease::end(&objects, dead).await? {
+        if let Some(wait) = lease::end(self.maps().objects(), dead).await? {
             tokio::time::sleep(wait).await;
         }
         self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
@@ -183,7 +182,7 @@ impl Executor {
         if old.iter().all(|range| range.retired().is_none()) {
             return Ok(Settled::Undone);
         }
-        match record.decide(&self.objects()?, &Decision::Undone).await? {
+        match record.decide(self.maps().objects(), &Decision::Undone).await? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {}
             Decided::Before(Decision::Done { attempt, inheritance }) => {
                 return Ok(Settled::Done { attempt, inheritance });
@@ -200,7 +199,7 @@ impl Executor {
     /// A retired range without an intent in the map: the map was set back, or a step failed that
     /// may not. It is served only if its change is undone.
     async fn settle_stray(&self, range: &Arc<Range>, record: RecordName) -> Result<(), ChangeError> {
-        match record.decide(&self.objects()?, &Decision::Undone).await? {
+        match record.decide(self.maps().objects(), &Decision::Undone).await? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {
                 range.unretire().await.map_err(|error| broken_off(range.id(), &error))
             }
@@ -211,11 +210,6 @@ impl Executor {
             )))
             .into()),
         }
-    }
-
-    fn objects(&self) -> Result<Arc<dyn object_store::ObjectStore>, ChangeError> {
-        let any = self.servers().into_iter().next().ok_or(ChangeError::NoServer(ServerId(0)))?;
-        Ok(Arc::clone(&any.host().around().objects))
     }
 
     /// A server for a range whose own is not here: by the range's number, so that many spread.

@@ -31,6 +31,7 @@ use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, WriteError, with_causes};
 use crate::limits::OWN_WRITE_WAITS_MAX;
+use crate::mutants::{self, Mutant};
 
 /// Rows to put (with a value) and to delete (without).
 pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
@@ -92,7 +93,9 @@ impl Range {
                 let newest = *guard;
                 drop(guard);
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
-                wait_until_durable(&opening, newest, deadline).await?;
+                if !mutants::active(Mutant::EarlyRefusal) {
+                    wait_until_durable(&opening, newest, deadline).await?;
+                }
                 // A refusal tells what was read.
                 self.still_serves(&opening)?;
                 Err(WriteError::Refused(refusal))
