@@ -11,7 +11,8 @@ use rangehold_map::{RangeMap, ServerId};
 use rangehold_server::accounts::{Accounts, SharedAccounts};
 use rangehold_server::listener::serve_stream;
 use rangehold_server::metrics::Metrics;
-use rangehold_server::table::TableService;
+use rangehold_server::profile::Profile;
+use rangehold_server::table::{Options as TableOptions, TableService};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -82,8 +83,7 @@ impl Process {
             SharedAccounts::new(Accounts::well_known()),
             None,
             clock.clone(),
-            seed ^ 1,
-            MEMORY_BYTES,
+            TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: Profile::fast() },
             Metrics::new(),
         ));
         let (tasks, was_paused) = (Mutex::new(tasks), AtomicBool::new(false));
