@@ -202,9 +202,8 @@ impl PartitionServer {
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
         let is_old = |range: &Arc<Range>| old.iter().any(|old| Arc::ptr_eq(old, range));
-        let is_left = |range: &Arc<Range>| {
-            new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty())
-        };
+        let is_left =
+            |range: &Arc<Range>| new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty());
         let (mut ranges, mut left) = (Vec::new(), Vec::new());
         for range in self.ranges().iter().filter(|range| !is_old(range)) {
             if is_left(range) { left.push(Arc::clone(range)) } else { ranges.push(Arc::clone(range)) }

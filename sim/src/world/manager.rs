@@ -11,9 +11,7 @@ use std::time::Duration;
 
 use rangehold_engine::{ChangeError, Executor, PartitionServer};
 use rangehold_map::key::table_prefix;
-use rangehold_map::{
-    Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId,
-};
+use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -93,7 +91,9 @@ impl World {
         let done = async {
             match working.await {
                 Ok(Ok(done)) => self.events().add(format_args!("m{number}"), format_args!("{done}")),
-                Ok(Err(error)) => self.events().add(format_args!("m{number}"), format_args!("not done: {error}")),
+                Ok(Err(error)) => {
+                    self.events().add(format_args!("m{number}"), format_args!("not done: {error}"))
+                }
                 Err(error) if error.is_cancelled() => {}
                 Err(error) => self.found(format_args!("the manager in p{number} panicked: {error}")),
             }
@@ -121,7 +121,8 @@ impl World {
     }
 
     fn is_gone(&self, number: usize) -> bool {
-        self.process(number).is_none_or(|process| process.is_paused()) && self.for_how_long(number) > SILENT_FOR
+        self.process(number).is_none_or(|process| process.is_paused())
+            && self.for_how_long(number) > SILENT_FOR
     }
 
     /// Whether the process of a server has not been heard of for so long that it is given up.
@@ -211,10 +212,12 @@ fn boundaries_at(key: &[u8]) -> Vec<Vec<u8>> {
 
 async fn work(executor: &Executor, job: Job) -> Result<String, ChangeError> {
     match job {
-        Job::TakeOver(server) => executor.take_over(server).await.map(|moved| format!("took over {}", moved.len())),
-        Job::OpenAll => executor.open_all().await.map(|()| "all open".to_owned()),
-        Job::Change(change) => {
-            executor.carry_out(&change).await.map(|done| format!("{:?} in version {}, held for {:?}", done.ranges, done.map_version, done.held_for))
+        Job::TakeOver(server) => {
+            executor.take_over(server).await.map(|moved| format!("took over {}", moved.len()))
         }
+        Job::OpenAll => executor.open_all().await.map(|()| "all open".to_owned()),
+        Job::Change(change) => executor.carry_out(&change).await.map(|done| {
+            format!("{:?} in version {}, held for {:?}", done.ranges, done.map_version, done.held_for)
+        }),
     }
 }

@@ -229,7 +229,8 @@ impl World {
     /// Makes all processes that are up known to each other.
     fn introduce(&self) {
         let up: Vec<Arc<Process>> = (0..self.processes()).filter_map(|number| self.process(number)).collect();
-        let servers: Vec<PartitionServer> = up.iter().flat_map(|process| process.servers()).cloned().collect();
+        let servers: Vec<PartitionServer> =
+            up.iter().flat_map(|process| process.servers()).cloned().collect();
         up.iter().for_each(|process| process.introduce(&servers));
     }
 

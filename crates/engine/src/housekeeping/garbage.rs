@@ -106,8 +106,17 @@ impl Schedule {
         }
     }
 
-    /// Notes that what was due was collected, after which this is the newest manifest.
-    pub(super) fn collected(&mut self, due: Due, manifest: u64, log_replaced_until: u64, now: Instant) {
+    /// Notes that what was due was collected, after which this is the newest manifest. If something is
+    /// still `held`, by a checkpoint that will end by itself, it is looked at once more after that:
+    /// a clock that was set back makes such a checkpoint live longer than anything else here.
+    pub(super) fn collected(
+        &mut self,
+        due: Due,
+        manifest: u64,
+        log_replaced_until: u64,
+        held: bool,
+        now: Instant,
+    ) {
         if due == Due::Nothing {
             return;
         }
@@ -116,9 +125,11 @@ impl Schedule {
             return;
         }
         (self.collected, self.collected_at) = (manifest, now);
-        if due == Due::Rest {
+        if due == Due::Rest && !held {
             // A collection may change the manifest itself; that is not worth another one.
             (self.manifest, self.dirty_since) = (manifest, None);
+        } else if due == Due::Rest {
+            (self.manifest, self.since, self.dirty_since) = (manifest, now, Some(now));
         } else {
             // What was replaced a moment ago is still there.
             self.dirty_since = Some(now);
@@ -225,6 +236,11 @@ mod tests {
 
     /// What becomes due, second by second, in a life whose manifest and log are given by the second.
     fn life(seconds: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
+        life_held(seconds, 0, at)
+    }
+
+    /// The same where a checkpoint holds something until a given second.
+    fn life_held(seconds: u64, held_until: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
         let began = Instant::now();
         let mut schedule = Schedule::new(1, 0, began);
         let mut done = Vec::new();
@@ -232,7 +248,7 @@ mod tests {
             let now = began + Duration::from_secs(second);
             let (manifest, log) = at(second);
             let due = schedule.look(manifest, log, now);
-            schedule.collected(due, manifest, log, now);
+            schedule.collected(due, manifest, log, second < held_until, now);
             if due != Due::Nothing {
                 done.push((second, due));
             }
@@ -245,6 +261,12 @@ mod tests {
         assert_eq!(life(2_000, |_| (1, 0)), [(125, Due::Rest)]);
         let twice = life(2_000, |second| if second < 500 { (1, 0) } else { (2, 0) });
         assert_eq!(twice, [(125, Due::Rest), (625, Due::Rest)]);
+    }
+
+    #[test]
+    fn what_a_checkpoint_holds_is_collected_after_its_end() {
+        let held = life_held(2_000, 140, |_| (1, 0));
+        assert_eq!(held, [(125, Due::Rest), (250, Due::Rest)]);
     }
 
     #[test]

@@ -168,7 +168,8 @@ impl Housekeeper {
                 chores.collecting = false;
                 let manifest = &chores.tenant.status.borrow().current_manifest;
                 let (id, log) = (manifest.id(), manifest.replay_after_wal_id());
-                chores.schedule.collected(due, id, log, Instant::now());
+                let held = manifest.checkpoints().iter().any(|checkpoint| checkpoint.expire_time.is_some());
+                chores.schedule.collected(due, id, log, held, Instant::now());
             }
         }
         self.chores.retain_mut(Chores::stays);
