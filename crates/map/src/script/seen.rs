@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::command::{CauseName, CommandRefused, Observed, Standing};
 use super::names::Names;
-use crate::load::{Cause, Doubt, Travel};
+use crate::load::{Cause, Doubt, Manner, Travel};
 use crate::plan::{self, Observations, RangeObservation, ServerObservation};
 use crate::range::{RangeId, ServerId};
 use crate::range_map::{RangeEntry, RangeMap};
@@ -94,7 +94,7 @@ impl Seen {
 
 /// A cause with the figures that a script does not tell: a cut divides evenly, and so on.
 fn cause(name: &CauseName, names: &Names) -> Result<Cause, CommandRefused> {
-    let travel = |share| Travel { share, over: TRAVELLED, late: false };
+    let travel = |share| Travel { share, over: TRAVELLED, manner: Manner::Ahead };
     Ok(match name {
         CauseName::Split(at) => Cause::Split { at: names.key(at)?, above: 0.5, frontier: false },
         CauseName::HotKey(share, key) => Cause::HotKey { key: names.key(key)?, share: *share, row: None },
