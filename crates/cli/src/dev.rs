@@ -65,7 +65,10 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
-    let options = Options::new(config.memory_bytes, clock.clone(), chance::seed()?);
+    let options = Options {
+        servers: config.servers,
+        ..Options::new(config.memory_bytes, clock.clone(), chance::seed()?)
+    };
     let node = Node::open(store, options).await?;
 
     let token = match &config.data {
