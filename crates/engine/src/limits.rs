@@ -185,3 +185,5 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// Ranges that are opened at the same time when a process starts.
 pub(crate) const OPENED_AT_ONCE: usize = 16;
+/// How often the requests of every range are folded into its rates.
+pub(crate) const LOAD_SECOND: Duration = Duration::from_secs(1);

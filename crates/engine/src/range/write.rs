@@ -92,6 +92,7 @@ impl Range {
                 let newest = *guard;
                 drop(guard);
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
+                self.meter.judged(keys);
                 wait_until_durable(&opening, newest, deadline).await?;
                 // A refusal tells what was read.
                 self.still_serves(&opening)?;
@@ -105,6 +106,7 @@ impl Range {
                 Ok(stamp.at)
             }
             Ok(changes) => {
+                self.meter.wrote(&changes);
                 let batch = self.batch(partition, changes, stripe, stamp);
                 self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
             }
