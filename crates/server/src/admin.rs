@@ -7,25 +7,37 @@
 //! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
+//! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
+//! | `POST /v1/map/{split,merge,move,offline,online}` | yes | has a change carried out |
 //!
 //! A web page that the user visits must not reach this through his browser: a request with an
 //! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
 
+mod api;
+
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use rangehold_engine::Node;
-use serde_json::json;
+use rangehold_map::load::LoadPolicy;
+use rangehold_map::plan::Policy;
+use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
+use tokio::time::timeout;
 
+use self::api::Refused;
+use crate::accounts::WELL_KNOWN_ACCOUNT;
+use crate::limits::{ADMIN_BODY_BYTES_MAX, ADMIN_BODY_WITHIN, EVENTS_WAIT};
+use crate::manager::{Manager, ManagerOptions};
 use crate::metrics::Metrics;
 use crate::tls::write_private;
 
@@ -35,6 +47,7 @@ pub const TOKEN_FILE: &str = "admin-token";
 /// The admin endpoint of one process.
 pub struct Admin {
     node: Node,
+    manager: Manager,
     metrics: Arc<Metrics>,
     /// Without one nobody is authorised.
     token: Option<String>,
@@ -64,12 +77,24 @@ impl Admin {
     /// An admin endpoint that will listen on `address` and takes `token`; without one it shows no
     /// more than health and metrics.
     pub fn new(node: Node, metrics: Arc<Metrics>, token: Option<String>, address: IpAddr) -> Self {
-        Self { node, metrics, token, address }
+        let options = ManagerOptions::new(Policy::fast(), &LoadPolicy::fast(), WELL_KNOWN_ACCOUNT);
+        let manager = Manager::new(&node, ManagerOptions { plans: false, ..options });
+        Self { node, manager, metrics, token, address }
     }
 
-    /// Answers one request; bodies are not read.
+    /// With another manager than one that plans nothing.
+    pub fn with_manager(self, manager: Manager) -> Self {
+        Self { manager, ..self }
+    }
+
+    /// Who carries changes out.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
+    }
+
+    /// Answers one request.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let head = request.into_parts().0;
+        let (head, body) = request.into_parts();
         if head.headers.contains_key(header::ORIGIN) {
             return plain(
                 StatusCode::FORBIDDEN,
@@ -82,8 +107,20 @@ impl Admin {
                 "the Host header names another machine; use the address this listens on\n",
             );
         }
-        if head.method != Method::GET {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
+        let verb = head.uri.path().strip_prefix("/v1/map/").filter(|verb| *verb != "check");
+        let method = if verb.is_some() { Method::POST } else { Method::GET };
+        if head.method != method {
+            let text = format!("only {method} is served at {}\n", head.uri.path());
+            return plain(StatusCode::METHOD_NOT_ALLOWED, text);
+        }
+        if head.uri.path().starts_with("/v1/") && !self.is_authorised(&head) {
+            let text = format!(
+                "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
+            );
+            return plain(StatusCode::UNAUTHORIZED, text);
+        }
+        if let Some(verb) = verb {
+            return answer(self.change(verb, body).await);
         }
         match head.uri.path() {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
@@ -94,17 +131,60 @@ impl Admin {
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
                 response
             }
-            "/v1/status" if !self.is_authorised(&head) => {
-                let text = format!(
-                    "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
-                );
-                plain(StatusCode::UNAUTHORIZED, text)
+            "/v1/status" => json_response(StatusCode::OK, &self.status()),
+            "/v1/map" => {
+                let names = self.manager.names().await;
+                json_response(StatusCode::OK, &api::map(&self.node.executor().maps().current(), &names))
             }
-            "/v1/status" => self.status(),
-            _ => {
-                plain(StatusCode::NOT_FOUND, "there is /livez, /readyz, /healthz, /metrics and /v1/status\n")
+            "/v1/map/check" => {
+                json_response(StatusCode::OK, &api::check(&self.node.executor().maps().current()))
+            }
+            "/v1/ranges" => {
+                let names = self.manager.names().await;
+                let map = self.node.executor().maps().current();
+                json_response(StatusCode::OK, &api::ranges(&map, &self.manager, &names))
+            }
+            "/v1/events" => answer(self.events(head.uri.query()).await),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map and /v1/events\n",
+            ),
+        }
+    }
+
+    async fn change(&self, verb: &str, body: Incoming) -> Result<Value, Refused> {
+        let body = timeout(ADMIN_BODY_WITHIN, Limited::new(body, ADMIN_BODY_BYTES_MAX).collect()).await;
+        let Ok(Ok(body)) = body else {
+            return Err(Refused::malformed(format!(
+                "the body did not come: send at most {ADMIN_BODY_BYTES_MAX} bytes, within {} s",
+                ADMIN_BODY_WITHIN.as_secs()
+            )));
+        };
+        let Some(asked) = api::asked(verb, &body.to_bytes()) else {
+            return Err(Refused::malformed(format!(
+                "there is no change {verb:?}: choose split, merge, move, offline or online"
+            )));
+        };
+        let map = self.node.executor().maps().current();
+        api::change(&self.manager, &map, &asked?).await
+    }
+
+    /// The events after a number, as soon as there are some, or none when the wait is over.
+    async fn events(&self, query: Option<&str>) -> Result<Value, Refused> {
+        let (mut after, mut wait) = (0, EVENTS_WAIT);
+        for parameter in query.unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty()) {
+            let number = parameter.split_once('=').and_then(|(name, text)| Some((name, text.parse().ok()?)));
+            match number {
+                Some(("after", number)) => after = number,
+                Some(("wait", seconds)) => wait = EVENTS_WAIT.min(Duration::from_secs(seconds)),
+                _ => {
+                    return Err(Refused::malformed(format!(
+                        "{parameter:?} is not understood: write after=NUMBER or wait=SECONDS"
+                    )));
+                }
             }
         }
+        Ok(api::events(&self.manager.events().wait_after(after, wait).await))
     }
 
     fn host_is_ours(&self, head: &Parts) -> bool {
@@ -138,7 +218,7 @@ impl Admin {
         plain(StatusCode::OK, "ready\n")
     }
 
-    fn status(&self) -> Response<Full<Bytes>> {
+    fn status(&self) -> Value {
         let engine = self.node.statistics();
         let ranges: Vec<_> = engine
             .ranges
@@ -157,18 +237,28 @@ impl Admin {
                 })
             })
             .collect();
-        let status = json!({
+        json!({
             "version": env!("CARGO_PKG_VERSION"),
             "map_version": engine.map_version,
             "ranges": ranges,
             "disk_free_bytes": engine.disk_free_bytes,
             "disk_low": engine.disk_low,
             "damaged_files": engine.damaged_files,
-        });
-        let mut response = plain(StatusCode::OK, format!("{status:#}\n"));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
+        })
     }
+}
+
+fn answer(result: Result<Value, Refused>) -> Response<Full<Bytes>> {
+    match result {
+        Ok(value) => json_response(StatusCode::OK, &value),
+        Err(refused) => json_response(refused.status, &refused.json()),
+    }
+}
+
+fn json_response(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
+    let mut response = plain(status, format!("{value:#}\n"));
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {

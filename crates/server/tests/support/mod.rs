@@ -41,9 +41,18 @@ impl Service {
 
     /// The same with other accounts.
     pub(crate) async fn with_accounts(accounts: Accounts) -> Self {
+        Self::with(accounts, 1).await
+    }
+
+    /// The same with the well-known account and several partition servers.
+    pub(crate) async fn with_servers(servers: u64) -> Self {
+        Self::with(Accounts::well_known(), servers).await
+    }
+
+    async fn with(accounts: Accounts, servers: u64) -> Self {
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
-        let options = Options::new(MEMORY_BYTES, clock.clone(), 1);
+        let options = Options { servers, ..Options::new(MEMORY_BYTES, clock.clone(), 1) };
         let node = Node::open(Store::in_memory(), options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);
