@@ -1,4 +1,4 @@
-//! `status` and `health`: asking a running server by its admin endpoint.
+//! Asking a running server by its admin endpoint; `status` and `health`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use rangehold_server::admin::TOKEN_FILE;
+use serde_json::Value;
 
-/// How long a server may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server may take to answer what it knows.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of an answer.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// Which server.
 #[derive(Debug, Args)]
@@ -27,21 +28,58 @@ pub(crate) struct Asking {
 
 /// Prints the server's status.
 pub(crate) fn status(asking: &Asking) -> Result<()> {
-    let path = asking.data.join(TOKEN_FILE);
-    let token = std::fs::read_to_string(&path).with_context(|| {
-        format!("cannot read the admin token {}; is --data the server's directory?", path.display())
-    })?;
-    let (status, body) = get(asking.admin, "/v1/status", Some(token.trim()))?;
-    if status != 200 {
-        bail!("{} answered {status}: {}", asking.admin, body.trim());
-    }
-    print!("{body}");
+    let status = asking.get("/v1/status", ANSWER_WITHIN)?;
+    println!("{status:#}");
     Ok(())
+}
+
+impl Asking {
+    /// What the admin API says at `path`, waiting so long for it.
+    pub(crate) fn get(&self, path: &str, within: Duration) -> Result<Value> {
+        self.ask(&Request { method: "GET", path, body: "", within })
+    }
+
+    /// What the admin API answers to a command.
+    pub(crate) fn post(&self, path: &str, body: &Value, within: Duration) -> Result<Value> {
+        self.ask(&Request { method: "POST", path, body: &body.to_string(), within })
+    }
+
+    /// What the admin API answers when something is to go.
+    pub(crate) fn delete(&self, path: &str) -> Result<Value> {
+        self.ask(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
+    }
+
+    fn ask(&self, request: &Request<'_>) -> Result<Value> {
+        let path = self.data.join(TOKEN_FILE);
+        let token = std::fs::read_to_string(&path).with_context(|| {
+            format!("cannot read the admin token {}; is --data the server's directory?", path.display())
+        })?;
+        let (status, body) = exchange(self.admin, request, Some(token.trim()))?;
+        if status == 200 {
+            return serde_json::from_str(&body).context("the server's answer is not JSON");
+        }
+        // What the API refuses it says in a sentence; what comes before the API, as text.
+        let refused: Option<Value> = serde_json::from_str(&body).ok();
+        match refused.as_ref().and_then(|refused| refused["error"]["message"].as_str()) {
+            Some(message) => bail!("{message}"),
+            None => bail!("{} answered {status}: {}", self.admin, body.trim()),
+        }
+    }
+}
+
+/// One request.
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a str,
+    /// How long the answer may take.
+    within: Duration,
 }
 
 /// Succeeds if the server is ready.
 pub(crate) fn health(asking: &Asking) -> Result<()> {
-    let (status, body) = get(asking.admin, "/readyz", None)?;
+    let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
+    let (status, body) = exchange(asking.admin, &ready, None)?;
     if status != 200 {
         bail!("not ready: {}", body.trim());
     }
@@ -50,12 +88,18 @@ pub(crate) fn health(asking: &Asking) -> Result<()> {
 }
 
 /// One HTTP/1.1 request of the plainest kind; a client library would be larger than its use here.
-fn get(address: SocketAddr, path: &str, token: Option<&str>) -> Result<(u16, String)> {
+fn exchange(address: SocketAddr, request: &Request<'_>, token: Option<&str>) -> Result<(u16, String)> {
+    let Request { method, path, body, within } = request;
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)
         .with_context(|| format!("no server answers at {address}; give its admin endpoint by --admin"))?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+    stream.set_read_timeout(Some(*within))?;
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Connection: close\r\n\r\n")?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).context("the server broke off its answer")?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer is not HTTP")?;

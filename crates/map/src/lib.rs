@@ -17,8 +17,10 @@ pub mod codec;
 mod home;
 pub mod key;
 pub mod load;
+pub mod plan;
 pub mod range;
 mod range_map;
+pub mod script;
 mod timestamp;
 
 pub use home::{DatabaseName, Home, NotADatabaseName};

@@ -24,9 +24,11 @@
 
 mod change;
 mod check;
+mod refused;
 
-pub use change::{Change, ChangeRefused};
+pub use change::Change;
 pub use check::Finding;
+pub use refused::ChangeRefused;
 
 use crate::home::Home;
 use crate::range::{Generation, KeyRange, RangeId};
@@ -127,6 +129,11 @@ impl<P: Clone + Eq> RangeMap<P> {
     /// The ranges in the order of their keys.
     pub fn entries(&self) -> &[RangeEntry<P>] {
         &self.entries
+    }
+
+    /// The ranges in the order of their keys, for whoever makes another map of them.
+    pub fn into_entries(self) -> Vec<RangeEntry<P>> {
+        self.entries
     }
 
     /// The range that holds `key`; `None` below the key space or in a gap.

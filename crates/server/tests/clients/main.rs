@@ -11,4 +11,6 @@ mod bodies;
 mod browsers;
 mod credentials;
 mod heads;
+mod profiles;
+mod ranges;
 mod slow;

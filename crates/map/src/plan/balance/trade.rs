@@ -1,0 +1,145 @@
+//! Who gives which range to whom.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use super::super::draft::{Churn, Draft};
+use super::super::fleet::{Fleet, Level};
+use super::super::policy::Policy;
+use super::super::report::{BusyWait, Reported};
+use super::donor::Donor;
+use super::too_busy;
+
+/// What came out: the moves in the order in which they were chosen, the busiest server's first, and
+/// what is to be said of servers that stay too busy.
+pub(super) struct Traded {
+    pub(super) moves: Vec<Chosen>,
+    pub(super) stuck: Vec<Reported>,
+    /// What is left of the budget.
+    pub(super) churn: Churn,
+}
+
+/// A move.
+pub(super) struct Chosen {
+    /// Place of the range in the map.
+    pub(super) range: usize,
+    /// Indexes of the servers.
+    from: u32,
+    pub(super) to: u32,
+    pub(super) line: Reported,
+}
+
+/// Lets the donors give ranges away until each has reached its goal or is stuck.
+pub(super) fn trade(draft: &Draft<'_>, donors: BTreeMap<u32, Donor>, mean: f64) -> Traded {
+    let mut market = Market::new(draft, donors, mean);
+    let mut stuck = Vec::new();
+    while let Some((_, Reverse(from))) = market.givers.pop() {
+        match market.give(from) {
+            Ok(true) => market.givers.push((Level(market.used(from)), Reverse(from))),
+            Ok(false) => {}
+            Err(why) => stuck.push((from, why)),
+        }
+    }
+    market.close(stuck)
+}
+
+/// The servers' loads as the moves chosen so far would make them.
+struct Market<'a> {
+    draft: &'a Draft<'a>,
+    fleet: &'a Fleet,
+    policy: &'a Policy,
+    mean: f64,
+    loads: Vec<f64>,
+    donors: BTreeMap<u32, Donor>,
+    /// Donors, the busiest first.
+    givers: BinaryHeap<(Level, Reverse<u32>)>,
+    /// Servers below the mean, the least busy first.
+    takers: BinaryHeap<Reverse<(Level, u32)>>,
+    moves: Vec<Chosen>,
+    churn: Churn,
+}
+
+impl<'a> Market<'a> {
+    fn new(draft: &'a Draft<'a>, donors: BTreeMap<u32, Donor>, mean: f64) -> Self {
+        let (fleet, policy) = (&draft.fleet, draft.policy);
+        let takers = (fleet.serving())
+            .filter(|(_, server)| server.utilisation() < mean)
+            .filter(|(_, server)| server.ranges < policy.ranges_per_server_high)
+            .map(|(index, server)| Reverse((Level(server.utilisation()), index)))
+            .collect();
+        let givers =
+            donors.keys().map(|index| (Level(fleet.get(*index).utilisation()), Reverse(*index))).collect();
+        let (loads, moves) = (fleet.loads(), Vec::new());
+        Self { draft, fleet, policy, mean, loads, donors, givers, takers, moves, churn: draft.churn }
+    }
+
+    fn used(&self, server: u32) -> f64 {
+        self.loads[server as usize] / self.fleet.get(server).capacity
+    }
+
+    /// Lets one server give one range away. `Ok(false)`: it has reached its goal.
+    fn give(&mut self, from: u32) -> Result<bool, BusyWait> {
+        let Some(donor) = self.donors.get(&from).filter(|donor| self.loads[from as usize] > donor.goal)
+        else {
+            return Ok(false);
+        };
+        let stuck =
+            donor.cooling.map_or(BusyWait::NothingFits, |(left, range)| BusyWait::CoolDown { range, left });
+        let Some(&Reverse((_, to))) = self.takers.peek() else {
+            return Err(stuck);
+        };
+        let place = self.fitting(donor, from, to).ok_or(stuck)?;
+        let (rate, range, _) = donor.ranges[place];
+        if donor.count >= self.policy.moves_per_server || !self.churn.spend(rate) {
+            if let Some(donor) = self.donors.get_mut(&from) {
+                donor.goes_on = true;
+            }
+            return Err(BusyWait::Budget { share: self.churn.share });
+        }
+        let line = Reported::Moved {
+            range: self.draft.ranges[range].entry.id,
+            rate,
+            from: self.fleet.get(from).id,
+            from_utilisation: self.used(from),
+            to: self.fleet.get(to).id,
+            to_utilisation: self.used(to),
+        };
+        self.moves.push(Chosen { range, from, to, line });
+        self.loads[from as usize] -= rate;
+        self.loads[to as usize] += rate;
+        self.takers.pop();
+        self.takers.push(Reverse((Level(self.used(to)), to)));
+        if let Some(donor) = self.donors.get_mut(&from) {
+            donor.gave(place);
+        }
+        Ok(true)
+    }
+
+    /// The place, among a donor's ranges, of the one that goes from `from` to `to`.
+    fn fitting(&self, donor: &Donor, from: u32, to: u32) -> Option<usize> {
+        let (giver, taker) = (self.fleet.get(from), self.fleet.get(to));
+        let half = 0.5 * (self.used(from) - self.used(to)) * giver.capacity.min(taker.capacity);
+        let surplus = self.loads[from as usize] - donor.goal;
+        let room = self.mean * taker.capacity - self.loads[to as usize];
+        let fits = donor.largest_within(half.min(surplus).min(room));
+        // Who only lends a hand does not make a sacrifice.
+        fits.or_else(|| donor.largest_within(half).filter(|_| donor.busy))
+    }
+
+    /// Drops the moves of servers that would not be relieved much, and tells who stays busy.
+    fn close(self, stuck: Vec<(u32, BusyWait)>) -> Traded {
+        let busy = |(from, why): &(u32, BusyWait)| {
+            let server = self.fleet.get(*from);
+            let stays = self.loads[*from as usize] > too_busy(server, self.policy, self.mean);
+            let over_mean = self.used(*from) / self.mean;
+            stays.then_some(Reported::StaysBusy { server: server.id, over_mean, why: *why })
+        };
+        let stuck = stuck.iter().filter_map(busy).collect();
+        let worth = |from: u32| {
+            let enough = |d: &Donor| d.goes_on || d.given >= d.load * self.policy.relief_min;
+            self.donors.get(&from).is_some_and(enough)
+        };
+        let moves = self.moves.into_iter().filter(|chosen| worth(chosen.from)).collect();
+        Traded { moves, stuck, churn: self.churn }
+    }
+}

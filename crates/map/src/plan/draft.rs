@@ -1,0 +1,152 @@
+//! A plan in the making: the map and what was seen, joined range by range.
+
+use std::collections::HashMap;
+
+use super::fleet::Fleet;
+use super::observe::{Observations, RangeObservation};
+use super::report::{Report, Reported};
+use super::{Balance, Plan, Policy};
+use crate::home::Home;
+use crate::range::RangeId;
+use crate::range_map::{Change, Intent, RangeEntry, RangeMap};
+
+/// One range, with what was seen of it.
+pub(super) struct View<'a> {
+    pub(super) entry: &'a RangeEntry,
+    /// What was seen of it in the generation that the map has.
+    pub(super) seen: Option<&'a RangeObservation>,
+    /// Index of the server that has it, or that is about to have it. `None`: nobody was seen to.
+    pub(super) server: Option<u32>,
+    /// Its load per second; 0 where none was seen.
+    pub(super) rate: f64,
+    /// It is in a change of this plan: a range takes one at a time.
+    pub(super) taken: bool,
+}
+
+impl View<'_> {
+    /// What was seen of a range that takes a change now: it serves and nothing else is under way.
+    pub(super) fn free(&self) -> Option<&RangeObservation> {
+        self.seen.filter(|seen| !seen.busy && !self.taken && self.entry.online && self.entry.intent.is_none())
+    }
+}
+
+/// Everything the steps of a plan work on.
+pub(super) struct Draft<'a> {
+    pub(super) policy: &'a Policy,
+    pub(super) ranges: Vec<View<'a>>,
+    pub(super) fleet: Fleet,
+    pub(super) changes: Vec<Change>,
+    pub(super) report: Report,
+    pub(super) balance: Balance,
+    pub(super) churn: Churn,
+    version: u64,
+}
+
+/// How much load may still move in this plan.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Churn {
+    /// The share of all load that may.
+    pub(super) share: f64,
+    left: f64,
+    spent: bool,
+}
+
+impl Churn {
+    /// Where nothing is busy load may move as it likes.
+    pub(super) const FREE: Self = Self { share: 1.0, left: f64::INFINITY, spent: false };
+
+    /// A share of all load, less what is moving already.
+    pub(super) fn new(share: f64, total: f64, moving: f64) -> Self {
+        Self { share, left: total * share - moving, spent: false }
+    }
+
+    /// Takes a range's load out of the budget; not if it is more than is left, unless it is the first,
+    /// since a range can be more than any budget.
+    pub(super) fn spend(&mut self, rate: f64) -> bool {
+        let affords = rate <= self.left || (!self.spent && self.left > 0.0);
+        if affords {
+            self.left -= rate;
+            self.spent = true;
+        }
+        affords
+    }
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(map: &'a RangeMap, observations: &'a Observations, policy: &'a Policy) -> Self {
+        let mut fleet = Fleet::new(&observations.servers);
+        let mut seen = Seen::new(&observations.ranges);
+        let ranges: Vec<_> =
+            map.entries().iter().map(|entry| view(entry, seen.next(entry.id), &mut fleet)).collect();
+        let mut report = Report::default();
+        let unseen = ranges.iter().filter(|range| range.seen.is_none()).count();
+        if unseen > 0 {
+            report.say(Reported::Unseen { ranges: unseen });
+        }
+        let (changes, balance, churn) = (Vec::new(), Balance::default(), Churn::FREE);
+        Self { policy, ranges, fleet, changes, report, balance, churn, version: map.version() }
+    }
+
+    /// Decides that a range moves, and counts its load where it will be.
+    pub(super) fn move_range(&mut self, range: usize, to: u32) {
+        let view = &mut self.ranges[range];
+        let home = Home { server: self.fleet.get(to).id, database: view.entry.place.database };
+        if let Some(from) = view.server {
+            self.fleet.get_mut(from).remove(view.rate);
+        }
+        self.fleet.get_mut(to).add(view.rate);
+        view.server = Some(to);
+        view.taken = true;
+        let (range, generation) = (view.entry.id, view.entry.generation);
+        self.changes.push(Change::Move { range, generation, to: home });
+    }
+
+    pub(super) fn finish(self) -> Plan {
+        Plan {
+            map_version: self.version,
+            changes: self.changes,
+            balance: self.balance,
+            report: self.report.finish(),
+        }
+    }
+}
+
+/// Joins an entry of the map with what was seen, and counts its load at its server.
+fn view<'a>(entry: &'a RangeEntry, seen: Option<&'a RangeObservation>, fleet: &mut Fleet) -> View<'a> {
+    let rate = seen.map_or(0.0, |seen| if seen.rate.is_finite() { seen.rate.max(0.0) } else { 0.0 });
+    let owner = fleet.index(entry.place.server);
+    let server = match &entry.intent {
+        // It is on its way: its load belongs where it arrives.
+        Some(Intent::Move { to }) => fleet.index(to.server).or(owner),
+        _ => owner,
+    };
+    if let Some(server) = server {
+        fleet.get_mut(server).add(rate);
+    }
+    let seen = seen.filter(|seen| seen.generation == entry.generation);
+    View { entry, seen, server, rate, taken: false }
+}
+
+/// Finds what was seen of one range after the other.
+struct Seen<'a> {
+    all: &'a [RangeObservation],
+    next: usize,
+    /// Made when the order is not that of the map for the first time.
+    by_id: Option<HashMap<RangeId, &'a RangeObservation>>,
+}
+
+impl<'a> Seen<'a> {
+    fn new(all: &'a [RangeObservation]) -> Self {
+        Self { all, next: 0, by_id: None }
+    }
+
+    fn next(&mut self, id: RangeId) -> Option<&'a RangeObservation> {
+        if let Some(seen) = self.all.get(self.next).filter(|seen| seen.id == id) {
+            self.next += 1;
+            return Some(seen);
+        }
+        let all = self.all;
+        let by_id = self.by_id.get_or_insert_with(|| all.iter().map(|seen| (seen.id, seen)).collect());
+        by_id.get(&id).copied()
+    }
+}

@@ -1,0 +1,74 @@
+//! Splits, where a verdict says that one would help.
+//!
+//! *Whether* a split helps is judged where the load is seen, at the range's owner; here it is only
+//! decided when. A few ranges are split in one tick, the hottest first, as long as the map may grow.
+//! The halves stay where the range was: the next plan moves one of them if that server is too busy.
+
+use std::cmp::Reverse;
+
+use super::draft::Draft;
+use super::fleet::Level;
+use super::report::{NoSplit, Reported, SplitWait};
+use crate::key::is_partition_boundary;
+use crate::load::Cause;
+use crate::range_map::Change;
+
+pub(super) fn split(draft: &mut Draft<'_>) {
+    let hot = judged(draft);
+    let ranges = draft.ranges.len();
+    let room = (draft.policy.ranges_per_server_high as usize * draft.fleet.serving_count()).max(1);
+    let limit = ((ranges as f64 * draft.policy.splits_share) as usize).max(1);
+    let mut begun = 0;
+    for index in hot {
+        let range = draft.ranges[index].entry.id;
+        let wait = match cut(draft, index) {
+            Err(wait) => Some(wait),
+            Ok(_) if ranges + begun >= room => Some(SplitWait::Room { limit: room }),
+            Ok(_) if begun >= limit => Some(SplitWait::Turn { limit }),
+            Ok((change, above)) => {
+                let rate = draft.ranges[index].rate;
+                draft.ranges[index].taken = true;
+                draft.changes.push(change);
+                draft.report.say(Reported::Split { range, rate, above });
+                begun += 1;
+                None
+            }
+        };
+        if let Some(until) = wait {
+            draft.report.say(Reported::SplitWaits { range, until });
+        }
+    }
+}
+
+/// The ranges that are to be split, the hottest first; those with another verdict are reported.
+fn judged(draft: &mut Draft<'_>) -> Vec<usize> {
+    let has_verdict = |index: &usize| draft.ranges[*index].seen.is_some_and(|seen| seen.cause.is_some());
+    let mut judged: Vec<usize> = (0..draft.ranges.len()).filter(has_verdict).collect();
+    judged.sort_by_key(|index| (Reverse(Level(draft.ranges[*index].rate)), *index));
+    judged.retain(|index| {
+        let range = &draft.ranges[*index];
+        let why = range.seen.and_then(|seen| seen.cause.as_deref()).and_then(NoSplit::of);
+        if let Some(why) = why {
+            draft.report.say(Reported::NotSplit { range: range.entry.id, rate: range.rate, why });
+        }
+        why.is_none()
+    });
+    judged
+}
+
+/// The split of a range with such a verdict, if it can be made now, and the share of the load above it.
+fn cut(draft: &Draft<'_>, index: usize) -> Result<(Change, f64), SplitWait> {
+    let range = &draft.ranges[index];
+    let seen = range.free().ok_or(SplitWait::Busy)?;
+    if !range.server.is_some_and(|server| draft.fleet.serves(server)) {
+        return Err(SplitWait::Busy);
+    }
+    let Some(Cause::Split { at, above, .. }) = seen.cause.as_deref() else {
+        return Err(SplitWait::NewVerdict);
+    };
+    if !range.entry.keys.is_cut_by(at) || !is_partition_boundary(at) {
+        return Err(SplitWait::NewVerdict);
+    }
+    let (range, generation) = (range.entry.id, range.entry.generation);
+    Ok((Change::Split { range, generation, at: at.clone() }, *above))
+}
