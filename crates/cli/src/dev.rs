@@ -80,7 +80,6 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         None => None,
     };
     let metrics = Metrics::new();
-    let manager = Manager::new(&node, manager_options(config));
     let tables = TableService::new(
         node.router().clone(),
         accounts.clone(),
@@ -93,6 +92,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         },
         metrics.clone(),
     );
+    let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
     let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
     Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
 }

@@ -46,7 +46,7 @@ enum Command {
     /// Exit 0 if a server is ready, 1 if not: for container health checks.
     Health(ask::Asking),
     /// Show each range of a running server: where it is, its load, and what is found about that.
-    Ranges(ranges::Showing),
+    Ranges(ranges::Ranges),
     /// Show and change the map of ranges of a running server.
     #[command(subcommand)]
     Map(ranges::MapCommand),
@@ -69,7 +69,7 @@ fn main() -> std::process::ExitCode {
         Command::ConnectionString(flags) => dev::print_connection_string(flags),
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
-        Command::Ranges(showing) => ranges::show(&showing),
+        Command::Ranges(ranges) => ranges::show(&ranges),
         Command::Map(command) => ranges::map(&command),
         Command::Events(following) => ranges::events(&following),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),

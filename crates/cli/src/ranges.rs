@@ -35,6 +35,16 @@ pub(crate) struct Showing {
     output: Output,
 }
 
+/// `rangehold ranges`
+#[derive(Debug, Args)]
+pub(crate) struct Ranges {
+    #[command(flatten)]
+    showing: Showing,
+    /// What queries looked at and returned, by their kind, since the server was started.
+    #[arg(long)]
+    queries: bool,
+}
+
 /// `rangehold map ...`. Ranges are named r2, or r2@3 (refused unless it is in generation 3), or by a key
 /// that they hold; keys are written as table/PartitionKey or table/"Partition Key".
 #[derive(Debug, Subcommand)]
@@ -100,8 +110,13 @@ pub(crate) struct Following {
     after: u64,
 }
 
-/// Shows the ranges and their load.
-pub(crate) fn show(showing: &Showing) -> Result<()> {
+/// Shows the ranges and their load, or the kinds of queries.
+pub(crate) fn show(Ranges { showing, queries }: &Ranges) -> Result<()> {
+    if *queries {
+        let counted = showing.asking.get("/v1/queries", ANSWER_WITHIN)?;
+        showing.print(&counted, queries_text);
+        return Ok(());
+    }
     let seen = showing.asking.get("/v1/ranges", ANSWER_WITHIN)?;
     showing.print(&seen, ranges_text);
     Ok(())
@@ -127,6 +142,30 @@ pub(crate) fn map(command: &MapCommand) -> Result<()> {
     let changed = showing.asking.post(&format!("/v1/map/{verb}"), &body, CHANGE_WITHIN)?;
     showing.print(&changed, changed_text);
     Ok(())
+}
+
+/// Moves a range to another server now: to `to`, or else to the one with the least load.
+pub(crate) fn move_away(asking: &Asking, range: &str, to: Option<&str>) -> Result<Value> {
+    let to = match to {
+        Some(to) => to.to_owned(),
+        None => least_loaded_other(&asking.get("/v1/ranges", ANSWER_WITHIN)?, range)?,
+    };
+    asking.post("/v1/map/move", &json!({ "range": range, "to": to }), CHANGE_WITHIN)
+}
+
+fn least_loaded_other(seen: &Value, range: &str) -> Result<String> {
+    let id = range.split('@').next().unwrap_or(range);
+    let Some(entry) = list(&seen["ranges"]).iter().find(|entry| entry["range"] == id) else {
+        anyhow::bail!("there is no range {range}: see which there are with 'rangehold ranges'");
+    };
+    let cost = |server: &&Value| server["cost_per_s"].as_f64().unwrap_or(f64::INFINITY);
+    let others = list(&seen["servers"]).iter().filter(|server| server["server"] != entry["server"]);
+    match others.min_by(|a, b| cost(a).total_cmp(&cost(b))) {
+        Some(server) => Ok(cell(&server["server"])),
+        None => {
+            anyhow::bail!("there is no other server to move {range} to: start the server with --servers 2")
+        }
+    }
 }
 
 fn check(showing: &Showing) -> Result<()> {
@@ -198,10 +237,10 @@ fn ranges_text(seen: &Value) -> String {
             ]
         })
         .collect();
-    let ranges: Vec<[String; 7]> = list(&seen["ranges"]).iter().map(range_row).collect();
+    let ranges: Vec<[String; 8]> = list(&seen["ranges"]).iter().map(range_row).collect();
     let mut text = text_table(["server", "ranges", "requests/s", "cost/s", "busy"], &servers);
     text.push('\n');
-    text += &text_table(["range", "server", "keys", "requests/s", "bytes", "state", ""], &ranges);
+    text += &text_table(["range", "server", "keys", "requests/s", "bytes", "owed", "state", ""], &ranges);
     for range in list(&seen["ranges"]) {
         if let Some(sentence) = range["load"]["verdict"]["sentence"].as_str() {
             text += &format!("\n{}: {sentence}\n", cell(&range["range"]));
@@ -220,7 +259,20 @@ fn ranges_text(seen: &Value) -> String {
     text
 }
 
-fn range_row(range: &Value) -> [String; 7] {
+fn queries_text(counted: &Value) -> String {
+    const COUNTS: [&str; 6] = ["answers", "looked_at", "returned", "ranges", "servers", "tokens"];
+    let rows: Vec<[String; 7]> = list(counted)
+        .iter()
+        .map(|kind| {
+            let counts = COUNTS.map(|count| cell(&kind["counts"][count]));
+            let [answers, looked_at, returned, ranges, servers, tokens] = counts;
+            [cell(&kind["kind"]), answers, looked_at, returned, ranges, servers, tokens]
+        })
+        .collect();
+    text_table(["kind of query", "answers", "looked at", "returned", "ranges", "servers", "tokens"], &rows)
+}
+
+fn range_row(range: &Value) -> [String; 8] {
     let load = &range["load"];
     [
         name(range),
@@ -228,6 +280,7 @@ fn range_row(range: &Value) -> [String; 7] {
         keys(range),
         cell(&load["requests_per_s"]),
         cell(&load["bytes"]),
+        cell(&load["borrowed_bytes"]),
         cell(&load["state"]),
         note(range),
     ]

@@ -8,12 +8,24 @@ use rangehold_server::admin::rehearsals::{Order, Part};
 use serde_json::{Value, json};
 
 use crate::ask::{ANSWER_WITHIN, Asking};
+use crate::ranges;
 
 const PATH: &str = "/v1/rehearsals";
 
 /// What is rehearsed.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rehearse {
+    /// The range moves to another server now. With the profile `cloud` some requests for it get 503 and
+    /// some a late 500 meanwhile; with `fast` nothing is to be seen of it but a short wait.
+    Move {
+        /// The range, such as r7.
+        range: String,
+        /// The server, such as s2; if it is not given, the one with the least load.
+        #[arg(long, value_name = "SERVER")]
+        to: Option<String>,
+        #[command(flatten)]
+        asking: Asking,
+    },
     /// Every request for the range gets 503 ServerBusy, and queries end before it.
     Offline(Lasting),
     /// A share of the requests for the range gets 503 ServerBusy.
@@ -60,6 +72,9 @@ pub(crate) struct Lasting {
 /// Gives the order to the server, and prints what is rehearsed then.
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
     let (asking, order) = match rehearse {
+        Rehearse::Move { range, to, asking } => {
+            return print(&ranges::move_away(asking, range, to.as_deref())?);
+        }
         Rehearse::List(asking) => return print(&asking.get(PATH, ANSWER_WITHIN)?),
         Rehearse::Stop(asking) => return print(&asking.delete(PATH)?),
         Rehearse::Offline(lasting) => (&lasting.asking, order(lasting, Part::Offline)),

@@ -35,6 +35,9 @@ pub struct RangeSeen {
     pub generation: Generation,
     /// Bytes of its database, about. What it shares with another one is counted in both.
     pub bytes: u64,
+    /// Of these, the bytes of files that belong to ranges that are no more. They stay, whole, until
+    /// this range has written what it needs of them anew.
+    pub borrowed_bytes: u64,
     /// Its load.
     pub load: Load,
 }
@@ -112,10 +115,12 @@ impl Range {
 
     /// What is seen of it.
     pub(crate) fn seen(&self) -> RangeSeen {
+        let opening = self.open_now();
         RangeSeen {
             range: self.id(),
             generation: self.generation(),
-            bytes: self.open_now().map_or(0, |opening| opening.stored_bytes()),
+            bytes: opening.as_ref().map_or(0, |opening| opening.stored_bytes()),
+            borrowed_bytes: opening.as_ref().map_or(0, |opening| opening.borrowed().bytes),
             load: self.meter.lock().observe(),
         }
     }

@@ -227,6 +227,7 @@ fn load(entry: &RangeEntry, seen: &[ServerSeen], names: &Names) -> Value {
         "throttled_per_s": tenths(load.throttled_rate),
         "peak_cost_per_s": load.peak.map(tenths),
         "bytes": range.bytes,
+        "borrowed_bytes": range.borrowed_bytes,
         "verdict": load.verdict.as_ref().map(|verdict| json!({
             "cause": verdict.cause.name(),
             "sentence": verdict.sentence(&table_name),

@@ -80,7 +80,13 @@ mod tests {
 
     fn seen(range: u64, generation: u64) -> RangeSeen {
         let load = RangeLoad::new(LoadPolicy::fast(), 1).observe();
-        RangeSeen { range: RangeId(range), generation: Generation(generation), bytes: 0, load }
+        RangeSeen {
+            range: RangeId(range),
+            generation: Generation(generation),
+            bytes: 0,
+            borrowed_bytes: 0,
+            load,
+        }
     }
 
     #[test]

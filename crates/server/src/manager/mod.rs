@@ -42,6 +42,7 @@ pub use events::{Event, EventKind, Events, Happened};
 use memory::Memory;
 
 use crate::limits::{CHANGES_AT_ONCE, LOOK_EVERY, PLANNED_CHANGES_AT_ONCE};
+use crate::rehearsal::Rehearsals;
 
 /// By what the manager decides.
 #[derive(Debug, Clone)]
@@ -69,6 +70,7 @@ pub struct Manager(Arc<Inner>);
 
 struct Inner {
     executor: Executor,
+    rehearsals: Arc<Rehearsals>,
     options: ManagerOptions,
     events: Events,
     places: Arc<Semaphore>,
@@ -112,10 +114,11 @@ pub enum NotDone {
 }
 
 impl Manager {
-    /// A manager of the ranges of `node`.
-    pub fn new(node: &Node, options: ManagerOptions) -> Self {
+    /// A manager of the ranges of `node`. `rehearsals` are told of each range that moves.
+    pub fn new(node: &Node, rehearsals: Arc<Rehearsals>, options: ManagerOptions) -> Self {
         Self(Arc::new(Inner {
             executor: node.executor().clone(),
+            rehearsals,
             options,
             events: Events::new(node.host().clock().clone()),
             places: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
@@ -155,11 +158,11 @@ impl Manager {
     pub async fn carry_out(&self, change: Change, names: Arc<Names>) -> Result<Changed, NotDone> {
         let places = Arc::clone(&self.0.places);
         let place = places.acquire_owned().await.map_err(|_| NotDone::Stopping)?;
-        let task = tokio::spawn(self.clone().to_its_end(change, names, place));
+        let task = tokio::spawn(self.clone().bring_to_its_end(change, names, place));
         task.await.unwrap_or(Err(NotDone::Panicked))
     }
 
-    async fn to_its_end(
+    async fn bring_to_its_end(
         self,
         change: Change,
         names: Arc<Names>,
@@ -168,6 +171,9 @@ impl Manager {
         let _busy = Busy::mark(&self, &change);
         let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
         self.tell(EventKind::Asked, &change, asked.clone());
+        if let Change::Move { range, .. } = &change {
+            self.0.rehearsals.range_moves(*range);
+        }
         match self.0.executor.carry_out(&change).await {
             Ok(changed) => {
                 info!(map_version = changed.map_version, held_for = ?changed.held_for, "{asked}: done");
@@ -257,7 +263,7 @@ impl Manager {
             }
             let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { return };
             // Not joined: its end is an event, and `finish` waits for its place.
-            tokio::spawn(self.clone().to_its_end(change, Arc::clone(&names), place));
+            tokio::spawn(self.clone().bring_to_its_end(change, Arc::clone(&names), place));
         }
     }
 

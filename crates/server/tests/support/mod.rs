@@ -78,7 +78,7 @@ impl Service {
             metrics.clone(),
         );
         let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
-        let manager = Manager::new(&node, ManagerOptions { plans: false, ..manager });
+        let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans: false, ..manager });
         let admin_service =
             Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();

@@ -14,7 +14,8 @@ pub(super) fn put_double(out: &mut Vec<u8>, number: f64) {
     // not below the normal numbers, which fewer digits name than they have.
     let mut decimal = Decimal::new(number, number.is_subnormal().then_some(14));
     let mut precision = 15;
-    if decimal.digits().len() > precision {
+    let is_named = !number.is_subnormal() || decimal.names(number);
+    if decimal.digits().len() > precision || !is_named {
         decimal = Decimal::new(number, Some(16));
         precision = 17;
     }
@@ -88,6 +89,13 @@ impl Decimal {
         decimal
     }
 
+    /// Whether they are read as this number, apart from its sign.
+    fn names(&self, number: f64) -> bool {
+        let digits = std::str::from_utf8(self.digits()).expect("digits are ASCII");
+        let unit = self.exponent + 1 - self.count as i32;
+        format!("{digits}e{unit}").parse() == Ok(number.abs())
+    }
+
     fn digits(&self) -> &[u8] {
         &self.buffer[..self.count]
     }
@@ -124,6 +132,7 @@ mod tests {
             (1e-5, "1E-05"),
             (1.25e-7, "1.25E-07"),
             (5e-324, "4.94065645841247E-324"),
+            (f64::from_bits(2_008_413_833_304_794), "9.9228822389490182E-309"),
             (f64::MAX, "1.7976931348623157E+308"),
             (-1e100, "-1E+100"),
             (2_147_483_648.0, "2147483648.0"),
