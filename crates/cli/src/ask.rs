@@ -25,23 +25,30 @@ pub(crate) struct Asking {
     data: PathBuf,
 }
 
+impl Asking {
+    /// What the server answers to whoever has its admin token; an error if it refuses.
+    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Result<String> {
+        let file = self.data.join(TOKEN_FILE);
+        let token = std::fs::read_to_string(&file).with_context(|| {
+            format!("cannot read the admin token {}; is --data the server's directory?", file.display())
+        })?;
+        let (status, answer) = send(self.admin, method, path, Some(token.trim()), body)?;
+        if status != 200 {
+            bail!("{} answered {status}: {}", self.admin, answer.trim());
+        }
+        Ok(answer)
+    }
+}
+
 /// Prints the server's status.
 pub(crate) fn status(asking: &Asking) -> Result<()> {
-    let path = asking.data.join(TOKEN_FILE);
-    let token = std::fs::read_to_string(&path).with_context(|| {
-        format!("cannot read the admin token {}; is --data the server's directory?", path.display())
-    })?;
-    let (status, body) = get(asking.admin, "/v1/status", Some(token.trim()))?;
-    if status != 200 {
-        bail!("{} answered {status}: {}", asking.admin, body.trim());
-    }
-    print!("{body}");
+    print!("{}", asking.send("GET", "/v1/status", "")?);
     Ok(())
 }
 
 /// Succeeds if the server is ready.
 pub(crate) fn health(asking: &Asking) -> Result<()> {
-    let (status, body) = get(asking.admin, "/readyz", None)?;
+    let (status, body) = send(asking.admin, "GET", "/readyz", None, "")?;
     if status != 200 {
         bail!("not ready: {}", body.trim());
     }
@@ -50,12 +57,23 @@ pub(crate) fn health(asking: &Asking) -> Result<()> {
 }
 
 /// One HTTP/1.1 request of the plainest kind; a client library would be larger than its use here.
-fn get(address: SocketAddr, path: &str, token: Option<&str>) -> Result<(u16, String)> {
+fn send(
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    token: Option<&str>,
+    body: &str,
+) -> Result<(u16, String)> {
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)
         .with_context(|| format!("no server answers at {address}; give its admin endpoint by --admin"))?;
     stream.set_read_timeout(Some(ANSWER_WITHIN))?;
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
-    write!(stream, "GET {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Connection: close\r\n\r\n")?;
+    let length = body.len();
+    write!(
+        stream,
+        "{method} {path} HTTP/1.1\r\nHost: {address}\r\n{authorization}Content-Length: {length}\r\n\
+         Connection: close\r\n\r\n{body}"
+    )?;
     let mut answer = String::new();
     stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).context("the server broke off its answer")?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer is not HTTP")?;

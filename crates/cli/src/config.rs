@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
 use rangehold_server::accounts::Accounts;
+use rangehold_server::profile::Profile;
 use rangehold_server::tls::TlsFiles;
 use serde::Deserialize;
 
@@ -65,12 +66,35 @@ pub(crate) struct DevFlags {
     /// Refuse writes when less than this is free on the disk [default: 1 % of it, 64MiB at least]
     #[arg(long, env = "RANGEHOLD_DISK_RESERVE", value_name = "SIZE")]
     disk_reserve: Option<String>,
+    /// `fast` serves as well as it can; `cloud` behaves as the cloud's documents say: budgets, busy
+    /// answers, short pages, so that retry code can be rehearsed [default: fast]
+    #[arg(long, env = "RANGEHOLD_PROFILE", value_name = "PROFILE")]
+    profile: Option<ProfileName>,
     /// How log lines look [default: text]
     #[arg(long, env = "RANGEHOLD_LOG_FORMAT", value_name = "FORMAT")]
     log_format: Option<LogFormat>,
     /// Do not wait for the disk: a power failure then loses acknowledged writes. For tests alone.
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
     unsafe_no_fsync: Option<bool>,
+}
+
+/// Which set of numbers; see [`Profile`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProfileName {
+    /// As good as we can.
+    Fast,
+    /// As the cloud's documents say.
+    Cloud,
+}
+
+impl ProfileName {
+    const fn profile(self) -> Profile {
+        match self {
+            Self::Fast => Profile::fast(),
+            Self::Cloud => Profile::cloud(),
+        }
+    }
 }
 
 /// Where the certificate comes from, when no files are given.
@@ -127,6 +151,7 @@ pub(crate) struct Config {
     pub(crate) tls: Tls,
     pub(crate) oauth: OAuth,
     pub(crate) disk_reserve_bytes: Option<u64>,
+    pub(crate) profile: Profile,
     pub(crate) log_format: LogFormat,
     pub(crate) fsync: bool,
 }
@@ -184,6 +209,7 @@ impl DevFlags {
                 Some(path) => OAuth::Issuers(path.into()),
             },
             disk_reserve_bytes,
+            profile: flags.profile.unwrap_or(ProfileName::Fast).profile(),
             log_format: flags.log_format.unwrap_or(LogFormat::Text),
             fsync: !flags.unsafe_no_fsync.unwrap_or(false),
         })
@@ -229,6 +255,7 @@ impl DevFlags {
             tls: self.tls.or(file.tls),
             oauth: self.oauth.or(file.oauth),
             disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            profile: self.profile.or(file.profile),
             log_format: self.log_format.or(file.log_format),
             unsafe_no_fsync: self.unsafe_no_fsync.or(file.unsafe_no_fsync),
         }
@@ -295,11 +322,12 @@ mod tests {
 
     #[test]
     fn a_flag_beats_the_file_and_the_file_beats_the_default() {
-        let file: DevFlags = toml::from_str("table-port = 1\nadmin-port = 2\nin-memory = true").unwrap();
+        let file = "table-port = 1\nadmin-port = 2\nin-memory = true\nprofile = \"cloud\"";
+        let file: DevFlags = toml::from_str(file).unwrap();
         let flags = DevFlags { table_port: Some(3), ..DevFlags::default() };
         let config = flags.or(file).resolve().unwrap();
         assert_eq!((config.table_port, config.admin_port, config.data), (3, 2, None));
-        assert_eq!(config.memory_bytes, 512 << 20);
+        assert_eq!((config.memory_bytes, config.profile), (512 << 20, Profile::cloud()));
     }
 
     #[test]

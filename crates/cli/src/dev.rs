@@ -4,11 +4,11 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options};
 use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::metrics::Metrics;
-use rangehold_server::table::TableService;
+use rangehold_server::table::{self, TableService};
 use rangehold_server::tokens::TokenVerifier;
 use rangehold_server::{Running, limits, tls};
 use tokio::net::TcpListener;
@@ -66,7 +66,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
     let options = Options::new(config.memory_bytes, clock.clone(), chance::seed()?);
-    let partitions = PartitionServer::open(store, options).await?;
+    let node = Node::open(store, options).await?;
 
     let token = match &config.data {
         Some(directory) => {
@@ -75,17 +75,20 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         None => None,
     };
     let metrics = Metrics::new();
-    let admin = Admin::new(partitions.clone(), metrics.clone(), token, config.admin_host);
     let tables = TableService::new(
-        partitions.clone(),
+        node.router().clone(),
         accounts.clone(),
         tokens,
         clock,
-        chance::seed()?,
-        config.memory_bytes,
-        metrics,
+        table::Options {
+            seed: chance::seed()?,
+            memory_bytes: config.memory_bytes,
+            profile: config.profile.clone(),
+        },
+        metrics.clone(),
     );
-    Ok(rangehold_server::serve(partitions, tables, table_socket, acceptor, admin, admin_socket)?)
+    let admin = Admin::new(node.clone(), &tables, metrics, token, config.admin_host);
+    Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
 }
 
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
@@ -142,6 +145,7 @@ fn announce(config: &Config, running: &Running) {
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
     println!("Data: {data}");
+    println!("Profile: {}", config.profile.name);
     println!("Connection string: {}", connection_string(config, &tables));
 }
 

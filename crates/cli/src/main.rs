@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
 //! | `status`, `health` | ask a running server |
+//! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
 //! | `connection-string` | prints what SDKs want |
 //!
@@ -14,6 +15,7 @@ mod chance;
 mod config;
 mod dev;
 mod logs;
+mod rehearse;
 mod stores;
 
 use clap::{Parser, Subcommand};
@@ -40,6 +42,9 @@ enum Command {
     Status(ask::Asking),
     /// Exit 0 if a server is ready, 1 if not: for container health checks.
     Health(ask::Asking),
+    /// Let a range misbehave for a while, so that retry code can be tried.
+    #[command(subcommand)]
+    Rehearse(rehearse::Rehearse),
     /// Copy a store, running or not, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
@@ -54,6 +59,7 @@ fn main() -> std::process::ExitCode {
         Command::ConnectionString(flags) => dev::print_connection_string(flags),
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
+        Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),

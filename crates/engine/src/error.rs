@@ -8,6 +8,7 @@
 use std::error::Error as _;
 use std::fmt::Write as _;
 
+use rangehold_map::RangeId;
 use slatedb::{CloseReason, ErrorKind};
 use thiserror::Error;
 
@@ -71,6 +72,9 @@ pub enum OpenError {
     /// The catalogue could not be read.
     #[error("the catalogue of tables could not be read")]
     Catalogue(#[source] ReadError),
+    /// A change of ranges that was broken off could not be brought to its end.
+    #[error("a change of ranges that was broken off could not be brought to its end: {0}")]
+    Change(String),
     /// The system gave no thread to compact on.
     #[error("the compaction runtime could not be started")]
     Runtime(#[source] std::io::Error),
@@ -99,6 +103,9 @@ pub enum ReadError {
     /// The key's table was dropped.
     #[error("the table was dropped")]
     TableDropped,
+    /// The range was set offline; it answers when it is set online.
+    #[error("{0} is offline")]
+    Offline(RangeId),
     /// For the moment it cannot be read; asking again may help.
     #[error("the range cannot be read at the moment: {0}")]
     Unavailable(String),
@@ -132,6 +139,9 @@ pub enum WriteError<E> {
     /// its refusal could be told.
     #[error("the range is busy: {0}")]
     Busy(&'static str),
+    /// The range was set offline; it answers when it is set online.
+    #[error("{0} is offline")]
+    Offline(RangeId),
     /// For the moment it cannot be written; asking again may help.
     #[error("the range cannot be written at the moment: {0}")]
     Unavailable(String),
@@ -148,6 +158,7 @@ impl<E> From<ReadError> for WriteError<E> {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::NotOwned => Self::NotOwned,
+            ReadError::Offline(range) => Self::Offline(range),
             ReadError::TableDropped => Self::TableDropped,
             ReadError::Unavailable(why) => Self::Unavailable(why),
             ReadError::Damaged(damage) => Self::Damaged(damage),

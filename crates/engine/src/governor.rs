@@ -10,8 +10,8 @@
 //!
 //! The database below knows limits for itself only, so many databases would add up. The governor
 //! looks at all ranges and, while their memtables are above their share together, flushes the
-//! largest. It also flushes a memtable, however small, whose rows lie in many files of the log:
-//! those would all be replayed after a crash.
+//! largest. It also flushes a memtable, however small, whose rows lie in many files of the log, or
+//! the one with most when all together are too many: they would all be replayed after a crash.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,10 @@ use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
 use tokio::time::{MissedTickBehavior, interval};
 
 use crate::error::OpenError;
-use crate::limits::{CACHE_SHARDS, GOVERNOR_POLL, LOG_FILES_MAX, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
+use crate::limits::{
+    CACHE_SHARDS, GOVERNOR_FLUSHES_MAX, GOVERNOR_POLL, LOG_FILES_MAX, LOG_FILES_TOTAL_MAX, MEMORY_BYTES_MIN,
+    MEMTABLE_OVERHEAD,
+};
 use crate::range::Range;
 
 /// How the memory is divided.
@@ -94,7 +97,7 @@ fn encoded(bytes: u64) -> usize {
 }
 
 /// What a range holds that is not yet in sorted files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Load {
     /// Encoded bytes in memtables.
     unflushed_bytes: u64,
@@ -103,37 +106,46 @@ struct Load {
 }
 
 /// Which range to flush: one with too many files of the log; else, if all memtables together have
-/// more than `allowed` encoded bytes, the one with most. Of equals the first.
+/// more than `allowed` encoded bytes, the one with most; else, if all logs together are too long,
+/// the one with the longest. Of equals the first.
 fn to_flush(allowed: u64, loads: &[Load]) -> Option<usize> {
     if let Some(many) = loads.iter().position(|load| load.log_files > LOG_FILES_MAX) {
         return Some(many);
     }
-    let total: u64 = loads.iter().map(|load| load.unflushed_bytes).sum();
-    if total <= allowed {
-        return None;
+    if loads.iter().map(|load| load.unflushed_bytes).sum::<u64>() > allowed {
+        let most = loads.iter().map(|load| load.unflushed_bytes).max()?;
+        return loads.iter().position(|load| load.unflushed_bytes == most);
     }
-    let most = loads.iter().map(|load| load.unflushed_bytes).max()?;
-    loads.iter().position(|load| load.unflushed_bytes == most)
+    if loads.iter().map(|load| load.log_files).sum::<usize>() > LOG_FILES_TOTAL_MAX {
+        let longest = loads.iter().map(|load| load.log_files).max()?;
+        return loads.iter().position(|load| load.log_files == longest);
+    }
+    None
 }
 
-/// Watches the memtables for ever. To be run as a task.
-pub(crate) async fn watch_memtables(ranges: Vec<Arc<Range>>, shares: Shares) {
+/// Watches the memtables of all `ranges` for ever. To be run as a task.
+pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send, shares: Shares) {
     let mut poll = interval(GOVERNOR_POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
     loop {
         poll.tick().await;
-        let loads: Vec<Load> = ranges
+        let ranges = ranges();
+        let mut loads: Vec<Load> = ranges
             .iter()
             .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })
             .collect();
-        let Some(which) = to_flush(allowed, &loads) else {
-            continue;
-        };
-        tracing::debug!(load = ?loads[which], "flushing a memtable");
-        if let Err(why) = ranges[which].flush_memtable().await {
-            tracing::warn!(%why, "a memtable could not be flushed");
-            tokio::time::sleep(Duration::from_secs(1)).await;
+        for _ in 0..GOVERNOR_FLUSHES_MAX {
+            let Some(which) = to_flush(allowed, &loads) else {
+                break;
+            };
+            tracing::debug!(load = ?loads[which], "flushing a memtable");
+            if let Err(why) = ranges[which].flush_memtable().await {
+                tracing::warn!(%why, "a memtable could not be flushed");
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                break;
+            }
+            loads[which] = Load::default();
         }
     }
 }
@@ -156,21 +168,25 @@ mod tests {
 
         #[test]
         fn a_memtable_is_flushed_for_a_long_log_or_as_the_largest_of_too_much(
-            loads in prop::collection::vec((0u64..1_000, 0usize..LOG_FILES_MAX + 20), 0..20),
-            allowed in 0u64..5_000,
+            loads in prop::collection::vec((0u64..1_000, 0usize..LOG_FILES_MAX + 20), 0..40),
+            allowed in 0u64..50_000,
         ) {
             let loads: Vec<Load> = loads
                 .into_iter()
                 .map(|(unflushed_bytes, log_files)| Load { unflushed_bytes, log_files })
                 .collect();
             let total: u64 = loads.iter().map(|load| load.unflushed_bytes).sum();
+            let log: usize = loads.iter().map(|load| load.log_files).sum();
             let long = |load: &Load| load.log_files > LOG_FILES_MAX;
             match to_flush(allowed, &loads) {
-                None => prop_assert!(total <= allowed && !loads.iter().any(long)),
+                None => prop_assert!(total <= allowed && log <= LOG_FILES_TOTAL_MAX && !loads.iter().any(long)),
                 Some(index) if long(&loads[index]) => {}
-                Some(index) => {
-                    prop_assert!(total > allowed);
+                Some(index) if total > allowed => {
                     prop_assert!(loads.iter().all(|load| load.unflushed_bytes <= loads[index].unflushed_bytes));
+                }
+                Some(index) => {
+                    prop_assert!(log > LOG_FILES_TOTAL_MAX);
+                    prop_assert!(loads.iter().all(|load| load.log_files <= loads[index].log_files));
                 }
             }
         }

@@ -7,31 +7,47 @@
 //! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
 //! | `tasks` | the background tasks, and what becomes of one that panics |
 //! | `sweeper`, `compaction` | how the rows of dropped tables go |
+//! | `housekeeping` | compaction and garbage of all databases; space that comes back after splits |
 //! | `governor` | one figure of memory for the process, divided |
 //! | [`Clock`] | time that never goes back |
+//! | [`mutants`] | mistakes for the simulation to find |
 //! | [`copy`] | backup and restore of a store, even of one that is served |
 //! | [`store`] | where the objects are: in memory or in a directory |
 //!
 //! Architecture Invariant: nobody but [`Clock`] reads the wall clock, and nothing is drawn from
 //! chance but by the seed in [`Options`].
 
+mod change;
 mod clock;
 mod compaction;
 pub mod copy;
+mod dropped;
 mod error;
+mod executor;
 mod governor;
+mod host;
+mod housekeeping;
+mod lease;
 mod limits;
 mod map_store;
+pub mod mutants;
+mod node;
 mod partition_server;
 mod range;
-mod routes;
+mod router;
 pub mod store;
 mod sweeper;
 mod tasks;
 
+pub use change::{CHANGES_PREFIX, ChangeError, Changed, RecordName, Step, StepHook};
 pub use clock::Clock;
 pub use error::{Damaged, OpenError, ReadError, WriteError};
+pub use executor::Executor;
 pub use governor::Shares;
-pub use map_store::MAP_PREFIX;
-pub use partition_server::{Options, PartitionServer, Statistics};
-pub use range::{Changes, RangeStatistics, ScanEnd};
+pub use host::{Host, Options};
+pub use housekeeping::Borrowed;
+pub use map_store::{MAP_PREFIX, Maps};
+pub use node::{Node, Statistics};
+pub use partition_server::PartitionServer;
+pub use range::{Changes, RangeStatistics, ScanEnd, WriteRequest};
+pub use router::{Part, Router};

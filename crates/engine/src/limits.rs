@@ -38,28 +38,22 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 /// small it is. It bounds what has to be replayed when a database is opened: one file a flush,
 /// about 0.2 ms each. (The database itself takes no bound below 4,096.)
 pub(crate) const LOG_FILES_MAX: usize = 1_024;
+/// The same for all ranges of the process together: then the one with the longest log is flushed.
+/// After a crash all logs are replayed before the process is ready.
+pub(crate) const LOG_FILES_TOTAL_MAX: usize = 16_384;
 /// Sorted files that overlap before flushing waits for compaction.
 pub(crate) const L0_FILES_MAX: usize = 16;
-/// Size of one file of a compacted run.
-pub(crate) const COMPACTED_FILE_BYTES: usize = 64 << 20;
-/// What compaction fetches at once, for each file it reads.
-pub(crate) const COMPACTION_FETCH_BYTES: usize = 512 << 10;
-/// Compactions of one range at a time: a long one of everything must not keep new files waiting.
-pub(crate) const COMPACTIONS_AT_ONCE_MAX: usize = 2;
-/// How often the compactor looks for work.
-pub(crate) const COMPACTION_POLL: Duration = Duration::from_secs(1);
-/// How long files that compaction replaced stay for reads that began before: longer than any
-/// request may take (30 s).
-pub(crate) const REPLACED_FILES_KEPT: Duration = Duration::from_secs(120);
-/// How often garbage is collected.
-pub(crate) const GARBAGE_POLL: Duration = Duration::from_secs(60);
-/// Age below which nothing is garbage.
-pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
-/// The same for files of the log whose rows are in sorted files. There are thousands a second under
-/// load, and each opening lists them; nobody reads them any more.
-pub(crate) const LOG_GARBAGE_POLL: Duration = Duration::from_secs(10);
-/// Age below which such files stay.
-pub(crate) const LOG_GARBAGE_AGE_MIN: Duration = Duration::from_secs(10);
+/// How often a database looks by itself whether its manifest was changed from outside. Nothing
+/// depends on it: writing finds out at once that another process has opened the database, reads are
+/// guarded by the server's own knowledge of what it holds, and the housekeeper tells a database when
+/// it has changed its files. With a thousand databases a shorter time is seen in the idle process.
+pub(crate) const MANIFEST_POLL: Duration = Duration::from_secs(600);
+/// Databases of one process that are opened or closed at the same time. Each waits for the disk a
+/// few times; more than this and the disk is the one that is waited for.
+pub(crate) const OPENINGS_AT_ONCE_MAX: usize = 32;
+
+// ---- Background work (more in `housekeeping::limits`) ----
+
 /// Nice value of the threads that compact and collect garbage.
 pub(crate) const BACKGROUND_NICE: i32 = 10;
 
@@ -86,6 +80,9 @@ pub(crate) const MEMTABLE_OVERHEAD: u64 = 2;
 pub(crate) const CACHE_SHARDS: usize = 8;
 /// How often the governor compares the memtables with their share.
 pub(crate) const GOVERNOR_POLL: Duration = Duration::from_millis(250);
+/// Memtables that it has written out, one after the other, before it looks again: a few milliseconds
+/// each.
+pub(crate) const GOVERNOR_FLUSHES_MAX: usize = 32;
 
 // ---- Dropped tables ----
 
@@ -100,10 +97,6 @@ pub(crate) const ERASED_AT_ONCE: usize = 1_000;
 /// How long the sweeper waits after a drop before it compacts, so that several drops share one
 /// compaction.
 pub(crate) const COMPACTION_DEBOUNCE: Duration = Duration::from_secs(5);
-/// How often the sweeper asks whether a compaction that it ordered is done.
-pub(crate) const COMPACTION_ASK: Duration = Duration::from_millis(250);
-/// Attempts to order one compaction: it is refused while another one uses the same files.
-pub(crate) const COMPACTION_ORDERS_MAX: u32 = 20;
 /// How often the sweeper reads in the catalogue which tables are dropped: a caller may have given
 /// up between the catalogue and the ranges. A scan or two for each account.
 pub(crate) const CATALOGUE_POLL: Duration = Duration::from_secs(60);
@@ -133,3 +126,53 @@ pub const CHECKPOINT_LIFETIME: Duration = Duration::from_secs(2 * 3_600);
 pub(crate) const CHECKPOINT_RENEWED_EVERY: Duration = Duration::from_secs(600);
 /// How often a moment is sought in a range whose manifest keeps changing.
 pub(crate) const MOMENT_ATTEMPTS_MAX: u32 = 50;
+
+// ---- Changing hands ----
+
+/// Writes that one range holds while it is split, merged or moved.
+pub(crate) const HELD_WRITES_MAX: usize = 1_000;
+/// Their bytes.
+pub(crate) const HELD_BYTES_MAX: u64 = 32 << 20;
+/// Bytes of the held writes of all ranges of a process.
+pub(crate) const HELD_BYTES_OF_PROCESS_MAX: u64 = 128 << 20;
+/// How long a write is held; then it is refused as busy.
+pub(crate) const HELD_FOR_MAX: Duration = Duration::from_secs(1);
+/// How long a server may answer reads after it last saw that its incarnation was not ended.
+pub(crate) const LEASE_TERM: Duration = Duration::from_secs(5);
+/// How often it looks; and what whoever takes its ranges waits beyond the term, for clocks that
+/// run at different speeds.
+pub(crate) const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
+/// How long a write of the engine's own waits for a range that changes hands.
+pub(crate) const OWN_WRITE_WAITS_MAX: Duration = Duration::from_secs(30);
+/// Sorted files that must still fit before flushing would wait for compaction.
+pub(crate) const FREE_L0_FILES_MIN: usize = 4;
+/// Databases with which a range may share files and yet be split, merged or moved. Each one costs
+/// a look at each opening, and keeps a dead range's files on the disk.
+pub(crate) const EXTERNAL_DATABASES_MAX: usize = 4;
+/// Bytes that the last flush may have to save.
+pub(crate) const READY_UNFLUSHED_BYTES_MAX: u64 = 256 << 10;
+/// Flushes before a range whose writes come faster than they are saved is said not to be ready.
+pub(crate) const READY_FLUSHES_MAX: usize = 3;
+/// How often a range that is not ready is looked at again.
+pub(crate) const READY_POLL: Duration = Duration::from_millis(250);
+/// How long a freeze waits for the writes under way; then it is given up.
+pub(crate) const FREEZE_WITHIN: Duration = Duration::from_millis(500);
+/// How long the checkpoint stays that a change clones from. A clone pins what it needs itself.
+pub(crate) const CLONE_CHECKPOINT_LIFETIME: Duration = Duration::from_secs(600);
+/// Attempts to clone; one fails if the memtable was cut in the wrong moment.
+pub(crate) const CLONE_ATTEMPTS_MAX: u64 = 5;
+/// How often a decision is tried when the store does not answer; SlateDB's own retries are below.
+pub(crate) const DECIDE_ATTEMPTS_MAX: u32 = 30;
+/// Pause between such tries.
+pub(crate) const DECIDE_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// Versions of the map that are kept at least: to see what was, and for readers that are slow.
+pub(crate) const MAP_VERSIONS_KEPT: u64 = 16;
+/// How long a request looks for the owner of its keys. Beyond what a planned change takes it is an
+/// owner that crashed: the lease (5 s), the wait for it (1 s) and opening the range.
+pub(crate) const ROUTED_WITHIN: Duration = Duration::from_secs(10);
+/// Longest wait for a newer map before the owner is asked again, the first time; up to ten times that.
+pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
+/// How long a change waits for its range to get ready, before anything is begun.
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
+/// Pause before a map that the store did not take is stored again.
+pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);

@@ -1,235 +1,204 @@
 //! The map of ranges as it is stored: numbered objects that are only ever created.
 //!
 //! `cluster/map/00000000000000000001.json` is the first version, and so on. Whoever changes the
-//! map creates the next number; if that exists, somebody was faster. The newest number counts.
+//! map creates the next number; if that exists, somebody was faster. The newest number counts, and
+//! the oldest ones are deleted after a while.
 //!
 //! ```json
-//! {"format":1,"version":1,"ranges":[{"id":1,"low":"10","high":null,"generation":1,"attempt":1,"server":1}]}
+//! {"format":2,"version":9,"next_range":4,"ranges":[{"id":1,"low":"10","high":null,"generation":1,
+//!  "database":"1-1-1","server":1,"online":true,"intent":null}]}
 //! ```
 //!
-//! Keys are in hexadecimal. Besides what the map says to everybody, an entry names the *attempt*
-//! to make its database, which is part of the database's path.
+//! Keys are in hexadecimal. Format 1, which named the attempt instead of the database and knew
+//! neither `next_range` nor what follows the server, is read and never written.
 
-use std::fmt::Write as _;
+mod object;
+
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use futures::TryStreamExt;
+use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, RangeMap, ServerId};
-use serde::{Deserialize, Serialize};
+use rangehold_map::{ChangeRefused, Intent, RangeId, RangeMap};
+use tokio::sync::{Mutex, watch};
 
+use crate::change::heir;
 use crate::error::OpenError;
-use crate::range::Identity;
+use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
+use crate::range::database_path;
 
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
-/// The format this release writes, and the greatest it reads.
-const FORMAT: u32 = 1;
-
-/// A version of the map with what is needed to find its databases.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct StoredMap {
-    pub(crate) map: RangeMap,
-    /// In the order of the map's entries.
-    pub(crate) identities: Vec<Identity>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct MapObject {
-    format: u32,
-    version: u64,
-    ranges: Vec<RangeObject>,
-}
-
-#[derive(Serialize, Deserialize)]
-struct RangeObject {
-    id: u64,
-    low: String,
-    high: Option<String>,
-    generation: u64,
-    attempt: u64,
-    server: u64,
-}
-
-impl StoredMap {
-    /// The first map: one range that holds everything.
-    pub(crate) fn first() -> Self {
-        let map = RangeMap::single(RangeId(1), ServerId(1));
-        let identities = map.entries().iter().map(|entry| identity(entry, 1)).collect();
-        Self { map, identities }
-    }
-
-    fn to_object(&self) -> MapObject {
-        let ranges = self.map.entries().iter().zip(&self.identities);
-        MapObject {
-            format: FORMAT,
-            version: self.map.version(),
-            ranges: ranges
-                .map(|(entry, identity)| RangeObject {
-                    id: entry.id.0,
-                    low: hex(entry.keys.low()),
-                    high: entry.keys.high().map(hex),
-                    generation: entry.generation.0,
-                    attempt: identity.attempt,
-                    server: entry.server.0,
-                })
-                .collect(),
-        }
-    }
-
-    fn from_object(object: MapObject) -> Result<Self, String> {
-        if object.format > FORMAT {
-            return Err(format!(
-                "it has format {}, and this program reads up to {FORMAT}: use a later release",
-                object.format
-            ));
-        }
-        let mut ranges = Vec::with_capacity(object.ranges.len());
-        for range in object.ranges {
-            let high = range.high.as_deref().map(unhex).transpose()?;
-            let entry = RangeEntry {
-                id: RangeId(range.id),
-                keys: KeyRange::new(unhex(&range.low)?, high),
-                generation: Generation(range.generation),
-                server: ServerId(range.server),
-            };
-            ranges.push((identity(&entry, range.attempt), entry));
-        }
-        ranges.sort_by(|(_, a), (_, b)| a.keys.low().cmp(b.keys.low()));
-        let (identities, entries) = ranges.into_iter().unzip();
-        let map = RangeMap::new(object.version, entries);
-        let findings = map.check();
-        if findings.is_empty() {
-            Ok(Self { map, identities })
-        } else {
-            let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-            Err(findings.join("; "))
-        }
-    }
-}
-
-fn identity(entry: &RangeEntry, attempt: u64) -> Identity {
-    Identity { id: entry.id, keys: entry.keys.clone(), generation: entry.generation, attempt }
-}
 
 /// The newest version; `None` where none was ever stored.
-pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<StoredMap>, OpenError> {
-    let prefix = Path::from(MAP_PREFIX);
-    let failed = |doing: String| move |source| OpenError::Object { doing, source };
-    let listed: Vec<_> =
-        objects.list(Some(&prefix)).try_collect().await.map_err(failed(format!("listing {prefix}")))?;
+pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeMap>, OpenError> {
     // Numbers have leading zeros, so the last name is the greatest number.
-    let Some(newest) = listed.into_iter().map(|object| object.location).max() else {
+    let Some(newest) = list(objects).await?.into_iter().max() else {
         return Ok(None);
     };
+    let failed = |source| OpenError::Object { doing: format!("reading {newest}"), source };
     let bad = |why: String| OpenError::BadMap { object: newest.to_string(), why };
-    let got = objects.get(&newest).await.map_err(failed(format!("reading {newest}")))?;
-    let bytes = got.bytes().await.map_err(failed(format!("reading {newest}")))?;
-    let object: MapObject = serde_json::from_slice(&bytes).map_err(|error| bad(error.to_string()))?;
-    let stored = StoredMap::from_object(object).map_err(bad)?;
-    if object_path(stored.map.version()) != newest {
-        return Err(bad(format!("it says that it is version {}", stored.map.version())));
+    let got = objects.get(&newest).await.map_err(failed)?;
+    let bytes = got.bytes().await.map_err(failed)?;
+    let map = object::decode(&bytes).map_err(bad)?;
+    if object_path(map.version()) != newest {
+        return Err(bad(format!("it says that it is version {}", map.version())));
     }
-    Ok(Some(stored))
+    Ok(Some(map))
 }
 
-/// Stores a version, unless one of its number is there.
-pub(crate) async fn create(objects: &Arc<dyn ObjectStore>, stored: &StoredMap) -> Result<(), OpenError> {
-    let path = object_path(stored.map.version());
-    let json = serde_json::to_vec(&stored.to_object()).expect("numbers and texts are always JSON");
-    objects
-        .put_opts(&path, PutPayload::from(json), PutMode::Create.into())
-        .await
-        .map_err(|source| OpenError::Object { doing: format!("creating {path}"), source })?;
-    Ok(())
+/// The paths of the databases that must not be thought unused: those of the newest map's ranges,
+/// and whatever the changes that are under way may make. To be asked *after* looking which ones are
+/// there: a change is in the map before it makes any.
+pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, String> {
+    let map = match load(&objects).await {
+        Ok(Some(map)) => map,
+        Ok(None) => return Err("there is no map yet".to_owned()),
+        Err(error) => return Err(error.to_string()),
+    };
+    let mut living = BTreeSet::new();
+    for entry in map.entries() {
+        living.insert(database_path(entry.place.database));
+        let expected = match &entry.intent {
+            Some(Intent::Split { left, right, .. }) => vec![*left, *right],
+            Some(Intent::Merge { into, .. }) => vec![*into],
+            Some(Intent::MergeWith { .. } | Intent::Move { .. }) | None => Vec::new(),
+        };
+        living.extend(expected.into_iter().flat_map(attempts));
+    }
+    Ok(living)
+}
+
+/// Where the attempts to make a range may be.
+fn attempts(range: RangeId) -> impl Iterator<Item = String> {
+    (1..=CLONE_ATTEMPTS_MAX).map(move |attempt| database_path(heir(range, attempt)))
+}
+
+/// Stores a version, unless one of its number is there: then false.
+pub(crate) async fn create(objects: &Arc<dyn ObjectStore>, map: &RangeMap) -> Result<bool, OpenError> {
+    let path = object_path(map.version());
+    match objects.put_opts(&path, PutPayload::from(object::encode(map)), PutMode::Create.into()).await {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
+        Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
+    }
+}
+
+async fn list(objects: &Arc<dyn ObjectStore>) -> Result<Vec<Path>, OpenError> {
+    let prefix = Path::from(MAP_PREFIX);
+    let listed: Result<Vec<_>, _> =
+        objects.list(Some(&prefix)).map_ok(|object| object.location).try_collect().await;
+    listed.map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })
 }
 
 fn object_path(version: u64) -> Path {
     Path::from(format!("{MAP_PREFIX}/{version:020}.json"))
 }
 
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+/// The map as a process knows it, and the way to change it. Clones are the same.
+#[derive(Clone)]
+pub struct Maps(Arc<Inner>);
+
+struct Inner {
+    objects: Arc<dyn ObjectStore>,
+    current: watch::Sender<Arc<RangeMap>>,
+    /// Held while a version is made, so that this process does not race with itself.
+    changing: Mutex<()>,
 }
 
-fn unhex(text: &str) -> Result<Vec<u8>, String> {
-    let digits: Option<Vec<u8>> =
-        text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
-    match digits {
-        Some(digits) if digits.len() % 2 == 0 => {
-            Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
-        }
-        _ => Err(format!("{text:?} is not a key in hexadecimal")),
+impl Maps {
+    /// A map that was just loaded or stored.
+    pub(crate) fn new(objects: Arc<dyn ObjectStore>, map: RangeMap) -> Self {
+        Self(Arc::new(Inner {
+            objects,
+            current: watch::Sender::new(Arc::new(map)),
+            changing: Mutex::default(),
+        }))
     }
-}
 
-#[cfg(test)]
-mod tests {
-    use object_store::memory::InMemory;
-    use proptest::prelude::*;
+    /// Where it is stored: the store as this process reaches it.
+    pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
+        &self.0.objects
+    }
 
-    use super::*;
+    /// The newest version that this process knows.
+    pub fn current(&self) -> Arc<RangeMap> {
+        self.0.current.borrow().clone()
+    }
 
-    fn cut_at(cuts: std::collections::BTreeSet<Vec<u8>>, version: u64) -> StoredMap {
-        let mut lows = vec![KeyRange::whole().low().to_vec()];
-        lows.extend(cuts);
-        let highs = lows.iter().skip(1).cloned().map(Some).chain([None]);
-        let entries: Vec<RangeEntry> = lows
-            .iter()
-            .zip(highs)
-            .enumerate()
-            .map(|(index, (low, high))| RangeEntry {
-                id: RangeId(index as u64 + 1),
-                keys: KeyRange::new(low.clone(), high),
-                generation: Generation(index as u64 + 7),
-                server: ServerId(3),
+    /// Tells of new versions.
+    pub fn subscribe(&self) -> watch::Receiver<Arc<RangeMap>> {
+        self.0.current.subscribe()
+    }
+
+    /// Looks for a newer version in the store.
+    pub async fn refresh(&self) -> Result<Arc<RangeMap>, OpenError> {
+        if let Some(map) = load(&self.0.objects).await? {
+            self.show(map);
+        }
+        Ok(self.current())
+    }
+
+    /// Makes and stores the next version from the newest one. If somebody else was faster,
+    /// `change` is asked again, with his version. An error of the store leaves open whether the
+    /// version was stored; the next change finds out.
+    pub(crate) async fn change(
+        &self,
+        change: impl Fn(&RangeMap) -> Result<RangeMap, ChangeRefused>,
+    ) -> Result<Result<Arc<RangeMap>, ChangeRefused>, OpenError> {
+        let _changing = self.0.changing.lock().await;
+        loop {
+            let next = match change(&self.current()) {
+                Ok(next) => next,
+                Err(refused) => return Ok(Err(refused)),
+            };
+            match create(&self.0.objects, &next).await {
+                Ok(true) => {
+                    self.show(next);
+                    self.forget_old().await;
+                    return Ok(Ok(self.current()));
+                }
+                Ok(false) => {
+                    let newest = self.refresh().await?;
+                    // The answer to an earlier try of ours may have been lost.
+                    if *newest == next {
+                        return Ok(Ok(newest));
+                    }
+                }
+                Err(error) => {
+                    // Whatever became of it, what is there is what counts.
+                    let _ = self.refresh().await;
+                    return Err(error);
+                }
+            }
+        }
+    }
+
+    fn show(&self, map: RangeMap) {
+        self.0.current.send_if_modified(|current| {
+            let newer = map.version() > current.version();
+            if newer {
+                *current = Arc::new(map);
+            }
+            newer
+        });
+    }
+
+    /// Deletes versions that nobody needs. What fails here is done after a later change.
+    async fn forget_old(&self) {
+        let version = self.current().version();
+        // Not each time: to list is dearer than to delete.
+        if !version.is_multiple_of(MAP_VERSIONS_KEPT) {
+            return;
+        }
+        let Ok(versions) = list(&self.0.objects).await else { return };
+        let oldest = object_path(version.saturating_sub(MAP_VERSIONS_KEPT));
+        let old = versions.into_iter().filter(|path| *path < oldest);
+        futures::stream::iter(old)
+            .for_each(|path| async move {
+                let _ = self.0.objects.delete(&path).await;
             })
-            .collect();
-        let identities = entries.iter().map(|entry| identity(entry, 2)).collect();
-        StoredMap { map: RangeMap::new(version, entries), identities }
-    }
-
-    proptest! {
-        #[test]
-        fn a_stored_map_reads_back(
-            cuts in prop::collection::btree_set(prop::collection::vec(0x11u8..=0xFF, 1..6), 0..5),
-            version in 1u64..1_000_000,
-        ) {
-            let stored = cut_at(cuts, version);
-            let json = serde_json::to_vec(&stored.to_object()).unwrap();
-            let back = StoredMap::from_object(serde_json::from_slice(&json).unwrap());
-            prop_assert_eq!(back, Ok(stored));
-        }
-    }
-
-    #[tokio::test]
-    async fn the_newest_version_counts_and_none_is_overwritten() {
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        assert_eq!(load(&objects).await.unwrap(), None);
-        for version in [9, 10] {
-            create(&objects, &cut_at(Default::default(), version)).await.unwrap();
-        }
-        assert!(create(&objects, &cut_at(Default::default(), 10)).await.is_err());
-        assert_eq!(load(&objects).await.unwrap().unwrap().map.version(), 10);
-    }
-
-    #[tokio::test]
-    async fn a_map_with_a_gap_is_refused_by_name() {
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let mut stored = cut_at(Default::default(), 1);
-        stored.map = RangeMap::new(
-            1,
-            vec![RangeEntry { keys: KeyRange::new(vec![0x30], None), ..stored.map.entries()[0].clone() }],
-        );
-        create(&objects, &stored).await.unwrap();
-        let error = load(&objects).await.unwrap_err().to_string();
-        assert!(
-            error.contains("00000000000000000001.json") && error.contains("belong to no range"),
-            "{error}"
-        );
+            .await;
     }
 }

@@ -1,151 +1,70 @@
 //! The partition server: holds ranges, and answers for their keys.
 //!
-//! It keeps no data of its own; everything is in the store. Requests are routed by the map, even
-//! while there is one range only: who asks for a key that no range here holds is told so.
-//!
-//! **Opening.** The newest map names the databases. Where there is no map there is a new store, or
-//! a creation or copy that was broken off: the map is written last. A database without a row that
-//! lies where the first one belongs is what a broken creation leaves, and is taken; one with rows
-//! is not ours to guess about.
+//! It keeps no data of its own; everything is in the store. Its set of ranges changes while it
+//! serves: the set is replaced as a whole, and a request looks at one version of it. Who asks for a
+//! key that no range here holds is told so ([`ReadError::NotOwned`]), and looks for a newer map.
 
 use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Duration;
 
+use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
-use rangehold_map::{KeyRange, PartitionPrefix, RangeId, TableId, Timestamp};
-use tokio::sync::Notify;
-use tokio::time::{Instant, timeout_at};
+use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, TableId, Timestamp};
 
-use crate::clock::Clock;
-use crate::compaction::Background;
+use crate::change::{ChangeError, Step};
 use crate::error::{OpenError, ReadError, WriteError};
-use crate::governor::{Shares, watch_memtables};
-use crate::limits::DROPPED_REMEMBERED;
-use crate::map_store::{self, StoredMap};
-use crate::range::{Admission, Changes, Range, RangeStatistics, RunToEnd, ScanEnd, Surroundings};
-use crate::routes::Routes;
-use crate::store::Store;
-use crate::sweeper::Sweeper;
-use crate::tasks::{Panicked, Tasks};
+use crate::host::Host;
+use crate::lease::Lease;
+use crate::range::{
+    Changes, DroppedTable, Identity, Inheritance, Owner, Range, RangeStatistics, Remains, ScanEnd,
+    WriteRequest,
+};
 
-/// What a partition server is opened with.
-#[derive(Debug, Clone)]
-pub struct Options {
-    /// Memory for caches, memtables and held requests together, in bytes.
-    pub memory_bytes: u64,
-    /// The process's clock.
-    pub clock: Clock,
-    /// Seed of everything that chance decides in the databases.
-    pub seed: u64,
-    /// How long a dropped table's id stays refused at least: longer than any request may take.
-    pub dropped_remembered: Duration,
-    /// Whether compaction runs on the caller's runtime, as in simulation, and not on its own
-    /// thread of low priority.
-    pub compact_on_callers_runtime: bool,
-}
-
-impl Options {
-    /// The usual ones.
-    pub fn new(memory_bytes: u64, clock: Clock, seed: u64) -> Self {
-        Self {
-            memory_bytes,
-            clock,
-            seed,
-            dropped_remembered: DROPPED_REMEMBERED,
-            compact_on_callers_runtime: false,
-        }
-    }
-}
-
-/// Holds ranges and answers for their keys. Clones are the same server. One that is dropped
-/// without [`PartitionServer::close`] stops as in a crash: what was acknowledged is safe.
+/// Holds ranges and answers for their keys. Clones are the same server.
 #[derive(Clone)]
 pub struct PartitionServer(Arc<Inner>);
 
 struct Inner {
-    routes: Arc<Routes>,
-    store: Arc<Store>,
-    shares: Shares,
-    dropped: Arc<Notify>,
-    tasks: Mutex<Tasks>,
-    panicked: Panicked,
-    /// After the tasks, so that it is dropped after them.
-    _background: Background,
-}
-
-/// What the server counts, for metrics.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statistics {
-    /// The version of the map.
-    pub map_version: u64,
-    /// Each range that is held here.
-    pub ranges: Vec<(RangeId, RangeStatistics)>,
-    /// Free bytes on the disk.
-    pub disk_free_bytes: u64,
-    /// Whether writes are refused because of it.
-    pub disk_low: bool,
-    /// Damaged files met so far, each with the reason.
-    pub damaged_files: Vec<String>,
-    /// What keeps it from working as it should now, in words that name the range or the task:
-    /// ranges that cannot be asked, background tasks that ended. Empty when all is well.
-    pub troubles: Vec<String>,
+    id: ServerId,
+    host: Host,
+    owner: Owner,
+    /// In the order of their keys.
+    ranges: ArcSwap<Vec<Arc<Range>>>,
+    /// Held while the set is replaced.
+    replacing: Mutex<()>,
 }
 
 impl PartitionServer {
-    /// Opens everything in `store`, or makes the first range in an empty one.
-    pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
-        let shares = Shares::of(options.memory_bytes)?;
-        let background = if options.compact_on_callers_runtime {
-            Background::shared()
-        } else {
-            Background::own().map_err(OpenError::Runtime)?
-        };
-        let around = Surroundings {
-            objects: store.object_store(),
-            clock: options.clock.clone(),
-            seed: options.seed,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: background.handle(),
-        };
-        let store = Arc::new(store);
-        let routes = Arc::new(open_ranges(&around, &store).await?);
-        routes.inherit_dropped(options.clock.now()).await.map_err(|error| match error {
-            ReadError::Damaged(damage) => OpenError::Damaged(damage),
-            other => OpenError::Catalogue(other),
-        })?;
-        let dropped = Arc::new(Notify::new());
-        let mut tasks = Tasks::default();
-        for range in &routes.ranges {
-            tasks.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
-        }
-        tasks.spawn("the memory governor".to_owned(), watch_memtables(routes.ranges.clone(), shares));
-        let sweeper = Sweeper {
-            routes: Arc::clone(&routes),
-            clock: options.clock,
-            remembered: options.dropped_remembered,
-            dropped: Arc::clone(&dropped),
-            empty: Default::default(),
-        };
-        tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
-        dropped.notify_one();
+    /// Starts a server without ranges, in a new incarnation.
+    pub async fn start(host: &Host, id: ServerId) -> Result<Self, OpenError> {
+        let lease = Lease::take(&host.around().objects, id).await?;
+        host.spawn(
+            format!("the lease of server {id}"),
+            lease.clone().keep(Arc::clone(&host.around().objects)),
+        );
         Ok(Self(Arc::new(Inner {
-            routes,
-            store,
-            shares,
-            dropped,
-            panicked: tasks.panicked(),
-            tasks: Mutex::new(tasks),
-            _background: background,
+            id,
+            host: host.clone(),
+            owner: host.owner(lease),
+            ranges: ArcSwap::default(),
+            replacing: Mutex::default(),
         })))
+    }
+
+    /// Which server it is.
+    pub fn id(&self) -> ServerId {
+        self.0.id
+    }
+
+    /// The process it runs in.
+    pub fn host(&self) -> &Host {
+        &self.0.host
     }
 
     /// The value of `key`, if it has a row that is durable.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.0.routes.get(key).await
+        self.range_of(key).ok_or(ReadError::NotOwned)?.get(key).await
     }
 
     /// Visits the durable rows of `keys` in order, each range as of one moment, until the visitor
@@ -153,136 +72,239 @@ impl PartitionServer {
     pub async fn scan(
         &self,
         keys: &KeyRange,
-        visitor: impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send,
+        visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
     ) -> Result<ScanEnd, ReadError> {
-        self.0.routes.scan(keys, visitor).await
+        for (range, part) in self.cover(keys)? {
+            if range.scan(&part, visitor).await? == ScanEnd::Stopped {
+                return Ok(ScanEnd::Stopped);
+            }
+        }
+        Ok(ScanEnd::Exhausted)
     }
 
-    /// Reads `keys`, all of `partition`, as new as they are; lets `judge` decide with them and the
-    /// write's timestamp; and makes the changes that it wants, all or none of them, durable.
+    /// Reads the rows that the request names, as new as they are; lets `judge` decide with them and
+    /// the write's timestamp; and makes the changes that it wants, all or none of them, durable.
     ///
     /// No other write of the partition comes between reading and changing. Timestamps strictly
     /// grow within a range. A refusal of the judge is returned when the rows that it was judged on
     /// are durable, so that it tells nothing that a crash takes back. Changes of keys outside the
     /// partition are a bug of the caller and panic.
     ///
-    /// After `deadline` the answer is [`WriteError::Busy`] as long as nothing was put into the log,
-    /// and [`WriteError::OutcomeUnknown`] from then on.
+    /// After the deadline the answer is [`WriteError::Busy`] as long as nothing was put into the
+    /// log, and [`WriteError::OutcomeUnknown`] from then on. The judge is called at most once, and
+    /// not at all if the answer is [`WriteError::NotOwned`]: the request may be sent elsewhere.
     pub async fn write<E>(
         &self,
-        partition: &PartitionPrefix,
-        keys: &[Vec<u8>],
-        deadline: Instant,
-        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
+        request: &WriteRequest<'_>,
+        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
-        self.0.routes.write(partition, keys, deadline, Admission::Usual, judge).await
+        let range = self.range_of(request.partition.as_bytes()).ok_or(WriteError::NotOwned)?;
+        range.write(request, judge).await
     }
 
-    /// [`PartitionServer::write`] for changes that give space back, such as the catalogue's when a
-    /// table is dropped. They are let in until half of the disk's reserve is gone, so that whoever
-    /// is refused for want of space can make some.
-    pub async fn write_giving_space_back<E>(
-        &self,
-        partition: &PartitionPrefix,
-        keys: &[Vec<u8>],
-        deadline: Instant,
-        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
-    ) -> Result<Timestamp, WriteError<E>> {
-        self.0.routes.write(partition, keys, deadline, Admission::GivesSpaceBack, judge).await
-    }
-
-    /// Refuses every later read and write of the table and lets its rows go in the background.
-    /// Durable when it returns, and harmless to repeat.
-    ///
-    /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
-    /// that deletes the table's own row. The sweeper deletes that row when nothing is left.
-    ///
-    /// What was begun goes on after `deadline`, and when the caller gives up; and because of the
-    /// catalogue's row a failure, too, is made good in the background. So an error means that it
-    /// is not done *yet*.
-    pub async fn drop_table(
-        &self,
-        account: &str,
-        table: TableId,
-        deadline: Instant,
-    ) -> Result<(), ReadError> {
-        let (inner, account) = (Arc::clone(&self.0), account.to_owned());
-        let noting = RunToEnd::new(async move {
-            let noted = inner.routes.drop_table(&account, table).await;
-            inner.dropped.notify_one();
-            noted
-        });
-        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
-            let why = "the deadline passed before every range had noted that the table is dropped";
-            Err(ReadError::Unavailable(why.to_owned()))
-        })
-    }
-
-    /// Lets the writes under way finish, saves everything and stops. Later requests, of clones,
-    /// are refused.
-    pub async fn close(self) {
-        join_all(self.0.routes.ranges.iter().map(|range| range.close())).await;
-        let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
-        tasks.shutdown().await;
-    }
-
-    /// How the memory is divided.
-    pub fn shares(&self) -> Shares {
-        self.0.shares
-    }
-
-    /// What it counts.
-    pub fn statistics(&self) -> Statistics {
-        let ranges = self.0.routes.map.entries().iter().zip(&self.0.routes.ranges);
-        Statistics {
-            map_version: self.0.routes.map.version(),
-            ranges: ranges.map(|(entry, range)| (entry.id, range.statistics())).collect(),
-            disk_free_bytes: self.0.store.disk().free_bytes(),
-            disk_low: self.0.store.disk().is_low(),
-            damaged_files: self.0.store.damaged_files().iter().map(ToString::to_string).collect(),
-            troubles: self.troubles(),
+    /// Refuses every later read and write of the table in the ranges that hold `keys`, which all
+    /// must be here. Durable when it returns, and harmless to repeat.
+    pub async fn drop_table(&self, account: &str, table: TableId, keys: &KeyRange) -> Result<(), ReadError> {
+        for (range, _) in self.cover(keys)? {
+            range.drop_table(account, table).await?;
         }
+        Ok(())
     }
 
-    fn troubles(&self) -> Vec<String> {
-        let ranges = self.0.routes.ranges.iter().filter_map(|range| range.trouble());
-        ranges.chain(self.0.panicked.list().iter().cloned()).collect()
+    /// Dropped tables that wait to go, of all ranges.
+    pub(crate) fn dropped_tables(&self) -> Vec<DroppedTable> {
+        self.ranges().iter().flat_map(|range| range.dropped_tables()).collect()
     }
-}
 
-/// Opens the ranges that the newest map names, or makes the first one.
-async fn open_ranges(around: &Surroundings, store: &Arc<Store>) -> Result<Routes, OpenError> {
-    let (stored, ranges) = match map_store::load(&around.objects).await? {
-        Some(stored) => {
-            let mut ranges = Vec::new();
-            for identity in &stored.identities {
-                ranges.push(Range::open(identity.clone(), around.clone(), Arc::clone(store)).await?);
+    /// Erases the rows of a dropped table where they are few; the ranges where they are many are
+    /// added to `large`.
+    pub(crate) async fn erase(
+        &self,
+        dropped: &DroppedTable,
+        keys: &KeyRange,
+        large: &mut Vec<Arc<Range>>,
+    ) -> Result<Remains, ReadError> {
+        let mut remains = Remains::Nothing;
+        for (range, _) in self.cover(keys)? {
+            let here = range.erase(dropped).await?;
+            if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, &range)) {
+                large.push(range);
             }
-            (stored, ranges)
+            remains = remains.max(here);
         }
-        None => make_first(around, store).await?,
-    };
-    Ok(Routes { map: stored.map, ranges })
-}
+        Ok(remains)
+    }
 
-async fn make_first(
-    around: &Surroundings,
-    store: &Arc<Store>,
-) -> Result<(StoredMap, Vec<Arc<Range>>), OpenError> {
-    let stored = StoredMap::first();
-    let mut ranges = Vec::new();
-    for identity in &stored.identities {
-        let range = if Range::exists(identity, around).await? {
-            let range = Range::open(identity.clone(), around.clone(), Arc::clone(store)).await?;
+    /// Deletes the notes of a dropped table.
+    pub(crate) async fn forget_dropped(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
+        for range in self.ranges().iter() {
+            range.forget_dropped(dropped).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses a table that the catalogue says is dropped.
+    pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, keys: &KeyRange, now: Timestamp) {
+        for range in self.ranges().iter() {
+            if !range.keys().intersect(keys).is_empty() {
+                range.inherit_dropped(account, table, now);
+            }
+        }
+    }
+
+    /// Makes and serves the first range of a store, or takes what a broken-off creation left of it.
+    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), OpenError> {
+        let identity = Identity::of(entry);
+        let range = if Range::exists(&identity, &self.0.owner.around).await? {
+            let range = Range::open(identity, entry.generation, &self.0.owner, None).await?;
             if !range.is_empty().await? {
-                return Err(OpenError::NoMap { path: identity.path() });
+                return Err(OpenError::NoMap { path: range.path() });
             }
             range
         } else {
-            Range::create(identity.clone(), around.clone(), Arc::clone(store)).await?
+            Range::create(identity, &self.0.owner).await?
         };
-        ranges.push(range);
+        self.keep(&range);
+        self.replace_in_set(&[], &[range]);
+        Ok(())
     }
-    map_store::create(&around.objects, &stored).await?;
-    Ok((stored, ranges))
+
+    /// Opens a range; see [`Range::open`]. It is kept, but not served.
+    pub(crate) async fn open_range(
+        &self,
+        entry: &RangeEntry,
+        generation: Generation,
+        expected_epoch: Option<u64>,
+    ) -> Result<Arc<Range>, OpenError> {
+        let range = Range::open(Identity::of(entry), generation, &self.0.owner, expected_epoch).await?;
+        self.keep(&range);
+        Ok(range)
+    }
+
+    /// Opens a range that a change made. It is kept, but not served.
+    pub(crate) async fn open_heir(
+        &self,
+        identity: Identity,
+        inheritance: &Inheritance,
+    ) -> Result<Arc<Range>, OpenError> {
+        let range = Range::open_heir(identity, &self.0.owner, inheritance).await?;
+        self.keep(&range);
+        Ok(range)
+    }
+
+    fn keep(&self, range: &Arc<Range>) {
+        self.0.host.ranges().add(range);
+        self.0.host.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
+    }
+
+    /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
+    /// is left from a change that was broken off, and has lost its database: it goes as well.
+    pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
+        let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_old = |range: &Arc<Range>| old.iter().any(|old| Arc::ptr_eq(old, range));
+        let is_left =
+            |range: &Arc<Range>| new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty());
+        let (mut ranges, mut left) = (Vec::new(), Vec::new());
+        for range in self.ranges().iter().filter(|range| !is_old(range)) {
+            if is_left(range) { left.push(Arc::clone(range)) } else { ranges.push(Arc::clone(range)) }
+        }
+        ranges.extend(new.iter().cloned());
+        ranges.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
+        self.0.ranges.store(Arc::new(ranges));
+        left.iter().for_each(|range| range.let_go());
+        if !left.is_empty() {
+            self.abandon(left);
+        }
+    }
+
+    /// Closes the databases of ranges that were handed over, in the background.
+    pub(crate) fn abandon(&self, ranges: Vec<Arc<Range>>) {
+        self.0.host.spawn("closing what was handed over".to_owned(), async move {
+            for range in ranges {
+                range.end().await;
+            }
+        });
+    }
+
+    /// Stops serving a range, and saves and closes it.
+    pub(crate) async fn close_range(&self, range: RangeId) {
+        let found = self.ranges().iter().find(|held| held.id() == range).cloned();
+        if let Some(range) = found {
+            self.replace_in_set(&[Arc::clone(&range)], &[]);
+            range.close().await;
+        }
+    }
+
+    /// The range, if it is held here in this generation.
+    pub(crate) fn held(&self, range: RangeId, generation: Generation) -> Result<Arc<Range>, ChangeError> {
+        let found = self.ranges().iter().find(|held| held.id() == range).cloned();
+        found.filter(|held| held.generation() == generation).ok_or(ChangeError::NotHeld {
+            server: self.0.id,
+            range,
+            generation,
+        })
+    }
+
+    /// The range goes on here in a later generation.
+    pub(crate) fn renumber(&self, range: RangeId, generation: Generation) {
+        if let Some(held) = self.ranges().iter().find(|held| held.id() == range) {
+            held.renumber(generation);
+        }
+    }
+
+    /// Lets the writes under way finish, saves everything and stops.
+    pub(crate) async fn close(&self) {
+        let ranges = self.ranges();
+        join_all(ranges.iter().map(|range| range.close())).await;
+    }
+
+    /// What its ranges count.
+    pub fn statistics(&self) -> Vec<(RangeId, RangeStatistics)> {
+        self.ranges().iter().map(|range| (range.id(), range.statistics())).collect()
+    }
+
+    /// What keeps ranges from being served now, in words.
+    pub(crate) fn troubles(&self) -> Vec<String> {
+        self.ranges().iter().filter_map(|range| range.trouble()).collect()
+    }
+
+    pub(crate) fn owner(&self) -> &Owner {
+        &self.0.owner
+    }
+
+    pub(crate) async fn after(&self, step: Step, range: RangeId) {
+        self.0.host.after(step, range).await;
+    }
+
+    fn ranges(&self) -> Arc<Vec<Arc<Range>>> {
+        self.0.ranges.load_full()
+    }
+
+    fn range_of(&self, key: &[u8]) -> Option<Arc<Range>> {
+        let ranges = self.0.ranges.load();
+        let after = ranges.partition_point(|range| range.keys().low() <= key);
+        ranges[..after].last().filter(|range| range.keys().contains(key)).cloned()
+    }
+
+    /// The ranges that hold `keys`, with the part that each holds. They must follow one another
+    /// without a gap: a key that belongs to nobody here is not the same as a key without a row.
+    fn cover(&self, keys: &KeyRange) -> Result<Vec<(Arc<Range>, KeyRange)>, ReadError> {
+        let mut parts = Vec::new();
+        if keys.is_empty() {
+            return Ok(parts);
+        }
+        let mut next: Option<Vec<u8>> = Some(keys.low().to_vec());
+        for range in self.ranges().iter() {
+            let part = range.keys().intersect(keys);
+            if part.is_empty() {
+                continue;
+            }
+            if next.as_deref() != Some(part.low()) {
+                return Err(ReadError::NotOwned);
+            }
+            next = part.high().map(<[u8]>::to_vec);
+            parts.push((Arc::clone(range), part));
+        }
+        if !parts.is_empty() && next.as_deref() == keys.high() { Ok(parts) } else { Err(ReadError::NotOwned) }
+    }
 }

@@ -12,36 +12,38 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rangehold_map::{Key, PartitionPrefix, TableId};
-use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
 
-use crate::clock::Clock;
 use crate::error::{ReadError, WriteError};
+use crate::executor::Executor;
+use crate::host::Host;
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
-use crate::range::{Admission, DroppedTable, Range, Remains};
-use crate::routes::Routes;
+use crate::range::{DroppedTable, Range, Remains, WriteRequest};
 
 /// See the module.
 pub(crate) struct Sweeper {
-    pub(crate) routes: Arc<Routes>,
-    pub(crate) clock: Clock,
+    executor: Executor,
     /// How long a table stays refused at least.
-    pub(crate) remembered: Duration,
-    /// Notified when a table was dropped.
-    pub(crate) dropped: Arc<Notify>,
+    remembered: Duration,
     /// Tables in which it found nothing left when it looked last.
-    pub(crate) empty: BTreeSet<(String, TableId)>,
+    empty: BTreeSet<(String, TableId)>,
 }
 
 impl Sweeper {
+    /// A sweeper that looks when a table is dropped, and now and then.
+    pub(crate) fn new(host: &Host, executor: &Executor) -> Self {
+        let remembered = host.options().dropped_remembered;
+        Self { executor: executor.clone(), remembered, empty: BTreeSet::new() }
+    }
+
     /// Sweeps for ever. To be run as a task.
     pub(crate) async fn run(mut self) {
         let mut catalogue_read = Instant::now();
         loop {
-            let _ = timeout(SWEEP_POLL, self.dropped.notified()).await;
+            let _ = timeout(SWEEP_POLL, self.executor.router().dropped().notified()).await;
             if catalogue_read.elapsed() >= CATALOGUE_POLL {
                 catalogue_read = Instant::now();
-                if let Err(error) = self.routes.inherit_dropped(self.clock.now()).await {
+                if let Err(error) = self.executor.inherit_dropped().await {
                     tracing::warn!(%error, "the dropped tables could not be read from the catalogue; trying again");
                 }
             }
@@ -56,7 +58,7 @@ impl Sweeper {
                     tracing::warn!(%why, "dropped tables still take up space; trying again");
                 }
             }
-            self.dropped.notify_one();
+            self.executor.router().dropped().notify_one();
         }
     }
 
@@ -80,7 +82,7 @@ impl Sweeper {
     /// The dropped tables of all ranges, each once.
     fn pending(&self) -> Vec<DroppedTable> {
         let mut tables: Vec<DroppedTable> =
-            self.routes.ranges.iter().flat_map(|range| range.dropped_tables()).collect();
+            self.executor.servers().iter().flat_map(|server| server.dropped_tables()).collect();
         tables.sort_by(|a, b| (&a.account, a.table, a.heard).cmp(&(&b.account, b.table, b.heard)));
         tables.dedup_by(|b, a| {
             let same = (&a.account, a.table) == (&b.account, b.table);
@@ -115,15 +117,19 @@ impl Sweeper {
     }
 
     /// Erases the table's rows where they are few, and adds to `large` the ranges where they are
-    /// many.
+    /// many. Every range with keys of the table has to be asked: of one that is offline or changes
+    /// hands nothing is known, and the table has to wait.
     async fn erase(&self, dropped: &DroppedTable, large: &mut Vec<Arc<Range>>) -> Result<Remains, ReadError> {
+        let keys = dropped.keys();
+        let map = self.executor.maps().current();
         let mut remains = Remains::Nothing;
-        for range in &self.routes.ranges {
-            let here = range.erase(dropped).await?;
-            if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, range)) {
-                large.push(Arc::clone(range));
+        for entry in map.overlapping(&keys) {
+            if !entry.online {
+                return Err(ReadError::Offline(entry.id));
             }
-            remains = remains.max(here);
+            let server = self.executor.server(entry.place.server).map_err(|_| ReadError::NotOwned)?;
+            let part = entry.keys.intersect(&keys);
+            remains = remains.max(server.erase(dropped, &part, large).await?);
         }
         Ok(remains)
     }
@@ -133,30 +139,28 @@ impl Sweeper {
     async fn finish(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
         let key = Key::DroppedTable { account: dropped.account.clone(), table: dropped.table }.encode();
         let partition = PartitionPrefix::catalogue(&dropped.account);
-        let deadline = Instant::now() + CATALOGUE_WRITE_MAX;
         let keys = [key.clone()];
+        let request = WriteRequest {
+            gives_space_back: true,
+            ..WriteRequest::new(&partition, &keys, Instant::now() + CATALOGUE_WRITE_MAX)
+        };
         let written = self
-            .routes
-            .write::<std::convert::Infallible>(
-                &partition,
-                &keys,
-                deadline,
-                Admission::GivesSpaceBack,
-                |current, _| {
-                    Ok(match current {
-                        [Some(_)] => vec![(key, None)],
-                        _ => Vec::new(),
-                    })
-                },
-            )
+            .executor
+            .router()
+            .write::<std::convert::Infallible>(&request, |current, _| {
+                Ok(match current {
+                    [Some(_)] => vec![(key.clone(), None)],
+                    _ => Vec::new(),
+                })
+            })
             .await;
         match written {
             Ok(_) => {}
             Err(WriteError::Refused(never)) => match never {},
             Err(error) => return Err(ReadError::Unavailable(error.to_string())),
         }
-        for range in &self.routes.ranges {
-            range.forget_dropped(dropped).await?;
+        for server in self.executor.servers() {
+            server.forget_dropped(dropped).await?;
         }
         Ok(())
     }

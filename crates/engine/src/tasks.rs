@@ -10,6 +10,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use futures::FutureExt;
+use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 /// Tasks that run until they are shut down, or dropped.
@@ -26,8 +27,18 @@ pub(crate) struct Panicked(Arc<Mutex<Vec<String>>>);
 impl Tasks {
     /// Runs `task`. What it has half done when it panics it must not share with others.
     pub(crate) fn spawn(&mut self, name: String, task: impl Future<Output = ()> + Send + 'static) {
+        self.spawn_on(&Handle::current(), name, task);
+    }
+
+    /// Runs `task` on another runtime.
+    pub(crate) fn spawn_on(
+        &mut self,
+        runtime: &Handle,
+        name: String,
+        task: impl Future<Output = ()> + Send + 'static,
+    ) {
         let panicked = self.panicked.clone();
-        self.running.spawn(async move {
+        let watched = async move {
             if let Err(panic) = AssertUnwindSafe(task).catch_unwind().await {
                 let why = message(&*panic);
                 tracing::error!(
@@ -37,7 +48,8 @@ impl Tasks {
                 );
                 panicked.list().push(format!("{name} panicked ({why}); the process has to be restarted"));
             }
-        });
+        };
+        self.running.spawn_on(watched, runtime);
     }
 
     /// Where its panics are noted.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rangehold_engine::copy::{CopyError, CopyReport, copy};
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options, WriteRequest};
 use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
 use tokio::time::Instant;
 
@@ -22,9 +22,9 @@ fn location(directory: &Path) -> StoreLocation {
     StoreLocation::Directory(directory.to_owned())
 }
 
-async fn serve(directory: &Path) -> PartitionServer {
+async fn serve(directory: &Path) -> Node {
     let store = Store::open(&location(directory), StoreOptions::default()).unwrap();
-    PartitionServer::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
+    Node::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
 }
 
 async fn copy_quietly(from: &Path, to: &Path) -> Result<CopyReport, CopyError> {
@@ -45,7 +45,7 @@ fn partition(number: usize) -> PartitionPrefix {
 }
 
 /// Writes `round` to all rows of a partition in one batch.
-async fn put_round(server: &PartitionServer, number: usize, round: u64, value_bytes: usize) -> Timestamp {
+async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize) -> Timestamp {
     let partition = partition(number);
     let keys: Vec<_> = (0..BATCH_ROWS).map(|row| partition.key(&format!("r{row}"))).collect();
     let mut value = round.to_be_bytes().to_vec();
@@ -54,19 +54,17 @@ async fn put_round(server: &PartitionServer, number: usize, round: u64, value_by
     let judge = |_: &[_], _| -> Result<_, ()> {
         Ok(keys.iter().map(|key| (key.clone(), Some(value.clone()))).collect())
     };
-    server.write(&partition, &keys, deadline, judge).await.unwrap()
+    server.router().write(&WriteRequest::new(&partition, &keys, deadline), judge).await.unwrap()
 }
 
 /// The round that each row of a partition shows.
-async fn rounds(server: &PartitionServer, number: usize) -> Vec<u64> {
-    let mut found = Vec::new();
+async fn rounds(server: &Node, number: usize) -> Vec<u64> {
     let keys = KeyRange::prefix(partition(number).as_bytes());
-    let visit = |_: &[u8], value: &bytes::Bytes| {
+    let visit = |found: &mut Vec<u64>, _: &[u8], value: &bytes::Bytes| {
         found.push(u64::from_be_bytes(value[..8].try_into().unwrap()));
         ControlFlow::Continue(())
     };
-    server.scan(&keys, visit).await.unwrap();
-    found
+    server.router().scan(&keys, Vec::new, visit).await.unwrap()
 }
 
 /// Checkpoints by copies that the source still holds.
@@ -137,7 +135,7 @@ async fn times_go_on_in_the_copy_from_where_they_were() {
     let ahead = Clock::system();
     ahead.step(600 * Timestamp::TICKS_PER_SECOND);
     let store = Store::open(&location(from.path()), StoreOptions::default()).unwrap();
-    let server = PartitionServer::open(store, Options::new(MEMORY_BYTES, ahead, 1)).await.unwrap();
+    let server = Node::open(store, Options::new(MEMORY_BYTES, ahead, 1)).await.unwrap();
     let given = put_round(&server, 0, 1, 8).await;
     copy_quietly(from.path(), &to).await.unwrap();
     let copied = serve(&to).await;

@@ -11,10 +11,9 @@ use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use rangehold_engine::{Clock, PartitionServer, ReadError, WriteError};
+use rangehold_engine::{Changes, Clock, Node, ReadError, WriteError, WriteRequest};
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use slatedb::admin::AdminBuilder;
-use slatedb::compactor::{CompactionSpec, SourceId};
 use support::{
     ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
     simulated, soon, table_keys,
@@ -27,7 +26,7 @@ const OTHER: TableId = TableId(8);
 struct Crashing {
     objects: Arc<dyn ObjectStore>,
     gate: Arc<Gate>,
-    server: PartitionServer,
+    server: Node,
     /// What the wall clock says after each crash: it is set back.
     wall: Timestamp,
 }
@@ -42,7 +41,7 @@ impl Crashing {
         Self { objects, gate, server, wall }
     }
 
-    async fn start(objects: &Arc<dyn ObjectStore>, wall: Timestamp) -> (Arc<Gate>, PartitionServer) {
+    async fn start(objects: &Arc<dyn ObjectStore>, wall: Timestamp) -> (Arc<Gate>, Node) {
         let gate = Gate::before(objects);
         let gated: Arc<dyn ObjectStore> = gate.clone();
         let server = open(&gated, simulated(&Clock::manual(wall))).await;
@@ -75,13 +74,17 @@ impl Crashing {
     }
 }
 
-async fn fill(server: &PartitionServer, table: TableId, count: usize) {
+async fn fill(server: &Node, table: TableId, count: usize) {
     let place = PartitionPrefix::entity(ACCOUNT, table, "p");
     for first in (0..count).step_by(1_000) {
-        let changes = (first..count.min(first + 1_000))
+        let changes: Changes = (first..count.min(first + 1_000))
             .map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])))
             .collect();
-        server.write::<Exists>(&place, &[], soon(), |_, _| Ok(changes)).await.unwrap();
+        server
+            .router()
+            .write::<Exists>(&WriteRequest::new(&place, &[], soon()), |_, _| Ok(changes.clone()))
+            .await
+            .unwrap();
     }
 }
 
@@ -101,8 +104,8 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     at.refuses_the_table().await;
 
     // The range was told, twice.
-    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     at.crash().await;
     at.refuses_the_table().await;
@@ -110,13 +113,13 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     // Its rows are gone soon, but it is remembered for a minute.
     sleep(Duration::from_secs(30)).await;
     at.refuses_the_table().await;
-    assert!(at.server.get(&dropped_key(TABLE)).await.unwrap().is_some());
+    assert!(at.server.router().get(&dropped_key(TABLE)).await.unwrap().is_some());
     at.crash().await;
     at.refuses_the_table().await;
 
     sleep(Duration::from_secs(80)).await;
     assert_eq!(at.pending(), 0);
-    assert_eq!(at.server.get(&dropped_key(TABLE)).await.unwrap(), None);
+    assert_eq!(at.server.router().get(&dropped_key(TABLE)).await.unwrap(), None);
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
     at.crash().await;
     assert_eq!(at.pending(), 0);
@@ -131,7 +134,7 @@ async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     let clock = Clock::manual(support::start());
     let server = open(&objects, simulated(&clock)).await;
     put(&server, "p", "1", "v").await.unwrap();
-    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     clock.step(3_600 * Timestamp::TICKS_PER_SECOND);
     sleep(Duration::from_secs(50)).await;
     assert!(matches!(get(&server, "p", "1").await, Err(ReadError::TableDropped)));
@@ -150,7 +153,7 @@ async fn a_drop_that_was_abandoned_half_way_is_finished() {
     at.refuses_the_table().await;
     sleep(Duration::from_secs(70)).await;
     assert_eq!(at.pending(), 0);
-    assert_eq!(at.server.get(&dropped_key(TABLE)).await.unwrap(), None);
+    assert_eq!(at.server.router().get(&dropped_key(TABLE)).await.unwrap(), None);
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
 }
 
@@ -166,7 +169,7 @@ async fn a_drop_goes_on_after_its_deadline() {
         let write = put(&at.server, &partition, "1", &value);
         assert!(timeout(Duration::from_millis(10), write).await.is_err());
     }
-    let late = at.server.drop_table(ACCOUNT, TABLE, Instant::now() + Duration::from_secs(2)).await;
+    let late = at.server.router().drop_table(ACCOUNT, TABLE, Instant::now() + Duration::from_secs(2)).await;
     assert!(matches!(late, Err(ReadError::Unavailable(_))), "{late:?}");
     at.gate.set(Passage::Open);
     sleep(Duration::from_secs(1)).await;
@@ -180,7 +183,7 @@ async fn a_drop_goes_on_after_its_deadline() {
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {
     let mut at = Crashing::new().await;
     put(&at.server, "p", "1", "v").await.unwrap();
-    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.crash().await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(100)).await;
@@ -196,7 +199,7 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     sleep(Duration::from_secs(10)).await;
     let before = stored_bytes(&at.objects).await;
     note_in_catalogue(&at.server, TABLE).await;
-    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     // In the middle of it all.
     sleep(Duration::from_secs(6)).await;
@@ -221,13 +224,13 @@ async fn deletes_of_a_small_dropped_table_outlive_a_compaction_of_the_new_files(
     fill(&at.server, TABLE, 20).await;
     fill(&at.server, OTHER, 20).await;
     at.restart().await;
-    compact_new_files(&at.objects).await;
+    compact_new_files(&mut at).await;
 
     note_in_catalogue(&at.server, TABLE).await;
-    at.server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     sleep(Duration::from_secs(10)).await;
     at.restart().await;
-    compact_new_files(&at.objects).await;
+    compact_new_files(&mut at).await;
 
     sleep(Duration::from_secs(120)).await;
     assert_eq!(at.pending(), 0);
@@ -248,7 +251,7 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
     sleep(Duration::from_millis(10)).await;
     let dropping = tokio::spawn({
         let server = at.server.clone();
-        async move { server.drop_table(ACCOUNT, TABLE, soon()).await }
+        async move { server.router().drop_table(ACCOUNT, TABLE, soon()).await }
     });
     sleep(Duration::from_secs(20)).await;
     assert!(!late.is_finished() && !dropping.is_finished());
@@ -261,18 +264,25 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
 }
 
-/// Makes one run of the files that were written last, and leaves the runs before alone.
-async fn compact_new_files(objects: &Arc<dyn ObjectStore>) {
+/// Writes small files until they are made a run of their own, and leaves the runs before alone.
+async fn compact_new_files(at: &mut Crashing) {
+    let runs = files(&at.objects).await.1;
+    for _ in 0..8 {
+        fill(&at.server, OTHER, 1).await;
+        at.restart().await;
+        sleep(Duration::from_secs(3)).await;
+        if files(&at.objects).await == (0, runs + 1) {
+            return;
+        }
+    }
+    panic!("{:?} after {runs} runs", files(&at.objects).await);
+}
+
+/// How many new files, and how many runs, the range has.
+async fn files(objects: &Arc<dyn ObjectStore>) -> (usize, usize) {
     let admin = AdminBuilder::new("ranges/1-1-1", Arc::clone(objects)).build();
     let manifest = admin.read_manifest(None).await.unwrap().unwrap();
-    let files: Vec<_> = manifest.l0().iter().map(|file| SourceId::SstView(file.id)).collect();
-    assert!(!files.is_empty(), "nothing was written since");
-    let runs = manifest.compacted().len();
-    let next = manifest.compacted().iter().map(|run| run.id + 1).max().unwrap_or(0);
-    admin.submit_compaction(CompactionSpec::new(files, next)).await.unwrap();
-    sleep(Duration::from_secs(10)).await;
-    let after = admin.read_manifest(None).await.unwrap().unwrap();
-    assert_eq!((after.l0().len(), after.compacted().len()), (0, runs + 1));
+    (manifest.l0().len(), manifest.compacted().len())
 }
 
 async fn stored_bytes(objects: &Arc<dyn ObjectStore>) -> u64 {

@@ -11,7 +11,7 @@ use std::time::Duration;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use proptest::prelude::*;
-use rangehold_engine::{Changes, Clock, PartitionServer, ReadError, WriteError};
+use rangehold_engine::{Changes, Clock, Node, ReadError, WriteError, WriteRequest};
 use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
 use support::{
     ACCOUNT, Exists, Gate, Passage, note_in_catalogue, open, rows, simulated, soon, start, table_keys,
@@ -75,7 +75,7 @@ fn step() -> impl Strategy<Value = Step> {
 struct Run {
     objects: Arc<dyn ObjectStore>,
     gate: Arc<Gate>,
-    server: PartitionServer,
+    server: Node,
     clock: Clock,
     expected: BTreeMap<Name, Vec<u8>>,
     /// How often each table was dropped: its next life has another id.
@@ -124,7 +124,11 @@ impl Run {
 
     async fn write(&mut self, (table, partition, _): Name, changes: Changes) {
         let place = self.partition(table, partition);
-        let written = self.server.write::<Exists>(&place, &[], soon(), |_, _| Ok(changes)).await;
+        let written = self
+            .server
+            .router()
+            .write::<Exists>(&WriteRequest::new(&place, &[], soon()), |_, _| Ok(changes.clone()))
+            .await;
         self.grows(written.unwrap());
     }
 
@@ -157,7 +161,7 @@ impl Run {
                 self.write(name, vec![(self.key(name), None)]).await;
             }
             Step::Get(name) => {
-                let got = self.server.get(&self.key(name)).await.unwrap();
+                let got = self.server.router().get(&self.key(name)).await.unwrap();
                 assert_eq!(got.as_deref(), self.expected.get(&name).map(Vec::as_slice));
             }
             Step::Scan { table, from, to } => self.scan(table, from, to).await,
@@ -179,7 +183,8 @@ impl Run {
         let place = self.partition(name.0, name.1);
         let keys = [self.key(name)];
         let value = self.value(10);
-        let judged = self.server.write(&place, &keys, soon(), |current, _| match current {
+        let request = WriteRequest::new(&place, &keys, soon());
+        let judged = self.server.router().write(&request, |current, _| match current {
             [None] => Ok(vec![(keys[0].clone(), Some(value.clone()))]),
             _ => Err(Exists),
         });
@@ -208,7 +213,7 @@ impl Run {
     async fn drop_table(&mut self, table: u64) {
         let id = self.table(table);
         note_in_catalogue(&self.server, id).await;
-        self.server.drop_table(ACCOUNT, id, soon()).await.unwrap();
+        self.server.router().drop_table(ACCOUNT, id, soon()).await.unwrap();
         let read = rows(&self.server, &table_keys(id)).await;
         assert!(matches!(read, Err(ReadError::TableDropped)), "{read:?}");
         self.lives[usize::try_from(table).unwrap()] += 1;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, OpenError, Options, PartitionServer, ReadError, WriteError};
+use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest};
 use rangehold_map::PartitionPrefix;
 use support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
 
@@ -19,8 +19,8 @@ fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     Store::open(&location, options).unwrap()
 }
 
-async fn open(directory: &Path) -> Result<PartitionServer, OpenError> {
-    PartitionServer::open(store(directory, None), options(&Clock::system())).await
+async fn open(directory: &Path) -> Result<Node, OpenError> {
+    Node::open(store(directory, None), options(&Clock::system())).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -31,7 +31,7 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     server.close().await;
 
     let full = store(directory.path(), Some(u64::MAX));
-    let server = PartitionServer::open(full, options(&Clock::system())).await.unwrap();
+    let server = Node::open(full, options(&Clock::system())).await.unwrap();
     let refused = put(&server, "p", "2", "v").await;
     let Err(error @ WriteError::DiskFull { .. }) = refused else {
         panic!("{refused:?}");
@@ -58,16 +58,17 @@ async fn a_nearly_full_disk_lets_tables_be_dropped() {
 
     let nearly_full = store(directory.path(), Some(free / 2 * 3));
     let options = Options { dropped_remembered: Duration::ZERO, ..options(&Clock::system()) };
-    let server = PartitionServer::open(nearly_full, options).await.unwrap();
+    let server = Node::open(nearly_full, options).await.unwrap();
     assert!(matches!(put(&server, "p", "2", "v").await, Err(WriteError::DiskFull { .. })));
     let note = support::dropped_key(TABLE);
     let catalogue = PartitionPrefix::catalogue(ACCOUNT);
     let change = vec![(note.clone(), Some(Vec::new()))];
-    let dropped = server.write_giving_space_back(&catalogue, &[], soon(), |_, _| Ok::<_, ()>(change)).await;
+    let request = WriteRequest { gives_space_back: true, ..WriteRequest::new(&catalogue, &[], soon()) };
+    let dropped = server.router().write(&request, |_, _| Ok::<_, ()>(change.clone())).await;
     dropped.unwrap();
-    server.drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     let swept = async {
-        while server.get(&note).await.unwrap().is_some() {
+        while server.router().get(&note).await.unwrap().is_some() {
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     };

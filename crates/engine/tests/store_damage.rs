@@ -14,7 +14,7 @@ use std::time::Duration;
 use object_store::ObjectStoreExt;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions, check_log, damaged_file};
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node, Options};
 use slatedb::config::{DurabilityLevel, FlushOptions, FlushType, ReadOptions, ScanOptions, Settings};
 use slatedb::{Db, WriteBatch};
 
@@ -87,6 +87,7 @@ async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
     let manifest = admin.read_manifest(None).await.map_err(|error| told(&error))?.unwrap();
     check_log(&store.object_store(), RANGE, manifest.replay_after_wal_id())
         .await
+        .map(drop)
         .map_err(|error| told(&error))
 }
 
@@ -231,7 +232,7 @@ async fn a_server_does_not_open_a_log_with_a_gap() {
     objects.put(&"cluster/map/00000000000000000001.json".into(), map.to_vec().into()).await.unwrap();
     drop(objects);
     let options = Options::new(64 << 20, Clock::system(), 1);
-    let Err(refused) = PartitionServer::open(store(directory.path()), options).await else {
+    let Err(refused) = Node::open(store(directory.path()), options).await else {
         panic!("opened, with rows lost");
     };
     let (refused, missing) = (refused.to_string(), missing.file_name().unwrap().to_str().unwrap());

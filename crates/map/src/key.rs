@@ -141,11 +141,17 @@ pub fn dropped_prefix(account: &str) -> Vec<u8> {
     catalogue_prefix(account, &[CATALOGUE_DROPPED])
 }
 
-/// The bytes with which all entities of a table begin.
-pub fn table_prefix(account: &str, table: TableId) -> Vec<u8> {
+/// The bytes with which all entities of an account begin.
+pub fn account_prefix(account: &str) -> Vec<u8> {
     let mut out = Vec::with_capacity(account.len() + 64);
     out.push(KIND_ENTITY);
     put_text(&mut out, account);
+    out
+}
+
+/// The bytes with which all entities of a table begin.
+pub fn table_prefix(account: &str, table: TableId) -> Vec<u8> {
+    let mut out = account_prefix(account);
     put_u64(&mut out, table.0);
     out
 }

@@ -20,6 +20,7 @@ pub mod load;
 pub mod plan;
 pub mod range;
 mod range_map;
+pub mod script;
 mod timestamp;
 
 pub use home::{DatabaseName, Home, NotADatabaseName};

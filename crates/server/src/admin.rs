@@ -7,9 +7,13 @@
 //! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
+//! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
+//! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
 //! A web page that the user visits must not reach this through his browser: a request with an
 //! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
+
+pub mod rehearsals;
 
 use std::net::IpAddr;
 use std::path::Path;
@@ -20,13 +24,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::Full;
+use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
-use rangehold_engine::PartitionServer;
+use rangehold_engine::Node;
 use serde_json::json;
 use subtle::ConstantTimeEq;
+use tokio::time::timeout;
 
+use crate::limits;
 use crate::metrics::Metrics;
+use crate::queries::Queries;
+use crate::rehearsal::Rehearsals;
+use crate::table::TableService;
 use crate::tls::write_private;
 
 /// Name of the file with the admin token, in the data directory.
@@ -34,7 +43,9 @@ pub const TOKEN_FILE: &str = "admin-token";
 
 /// The admin endpoint of one process.
 pub struct Admin {
-    partitions: PartitionServer,
+    node: Node,
+    queries: Arc<Queries>,
+    rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
     /// Without one nobody is authorised.
     token: Option<String>,
@@ -61,20 +72,21 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 impl Admin {
-    /// An admin endpoint that will listen on `address` and takes `token`; without one it shows no
-    /// more than health and metrics.
+    /// An admin endpoint of `node` and `tables` that will listen on `address` and takes `token`; without
+    /// one it shows no more than health and metrics.
     pub fn new(
-        partitions: PartitionServer,
+        node: Node,
+        tables: &TableService,
         metrics: Arc<Metrics>,
         token: Option<String>,
         address: IpAddr,
     ) -> Self {
-        Self { partitions, metrics, token, address }
+        Self { node, queries: tables.queries(), rehearsals: tables.rehearsals(), metrics, token, address }
     }
 
-    /// Answers one request; bodies are not read.
+    /// Answers one request.
     pub async fn handle(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
-        let head = request.into_parts().0;
+        let (head, body) = request.into_parts();
         if head.headers.contains_key(header::ORIGIN) {
             return plain(
                 StatusCode::FORBIDDEN,
@@ -87,6 +99,15 @@ impl Admin {
                 "the Host header names another machine; use the address this listens on\n",
             );
         }
+        if head.uri.path().starts_with("/v1/") && !self.is_authorised(&head) {
+            let text = format!(
+                "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
+            );
+            return plain(StatusCode::UNAUTHORIZED, text);
+        }
+        if head.uri.path() == "/v1/rehearsals" {
+            return self.rehearse(&head, body).await;
+        }
         if head.method != Method::GET {
             return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
         }
@@ -94,21 +115,30 @@ impl Admin {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
             "/readyz" => self.readiness(),
             "/metrics" => {
-                let mut response = plain(StatusCode::OK, self.metrics.render(&self.partitions.statistics()));
+                let mut response = plain(StatusCode::OK, self.metrics.render(&self.node.statistics()));
                 let content_type = "application/openmetrics-text; version=1.0.0; charset=utf-8";
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
                 response
             }
-            "/v1/status" if !self.is_authorised(&head) => {
-                let text = format!(
-                    "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
-                );
-                plain(StatusCode::UNAUTHORIZED, text)
-            }
             "/v1/status" => self.status(),
-            _ => {
-                plain(StatusCode::NOT_FOUND, "there is /livez, /readyz, /healthz, /metrics and /v1/status\n")
-            }
+            "/v1/queries" => json_text(format!("{:#}\n", self.queries.to_json())),
+            _ => plain(
+                StatusCode::NOT_FOUND,
+                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/queries and /v1/rehearsals\n",
+            ),
+        }
+    }
+
+    async fn rehearse(&self, head: &Parts, body: Incoming) -> Response<Full<Bytes>> {
+        let body = Limited::new(body, rehearsals::ORDER_BYTES_MAX).collect();
+        let Ok(Ok(body)) = timeout(limits::ROOM_WITHIN, body).await else {
+            return plain(StatusCode::BAD_REQUEST, "the order did not come, or is too long\n");
+        };
+        let map = self.node.router().map();
+        let known = |range| map.get(range).is_some();
+        match rehearsals::answer(&self.rehearsals, &head.method, &body.to_bytes(), known) {
+            (StatusCode::OK, text) => json_text(text),
+            (status, text) => plain(status, text),
         }
     }
 
@@ -133,7 +163,7 @@ impl Admin {
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {
-        let statistics = self.partitions.statistics();
+        let statistics = self.node.statistics();
         if statistics.disk_low {
             return plain(
                 StatusCode::SERVICE_UNAVAILABLE,
@@ -144,7 +174,7 @@ impl Admin {
     }
 
     fn status(&self) -> Response<Full<Bytes>> {
-        let engine = self.partitions.statistics();
+        let engine = self.node.statistics();
         let ranges: Vec<_> = engine
             .ranges
             .iter()
@@ -170,10 +200,14 @@ impl Admin {
             "disk_low": engine.disk_low,
             "damaged_files": engine.damaged_files,
         });
-        let mut response = plain(StatusCode::OK, format!("{status:#}\n"));
-        response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        response
+        json_text(format!("{status:#}\n"))
     }
+}
+
+fn json_text(text: String) -> Response<Full<Bytes>> {
+    let mut response = plain(StatusCode::OK, text);
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    response
 }
 
 fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {

@@ -12,10 +12,14 @@
 
 pub mod accounts;
 pub mod admin;
+mod admission;
 mod body;
 pub mod limits;
 pub mod listener;
 pub mod metrics;
+pub mod profile;
+pub mod queries;
+pub mod rehearsal;
 mod request_ids;
 pub mod table;
 pub mod tls;
@@ -24,7 +28,7 @@ pub mod tokens;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use rangehold_engine::PartitionServer;
+use rangehold_engine::Node;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -39,14 +43,14 @@ pub struct Running {
     pub table_address: SocketAddr,
     /// Where the admin endpoint is served.
     pub admin_address: SocketAddr,
-    partitions: PartitionServer,
+    node: Node,
     stop: watch::Sender<bool>,
     listeners: Vec<JoinHandle<()>>,
 }
 
 /// Serves tables on `table_socket` and the admin endpoint on `admin_socket`, until stopped.
 pub fn serve(
-    partitions: PartitionServer,
+    node: Node,
     tables: TableService,
     table_socket: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -68,7 +72,7 @@ pub fn serve(
         tokio::spawn(listener::serve(table_socket, tls, on_table, stopped.clone())),
         tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped)),
     ];
-    Ok(Running { table_address, admin_address, partitions, stop, listeners })
+    Ok(Running { table_address, admin_address, node, stop, listeners })
 }
 
 impl Running {
@@ -79,6 +83,6 @@ impl Running {
             // A listener that panicked has nothing left to finish.
             let _ = listener.await;
         }
-        self.partitions.close().await;
+        self.node.close().await;
     }
 }

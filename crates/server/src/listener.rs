@@ -134,6 +134,20 @@ pub async fn serve<H, F>(
     }
 }
 
+/// Serves one connection that exists already, by HTTP/1.1 in the clear, until either side ends it:
+/// for whoever has no sockets, as a simulation has none.
+pub async fn serve_stream<S, H, F>(stream: S, peer: SocketAddr, handler: H)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+{
+    let connection = Connection { peer, tls: false, activity: Activity::new() };
+    // Kept while the connection lives: nobody asks it to stop.
+    let graceful = GracefulShutdown::new();
+    serve_http1(stream, connection, handler, graceful.watcher()).await;
+}
+
 async fn serve_connection<H, F>(
     stream: TcpStream,
     peer: SocketAddr,

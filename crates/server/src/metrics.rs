@@ -4,6 +4,7 @@
 //! users' data, and unbounded.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -15,6 +16,8 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use rangehold_engine::{RangeStatistics, Statistics};
+
+use crate::admission::Cause;
 
 /// Azure's own words for how a request ended, which its metrics use too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
@@ -49,6 +52,11 @@ struct Request {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct Operation {
     operation: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Throttled {
+    cause: Cause,
 }
 
 /// What the engine counts, as it was when the metrics were last asked for.
@@ -117,6 +125,8 @@ pub struct Metrics {
     requests: Family<Request, Counter>,
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     under_way: Gauge,
+    throttled: Family<Throttled, Counter>,
+    ready_delay: Gauge<f64, AtomicU64>,
     engine: EngineGauges,
 }
 
@@ -151,8 +161,16 @@ impl Metrics {
         registry.register("requests", "Requests answered", requests.clone());
         registry.register("request_duration_seconds", "Time from head to reply", seconds.clone());
         registry.register("requests_under_way", "Requests being answered", under_way.clone());
+        let throttled = Family::<Throttled, Counter>::default();
+        registry.register("throttled", "Requests that were not let in, by the reason", throttled.clone());
+        let ready_delay = Gauge::<f64, AtomicU64>::default();
+        registry.register(
+            "ready_delay_seconds",
+            "Least time that a task ready to run waited, in the last seconds",
+            ready_delay.clone(),
+        );
         let engine = EngineGauges::register(&mut registry);
-        Arc::new(Self { registry, requests, seconds, under_way, engine })
+        Arc::new(Self { registry, requests, seconds, under_way, throttled, ready_delay, engine })
     }
 
     pub(crate) fn begin(&self) -> UnderWay<'_> {
@@ -164,6 +182,14 @@ impl Metrics {
         let response_type = ResponseType::of(status);
         self.requests.get_or_create(&Request { operation, response_type }).inc();
         self.seconds.get_or_create(&Operation { operation }).observe(elapsed.as_secs_f64());
+    }
+
+    pub(crate) fn throttled(&self, cause: Cause) {
+        self.throttled.get_or_create(&Throttled { cause }).inc();
+    }
+
+    pub(crate) fn ready_delay(&self, least: Duration) {
+        self.ready_delay.set(least.as_secs_f64());
     }
 
     /// All metrics as text, with the engine's as they are now.

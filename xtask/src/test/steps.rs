@@ -26,6 +26,7 @@ pub(super) const STEPS: &[Step] = &[
     step("doctests", "examples in the documentation", doctests),
     step("python", "Azure's Python SDK against a running server", python),
     step("python-host", "the same by the host's name, over TLS, with bearer tokens", python_host),
+    step("python-cloud", "a job over a hot partition with it, under --profile cloud", python_cloud),
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("raw", "requests that no SDK sends, byte by byte", raw),
     step("fuzz", "20 s for each parser", fuzz),
@@ -101,6 +102,14 @@ fn python_host() -> Result<()> {
     let runner = suite("python")?.join("run.py");
     with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server| {
         run_script(&runner, server, &["--style", "host"])
+    })
+}
+
+/// With the SDK's default retries, which must be enough.
+fn python_cloud() -> Result<()> {
+    let runner = suite("python")?.join("cloud.py");
+    with_server("python-cloud", &["--profile", "cloud"], |server| {
+        run_script(&runner, server, &[&server.admin.to_string()])
     })
 }
 

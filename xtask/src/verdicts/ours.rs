@@ -1,15 +1,17 @@
 //! Workloads that the finder's numbers were not made with: what else people do to a range of keys.
+//!
+//! The second list was written after the finder had passed the first.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
 
 use super::experiment::{TENANT, append};
 use super::workload::{
-    Draw, Requests, SPACE, Workload, any, at, at_time, chance, exponential, hashed, normal,
+    Draw, Requests, SPACE, Workload, Zipf, any, at, at_time, chance, exponential, hashed, normal,
 };
 
-/// All of them.
-pub(super) const WORKLOADS: [Workload; 33] = [
+/// The first list.
+pub(super) const FIRST: [Workload; 33] = [
     // Keys that move with time.
     Workload::new("prepend (reverse times)", &["prepend"], |_| prepend(0.0)),
     Workload::new("prepend, 20 s late", &["prepend"], |_| prepend(20.0)),
@@ -125,7 +127,7 @@ pub(super) const WORKLOADS: [Workload; 33] = [
             Draw::write(at(place))
         })
     })
-    .with_pace(|now| if in_burst(now) { 1.7 } else { 0.5 }),
+    .with_pace(|now| if in_burst(now) { 1.7 } else { 0.4 }),
     Workload::new("burst of 30 s in full load", &["split"], |_| {
         Box::new(|dice, now| {
             let place = if in_burst(now) && chance(dice, 0.6) { 0.9 + 0.001 * any(dice) } else { any(dice) };
@@ -139,6 +141,88 @@ pub(super) const WORKLOADS: [Workload; 33] = [
         .with_scale(0.03),
     Workload::new("append, 60 s late, 90 requests/s", &["append"], |_| append(60.0)).with_scale(0.03),
 ];
+
+/// The second list.
+pub(super) const SECOND: [Workload; 10] = [
+    Workload::new("append, 2 clocks 120 s apart", &["append", "unclear"], |_| clocks(2, 120.0)),
+    Workload::new("append, 3 clocks 80 s apart", &["append", "unclear"], |_| clocks(3, 80.0)),
+    Workload::new("prepend, 2 clocks 200 s apart", &["prepend", "unclear"], |_| {
+        Box::new(|dice, now| {
+            let behind = 200.0 * dice.random_range(0..2u64) as f64;
+            Draw::write(SPACE as u64 - at_time(now - behind))
+        })
+    }),
+    Workload::new("append, and the past is filled in", &["split"], |_| {
+        Box::new(|dice, now| {
+            Draw::write(at_time(if chance(dice, 0.5) { now } else { -20_000_000.0 + 10.0 * now }))
+        })
+    }),
+    Workload::new("append and prepend", &["split"], |_| {
+        Box::new(|dice, now| {
+            let from = at_time(now) - at_time(0.0);
+            let middle = at(0.5);
+            Draw::write(if chance(dice, 0.5) { middle + from } else { middle - from })
+        })
+    }),
+    Workload::new("uniform, 5 s on and 5 s off", &["split"], |_| {
+        Box::new(|dice, _| Draw::write(at(any(dice))))
+    })
+    .with_pace(|now| if now % 10.0 < 5.0 { 2.0 } else { 0.0 }),
+    Workload::new("random ids below half a minute", &["append", "unclear"], |dice| ids_below(dice, 30.0)),
+    Workload::new("feed: 10 % append, reads of the newest", &["append"], |_| {
+        Box::new(|dice, now| {
+            if chance(dice, 0.1) {
+                return Draw::write(at_time(now));
+            }
+            Draw::read(at_time(now - 300.0 * exponential(dice)))
+        })
+    }),
+    Workload::new("append 80 % in time, 20 % up to 10 min late", &["append"], |_| {
+        Box::new(|dice, now| {
+            let late = if chance(dice, 0.8) { 0.0 } else { 600.0 * any(dice) };
+            Draw::write(at_time(now - late))
+        })
+    }),
+    Workload::new("one row 30 %, scans around it", &["split", "scan"], |_| {
+        Box::new(|dice, _| {
+            let aim = any(dice);
+            if aim < 0.3 {
+                Draw::read(at(0.4))
+            } else if aim < 0.35 {
+                Draw::scan(at(0.38), at(0.42), 40)
+            } else {
+                Draw::write(at(any(dice)))
+            }
+        })
+    }),
+];
+
+/// What cannot be known after a minute: the load is even and steady until, much later, it goes elsewhere.
+/// They are run to show it, and are not counted.
+pub(super) const LIMITS: [Workload; 3] = [
+    Workload::new("random ids below the minute", &["append", "unclear"], |dice| ids_below(dice, 60.0)),
+    Workload::new("random ids below ten minutes", &["append", "unclear"], |dice| ids_below(dice, 600.0)),
+    Workload::new("Zipf 0.99, other ranks each minute", &["split"], |dice| {
+        let (zipf, seed, phase) = (Zipf::new(10_000, 0.99), dice.random::<u64>(), any(dice));
+        Box::new(move |dice, now| {
+            let rank = zipf.draw(dice) as u64;
+            Draw::write(at(hashed(seed.wrapping_add((now / 60.0 + phase) as u64), rank)))
+        })
+    }),
+];
+
+/// Keys that begin with a time, to a period, and go on at random.
+fn ids_below(dice: &mut StdRng, period: f64) -> Requests {
+    let phase = any(dice);
+    Box::new(move |dice, now| {
+        Draw::write((now / period + phase) as u64 * TENANT + dice.random_range(0..TENANT))
+    })
+}
+
+/// Times from several clocks, each behind the one before.
+fn clocks(clocks: u64, apart: f64) -> Requests {
+    Box::new(move |dice, now| Draw::write(at_time(now - apart * dice.random_range(0..clocks) as f64)))
+}
 
 fn prepend(late: f64) -> Requests {
     Box::new(move |dice, now| Draw::write(SPACE as u64 - at_time(now - late * any(dice))))

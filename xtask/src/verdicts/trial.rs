@@ -48,7 +48,7 @@ impl Outcome {
     pub(super) fn miss(&self, workload: &Workload) -> Option<Miss> {
         match self.effect {
             Some(effect) if effect.is_useless() => Some(Miss::Useless),
-            None if self.is_splittable => Some(Miss::Missed),
+            None if self.is_splittable && workload.causes != ["none"] => Some(Miss::Missed),
             _ if !workload.causes.contains(&self.name()) => Some(Miss::Wrong),
             _ => None,
         }
@@ -64,8 +64,8 @@ pub(super) fn run(workload: &Workload, setting: &Setting<'_>, seed: u64) -> Outc
     let mut keys = Keys::new();
     let mut verdict = None;
     let mut seconds = 0;
-    // Long enough for the slowest range; a range that is never judged is told of by `none`.
-    let mut end = setting.until.max(3 * policy.hot_for.as_secs() as u32 + 420);
+    // Long enough for a slow range; one that is not judged by then has the verdict `none`.
+    let mut end = setting.until.max(5 * policy.hot_for.as_secs() as u32);
     while seconds < end {
         let count = (workload.pace)(f64::from(seconds)) * setting.rate * workload.scale;
         second(&mut load, &mut keys, &requests, f64::from(seconds), count.round() as u32, &mut dice);

@@ -33,6 +33,7 @@ use crate::limits::{
 use crate::map_store;
 use crate::range::{DroppedTables, Identity, Place, Surroundings, create_database};
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
+use crate::tasks::Tasks;
 
 /// What was copied so far, or at all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -104,6 +105,16 @@ pub enum CopyError {
         /// The range.
         range: RangeId,
     },
+    /// A change of ranges is neither done nor undone.
+    #[error(
+        "{range} of {from} is changing hands; copy again (if nobody serves {from}: start the service once, which brings the change to its end)"
+    )]
+    Changing {
+        /// The source.
+        from: StoreLocation,
+        /// The range.
+        range: RangeId,
+    },
     /// Ranges were split, merged or moved meanwhile.
     #[error("the ranges of {from} changed during the copy; copy again")]
     MapChanged {
@@ -130,18 +141,22 @@ pub async fn copy(
 
     let shares = Shares::of(COPY_MEMORY_BYTES)?;
     let background = Background::own().map_err(OpenError::Runtime)?;
-    let around = Surroundings {
-        objects: target.store().object_store(),
-        clock: clock.clone(),
-        seed,
-        cache: shares.cache(),
-        memtable_bytes: shares.memtable_flush_bytes(),
-        unflushed_bytes_max: shares.unflushed_bytes_max(),
-        background: background.handle(),
-    };
-    let mut report = CopyReport { ranges_total: stored.identities.len() as u64, ..CopyReport::default() };
-    for identity in &stored.identities {
-        copy_range(&source, target.store(), identity, &around, &mut report, progress).await?;
+    let objects = target.store().object_store();
+    let around = Surroundings::new(objects, shares, clock.clone(), seed, background.handle());
+    // A large copy is compacted while it is made.
+    let mut tasks = Tasks::default();
+    tasks.spawn_on(
+        &around.background,
+        "the housekeeper of the copy".to_owned(),
+        around.housekeeping.clone().run(around.clone()),
+    );
+    if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
+        return Err(CopyError::Changing { from: from.clone(), range: entry.id });
+    }
+    let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
+    for entry in stored.entries() {
+        let identity = Identity::of(entry);
+        copy_range(&source, target.store(), &identity, &around, &mut report, progress).await?;
         report.ranges += 1;
         progress(&report);
     }

@@ -5,33 +5,32 @@
 //! refuses the other's case: [`create`] where nothing is, [`open`] where a manifest is.
 //!
 //! The database is given nothing by default: caches are shared by all ranges and memtables are
-//! small (their defaults are per database and add up), compaction and garbage collection run on a
-//! runtime of their own, and the clock is ours, set beyond all that the database has seen
-//! ([`super::latest`]).
+//! small (their defaults are per database and add up), compaction and garbage collection are the
+//! [housekeeper's](crate::housekeeping), and the clock is ours, set beyond all that the database has
+//! seen ([`super::latest`]). A database that nobody uses does nothing at all.
 
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
-use futures::TryStreamExt;
 use object_store::ObjectStore;
-use object_store::path::Path;
 use slatedb::admin::{Admin, AdminBuilder};
-use slatedb::config::{
-    CompactionWorkerOptions, CompactorOptions, GarbageCollectorDirectoryOptions, GarbageCollectorOptions,
-    Settings,
-};
+use slatedb::config::Settings;
 use slatedb::db_cache::DbCache;
-use slatedb::{CompactionFilterSupplier, CompactorBuilder, Db, SstBlockSize};
+use slatedb::manifest::VersionedManifest;
+use slatedb::{CompactionFilterSupplier, Db, SstBlockSize};
 use tokio::runtime::Handle;
 
 use super::latest;
 use crate::clock::Clock;
 use crate::error::{Damaged, OpenError, open_error};
+use crate::governor::Shares;
+use crate::housekeeping::Housekeeping;
 use crate::limits;
 use crate::store::{self, damaged_file};
 
 /// Blocks of 16 KiB: half the requests and a smaller index than 4 KiB, and still cheap to decode
 /// for one row. Given to database and compactor alike; the latter does not inherit it.
-const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block16Kib;
+pub(crate) const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block16Kib;
 
 /// What every database of the process is opened with.
 #[derive(Clone)]
@@ -46,6 +45,53 @@ pub(crate) struct Surroundings {
     pub(crate) unflushed_bytes_max: usize,
     /// Where compaction and garbage collection run.
     pub(crate) background: Handle,
+    /// Who does both, once it is [run](Housekeeping::run).
+    pub(crate) housekeeping: Housekeeping,
+}
+
+impl Surroundings {
+    /// Those of one process, with caches of their own and a housekeeper that is not yet running.
+    pub(crate) fn new(
+        objects: Arc<dyn ObjectStore>,
+        shares: Shares,
+        clock: Clock,
+        seed: u64,
+        background: Handle,
+    ) -> Self {
+        Self {
+            objects,
+            clock,
+            seed,
+            cache: shares.cache(),
+            memtable_bytes: shares.memtable_flush_bytes(),
+            unflushed_bytes_max: shares.unflushed_bytes_max(),
+            background,
+            housekeeping: Housekeeping::default(),
+        }
+    }
+
+    /// The files of the database at `path`, seen from outside of it.
+    pub(crate) fn admin(&self, path: &str) -> Admin {
+        AdminBuilder::new(path, Arc::clone(&self.objects))
+            .with_system_clock(self.clock.for_database())
+            .with_seed(self.seed_of(path))
+            .build()
+    }
+
+    /// The newest manifest of the database at `path`; `None` where there is none.
+    pub(crate) async fn manifest(&self, path: &str) -> Result<Option<VersionedManifest>, slatedb::Error> {
+        self.admin(path).read_manifest(None).await
+    }
+
+    /// A seed for whatever works on the database at `path` from now on. Never the same one twice:
+    /// names of files and checkpoints are drawn from it, and two that meet in one manifest (after a
+    /// second opening, or in a merge) must differ.
+    pub(crate) fn seed_of(&self, path: &str) -> u64 {
+        // `DefaultHasher::new` has fixed keys: the same in every run of a simulation.
+        let mut hasher = DefaultHasher::new();
+        (self.seed, path, self.clock.now().ticks()).hash(&mut hasher);
+        hasher.finish()
+    }
 }
 
 /// One database: where it is, and what leaves out rows when it is compacted.
@@ -59,7 +105,7 @@ pub(crate) struct Place {
 
 /// Makes a database where there is none.
 pub(crate) async fn create(around: &Surroundings, place: &Place) -> Result<Db, OpenError> {
-    if has_manifest(around, &place.path).await? {
+    if inspect(around, &place.path).await?.is_some() {
         return Err(OpenError::Database {
             path: place.path.clone(),
             why: "a database is there already, and it was to be made".to_owned(),
@@ -75,66 +121,54 @@ pub(crate) async fn open(
     place: &Place,
     expected_epoch: Option<u64>,
 ) -> Result<Db, OpenError> {
-    if !has_manifest(around, &place.path).await? {
+    let Some(manifest) = inspect(around, &place.path).await? else {
         return Err(OpenError::MissingDatabase { path: place.path.clone() });
-    }
-    check_log(around, &place.path).await?;
-    let latest = latest::seen(around, &place.path).await.map_err(|error| open_error(&place.path, &error))?;
+    };
+    let log = log_files(around, &place.path, &manifest).await?;
+    let latest = latest::seen(around, &place.path, &manifest, &log)
+        .await
+        .map_err(|error| open_error(&place.path, &error))?;
     if let Some(latest) = latest {
         around.clock.advance_to(latest);
     }
     build(around, place, expected_epoch).await
 }
 
-/// Whether a database is at `path`.
-pub(crate) async fn has_manifest(around: &Surroundings, path: &str) -> Result<bool, OpenError> {
-    let prefix = Path::from(format!("{path}/manifest"));
-    let mut objects = around.objects.list(Some(&prefix));
-    let first = objects
-        .try_next()
-        .await
-        .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
-    Ok(first.is_some())
+/// The newest manifest of the database at `path`; `None` where no database is.
+pub(crate) async fn inspect(
+    around: &Surroundings,
+    path: &str,
+) -> Result<Option<VersionedManifest>, OpenError> {
+    around.manifest(path).await.map_err(|error| open_error(path, &error))
 }
 
-/// Refuses a database whose log lacks a file: it would open as if it ended there.
-async fn check_log(around: &Surroundings, path: &str) -> Result<(), OpenError> {
-    let manifest = admin(around, path).read_manifest(None).await.map_err(|error| open_error(path, &error))?;
-    let replayed_until = manifest.map_or(0, |manifest| manifest.replay_after_wal_id());
-    store::check_log(&around.objects, path, replayed_until).await.map_err(|source| {
-        match damaged_file(&source) {
-            Some(file) => OpenError::Damaged(Damaged(file.to_string())),
-            None => OpenError::Object { doing: format!("listing the log of {path}"), source },
-        }
+/// The files of the log whose rows are not in sorted files, ascending. Refuses a database whose log
+/// lacks one: it would open as if it ended there.
+async fn log_files(
+    around: &Surroundings,
+    path: &str,
+    manifest: &VersionedManifest,
+) -> Result<Vec<u64>, OpenError> {
+    let checked = store::check_log(&around.objects, path, manifest.replay_after_wal_id()).await;
+    checked.map_err(|source| match damaged_file(&source) {
+        Some(file) => OpenError::Damaged(Damaged(file.to_string())),
+        None => OpenError::Object { doing: format!("listing the log of {path}"), source },
     })
 }
 
-/// The database's files seen from outside of it.
-pub(crate) fn admin(around: &Surroundings, path: &str) -> Admin {
-    AdminBuilder::new(path, Arc::clone(&around.objects))
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed)
-        .build()
-}
-
 async fn build(around: &Surroundings, place: &Place, expected_epoch: Option<u64>) -> Result<Db, OpenError> {
-    let compactor = CompactorBuilder::new(place.path.as_str(), Arc::clone(&around.objects))
-        .with_options(compactor_options())
-        .with_runtime(around.background.clone())
-        .with_sst_block_size(BLOCK_SIZE)
-        .with_compaction_filter_supplier(Arc::clone(&place.filter));
     let mut builder = Db::builder(place.path.as_str(), Arc::clone(&around.objects))
         .with_settings(settings(around))
         .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed ^ place.cache_id)
+        .with_seed(around.seed_of(&place.path))
         .with_sst_block_size(BLOCK_SIZE)
-        .with_db_cache(Arc::clone(&around.cache), place.cache_id)
-        .with_gc_runtime(around.background.clone())
-        .with_compactor_builder(compactor);
+        .with_db_cache(Arc::clone(&around.cache), place.cache_id);
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }
-    builder.build().await.map_err(|error| open_error(&place.path, &error))
+    let db = builder.build().await.map_err(|error| open_error(&place.path, &error))?;
+    around.housekeeping.enter(place, &db);
+    Ok(db)
 }
 
 fn settings(around: &Surroundings) -> Settings {
@@ -148,41 +182,10 @@ fn settings(around: &Surroundings) -> Settings {
         l0_flush_parallelism: 1,
         // Unbounded: with bounded retries a full disk closes the database for good.
         object_store_max_retries: None,
-        garbage_collector_options: Some(garbage_collector_options()),
+        manifest_poll_interval: limits::MANIFEST_POLL,
+        // The housekeeper's.
+        compactor_options: None,
+        garbage_collector_options: None,
         ..Settings::default()
-    }
-}
-
-fn compactor_options() -> CompactorOptions {
-    CompactorOptions {
-        poll_interval: limits::COMPACTION_POLL,
-        max_concurrent_compactions: limits::COMPACTIONS_AT_ONCE_MAX,
-        checkpoint_lifetime: limits::REPLACED_FILES_KEPT,
-        worker: Some(CompactionWorkerOptions {
-            max_concurrent_compactions: limits::COMPACTIONS_AT_ONCE_MAX,
-            compactions_poll_interval: limits::COMPACTION_POLL,
-            max_sst_size: limits::COMPACTED_FILE_BYTES,
-            max_fetch_tasks: 2,
-            bytes_to_fetch: limits::COMPACTION_FETCH_BYTES,
-            max_subcompactions: 1,
-            ..CompactionWorkerOptions::default()
-        }),
-        ..CompactorOptions::default()
-    }
-}
-
-fn garbage_collector_options() -> GarbageCollectorOptions {
-    let every = |interval, min_age| {
-        Some(GarbageCollectorDirectoryOptions { interval: Some(interval), min_age, dry_run: false })
-    };
-    let directory = every(limits::GARBAGE_POLL, limits::GARBAGE_AGE_MIN);
-    // Fences in the log stay as the default has it, in a dry run: to collect them too early was
-    // seen to lose writes.
-    GarbageCollectorOptions {
-        manifest_options: directory,
-        wal_options: every(limits::LOG_GARBAGE_POLL, limits::LOG_GARBAGE_AGE_MIN),
-        compacted_options: directory,
-        compactions_options: directory,
-        ..GarbageCollectorOptions::default()
     }
 }

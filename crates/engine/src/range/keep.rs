@@ -10,12 +10,12 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use slatedb::CloseReason;
-use slatedb::config::FlushType;
+use slatedb::config::{CloseOptions, FlushType};
 use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State, database, flush};
-use crate::error::{Damaged, OpenError, with_causes};
-use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN, WRITES_IN_FLIGHT_MAX};
+use crate::error::{Damaged, OpenError, ReadError, with_causes};
+use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
 
 /// Why an opening ended.
 enum Ended {
@@ -33,12 +33,18 @@ impl Range {
             let Ok(opening) = self.open_now() else {
                 return;
             };
-            let why = match opening.serve().await {
+            let ended = opening.serve().await;
+            // It may have been opened anew, and the old opening closed.
+            if self.open_now().is_ok_and(|now| now.number != opening.number) {
+                continue;
+            }
+            let why = match ended {
                 Ended::Closed => return,
+                Ended::Fenced if matches!(self.open_now(), Err(ReadError::NotOwned)) => return,
                 Ended::Fenced => {
-                    tracing::warn!(range = %self.identity.id, "another process has opened the range");
+                    tracing::warn!(range = %self.identity.id, "another server has opened the range");
                     self.change_state(State::Fenced);
-                    opening.flusher.end("another process has opened the range");
+                    self.abandon(&opening).await;
                     return;
                 }
                 Ended::Failed(why) => why,
@@ -97,13 +103,10 @@ impl Range {
 
     /// Lets the writes under way finish, refuses new ones, saves everything and closes.
     pub(crate) async fn close(&self) {
-        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
-        // Taking every permit refuses new writes and waits for those that are under way.
-        let drained = timeout(DRAIN_MAX, self.in_flight.acquire_many(all)).await;
+        let drained = self.gate.drain(DRAIN_MAX).await;
         let opening = self.open_now();
         self.change_state(State::Closed);
-        self.in_flight.close();
-        if drained.is_err() {
+        if !drained {
             tracing::warn!(range = %self.identity.id, "closing while writes are still under way");
         }
         if let Ok(opening) = opening {
@@ -111,11 +114,40 @@ impl Range {
         }
     }
 
+    /// Answers no read any more: the range was handed over. The database is left as it is; see
+    /// [`Range::abandon`].
+    pub(crate) fn let_go(&self) {
+        let last = self.open_now().ok();
+        self.change_state(State::Gone { last });
+    }
+
+    /// Ends a range that was handed over: its database is closed without saving anything.
+    pub(crate) async fn end(&self) {
+        let opening = match &*self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner) {
+            State::Gone { last: Some(opening) } => Arc::clone(opening),
+            _ => return,
+        };
+        self.abandon(&opening).await;
+    }
+
+    /// Closes the database of a range that was handed over, without saving anything: it is
+    /// somebody else's, or nobody's.
+    pub(crate) async fn abandon(&self, opening: &Opening) {
+        opening.flusher.end("the range was handed over");
+        let closing = opening.db.close_with_options(CloseOptions::default().with_flush_type(None));
+        let _ = timeout(CLOSE_MAX, closing).await;
+    }
+
     /// Saves what an opening holds and closes it. Gives up after a while: on a full disk the
     /// database tries for ever. What was acknowledged is in the log then, and is replayed.
     async fn close_database(&self, opening: &Opening) {
         let range = self.identity.id;
-        match timeout(CLOSE_MAX, opening.db.close()).await {
+        let closing = async {
+            // A compaction that is broken off here is taken up at once by the next who opens it.
+            self.around.housekeeping.leave(&self.place.path).await;
+            opening.db.close().await
+        };
+        match timeout(CLOSE_MAX, closing).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => tracing::error!(%range, %error, "closing the database failed"),
             Err(_) => tracing::warn!(
@@ -180,7 +212,6 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::error::ReadError;
 
     #[tokio::test]
     async fn who_closes_a_range_has_the_last_word() {

@@ -15,24 +15,24 @@
 
 use std::sync::Arc;
 
-use futures::TryStreamExt;
-use object_store::path::Path;
 use rangehold_map::Timestamp;
 use slatedb::WalReader;
 use slatedb::admin::Admin;
 use slatedb::manifest::VersionedManifest;
 
-use super::database::{self, Surroundings};
+use super::database::Surroundings;
 
-/// A time just after all that the database at `path` has seen; `None` without a database.
-pub(crate) async fn seen(around: &Surroundings, path: &str) -> Result<Option<Timestamp>, slatedb::Error> {
-    let admin = database::admin(around, path);
-    let Some(manifest) = admin.read_manifest(None).await? else {
-        return Ok(None);
-    };
-    let latest = in_manifest(&manifest)
-        .max(in_log(around, path, manifest.replay_after_wal_id()).await?)
-        .max(in_compactions(&admin).await?);
+/// A time just after all that the database at `path` has seen, given its newest manifest and the
+/// files of its log that the manifest does not cover, ascending. `None` if it has seen none.
+pub(crate) async fn seen(
+    around: &Surroundings,
+    path: &str,
+    manifest: &VersionedManifest,
+    log: &[u64],
+) -> Result<Option<Timestamp>, slatedb::Error> {
+    let latest = in_manifest(manifest)
+        .max(in_log(around, path, log).await?)
+        .max(in_compactions(&around.admin(path)).await?);
     // A database that never had a row says i64::MIN.
     let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
@@ -49,11 +49,11 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
     manifest.last_l0_clock_tick().max(milliseconds(latest))
 }
 
-async fn in_log(around: &Surroundings, path: &str, sorted_until: u64) -> Result<i64, slatedb::Error> {
+async fn in_log(around: &Surroundings, path: &str, files: &[u64]) -> Result<i64, slatedb::Error> {
     let log = WalReader::new(path, Arc::clone(&around.objects));
     // Files without rows are the marks that each opening leaves.
-    for id in log_files(around, path, sorted_until).await?.into_iter().rev() {
-        let mut rows = log.get(id).iterator().await?;
+    for id in files.iter().rev() {
+        let mut rows = log.get(*id).iterator().await?;
         let mut latest = None;
         while let Some(row) = rows.next().await? {
             latest = latest.max(row.create_ts);
@@ -63,22 +63,6 @@ async fn in_log(around: &Surroundings, path: &str, sorted_until: u64) -> Result<
         }
     }
     Ok(i64::MIN)
-}
-
-/// The files of the log after `sorted_until`, ascending. The reader of the log could list them too,
-/// but would look at each file that is waiting to be collected as well.
-async fn log_files(around: &Surroundings, path: &str, sorted_until: u64) -> Result<Vec<u64>, slatedb::Error> {
-    let directory = Path::from(format!("{path}/wal"));
-    let after = directory.clone().join(format!("{sorted_until:020}.sst"));
-    let listed: Result<Vec<_>, _> =
-        around.objects.list_with_offset(Some(&directory), &after).try_collect().await;
-    let listed = listed.map_err(|error| {
-        slatedb::Error::unavailable(format!("{directory} could not be listed")).with_source(Box::new(error))
-    })?;
-    let number = |name: &str| name.strip_suffix(".sst")?.parse().ok();
-    let mut ids: Vec<u64> = listed.iter().filter_map(|object| number(object.location.filename()?)).collect();
-    ids.sort_unstable();
-    Ok(ids)
 }
 
 async fn in_compactions(admin: &Admin) -> Result<i64, slatedb::Error> {

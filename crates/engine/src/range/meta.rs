@@ -7,18 +7,34 @@
 //! |---|---|---|
 //! | `01`, stripe (two bytes) | a timestamp, eight bytes big end first | with a write of that stripe; see [`super::timestamps`] |
 //! | `02`, account, table id | when the table was dropped, likewise | when a table is dropped; see [`super::dropped`] |
+//! | `03` | range and generation of a change record, eight bytes each | as the last row of a range that is split or merged; see [`super::retire`] |
+//! | `0F` | nothing | when a new file lets older ones go; see [`crate::housekeeping`] |
+//!
+//! Reservation rows of stripes that do not exist are as good as others. The one of stripe `FFFF` is
+//! what a range inherited.
 
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
-use rangehold_map::{TableId, Timestamp};
+use rangehold_map::{Generation, RangeId, TableId, Timestamp};
+
+use crate::change::RecordName;
 
 const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
+const RETIRED: u8 = 0x03;
+const NEWEST_FILE: u8 = 0x0F;
 
 /// Before the first reservation row.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
 /// Before the first row of a dropped table.
 pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
+
+/// The key of the row whose only use is that a new file is made of it.
+pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, NEWEST_FILE];
+/// The key of the row that says that the range is retired.
+pub(crate) const RETIREMENT: &[u8] = &[KIND_RANGE_META, RETIRED];
+/// The stripe whose reservation row holds what a range inherited.
+pub(crate) const INHERITED: u16 = u16::MAX;
 
 /// The key of a stripe's reservation.
 pub(crate) fn reservation_key(stripe: u16) -> Vec<u8> {
@@ -51,6 +67,20 @@ pub(crate) fn encode_time(time: Timestamp) -> Vec<u8> {
 /// The reverse of [`encode_time`]; `None` for a value of another length.
 pub(crate) fn decode_time(value: &[u8]) -> Option<Timestamp> {
     Some(Timestamp::from_ticks(i64::from_be_bytes(value.try_into().ok()?)))
+}
+
+/// The name of a change record as the value of the retirement row.
+pub(crate) fn encode_record(name: RecordName) -> Vec<u8> {
+    [name.range.0.to_be_bytes(), name.generation.0.to_be_bytes()].concat()
+}
+
+/// The reverse of [`encode_record`]; `None` for a value of another length.
+pub(crate) fn decode_record(value: &[u8]) -> Option<RecordName> {
+    let (range, generation) = value.split_at_checked(8)?;
+    Some(RecordName {
+        range: RangeId(u64::from_be_bytes(range.try_into().ok()?)),
+        generation: Generation(u64::from_be_bytes(generation.try_into().ok()?)),
+    })
 }
 
 #[cfg(test)]

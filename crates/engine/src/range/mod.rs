@@ -17,10 +17,12 @@
 mod database;
 mod dropped;
 mod flush;
+mod gate;
 mod keep;
 mod latest;
 mod meta;
 mod read;
+mod retire;
 mod run_to_end;
 mod stripes;
 mod sweep;
@@ -31,54 +33,95 @@ mod write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use rangehold_map::{Generation, KeyRange, RangeId, TableId, Timestamp};
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::{Db, DbStatus};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::watch;
 
-pub(crate) use database::{Place, Surroundings, create as create_database};
+#[cfg(test)]
+pub(crate) use database::open as open_database;
+pub(crate) use database::{BLOCK_SIZE, Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
 use flush::Flusher;
+pub(crate) use flush::flush;
+use gate::Gate;
+pub(crate) use gate::{Frozen, HeldBytes};
+pub(crate) use meta::NEWEST_FILE_KEY;
 pub use read::ScanEnd;
 pub(crate) use run_to_end::RunToEnd;
 use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 use unflushed::Unflushed;
-pub(crate) use write::Admission;
-pub use write::Changes;
+pub use write::{Changes, WriteRequest};
 
+use crate::change::RecordName;
 use crate::compaction::LeaveOut;
 use crate::error::{Damaged, OpenError, ReadError};
-use crate::limits::WRITES_IN_FLIGHT_MAX;
+use crate::housekeeping::Borrowed;
+use crate::lease::Lease;
 use crate::store::Store;
 
-/// Which range, which keys, in which generation, and in which of the attempts to make it.
+/// Which range, which keys, and which database.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) id: RangeId,
     pub(crate) keys: KeyRange,
-    pub(crate) generation: Generation,
-    pub(crate) attempt: u64,
+    pub(crate) database: DatabaseName,
 }
 
 impl Identity {
+    /// What the map says of a range.
+    pub(crate) fn of(entry: &RangeEntry) -> Self {
+        Self { id: entry.id, keys: entry.keys.clone(), database: entry.place.database }
+    }
+
     /// Where its database is. Never used again for another one.
     pub(crate) fn path(&self) -> String {
-        format!("ranges/{}-{}-{}", self.id.0, self.generation.0, self.attempt)
+        database_path(self.database)
     }
 }
 
-/// A range that this server holds.
+/// Where a database is.
+pub(crate) fn database_path(name: DatabaseName) -> String {
+    format!("ranges/{name}")
+}
+
+/// What a range has from the server that holds it.
+#[derive(Clone)]
+pub(crate) struct Owner {
+    pub(crate) around: Surroundings,
+    pub(crate) store: Arc<Store>,
+    pub(crate) lease: Lease,
+    pub(crate) held_bytes: Arc<HeldBytes>,
+}
+
+/// What a range takes over from those whose keys it got.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct Inheritance {
+    /// No timestamp up to here is given again.
+    pub(crate) high_water: Timestamp,
+    /// Tables whose rows it must not show.
+    pub(crate) dropped: Vec<(String, TableId, Timestamp)>,
+}
+
+/// A range that a server holds.
 pub(crate) struct Range {
     identity: Identity,
     place: Place,
     around: Surroundings,
     store: Arc<Store>,
+    /// Counts its changes of hands; a command made for another one is refused.
+    generation: AtomicU64,
+    lease: Lease,
     state: RwLock<State>,
+    gate: Arc<Gate>,
     stripes: Stripes,
     high_water: Mutex<HighWater>,
     dropped: Arc<DroppedTables>,
-    in_flight: Arc<Semaphore>,
+    /// The record that decides about the range, if its database says that it is retired.
+    retired: Mutex<Option<RecordName>>,
+    /// Held by whoever changes its hands: one at a time.
+    changing: tokio::sync::Mutex<()>,
     counts: Counts,
 }
 
@@ -91,12 +134,16 @@ enum State {
     Damaged(Damaged),
     /// Somebody else opened the database: it is his.
     Fenced,
+    /// It was handed over. Its last opening is still to be closed.
+    Gone {
+        last: Option<Arc<Opening>>,
+    },
     /// It was closed here.
     Closed,
 }
 
 /// One opening of the database. A read that began in one is not answered in the next.
-struct Opening {
+pub(crate) struct Opening {
     number: u64,
     db: Db,
     status: watch::Receiver<DbStatus>,
@@ -133,60 +180,87 @@ pub struct RangeStatistics {
     pub dropped_tables_pending: u64,
     /// How often the database had to be opened again.
     pub reopenings: u64,
+    /// What its database reads from the files of others, such as a parent's.
+    pub borrowed: Borrowed,
 }
 
 impl Range {
     /// Makes the database of a new range.
-    pub(crate) async fn create(
-        identity: Identity,
-        around: Surroundings,
-        store: Arc<Store>,
-    ) -> Result<Arc<Self>, OpenError> {
+    pub(crate) async fn create(identity: Identity, owner: &Owner) -> Result<Arc<Self>, OpenError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
-        let db = database::create(&around, &place).await?;
-        Self::with_database(identity, around, store, place, dropped, db).await
+        let db = database::create(&owner.around, &place).await?;
+        Self::with_database(identity, Generation::FIRST, owner, place, dropped, db).await
     }
 
-    /// Opens the database of a range that exists.
+    /// Opens the database of a range that exists, and so shuts out whoever had it open. With
+    /// `expected_epoch` only if nobody has opened it since the one who did in that epoch.
+    ///
+    /// What is opened is not served yet: it may be retired ([`Range::retired`]), and its catalogue
+    /// may say that tables are dropped of which it does not know.
     pub(crate) async fn open(
         identity: Identity,
-        around: Surroundings,
-        store: Arc<Store>,
+        generation: Generation,
+        owner: &Owner,
+        expected_epoch: Option<u64>,
     ) -> Result<Arc<Self>, OpenError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
-        let db = database::open(&around, &place, None).await?;
-        Self::with_database(identity, around, store, place, dropped, db).await
+        let db = database::open(&owner.around, &place, expected_epoch).await?;
+        Self::with_database(identity, generation, owner, place, dropped, db).await
+    }
+
+    /// Its last owner gave no timestamp above `high_water`: so it need not begin at the reservation.
+    pub(crate) fn resume_at(&self, high_water: Timestamp) {
+        self.high_water.lock().unwrap_or_else(PoisonError::into_inner).resume_at(high_water);
+    }
+
+    /// Opens a database that a change has just made, with what it inherits. The inheritance is in
+    /// memory only until [`Range::save_inheritance`].
+    pub(crate) async fn open_heir(
+        identity: Identity,
+        owner: &Owner,
+        inheritance: &Inheritance,
+    ) -> Result<Arc<Self>, OpenError> {
+        let range = Self::open(identity, Generation::FIRST, owner, None).await?;
+        range.high_water.lock().unwrap_or_else(PoisonError::into_inner).inherit(inheritance.high_water);
+        for (account, table, at) in &inheritance.dropped {
+            range.inherit_dropped(account, *table, *at);
+        }
+        Ok(range)
     }
 
     /// Whether the range's database was made.
     pub(crate) async fn exists(identity: &Identity, around: &Surroundings) -> Result<bool, OpenError> {
-        database::has_manifest(around, &identity.path()).await
+        Ok(database::inspect(around, &identity.path()).await?.is_some())
     }
 
     async fn with_database(
         identity: Identity,
-        around: Surroundings,
-        store: Arc<Store>,
+        generation: Generation,
+        owner: &Owner,
         place: Place,
         dropped: Arc<DroppedTables>,
         db: Db,
     ) -> Result<Arc<Self>, OpenError> {
         let opening = Opening::new(1, db);
-        let reserved = read::load_meta(&opening.db, &dropped)
+        let meta = read::load_meta(&opening.db, &dropped)
             .await
             .map_err(|error| database_error(&place.path, error))?;
         Ok(Arc::new(Self {
             identity,
             place,
-            around,
-            store,
+            around: owner.around.clone(),
+            store: Arc::clone(&owner.store),
+            generation: AtomicU64::new(generation.0),
+            lease: owner.lease.clone(),
             state: RwLock::new(State::Open(Arc::new(opening))),
+            gate: Arc::new(Gate::new(Arc::clone(&owner.held_bytes))),
             stripes: Stripes::new(),
-            high_water: Mutex::new(HighWater::starting_at(reserved)),
+            high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
-            in_flight: Arc::new(Semaphore::new(WRITES_IN_FLIGHT_MAX)),
+            retired: Mutex::new(meta.retired),
+            changing: tokio::sync::Mutex::default(),
             counts: Counts::default(),
         }))
     }
@@ -201,21 +275,55 @@ impl Range {
         &self.identity.keys
     }
 
+    /// Where its database is.
+    pub(crate) fn path(&self) -> String {
+        self.identity.path()
+    }
+
+    /// Its database.
+    pub(crate) fn database(&self) -> DatabaseName {
+        self.identity.database
+    }
+
+    /// The generation in which it is held here.
+    pub(crate) fn generation(&self) -> Generation {
+        Generation(self.generation.load(Ordering::Acquire))
+    }
+
+    /// A change of it was undone or made that leaves it here, in a later generation.
+    pub(crate) fn renumber(&self, generation: Generation) {
+        self.generation.fetch_max(generation.0, Ordering::AcqRel);
+    }
+
+    /// The record that decides about it, if its database says that it is retired: then it must not
+    /// be served as it is.
+    pub(crate) fn retired(&self) -> Option<RecordName> {
+        *self.retired.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until nobody else changes its hands, and keeps others from it.
+    pub(crate) async fn change_alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.changing.lock().await
+    }
+
     /// The database as it is open now.
     fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             State::Open(opening) => Ok(Arc::clone(opening)),
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
             State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
-            State::Fenced => Err(ReadError::NotOwned),
+            State::Fenced | State::Gone { .. } => Err(ReadError::NotOwned),
             State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
         }
     }
 
-    /// Whether what was read from `opening` may be told: asked *after* reading. Where ranges move
-    /// between servers, lease and generation are asked here too.
+    /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
+    /// may have been handed over, its database opened anew, or the server's lease run out.
     fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
         let now = self.open_now()?;
+        if !self.lease.holds() {
+            return Err(ReadError::NotOwned);
+        }
         if now.number == opening.number {
             Ok(())
         } else {
@@ -227,7 +335,7 @@ impl Range {
     /// whatever its keeper finds out at the same time.
     fn change_state(&self, state: State) -> bool {
         let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*now, State::Closed) {
+        if matches!(*now, State::Closed | State::Gone { .. }) {
             return false;
         }
         *now = state;
@@ -259,7 +367,7 @@ impl Range {
             State::Reopening(why) => Some(format!("range {range} is being opened again: {why}")),
             State::Damaged(damage) => Some(format!("range {range}: {damage}")),
             State::Fenced => Some(format!("range {range} was opened by another process")),
-            State::Closed => Some(format!("range {range} is closed")),
+            State::Gone { .. } | State::Closed => Some(format!("range {range} is closed")),
         }
     }
 
@@ -276,11 +384,17 @@ impl Range {
             unflushed_bytes: opening.as_ref().map_or(0, |opening| opening.unflushed_bytes()),
             dropped_tables_pending: self.dropped.len() as u64,
             reopenings: count(&self.counts.reopenings),
+            borrowed: opening.as_ref().map_or_else(Borrowed::default, |opening| opening.borrowed()),
         }
     }
 }
 
 impl Opening {
+    /// The database itself, for cloning.
+    pub(crate) fn database(&self) -> &Db {
+        &self.db
+    }
+
     fn new(number: u64, db: Db) -> Self {
         Self {
             number,
@@ -304,6 +418,10 @@ impl Opening {
     fn unflushed_bytes(&self) -> u64 {
         self.unflushed.bytes(self.sorted_sequence())
     }
+
+    fn borrowed(&self) -> Borrowed {
+        Borrowed::in_manifest(&self.status.borrow().current_manifest)
+    }
 }
 
 fn place(identity: &Identity, dropped: &Arc<DroppedTables>) -> Place {
@@ -326,18 +444,14 @@ impl Range {
     /// A new range in memory, without a keeper.
     async fn in_memory() -> Arc<Self> {
         let store = Store::in_memory();
+        let objects = store.object_store();
         let shares = crate::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
-        let around = Surroundings {
-            objects: store.object_store(),
-            clock: crate::Clock::system(),
-            seed: 1,
-            cache: shares.cache(),
-            memtable_bytes: shares.memtable_flush_bytes(),
-            unflushed_bytes_max: shares.unflushed_bytes_max(),
-            background: tokio::runtime::Handle::current(),
-        };
-        let identity =
-            Identity { id: RangeId(1), keys: KeyRange::whole(), generation: Generation(1), attempt: 1 };
-        Self::create(identity, around, Arc::new(store)).await.expect("memory takes everything")
+        let background = tokio::runtime::Handle::current();
+        let around = Surroundings::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
+        let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");
+        let owner = Owner { around, store: Arc::new(store), lease, held_bytes: Arc::default() };
+        let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
+        let identity = Identity { id: RangeId(1), keys: KeyRange::whole(), database };
+        Self::create(identity, &owner).await.expect("memory takes everything")
     }
 }

@@ -13,12 +13,14 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use rangehold_map::key::KIND_RANGE_META;
 use rangehold_map::{KeyRange, Timestamp};
 use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
 use slatedb::{Db, DbIterator};
 
 use super::dropped::{DroppedTable, DroppedTables};
 use super::{Range, meta};
+use crate::change::RecordName;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
 use crate::limits::SCAN_READ_AHEAD_BYTES;
 
@@ -127,22 +129,42 @@ async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadEr
     rows.next().await.map_err(|error| read_error(&error))
 }
 
-/// Reads the meta rows of a database that was just opened: adds its dropped tables to `dropped`
-/// and returns its reservation.
-pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Timestamp, ReadError> {
-    let mut reserved = Timestamp::default();
-    let mut rows = scan(db, &KeyRange::prefix(meta::RESERVATIONS), DurabilityLevel::Remote).await?;
+/// What the meta rows of a database say, besides its dropped tables.
+pub(super) struct Meta {
+    /// Nothing at or above it was ever given out.
+    pub(super) reserved: Timestamp,
+    /// The record that decides about it, if it is retired.
+    pub(super) retired: Option<RecordName>,
+}
+
+/// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
+pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
+    let mut meta = Meta { reserved: Timestamp::default(), retired: None };
+    let mut rows = scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote).await?;
     while let Some(row) = next(&mut rows).await? {
-        reserved = reserved.max(time_of(&row)?);
+        if row.key.starts_with(meta::RESERVATIONS) {
+            meta.reserved = meta.reserved.max(time_of(&row)?);
+        } else if row.key.starts_with(meta::DROPPED_TABLES) {
+            let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
+                ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
+            })?;
+            dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
+        } else if row.key == meta::RETIREMENT {
+            meta.retired = Some(meta::decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
+        } else if row.key != meta::NEWEST_FILE_KEY {
+            return Err(unknown_meta(&row));
+        }
     }
-    let mut rows = scan(db, &KeyRange::prefix(meta::DROPPED_TABLES), DurabilityLevel::Remote).await?;
-    while let Some(row) = next(&mut rows).await? {
-        let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
-            ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
-        })?;
-        dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
-    }
-    Ok(reserved)
+    Ok(meta)
+}
+
+/// A row that this program does not know how to heed, so it must not go on.
+fn unknown_meta(row: &slatedb::KeyValue) -> ReadError {
+    let key = row.key.as_ref();
+    let bytes = row.value.len();
+    ReadError::Damaged(Damaged(format!(
+        "the meta row {key:02x?} of a range ({bytes} bytes) is unknown: it is damaged, or of a later release"
+    )))
 }
 
 fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {

@@ -8,7 +8,7 @@
 //! on rows no newer than that, so it may be told once that row is durable.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rangehold_map::PartitionPrefix;
 use tokio::sync::{Mutex, OwnedMutexGuard};
@@ -27,13 +27,16 @@ pub(crate) struct Newest {
 /// What a stripe's lock protects.
 pub(crate) type StripeGuard = OwnedMutexGuard<Option<Newest>>;
 
-/// All locks of a range.
+type Stripe = Arc<Mutex<Option<Newest>>>;
+
+/// All locks of a range, each made when it is taken first: a range that is hardly written to needs
+/// few of them, and there may be a thousand such ranges.
 #[derive(Debug)]
-pub(crate) struct Stripes(Vec<Arc<Mutex<Option<Newest>>>>);
+pub(crate) struct Stripes(Box<[OnceLock<Stripe>]>);
 
 impl Stripes {
     pub(crate) fn new() -> Self {
-        Self((0..STRIPES).map(|_| Arc::default()).collect())
+        Self((0..STRIPES).map(|_| OnceLock::new()).collect())
     }
 
     /// The stripe of a partition. The same in every run: it is part of a simulation's log, and the
@@ -47,12 +50,13 @@ impl Stripes {
 
     /// Locks a stripe, first come first served.
     pub(crate) async fn lock(&self, stripe: u16) -> StripeGuard {
-        Arc::clone(&self.0[usize::from(stripe)]).lock_owned().await
+        Arc::clone(self.0[usize::from(stripe)].get_or_init(Stripe::default)).lock_owned().await
     }
 
     /// Waits until every write that holds a stripe now has let go of it.
     pub(crate) async fn wait_for_holders(&self) {
-        for stripe in &self.0 {
+        // Who takes one that is not made yet comes later.
+        for stripe in self.0.iter().filter_map(OnceLock::get) {
             drop(stripe.lock().await);
         }
     }

@@ -21,6 +21,7 @@
 use rangehold_map::Timestamp;
 
 use crate::limits::{RESERVATION_LEFT_MIN_TICKS, RESERVED_TICKS};
+use crate::mutants::{self, Mutant};
 
 /// A timestamp for one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,7 +51,23 @@ impl HighWater {
         self.last = now.max(self.last.next());
         let at = self.last;
         let left = self.reserved.ticks().saturating_sub(at.ticks());
-        Stamp { at, reserve: (left < RESERVATION_LEFT_MIN_TICKS).then(|| at.saturating_add(RESERVED_TICKS)) }
+        let due = left < RESERVATION_LEFT_MIN_TICKS && !mutants::active(Mutant::ReservationForgotten);
+        Stamp { at, reserve: due.then(|| at.saturating_add(RESERVED_TICKS)) }
+    }
+
+    /// Nothing up to `high_water` is given, whatever this range's own rows say.
+    pub(crate) fn inherit(&mut self, high_water: Timestamp) {
+        self.last = self.last.max(high_water);
+    }
+
+    /// The last timestamp that was given is known: it need not be the reservation's.
+    pub(crate) fn resume_at(&mut self, high_water: Timestamp) {
+        self.last = high_water;
+    }
+
+    /// The last timestamp that was given.
+    pub(crate) fn last(&self) -> Timestamp {
+        self.last
     }
 
     /// A write that carried `reservation` has become durable.

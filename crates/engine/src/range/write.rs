@@ -24,29 +24,46 @@ use tokio::time::{Instant, timeout_at};
 
 use super::dropped::DroppedTable;
 use super::flush::Ticket;
+use super::gate::Turned;
 use super::run_to_end::RunToEnd;
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, WriteError, with_causes};
+use crate::limits::OWN_WRITE_WAITS_MAX;
+use crate::mutants::{self, Mutant};
 
 /// Rows to put (with a value) and to delete (without).
 pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
-/// With how little free space on the disk a write is let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Admission {
-    /// While the reserve is free.
-    Usual,
-    /// While half of it is: the write gives space back.
-    GivesSpaceBack,
+/// A write, but for what it changes: that the judge decides.
+#[derive(Debug, Clone, Copy)]
+pub struct WriteRequest<'a> {
+    /// The partition in which it changes rows.
+    pub partition: &'a PartitionPrefix,
+    /// The rows, all of the partition, that the judge wants to see.
+    pub keys: &'a [Vec<u8>],
+    /// What it weighs while it is held, about: the size of the request's body.
+    pub bytes: u64,
+    /// When the answer is no longer waited for.
+    pub deadline: Instant,
+    /// It gives space back, as the drop of a table does. Such writes are let in until half of the
+    /// disk's reserve is gone, so that whoever is refused for want of space can make some.
+    pub gives_space_back: bool,
+}
+
+impl<'a> WriteRequest<'a> {
+    /// A write that weighs nothing.
+    pub fn new(partition: &'a PartitionPrefix, keys: &'a [Vec<u8>], deadline: Instant) -> Self {
+        Self { partition, keys, bytes: 0, deadline, gives_space_back: false }
+    }
 }
 
 /// What a write holds on its way into the log.
 struct Entrance {
     /// Its turn among the writes of its stripe.
     guard: StripeGuard,
-    /// Its place among the writes of the range, which closing waits for.
+    /// Its place among the writes of the range, for which closing and freezing wait.
     admitted: OwnedSemaphorePermit,
 }
 
@@ -54,13 +71,15 @@ impl Range {
     /// See [`crate::PartitionServer::write`].
     pub(crate) async fn write<E>(
         &self,
-        partition: &PartitionPrefix,
-        keys: &[Vec<u8>],
-        deadline: Instant,
-        admission: Admission,
-        judge: impl FnOnce(&[Option<Bytes>], Timestamp) -> Result<Changes, E>,
+        request: &WriteRequest<'_>,
+        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
-        let admitted = self.admit(admission)?;
+        let WriteRequest { partition, keys, deadline, .. } = *request;
+        self.check_disk(request.gives_space_back)?;
+        let admitted = self.gate.enter(request.bytes, deadline).await.map_err(|turned| match turned {
+            Turned::Elsewhere => WriteError::NotOwned,
+            Turned::Busy(why) => WriteError::Busy(why),
+        })?;
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
         let opening = self.open_now()?;
@@ -74,13 +93,18 @@ impl Range {
                 let newest = *guard;
                 drop(guard);
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
-                wait_until_durable(&opening, newest, deadline).await?;
+                if !mutants::active(Mutant::EarlyRefusal) {
+                    wait_until_durable(&opening, newest, deadline).await?;
+                }
+                // A refusal tells what was read.
+                self.still_serves(&opening)?;
                 Err(WriteError::Refused(refusal))
             }
             Ok(changes) if changes.is_empty() => {
                 let newest = *guard;
                 drop(guard);
                 wait_until_durable(&opening, newest, deadline).await?;
+                self.still_serves(&opening)?;
                 Ok(stamp.at)
             }
             Ok(changes) => {
@@ -90,15 +114,12 @@ impl Range {
         }
     }
 
-    /// Lets a write in, unless there are too many or the disk has too little space.
-    fn admit<E>(&self, admission: Admission) -> Result<OwnedSemaphorePermit, WriteError<E>> {
-        let Ok(admitted) = Arc::clone(&self.in_flight).try_acquire_owned() else {
-            return Err(WriteError::Busy("too many writes are under way"));
-        };
+    /// Refuses a write if the disk has too little space.
+    fn check_disk<E>(&self, gives_space_back: bool) -> Result<(), WriteError<E>> {
         let disk = self.store.disk();
-        let (low, least_bytes) = match admission {
-            Admission::Usual => (disk.is_low(), disk.reserve_bytes()),
-            Admission::GivesSpaceBack => (disk.is_exhausted(), disk.reserve_bytes() / 2),
+        let (low, least_bytes) = match gives_space_back {
+            false => (disk.is_low(), disk.reserve_bytes()),
+            true => (disk.is_exhausted(), disk.reserve_bytes() / 2),
         };
         if low {
             let root = self.store.root();
@@ -107,7 +128,7 @@ impl Range {
                 reserve_bytes: least_bytes,
             });
         }
-        Ok(admitted)
+        Ok(())
     }
 
     fn next_stamp(&self) -> Stamp {
@@ -178,8 +199,18 @@ impl Range {
     }
 
     /// Writes rows that no client's write can touch (meta rows, rows of dropped tables) and waits
-    /// until they are durable.
+    /// until they are durable. Held and turned away like any write.
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
+        let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
+        let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
+            Turned::Elsewhere => ReadError::NotOwned,
+            Turned::Busy(why) => ReadError::Unavailable(why.to_owned()),
+        })?;
+        self.write_ungated(batch).await
+    }
+
+    /// [`Range::write_own`] for whoever has frozen the range.
+    pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await.map_err(ReadError::Unavailable)?;
         settled(ticket).await.map_err(ReadError::Unavailable)

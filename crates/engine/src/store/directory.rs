@@ -1,4 +1,4 @@
-//! Directories: made durably, swept of what interrupted writes left.
+//! Directories: made durably, swept of what interrupted writes left, removed.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -44,6 +44,33 @@ impl Directories {
         durable.insert(directory.to_owned());
         Ok(())
     }
+}
+
+impl Directories {
+    /// Removes `directory` and those below it, which hold no files but what interrupted writes left.
+    /// If it is not there, that is as well. Whoever writes there at the same time gets an error, here
+    /// or there.
+    pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
+        self.durable
+            .lock()
+            .expect("no one panics while holding the set")
+            .retain(|known| !known.starts_with(directory));
+        if !directory.try_exists()? {
+            return Ok(());
+        }
+        sweep(directory)?;
+        remove_empty(directory)
+    }
+}
+
+fn remove_empty(directory: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(directory)? {
+        let entry = entry?;
+        if entry.file_type()?.is_dir() {
+            remove_empty(&entry.path())?;
+        }
+    }
+    fs::remove_dir(directory)
 }
 
 /// A parent far up may not be readable for us; then we did not make what it names either.

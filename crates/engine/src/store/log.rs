@@ -18,19 +18,25 @@ use slatedb_common::retry::NonRetryable;
 use super::damage::DamagedFile;
 
 /// Checks that the log of the database at `database` has every file after number `replayed_until`
-/// (as its manifest says), up to its last. Call it before the database is opened: an opening goes
-/// on writing where it believes the end to be. The error leads to a [`DamagedFile`]
-/// ([`super::damaged_file`]) whose path is that of the object.
-pub async fn check_log(objects: &Arc<dyn ObjectStore>, database: &str, replayed_until: u64) -> Result<()> {
+/// (as its manifest says), up to its last, and returns their numbers, ascending. Call it before the
+/// database is opened: an opening goes on writing where it believes the end to be. The error leads
+/// to a [`DamagedFile`] ([`super::damaged_file`]) whose path is that of the object.
+pub async fn check_log(
+    objects: &Arc<dyn ObjectStore>,
+    database: &str,
+    replayed_until: u64,
+) -> Result<Vec<u64>> {
     let directory = Path::from(format!("{database}/wal"));
-    let listed: Vec<_> = objects.list(Some(&directory)).try_collect().await?;
+    let offset = directory.clone().join(file_name(replayed_until));
+    let listed: Vec<_> = objects.list_with_offset(Some(&directory), &offset).try_collect().await?;
     let number = |path: &Path| path.filename()?.strip_suffix(".sst")?.parse::<u64>().ok();
     let mut numbers: Vec<u64> = listed.iter().filter_map(|meta| number(&meta.location)).collect();
     numbers.sort_unstable();
+    numbers.retain(|number| *number > replayed_until);
     let mut wanted = replayed_until + 1;
-    for found in numbers.into_iter().filter(|number| *number > replayed_until) {
+    for &found in &numbers {
         while wanted < found {
-            let object = directory.clone().join(format!("{wanted:020}.sst"));
+            let object = directory.clone().join(file_name(wanted));
             // A listing beside a writer may show a file and not the one before it.
             match objects.head(&object).await {
                 Ok(_) => wanted += 1,
@@ -40,7 +46,11 @@ pub async fn check_log(objects: &Arc<dyn ObjectStore>, database: &str, replayed_
         }
         wanted = found + 1;
     }
-    Ok(())
+    Ok(numbers)
+}
+
+fn file_name(number: u64) -> String {
+    format!("{number:020}.sst")
 }
 
 fn missing(object: &Path, found: u64) -> Error {

@@ -139,6 +139,8 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     objects: Arc<dyn ObjectStore>,
+    /// The same, if they are in a directory.
+    directory: Option<SealedDirectory>,
     root: Option<PathBuf>,
     disk: DiskWatch,
     damage: DamageLog,
@@ -165,6 +167,7 @@ impl Store {
     pub fn on(objects: Arc<dyn ObjectStore>) -> Self {
         Self(Arc::new(Inner {
             objects,
+            directory: None,
             root: None,
             disk: DiskWatch::of_memory(),
             damage: DamageLog::default(),
@@ -202,12 +205,28 @@ impl Store {
         let disk = DiskWatch::of_directory(&root, options.disk_reserve_bytes).map_err(failed)?;
         let objects = SealedDirectory::new(&root, !options.unsafe_no_fsync, damage.clone(), disk.clone())
             .map_err(|error| failed(io::Error::other(error)))?;
-        Ok(Self(Arc::new(Inner { objects: Arc::new(objects), root: Some(root), disk, damage, _lock: lock })))
+        Ok(Self(Arc::new(Inner {
+            objects: Arc::new(objects.clone()),
+            directory: Some(objects),
+            root: Some(root),
+            disk,
+            damage,
+            _lock: lock,
+        })))
     }
 
     /// The objects, for SlateDB and the map.
     pub fn object_store(&self) -> Arc<dyn ObjectStore> {
         Arc::clone(&self.0.objects)
+    }
+
+    /// Removes the directory of objects below `path`, which are all deleted. Not for one that
+    /// somebody may still write to. In memory there are no directories to remove.
+    pub async fn remove_directory(&self, path: &str) -> object_store::Result<()> {
+        match &self.0.directory {
+            Some(directory) => directory.remove_directory(path).await,
+            None => Ok(()),
+        }
     }
 
     /// What kind of place this is.

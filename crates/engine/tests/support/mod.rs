@@ -18,7 +18,7 @@ use bytes::Bytes;
 pub use gate::{Gate, Passage};
 use object_store::ObjectStore;
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Options, PartitionServer, ReadError, WriteError};
+use rangehold_engine::{Changes, Clock, Node, Options, ReadError, WriteError, WriteRequest};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId, Timestamp};
 use tokio::time::Instant;
 
@@ -46,8 +46,8 @@ pub fn simulated(clock: &Clock) -> Options {
 }
 
 /// Opens a server on `objects`.
-pub async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> PartitionServer {
-    PartitionServer::open(Store::on(Arc::clone(objects)), options).await.unwrap()
+pub async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> Node {
+    Node::open(Store::on(Arc::clone(objects)), options).await.unwrap()
 }
 
 pub fn soon() -> Instant {
@@ -63,65 +63,59 @@ pub fn table_keys(table: TableId) -> KeyRange {
 }
 
 /// Puts some rows of a partition, whatever is there.
-pub async fn put_all(
-    server: &PartitionServer,
-    partition: &PartitionPrefix,
-    rows: &[(&str, &str)],
-) -> Written {
-    let changes =
+pub async fn put_all(server: &Node, partition: &PartitionPrefix, rows: &[(&str, &str)]) -> Written {
+    let changes: Changes =
         rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec()))).collect();
-    server.write(partition, &[], soon(), |_, _| Ok(changes)).await
+    server.router().write(&WriteRequest::new(partition, &[], soon()), |_, _| Ok(changes.clone())).await
 }
 
-pub async fn put(server: &PartitionServer, partition_key: &str, row: &str, value: &str) -> Written {
+pub async fn put(server: &Node, partition_key: &str, row: &str, value: &str) -> Written {
     put_all(server, &partition(partition_key), &[(row, value)]).await
 }
 
-pub async fn delete(server: &PartitionServer, partition_key: &str, row: &str) -> Written {
+pub async fn delete(server: &Node, partition_key: &str, row: &str) -> Written {
     let partition = partition(partition_key);
     let key = partition.key(row);
-    server.write(&partition, &[], soon(), |_, _| Ok(vec![(key, None)])).await
+    server
+        .router()
+        .write(&WriteRequest::new(&partition, &[], soon()), |_, _| Ok(vec![(key.clone(), None)]))
+        .await
 }
 
 /// Puts a row unless it is there.
-pub async fn insert(server: &PartitionServer, partition_key: &str, row: &str, value: &str) -> Written {
+pub async fn insert(server: &Node, partition_key: &str, row: &str, value: &str) -> Written {
     let partition = partition(partition_key);
     let keys = [partition.key(row)];
     let value = value.as_bytes().to_vec();
     server
-        .write(&partition, &keys, soon(), |current, _| match current {
-            [None] => Ok(vec![(keys[0].clone(), Some(value))]),
+        .router()
+        .write(&WriteRequest::new(&partition, &keys, soon()), |current, _| match current {
+            [None] => Ok(vec![(keys[0].clone(), Some(value.clone()))]),
             _ => Err(Exists),
         })
         .await
 }
 
-pub async fn get(
-    server: &PartitionServer,
-    partition_key: &str,
-    row: &str,
-) -> Result<Option<Bytes>, ReadError> {
-    server.get(&partition(partition_key).key(row)).await
+pub async fn get(server: &Node, partition_key: &str, row: &str) -> Result<Option<Bytes>, ReadError> {
+    server.router().get(&partition(partition_key).key(row)).await
 }
 
 /// All rows of `keys`.
-pub async fn rows(server: &PartitionServer, keys: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ReadError> {
-    let mut rows = Vec::new();
-    server
-        .scan(keys, |key, value| {
-            rows.push((key.to_vec(), value.to_vec()));
-            ControlFlow::Continue(())
-        })
-        .await?;
-    Ok(rows)
+pub async fn rows(server: &Node, keys: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8>)>, ReadError> {
+    let take = |rows: &mut Vec<_>, key: &[u8], value: &Bytes| {
+        rows.push((key.to_vec(), value.to_vec()));
+        ControlFlow::Continue(())
+    };
+    server.router().scan(keys, Vec::new, take).await
 }
 
 /// The step of the caller before `drop_table`: the catalogue says that the table is dropped.
-pub async fn note_in_catalogue(server: &PartitionServer, table: TableId) {
+pub async fn note_in_catalogue(server: &Node, table: TableId) {
     let key = dropped_key(table);
     server
-        .write::<Exists>(&PartitionPrefix::catalogue(ACCOUNT), &[], soon(), |_, _| {
-            Ok(vec![(key, Some(Vec::new()))])
+        .router()
+        .write::<Exists>(&WriteRequest::new(&PartitionPrefix::catalogue(ACCOUNT), &[], soon()), |_, _| {
+            Ok(vec![(key.clone(), Some(Vec::new()))])
         })
         .await
         .unwrap();

@@ -14,11 +14,14 @@
 //! look cannot do: on keys that grow, late by some seconds to minutes, a cut that was just sampled looks
 //! balanced for a while.
 //!
-//! All looks from B on add to two more figures:
+//! All looks from B on add to three more figures:
 //! * the *swing* of a cut: its imbalance in single seconds. A job that walks through all keys
 //!   every ten seconds is balanced in every look, and at no moment;
 //! * the *climb* from look to look: the share of requests above the highest sample of the look
-//!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not.
+//!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not;
+//! * the *jump*: the greatest change, from one second to the next, of the mean balance of all cuts. A load
+//!   that moves slowly for its width hardly goes beyond its edges from one look to the next; but it has no
+//!   single second in which a good part of the way is made.
 //!
 //! **How long a look is.** The spread of a balance over `n` requests is 1/sqrt(n), that of the difference
 //! of two looks sqrt(2/n). The looks grow until the drift that must be told from none is
@@ -28,7 +31,7 @@
 use std::time::Duration;
 
 use super::chance::Chance;
-use super::look::{Gaps, Look};
+use super::look::{Gaps, Look, mean_balance};
 use super::partition::just_above;
 use super::policy::LoadPolicy;
 use super::reservoir::Reservoir;
@@ -46,12 +49,18 @@ pub(super) struct Evidence {
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) b: Look,
     pub(super) c: Look,
-    /// From the middle of B to the middle of C.
+    /// The partitions that B and C sampled, in order.
+    pub(super) samples_b: Vec<Vec<u8>>,
+    pub(super) samples_c: Vec<Vec<u8>>,
+    /// From one look to the next, and from the middle of B to the middle of C.
+    pub(super) look: Duration,
     pub(super) gap: Duration,
     /// Of each cut: the mean imbalance in single seconds from B on.
     pub(super) swings: Vec<f64>,
     /// From each look to the next.
     pub(super) climbs: Vec<f64>,
+    /// The greatest change of the mean balance of all cuts from one second to the next, from B on.
+    pub(super) jump: f64,
     /// The partition with the most load at the end of B and at the end of C.
     pub(super) top_b: Option<TopKey>,
     pub(super) top_c: Option<TopKey>,
@@ -69,9 +78,21 @@ pub(super) struct Finder {
     cuts: Vec<Vec<u8>>,
     second: Gaps,
     look: Look,
-    b: Option<(Look, Duration, Option<TopKey>)>,
+    b: Option<Ended>,
     swings: Vec<Swing>,
     climbs: Vec<f64>,
+    /// The mean balance in the last second, from B on.
+    height: Option<f64>,
+    jump: f64,
+}
+
+/// A look that is over.
+#[derive(Debug, Clone)]
+struct Ended {
+    at: Duration,
+    look: Look,
+    samples: Vec<Vec<u8>>,
+    top: Option<TopKey>,
 }
 
 /// The ends of what the look before saw, and what this look saw beyond them.
@@ -111,6 +132,8 @@ impl Finder {
             b: None,
             swings: Vec::new(),
             climbs: Vec::new(),
+            height: None,
+            jump: 0.0,
         }
     }
 
@@ -143,8 +166,7 @@ impl Finder {
         policy: &LoadPolicy,
     ) -> Option<Evidence> {
         self.end_second();
-        let now_about = now + EARLY;
-        let in_look = now_about.saturating_sub(self.look_began);
+        let in_look = now.saturating_sub(self.look_began);
         let Some(schedule) = self.schedule else {
             if let Some(schedule) = self.schedule_after(in_look, policy) {
                 self.schedule = Some(schedule);
@@ -152,23 +174,28 @@ impl Finder {
             }
             return None;
         };
-        if in_look < schedule.look {
+        if in_look + EARLY < schedule.look {
             return None;
         }
-        let look = self.end_look(now);
-        if self.b.is_none() {
-            self.b = Some((look, now, top()));
-            return None;
+        let (look, samples) = self.end_look(now);
+        let is_last = now.saturating_sub(self.began) + EARLY >= schedule.end;
+        match self.b.take() {
+            None => self.b = Some(Ended { at: now, look, samples, top: top() }),
+            Some(b) if is_last => {
+                let c = Ended { at: now, look, samples, top: top() };
+                return Some(self.evidence(b, c, schedule.look));
+            }
+            b => self.b = b,
         }
-        if now_about.saturating_sub(self.began) < schedule.end {
-            return None;
-        }
-        self.evidence(look, now, top())
+        None
     }
 
     fn end_second(&mut self) {
-        for ((sum, swing), sides) in self.look.sides.iter_mut().zip(&mut self.swings).zip(self.second.take())
-        {
+        let second = self.second.take();
+        let height = mean_balance(&second);
+        let before = self.height.replace(height).unwrap_or(height);
+        self.jump = self.jump.max((height - before).abs());
+        for ((sum, swing), sides) in self.look.sides.iter_mut().zip(&mut self.swings).zip(second) {
             sum.add(&sides);
             swing.apart += sides.left.abs_diff(sides.right);
             swing.both += sides.left + sides.right;
@@ -177,7 +204,7 @@ impl Finder {
 
     /// Look A has lasted for `elapsed`: the length of all looks, if it is reached.
     fn schedule_after(&self, elapsed: Duration, policy: &LoadPolicy) -> Option<Schedule> {
-        if elapsed < policy.look {
+        if elapsed + EARLY < policy.look {
             return None;
         }
         let schedule = Schedule::of(elapsed, policy);
@@ -188,21 +215,22 @@ impl Finder {
     }
 
     fn end_a(&mut self, now: Duration) {
-        let samples = self.turn_edges();
-        self.cuts = samples;
+        self.cuts = self.turn_edges();
+        self.cuts.dedup();
         if let Some(last) = self.cuts.last() {
             self.cuts.push(just_above(last));
         }
         self.second = Gaps::new(self.cuts.len());
         self.swings = vec![Swing::default(); self.cuts.len()];
+        self.height = None;
         self.begin_look(now);
     }
 
-    fn end_look(&mut self, now: Duration) -> Look {
+    fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
         let climb = self.look.share(self.edges.above) - self.look.share(self.edges.below);
         self.climbs.push(climb);
-        self.turn_edges();
-        self.begin_look(now)
+        let samples = self.turn_edges();
+        (self.begin_look(now), samples)
     }
 
     fn begin_look(&mut self, now: Duration) -> Look {
@@ -218,21 +246,24 @@ impl Finder {
         samples
     }
 
-    fn evidence(&mut self, c: Look, now: Duration, top_c: Option<TopKey>) -> Option<Evidence> {
-        let (b, b_ended, top_b) = self.b.take()?;
+    fn evidence(&mut self, b: Ended, c: Ended, look: Duration) -> Evidence {
         let swing = |swing: &Swing| {
             if swing.both == 0 { 0.0 } else { swing.apart as f64 / swing.both as f64 }
         };
-        Some(Evidence {
+        Evidence {
             cuts: std::mem::take(&mut self.cuts),
-            b,
-            c,
-            gap: now.saturating_sub(b_ended),
+            b: b.look,
+            c: c.look,
+            samples_b: b.samples,
+            samples_c: c.samples,
+            look,
+            gap: c.at.saturating_sub(b.at),
             swings: self.swings.iter().map(swing).collect(),
             climbs: std::mem::take(&mut self.climbs),
-            top_b,
-            top_c,
-        })
+            jump: self.jump,
+            top_b: b.top,
+            top_c: c.top,
+        }
     }
 }
 

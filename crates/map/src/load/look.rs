@@ -80,6 +80,11 @@ impl Sides {
     }
 }
 
+/// The mean balance of all cuts: -1 if all load lies below them, 1 if all lies above.
+pub(super) fn mean_balance(sides: &[Sides]) -> f64 {
+    sides.iter().map(Sides::balance).sum::<f64>() / sides.len().max(1) as f64
+}
+
 /// One look, or several after one another.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Look {

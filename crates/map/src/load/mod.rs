@@ -28,6 +28,7 @@
 
 mod chance;
 mod finder;
+mod front;
 mod judge;
 mod look;
 mod partition;
@@ -49,7 +50,7 @@ use top_keys::TopKeys;
 pub use policy::LoadPolicy;
 pub use state::HotState;
 pub use top_keys::{HotRow, TopKey};
-pub use verdict::{Cause, Doubt, Travel, Verdict};
+pub use verdict::{Cause, Doubt, Manner, Travel, Verdict};
 
 /// Half-life of the rates that follow the load.
 const HALF_LIFE: Duration = Duration::from_secs(10);

@@ -34,20 +34,18 @@ pub struct LoadPolicy {
     pub blocking_key_share: f64,
     /// Greatest imbalance |L-R| / (L+R) of a cut, in each look.
     pub balance_max: f64,
+    /// The same if no cut is as good as that: a split must take some load off.
+    pub balance_max_at_worst: f64,
     /// Greatest change of a cut's balance, per second.
     pub drift_max: f64,
     /// How long a split should be of use: so far ahead the drift is followed.
     pub useful_for: Duration,
     /// Greatest imbalance of a cut after that time, and on average within single seconds.
     pub imbalance_max: f64,
-    /// Share of requests that may touch both sides of a cut.
+    /// Share of the load that may touch both sides of a cut; beyond it scans are the cause.
     pub crossing_max: f64,
-    /// Mean share of requests across the keys that were tried, from which scans are the cause.
-    pub scan_share: f64,
     /// Share of requests beyond an edge of the load of one look, from which it is an append.
     pub beyond_share: f64,
-    /// Share of reads that an append must leave behind for a split at its frontier to pay.
-    pub left_behind_share: f64,
     /// Standard deviations by which a change of balance must stand out from chance.
     pub sigmas: f64,
     /// How long the verdict `Split` holds: its key grows stale.
@@ -78,13 +76,12 @@ impl LoadPolicy {
             hot_key_share: 0.5,
             blocking_key_share: 0.25,
             balance_max: 0.25,
-            drift_max: 0.05 / 40.0,
-            useful_for: Duration::from_secs(330),
+            balance_max_at_worst: 0.4,
+            drift_max: 0.06 / 40.0,
+            useful_for: Duration::from_secs(300),
             imbalance_max: 0.5,
             crossing_max: 0.5,
-            scan_share: 0.4,
             beyond_share: 0.5,
-            left_behind_share: 0.3,
             sigmas: 4.0,
             split_kept: Duration::from_secs(120),
             verdict_kept: Duration::from_secs(30 * 60),

@@ -163,7 +163,9 @@ impl Entry {
     fn top_key(&self, total: f64) -> TopKey {
         let share = self.sure() / total;
         let of_partition = self.row_count / self.since_elected.max(f64::MIN_POSITIVE);
-        let row = (of_partition >= ROW_SHARE_MIN && !self.row.is_empty())
+        // Where no row has a majority each is elected for a moment, in which it has all there is.
+        let is_lasting = self.since_elected >= self.sure() / 2.0;
+        let row = (of_partition >= ROW_SHARE_MIN && is_lasting && !self.row.is_empty())
             .then(|| HotRow { key: self.row.clone(), share: share * of_partition });
         TopKey { partition: self.partition.clone(), share, row }
     }

@@ -47,22 +47,35 @@ pub enum Cause {
     Prepend(Travel),
     /// Requests span so much that they would touch both sides of any cut.
     Scan {
-        /// The share of requests that touch both sides, on average over the cuts that were tried.
+        /// The share that touches both sides of the most balanced cut.
         share: f64,
     },
     /// Nothing of the above, and no good cut.
     Unclear(Doubt),
 }
 
-/// How the load moves through the keys.
+/// A load that moves through the keys.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Travel {
-    /// The share beyond a key that, `over` ago, was the last of all (or, if `late`, halved the load).
+    /// How it was seen, which says what the figures mean.
+    pub manner: Manner,
+    /// A share of the load.
     pub share: f64,
-    /// The time between the two.
+    /// A time.
     pub over: Duration,
-    /// The load moves slowly for its width, as when entries arrive late by some minutes.
-    pub late: bool,
+}
+
+/// How it was seen that a load moves.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// `share` lies beyond the key that was the last of all `over` ago.
+    Ahead,
+    /// `share` lies beyond the key that halved the load `over` ago: it moves slowly for its width, as when
+    /// entries come late by some minutes.
+    Late,
+    /// `share` moves towards the best cut and has passed it after `over`: one of several streams, such as
+    /// of clocks that differ.
+    Behind,
 }
 
 /// What is wrong with the best cut that was found.
@@ -81,6 +94,13 @@ pub enum Doubt {
     Swings {
         /// Of the larger side, on average over single seconds.
         larger: f64,
+    },
+    /// From one look to the next the load went where none was before, but not steadily one way.
+    Wanders {
+        /// The share that was beyond all that the look before had seen, when it was the most.
+        share: f64,
+        /// The length of a look.
+        over: Duration,
     },
     /// The larger side has so much in every look.
     Uneven {
@@ -147,6 +167,11 @@ impl Verdict {
                 "the load jumps from side to side; within single seconds one side of the best cut has {} of it",
                 percent(*larger)
             ),
+            Doubt::Wanders { share, over } => format!(
+                "the load wanders; once, {} of it was beyond all keys of {} s before",
+                percent(*share),
+                over.as_secs()
+            ),
             Doubt::Uneven { larger } => {
                 format!("no cut is balanced; the best leaves {} of the load on one side", percent(*larger))
             }
@@ -159,7 +184,7 @@ impl Verdict {
 
 fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
     let row = row.map_or(String::new(), |row| {
-        format!(" ({} for its row {} alone)", percent(row.share), row_in_words(&row.key))
+        format!(" ({} for its row {})", percent(row.share), row_in_words(&row.key))
     });
     let remedy = if row.is_empty() {
         "spread its rows over several PartitionKeys, such as by a short hash of the RowKey in front"
@@ -173,17 +198,22 @@ fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
 
 fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str) -> String {
     let (share, seconds) = (percent(travel.share), travel.over.as_secs());
-    let found = if travel.late {
-        format!(
-            "the load moves to ever {higher} keys: {share} of it is {above} the key that halved it {seconds} s \
-             ago"
-        )
-    } else {
-        format!("{share} of the load is {above} the {highest} key of {seconds} s ago")
+    let found = match travel.manner {
+        Manner::Ahead => format!(
+            "{share} of the load is {above} the {highest} key of {seconds} s ago, and so on one side of any cut"
+        ),
+        Manner::Late => format!(
+            "the load moves to ever {higher} keys, and so past any cut: {share} of it is {above} the key that \
+             halved it {seconds} s ago"
+        ),
+        Manner::Behind => format!(
+            "{share} of the load moves to ever {higher} keys behind the rest, and would pass the best cut in \
+             about {seconds} s"
+        ),
     };
     format!(
-        "not split: {name}; {found}, and would all be on one side of any cut; put something in front of the \
-         key that spreads it, such as a hash or the name of a device, instead of a time or a counter"
+        "not split: {name}; {found}; put something in front of the key that spreads it, such as a hash or the \
+         name of a device, instead of a time or a counter"
     )
 }
 

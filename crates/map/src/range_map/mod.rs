@@ -24,9 +24,11 @@
 
 mod change;
 mod check;
+mod refused;
 
-pub use change::{Change, ChangeRefused};
+pub use change::Change;
 pub use check::Finding;
+pub use refused::ChangeRefused;
 
 use crate::home::Home;
 use crate::range::{Generation, KeyRange, RangeId};

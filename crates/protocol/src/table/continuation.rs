@@ -18,6 +18,10 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 
+use rangehold_map::TableId;
+use rangehold_map::codec::Reader;
+use rangehold_map::key::table_prefix;
+
 use super::error::{ErrorCode, TableError};
 use super::limits::TOKEN_BYTES_MAX;
 
@@ -50,6 +54,21 @@ pub enum Continuation {
 }
 
 impl Continuation {
+    /// At the first entity of a table whose stored key is not below `boundary`, which is one between
+    /// partitions. `None` where no PartitionKey says just that.
+    pub fn at_boundary(account: &str, table: TableId, boundary: &[u8]) -> Option<Self> {
+        let rest = boundary.strip_prefix(table_prefix(account, table).as_slice())?;
+        let text = |more: &[u8]| {
+            let bytes = [rest, more].concat();
+            let mut reader = Reader::new(&bytes);
+            reader.text().ok().filter(|_| reader.is_at_end())
+        };
+        // A whole PartitionKey; one that is not closed, which sorts just before it; or the end of a
+        // partition, after which the least one has a U+0000 more.
+        let partition_key = text(b"").or_else(|| text(b"\x00")).or_else(|| text(b"\x01\x00"))?;
+        Some(Self::Entity { partition_key, row_key: None })
+    }
+
     /// The headers that carry it. Both keys of an entity always come: some SDKs send an absent
     /// header back as an empty parameter.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
@@ -138,6 +157,8 @@ fn read(c: char) -> char {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
+    use rangehold_map::PartitionPrefix;
+    use rangehold_map::key::after_prefix;
 
     use super::*;
 
@@ -202,7 +223,45 @@ mod tests {
         assert_eq!(Continuation::of_tables(Some("")), Ok(None));
     }
 
+    #[test]
+    fn boundaries() {
+        let table = TableId(7);
+        let at = |boundary: &[u8]| match Continuation::at_boundary("a", table, boundary)? {
+            Continuation::Entity { partition_key, row_key: None } => Some(partition_key),
+            other => panic!("{other:?}"),
+        };
+        let partition = PartitionPrefix::entity("a", table, "mé");
+        let mut open = partition.as_bytes().to_vec();
+        assert_eq!(at(&open).as_deref(), Some("mé"));
+        open.pop();
+        assert_eq!(at(&open).as_deref(), Some("mé"));
+        let after = after_prefix(partition.as_bytes()).unwrap();
+        assert_eq!(at(&after).as_deref(), Some("mé\0"));
+        // A byte in the middle of a character, another table, and a row.
+        open.pop();
+        assert_eq!(at(&open), None);
+        assert_eq!(at(PartitionPrefix::entity("a", TableId(8), "m").as_bytes()), None);
+        assert_eq!(at(&partition.key("r")), None);
+    }
+
     proptest! {
+        /// What lies below the boundary lies below the first key of the next page, and what does not, not.
+        #[test]
+        fn a_boundary_parts_the_same_keys_as_its_token(cut in "[ab\u{0}\u{1}\u{10000}é]{0,3}", kind in 0..3, other in "[ab\u{0}\u{1}\u{10000}é]{0,4}") {
+            let table = TableId(7);
+            let prefix = |key: &str| PartitionPrefix::entity("a", table, key).as_bytes().to_vec();
+            let mut boundary = prefix(&cut);
+            match kind {
+                0 => {}
+                1 => { boundary.pop(); }
+                _ => boundary = after_prefix(&boundary).unwrap(),
+            }
+            let Some(Continuation::Entity { partition_key, .. }) = Continuation::at_boundary("a", table, &boundary) else {
+                return Err(TestCaseError::fail("no PartitionKey for a boundary"));
+            };
+            prop_assert_eq!(prefix(&other) < boundary, prefix(&other) < prefix(&partition_key));
+        }
+
         #[test]
         fn headers_are_read_back(partition_key in ".*", row_key in ".*") {
             let token = Continuation::Entity { partition_key, row_key: Some(row_key) };

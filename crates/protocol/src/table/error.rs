@@ -49,6 +49,8 @@ pub enum ErrorCode {
     EntityTooLarge,
     /// 400: no Host header.
     HostInformationNotPresent,
+    /// 504: as [`ErrorCode::OperationTimedOut`], answered by a gateway on the way; for rehearsals.
+    GatewayTimeout,
     /// 500: our fault.
     InternalError,
     /// 400: a header's value is not valid.
@@ -213,6 +215,9 @@ impl ErrorCode {
                 400,
                 "The required host information is not present in the request. You must send a non-empty Host header or include the absolute URI in the request line.",
             ),
+            Self::GatewayTimeout => {
+                ("OperationTimedOut", 504, "Operation could not be completed within the specified time.")
+            }
             Self::InternalError => (
                 "InternalError",
                 500,

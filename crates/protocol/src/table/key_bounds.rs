@@ -3,7 +3,7 @@
 //! A place is kept as bytes that sort among the encoded pairs of keys (see `rangehold_map::codec`), so
 //! that comparing two places, and making a range of stored keys of them, is a matter of bytes.
 
-use rangehold_map::codec::put_text;
+use rangehold_map::codec::{Reader, put_text};
 use rangehold_map::key::table_prefix;
 use rangehold_map::{KeyRange, TableId};
 
@@ -48,12 +48,30 @@ impl KeyEdge {
         edge
     }
 
+    /// The encoded PartitionKey of the partition that it lies in or beside; `None` at the table's ends.
+    fn partition(&self) -> Option<&[u8]> {
+        Reader::new(&self.0).raw_text().ok()
+    }
+
     /// Directly after one row.
     pub fn after_row(partition_key: &str, row_key: &str) -> Self {
         let mut edge = Self::before_row(partition_key, row_key);
         edge.0.push(JUST_AFTER);
         edge
     }
+}
+
+/// How much of a table a query has to look at: the kinds that the service's guides tell apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum QueryKind {
+    /// One entity, by both of its keys.
+    Point,
+    /// Rows of one partition.
+    RowRange,
+    /// Partitions from one to another, or from one on, or up to one.
+    PartitionRange,
+    /// All of the table.
+    Table,
 }
 
 /// The pairs of keys between two places. Nothing lies inside where `high` is not above `low`.
@@ -87,6 +105,17 @@ impl KeyBounds {
     /// Whether no key can lie inside.
     pub fn is_empty(&self) -> bool {
         self.high <= self.low
+    }
+
+    /// How much of the table lies inside.
+    pub fn kind(&self) -> QueryKind {
+        let one_row = || self.high.0.strip_suffix(&[JUST_AFTER]) == Some(&self.low.0);
+        match (self.low.partition(), self.high.partition()) {
+            (None, None) if !self.is_empty() => QueryKind::Table,
+            (Some(low), Some(high)) if low == high && one_row() => QueryKind::Point,
+            (Some(low), Some(high)) if low == high => QueryKind::RowRange,
+            _ => QueryKind::PartitionRange,
+        }
     }
 
     /// The keys that lie in both.
@@ -164,6 +193,31 @@ mod tests {
             prop_assert_eq!(bounds.contains(&pk, &rk), above && below);
             let stored = PartitionPrefix::entity("acct", TableId(7), &pk).key(&rk);
             prop_assert_eq!(bounds.to_range("acct", TableId(7)).contains(&stored), above && below);
+        }
+    }
+
+    #[test]
+    fn kinds() {
+        let kind = |filter: &str| {
+            let filter = crate::table::filter::Filter::parse(filter).unwrap();
+            filter.map_or_else(KeyBounds::all, |filter| filter.bounds()).kind()
+        };
+        for (filter, expected) in [
+            ("PartitionKey eq 'a' and RowKey eq 'r'", QueryKind::Point),
+            ("RowKey eq '' and PartitionKey eq '' and age gt 3", QueryKind::Point),
+            ("PartitionKey eq 'a'", QueryKind::RowRange),
+            ("PartitionKey eq 'a' and age gt 3", QueryKind::RowRange),
+            ("PartitionKey eq 'a' and RowKey ge 'r' and RowKey lt 's'", QueryKind::RowRange),
+            ("PartitionKey eq 'a' and (RowKey eq '1' or RowKey eq '2')", QueryKind::RowRange),
+            ("PartitionKey ge 'a' and PartitionKey lt 'b'", QueryKind::PartitionRange),
+            ("PartitionKey ge 'a'", QueryKind::PartitionRange),
+            ("PartitionKey lt 'b'", QueryKind::PartitionRange),
+            ("PartitionKey eq 'a' or PartitionKey eq 'c'", QueryKind::PartitionRange),
+            ("", QueryKind::Table),
+            ("RowKey eq 'r'", QueryKind::Table),
+            ("age gt 3", QueryKind::Table),
+        ] {
+            assert_eq!(kind(filter), expected, "{filter}");
         }
     }
 

@@ -296,6 +296,27 @@ impl Operation {
         }
     }
 
+    /// Whether it is of the entities of a table, and not of tables or of the account.
+    pub const fn is_of_entities(&self) -> bool {
+        match self {
+            Self::QueryEntities(_)
+            | Self::GetEntity(_)
+            | Self::InsertEntity(_)
+            | Self::WriteEntity(..)
+            | Self::MisnamedEntity(_)
+            | Self::Batch => true,
+            Self::QueryTables
+            | Self::GetTable(_)
+            | Self::CreateTable
+            | Self::DeleteTable(_)
+            | Self::GetTableAcl(_)
+            | Self::SetTableAcl(_)
+            | Self::GetServiceProperties
+            | Self::SetServiceProperties
+            | Self::GetServiceStats => false,
+        }
+    }
+
     /// Whether it changes anything; the secondary endpoint refuses those.
     pub const fn is_write(&self) -> bool {
         match self {

@@ -38,6 +38,9 @@ impl TableService {
         } else {
             match self.transaction(request, &batch).await {
                 Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
+                // Recorded inside and outside of the batch; outside is where SDKs look when they
+                // decide whether to try again.
+                Err(failure) if failure.error.code == ErrorCode::ServerBusy => return Err(failure),
                 Err(failure) => {
                     let part = failed_part(request.exchange, &batch, failure);
                     reply.operation(part.status, &part.headers, &part.body);
@@ -66,7 +69,8 @@ impl TableService {
         }
         let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
         let writes: Vec<&Write> = prepared.iter().map(|prepared| &prepared.write).collect();
-        let written = self.apply(account, table.id, &writes, exchange.deadline).await?;
+        let written =
+            self.apply(account, table.id, &writes, exchange.body_bytes(), exchange.deadline).await?;
         prepared
             .iter()
             .zip(&batch.operations)
@@ -108,6 +112,7 @@ impl TableService {
         };
         Ok(match read {
             Ok(reply) => dress(reply, Some(part)),
+            Err(failure) if failure.error.code == ErrorCode::ServerBusy => return Err(failure),
             Err(failure) => failed_part(request.exchange, batch, failure.of_operation(0)),
         })
     }

@@ -13,7 +13,7 @@
 
 use std::ops::ControlFlow;
 
-use rangehold_engine::PartitionServer;
+use rangehold_engine::{Changes, Router, WriteError, WriteRequest};
 use rangehold_map::key::tables_prefix;
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use rangehold_protocol::table::acl::AccessPolicy;
@@ -29,7 +29,7 @@ use super::failure::{Failure, damaged};
 /// The catalogue of one account.
 #[derive(Clone, Copy)]
 pub(crate) struct Catalogue<'a> {
-    pub(crate) partitions: &'a PartitionServer,
+    pub(crate) router: &'a Router,
     pub(crate) account: &'a str,
 }
 
@@ -52,7 +52,7 @@ impl Catalogue<'_> {
 
     /// The table of this name, without regard to case.
     pub(crate) async fn find(&self, name: &str) -> Result<Option<TableRecord>, Failure> {
-        let stored = self.partitions.get(&self.key(name)).await?;
+        let stored = self.router.get(&self.key(name)).await?;
         stored.map(|bytes| TableRecord::decode(&bytes).map_err(damaged)).transpose()
     }
 
@@ -75,17 +75,17 @@ impl Catalogue<'_> {
             let record = TableRecord { name: name.to_owned(), id, policies: Vec::new() };
             Ok(vec![(key.clone(), Some(record.encode()))])
         };
-        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        self.write(&key, deadline, judge).await?;
         Ok(())
     }
 
     /// Deletes a table; `ResourceNotFound` if there is none. When this returns, no request reads
     /// or writes its entities any more, and the name may be used again.
     pub(crate) async fn delete(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
-        let (partitions, account) = (self.partitions.clone(), self.account.to_owned());
+        let (router, account) = (self.router.clone(), self.account.to_owned());
         let key = self.key(name);
         // In a task of its own: a client that hangs up must not stop it between its two steps.
-        let steps = tokio::spawn(async move { delete_steps(&partitions, &account, key, deadline).await });
+        let steps = tokio::spawn(async move { delete_steps(&router, &account, key, deadline).await });
         steps.await.unwrap_or_else(|failed| {
             error!(%failed, "the DELETE of a table was broken off; it is finished in the background if it was begun");
             Err(ErrorCode::OperationTimedOut.into())
@@ -105,10 +105,11 @@ impl Catalogue<'_> {
             let Some(stored) = &current[0] else {
                 return Err(Failure::from(TableError::from(ErrorCode::TableNotFound)));
             };
-            let record = TableRecord { policies, ..TableRecord::decode(stored).map_err(damaged)? };
+            let record =
+                TableRecord { policies: policies.clone(), ..TableRecord::decode(stored).map_err(damaged)? };
             Ok(vec![(key.clone(), Some(record.encode()))])
         };
-        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        self.write(&key, deadline, judge).await?;
         Ok(())
     }
 
@@ -128,34 +129,45 @@ impl Catalogue<'_> {
         if let Some(name) = from {
             keys = keys.intersect(&KeyRange::new(self.key(name), None));
         }
-        let mut page = TablePage { names: Vec::new(), next: None };
-        let mut failure = None;
-        let visit = |_key: &[u8], value: &bytes::Bytes| match TableRecord::decode(value) {
-            Err(error) => {
-                failure = Some(damaged(error));
-                ControlFlow::Break(())
-            }
-            Ok(record) if !wanted(&record.name) => ControlFlow::Continue(()),
-            Ok(record) if page.names.len() == most => {
-                page.next = Some(record.name);
-                ControlFlow::Break(())
-            }
-            Ok(record) => {
-                page.names.push(record.name);
-                ControlFlow::Continue(())
+        let begin = || (TablePage { names: Vec::new(), next: None }, None);
+        let visit = |(page, failure): &mut (TablePage, Option<Failure>), _: &[u8], value: &bytes::Bytes| {
+            match TableRecord::decode(value) {
+                Err(error) => {
+                    *failure = Some(damaged(error));
+                    ControlFlow::Break(())
+                }
+                Ok(record) if !wanted(&record.name) => ControlFlow::Continue(()),
+                Ok(record) if page.names.len() == most => {
+                    page.next = Some(record.name);
+                    ControlFlow::Break(())
+                }
+                Ok(record) => {
+                    page.names.push(record.name);
+                    ControlFlow::Continue(())
+                }
             }
         };
-        self.partitions.scan(&keys, visit).await?;
-        match failure {
-            Some(failure) => Err(failure),
-            None => Ok(page),
+        match self.router.scan(&keys, begin, visit).await? {
+            (_, Some(failure)) => Err(failure),
+            (page, None) => Ok(page),
         }
+    }
+
+    async fn write<E>(
+        &self,
+        key: &Vec<u8>,
+        deadline: Instant,
+        judge: impl FnMut(&[Option<bytes::Bytes>], rangehold_map::Timestamp) -> Result<Changes, E> + Send,
+    ) -> Result<(), WriteError<E>> {
+        let partition = self.partition();
+        let request = WriteRequest::new(&partition, std::slice::from_ref(key), deadline);
+        self.router.write(&request, judge).await.map(drop)
     }
 
     /// The account's service properties; the defaults until they are set.
     pub(crate) async fn service_properties(&self) -> Result<ServiceProperties, Failure> {
         let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
-        match self.partitions.get(&key).await? {
+        match self.router.get(&key).await? {
             Some(stored) => ServiceProperties::decode(&stored).map_err(damaged),
             None => Ok(ServiceProperties::default()),
         }
@@ -164,7 +176,7 @@ impl Catalogue<'_> {
     /// Changes the account's service properties by `change`, from their newest state.
     pub(crate) async fn change_service_properties(
         &self,
-        change: impl FnOnce(ServiceProperties) -> ServiceProperties + Send,
+        change: impl Fn(ServiceProperties) -> ServiceProperties + Send + Sync,
         deadline: Instant,
     ) -> Result<(), Failure> {
         let key = Key::ServiceProperties { account: self.account.to_owned() }.encode();
@@ -175,14 +187,14 @@ impl Catalogue<'_> {
             };
             Ok::<_, Failure>(vec![(key.clone(), Some(change(properties).encode()))])
         };
-        self.partitions.write(&self.partition(), std::slice::from_ref(&key), deadline, judge).await?;
+        self.write(&key, deadline, judge).await?;
         Ok(())
     }
 }
 
 /// The two steps of deleting the table whose row is `key`; see the module.
 async fn delete_steps(
-    partitions: &PartitionServer,
+    router: &Router,
     account: &str,
     key: Vec<u8>,
     deadline: Instant,
@@ -198,9 +210,11 @@ async fn delete_steps(
         Ok(vec![(key.clone(), None), (note.encode(), Some(Vec::new()))])
     };
     let catalogue = PartitionPrefix::catalogue(account);
-    partitions.write_giving_space_back(&catalogue, std::slice::from_ref(&key), deadline, judge).await?;
+    let keys = std::slice::from_ref(&key);
+    let request = WriteRequest { gives_space_back: true, ..WriteRequest::new(&catalogue, keys, deadline) };
+    router.write(&request, judge).await?;
     let id = dropped.expect("a write that succeeds was judged");
-    partitions.drop_table(account, id, deadline).await.map_err(|failed| {
+    router.drop_table(account, id, deadline).await.map_err(|failed| {
         // The name is gone already, so this must not read like a refusal.
         warn!(%failed, table = id.0, "a table is deleted from its catalogue, and its range not yet told; going on in the background");
         ErrorCode::OperationTimedOut.into()

@@ -5,10 +5,12 @@
 //! A batch is several prepared writes applied at once, so both go through the same two steps.
 
 use bytes::Bytes;
+use rangehold_engine::WriteRequest;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::etag;
+use rangehold_protocol::table::key_bounds::QueryKind;
 use rangehold_protocol::table::limits::BODY_BYTES_MAX;
 use rangehold_protocol::table::render::EntityWriter;
 use rangehold_protocol::table::request::{EntityName, wrong_key_count};
@@ -18,10 +20,12 @@ use rangehold_protocol::table::write::{Change, Write, WriteKind, judge};
 use tokio::time::Instant;
 
 use super::TableService;
+use super::admit::Touched;
 use super::exchange::{Authorised, Prefer};
 use super::failure::{Failure, damaged};
 use super::prepared::{Prepared, ReplyWish, action_of};
 use super::reply::Reply;
+use crate::queries::Counts;
 
 impl TableService {
     /// `GET /x(PartitionKey='p',RowKey='r')`
@@ -41,7 +45,11 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&name.table).await?;
         let key = PartitionPrefix::entity(account, table.id, &name.partition_key).key(&name.row_key);
-        let stored = self.partitions.get(&key).await?.ok_or(ErrorCode::ResourceNotFound)?;
+        let touched = Touched { account, table: table.id, key: &key, entities: 1 };
+        let stored =
+            self.admitted(touched, exchange.deadline, async { Ok(self.router.get(&key).await?) }).await?;
+        self.queries.count(QueryKind::Point, &Counts::of_get(stored.is_some()));
+        let stored = stored.ok_or(ErrorCode::ResourceNotFound)?;
         let view = RowView::new(&stored).map_err(damaged)?;
         let writer = EntityWriter {
             base: &exchange.address.base,
@@ -129,18 +137,19 @@ impl TableService {
             Some((&write.partition_key, &write.row_key)),
         )?;
         let account = exchange.address.account.as_str();
-        let written = self.apply(account, table, &[write], exchange.deadline).await;
+        let written = self.apply(account, table, &[write], exchange.body_bytes(), exchange.deadline).await;
         let written = written.map_err(|failure| Failure { operation: None, ..failure })?;
         prepared.reply(&exchange.address.base, account, written)
     }
 
     /// Applies writes to one partition (the PartitionKey of the first), whole or not at all, and
-    /// gives the timestamp of all of them. A failure names the operation that failed.
+    /// gives the timestamp of all of them. `bytes` is what they weigh while they are held. A failure names the operation that failed.
     pub(super) async fn apply(
         &self,
         account: &str,
         table: TableId,
         writes: &[&Write],
+        bytes: u64,
         deadline: Instant,
     ) -> Result<Timestamp, Failure> {
         let partition = PartitionPrefix::entity(account, table, &writes[0].partition_key);
@@ -162,6 +171,8 @@ impl TableService {
             }
             Ok::<_, Failure>(rows)
         };
-        Ok(self.partitions.write(&partition, &keys, deadline, decide).await?)
+        let request = WriteRequest { bytes, ..WriteRequest::new(&partition, &keys, deadline) };
+        let touched = Touched { account, table, key: partition.as_bytes(), entities: writes.len() };
+        self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await
     }
 }

@@ -43,7 +43,7 @@ impl From<ReadError> for Failure {
     fn from(failed: ReadError) -> Self {
         match failed {
             ReadError::TableDropped => ErrorCode::TableNotFound.into(),
-            ReadError::NotOwned | ReadError::Unavailable(_) => {
+            ReadError::NotOwned | ReadError::Unavailable(_) | ReadError::Offline(_) => {
                 busy("The server is busy: the range is being opened.")
             }
             ReadError::Damaged(error) => damaged(error),
@@ -56,7 +56,7 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
         match failed {
             WriteError::Refused(refusal) => refusal.into(),
             WriteError::TableDropped => ErrorCode::TableNotFound.into(),
-            WriteError::NotOwned | WriteError::Unavailable(_) => {
+            WriteError::NotOwned | WriteError::Unavailable(_) | WriteError::Offline(_) => {
                 busy("The server is busy: the range is being opened.")
             }
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),

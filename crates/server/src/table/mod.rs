@@ -11,6 +11,7 @@
 //! same body.
 
 mod address;
+mod admit;
 mod authenticate;
 mod batch;
 mod catalogue;
@@ -18,8 +19,10 @@ mod entities;
 mod exchange;
 mod failure;
 mod finish;
+mod page;
 mod prepared;
 mod query;
+mod reach;
 mod reply;
 mod service;
 
@@ -30,7 +33,7 @@ use http::request::Parts;
 use http::{Request, Response};
 use http_body_util::Full;
 use hyper::body::Incoming;
-use rangehold_engine::{Clock, PartitionServer};
+use rangehold_engine::{Clock, Router};
 use rangehold_map::Timestamp;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::{Method, Operation, Target};
@@ -45,16 +48,20 @@ use self::exchange::{Authorised, Exchange};
 use self::failure::Failure;
 use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
+use crate::admission::Admission;
 use crate::body::{Room, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
+use crate::profile::Profile;
+use crate::queries::Queries;
+use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
 pub struct TableService {
-    partitions: PartitionServer,
+    router: Router,
     accounts: SharedAccounts,
     tokens: Option<TokenVerifier>,
     clock: Clock,
@@ -62,7 +69,22 @@ pub struct TableService {
     bodies: Room,
     replies: Room,
     pages: Semaphore,
+    profile: Profile,
+    admission: Arc<Admission>,
+    queries: Arc<Queries>,
+    rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
+}
+
+/// What a table service is made with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where request ids come from, and all else that chance decides.
+    pub seed: u64,
+    /// Memory of the process, of which bodies and replies may take their shares.
+    pub memory_bytes: u64,
+    /// The numbers by which it lets in and answers.
+    pub profile: Profile,
 }
 
 /// What is known of a request before anything of it was understood.
@@ -88,18 +110,19 @@ const UNAUTHENTICATED: &str = "Unauthenticated";
 const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
-    /// A service of `accounts` over `partitions`. `seed` is where request ids come from.
+    /// A service of `accounts` over the ranges that `router` finds. To be called on the runtime on which
+    /// requests are answered.
     pub fn new(
-        partitions: PartitionServer,
+        router: Router,
         accounts: SharedAccounts,
         tokens: Option<TokenVerifier>,
         clock: Clock,
-        seed: u64,
-        memory_bytes: u64,
+        options: Options,
         metrics: Arc<Metrics>,
     ) -> Self {
+        let Options { seed, memory_bytes, profile } = options;
         Self {
-            partitions,
+            router,
             accounts,
             tokens,
             clock,
@@ -107,12 +130,26 @@ impl TableService {
             bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
             replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
             pages: Semaphore::new(limits::PAGES_MAX),
+            admission: Admission::start(&profile, seed, metrics.clone()),
+            queries: Arc::default(),
+            rehearsals: Arc::new(Rehearsals::new(profile.moving, seed)),
+            profile,
             metrics,
         }
     }
 
+    /// What it counts of the kinds of queries.
+    pub fn queries(&self) -> Arc<Queries> {
+        self.queries.clone()
+    }
+
+    /// What its ranges rehearse.
+    pub fn rehearsals(&self) -> Arc<Rehearsals> {
+        self.rehearsals.clone()
+    }
+
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
-        Catalogue { partitions: &self.partitions, account }
+        Catalogue { router: &self.router, account }
     }
 
     /// Answers one request. Never fails: what goes wrong is in the reply.
@@ -235,6 +272,7 @@ impl TableService {
         operation: Operation,
         body: &mut Incoming,
     ) -> Result<Reply, Failure> {
+        self.admit_operation(&request.exchange.address.account, &operation)?;
         match operation {
             Operation::QueryTables => self.query_tables(request).await,
             Operation::GetTable(name) => self.get_table(request, &name).await,

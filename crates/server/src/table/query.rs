@@ -1,91 +1,32 @@
 //! Queries: pages of entities and of tables.
 //!
-//! A page is built in one pass over the rows between the filter's bounds: each row is filtered and
-//! written as JSON straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB,
-//! or when its time is up. A token points at the next entity that matches, as the real service's
-//! does, so that the last page has none; but a full page looks ahead for it only so far
-//! ([`limits::LOOK_AHEAD_ROWS_MAX`]), and then points at the first entity not looked at. A client
-//! that follows tokens sees every entity that existed all the while exactly once, because the
-//! token is a key and keys do not move.
+//! A query is answered in pages, and a client that follows their tokens sees every entity that existed
+//! all the while exactly once, because a token is a key and keys do not move. What a page takes says
+//! `page`, how far it may look `reach`.
 
-use std::ops::ControlFlow;
+use std::collections::BTreeSet;
 
-use bytes::Bytes;
-use rangehold_map::KeyRange;
-use rangehold_map::key::{PartitionPrefix, entity_keys};
+use rangehold_map::key::PartitionPrefix;
+use rangehold_map::{KeyRange, ServerId};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::error::{ErrorCode, TableError};
-use rangehold_protocol::table::filter::{Filter, Subject};
-use rangehold_protocol::table::limits::{PAGE_BYTES_MAX, PAGE_ITEMS_MAX};
+use rangehold_protocol::table::filter::Filter;
+use rangehold_protocol::table::key_bounds::KeyBounds;
+use rangehold_protocol::table::limits::PAGE_ITEMS_MAX;
 use rangehold_protocol::table::query::{EntityQuery, TableQuery};
 use rangehold_protocol::table::render::{EntityWriter, TableWriter};
-use rangehold_protocol::table::row::{DamagedRow, RowView};
 use tokio::time::{Instant, timeout};
 
 use super::TableService;
+use super::admit::{PageCharge, Touched};
 use super::exchange::Authorised;
-use super::failure::{Failure, damaged};
+use super::failure::Failure;
+use super::page::EntityPage;
 use super::reply::Reply;
 use crate::limits;
-
-/// A page of entities under construction.
-struct EntityPage<'a> {
-    query: &'a EntityQuery,
-    writer: EntityWriter<'a>,
-    most: usize,
-    until: Instant,
-    body: Vec<u8>,
-    items: usize,
-    /// Rows looked at since the page was full.
-    ahead: usize,
-    /// The first entity that is not in the page.
-    next: Option<Continuation>,
-    failure: Option<Failure>,
-}
-
-impl EntityPage<'_> {
-    fn visit(&mut self, key: &[u8], value: &Bytes) -> ControlFlow<()> {
-        match self.take(key, value) {
-            Ok(flow) => flow,
-            Err(failure) => {
-                self.failure = Some(failure);
-                ControlFlow::Break(())
-            }
-        }
-    }
-
-    fn take(&mut self, key: &[u8], value: &Bytes) -> Result<ControlFlow<()>, Failure> {
-        let (partition_key, row_key) = entity_keys(key).map_err(damaged)?;
-        let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
-        self.ahead += usize::from(full);
-        if self.ahead > limits::LOOK_AHEAD_ROWS_MAX || Instant::now() >= self.until {
-            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
-            return Ok(ControlFlow::Break(()));
-        }
-        let row = RowView::new(value).map_err(damaged)?;
-        if !self.wanted(&partition_key, &row_key, &row).map_err(damaged)? {
-            return Ok(ControlFlow::Continue(()));
-        }
-        if full {
-            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
-            return Ok(ControlFlow::Break(()));
-        }
-        self.writer
-            .page_item(&mut self.body, self.items == 0, &partition_key, &row_key, &row)
-            .map_err(damaged)?;
-        self.items += 1;
-        Ok(ControlFlow::Continue(()))
-    }
-
-    fn wanted(&self, partition_key: &str, row_key: &str, row: &RowView<'_>) -> Result<bool, DamagedRow> {
-        match &self.query.filter {
-            Some(filter) => filter.matches(&Subject { partition_key, row_key, row }),
-            None => Ok(true),
-        }
-    }
-}
+use crate::queries::Counts;
 
 impl TableService {
     /// `GET /x()`
@@ -104,9 +45,13 @@ impl TableService {
         })?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
-        let keys = key_range(request, account, &table, &query);
+        let bounds = query.filter.as_ref().map_or_else(KeyBounds::all, Filter::bounds);
+        let kind = bounds.kind();
+        let keys = key_range(request, account, &table, bounds, query.from.as_ref());
 
-        let mut page = EntityPage {
+        let reach = self.reach(account, table.id, &keys);
+        let touched = Touched { account, table: table.id, key: keys.low(), entities: 1 };
+        let begin = || EntityPage {
             query: &query,
             writer: EntityWriter {
                 base: &exchange.address.base,
@@ -116,25 +61,53 @@ impl TableService {
                 select: query.select.as_ref(),
             },
             most: query.top.map_or(PAGE_ITEMS_MAX, |top| top as usize),
-            until: exchange.deadline.min(Instant::now() + limits::PAGE_WITHIN),
+            until: exchange.deadline.min(Instant::now() + self.profile.pages.within),
+            charge: PageCharge::new(&self.admission, &touched),
             body: Vec::with_capacity(4096),
             items: 0,
+            looked_at: 0,
             ahead: 0,
+            ended_before: None,
             next: None,
             failure: None,
         };
-        page.writer.page_begin(&mut page.body);
+        let begin = || {
+            let mut page = begin();
+            page.writer.page_begin(&mut page.body);
+            page
+        };
         // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
-        if !keys.is_empty() && page.most > 0 {
-            self.partitions.scan(&keys, |key, value| page.visit(key, value)).await?;
-        }
+        let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
+        let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
+        let fill = async { Ok(self.router.scan(keys, begin, EntityPage::visit).await?) };
+        let mut page = self.admitted(touched, exchange.deadline, fill).await?;
         if let Some(failure) = page.failure {
             return Err(failure);
         }
+        if page.most > 0 {
+            page.next = page.next.or(reach.next);
+        }
         page.writer.page_end(&mut page.body);
+        self.queries.count(kind, &self.counts(&reach.keys, &page));
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
         Ok(reply)
+    }
+
+    /// What a page took that looked at `keys`.
+    fn counts(&self, keys: &KeyRange, page: &EntityPage<'_>) -> Counts {
+        let seen = keys.intersect(&KeyRange::new(Vec::new(), page.ended_before.clone()));
+        let map = self.router.map();
+        let asked: Vec<ServerId> = map.overlapping(&seen).map(|entry| entry.place.server).collect();
+        let servers: BTreeSet<&ServerId> = asked.iter().collect();
+        Counts {
+            answers: 1,
+            looked_at: page.looked_at as u64,
+            returned: page.items as u64,
+            ranges: asked.len() as u64,
+            servers: servers.len() as u64,
+            tokens: u64::from(page.next.is_some()),
+        }
     }
 
     /// `GET /Tables`
@@ -166,15 +139,18 @@ impl TableService {
 
 /// The keys that a query has to look at: between the filter's bounds, from its token on, and
 /// inside of what the sender's token lets him see.
-fn key_range(request: &Authorised<'_>, account: &str, table: &TableRecord, query: &EntityQuery) -> KeyRange {
-    let mut keys = match &query.filter {
-        Some(filter) => filter.bounds().to_range(account, table.id),
-        None => KeyRange::prefix(&rangehold_map::key::table_prefix(account, table.id)),
-    };
+fn key_range(
+    request: &Authorised<'_>,
+    account: &str,
+    table: &TableRecord,
+    bounds: KeyBounds,
+    from: Option<&(String, Option<String>)>,
+) -> KeyRange {
+    let mut keys = bounds.to_range(account, table.id);
     if let Some(bounds) = request.principal.key_bounds() {
         keys = keys.intersect(&bounds.to_range(account, table.id));
     }
-    if let Some((partition_key, row_key)) = &query.from {
+    if let Some((partition_key, row_key)) = from {
         let partition = PartitionPrefix::entity(account, table.id, partition_key);
         let from = match row_key {
             Some(row_key) => partition.key(row_key),

@@ -108,7 +108,7 @@ impl TableService {
         let body = self.bodies.read(body, XML_BYTES_MAX, exchange.deadline).await?;
         let update = properties::parse_update(&body.bytes)?;
         self.catalogue(&exchange.address.account)
-            .change_service_properties(|properties| properties.apply(update), exchange.deadline)
+            .change_service_properties(|properties| properties.apply(update.clone()), exchange.deadline)
             .await?;
         Ok(Reply::empty(202))
     }

@@ -11,4 +11,5 @@ mod bodies;
 mod browsers;
 mod credentials;
 mod heads;
+mod profiles;
 mod slow;

@@ -6,11 +6,12 @@ pub(crate) mod signing;
 pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Options, PartitionServer};
+use rangehold_engine::{Clock, Node};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::metrics::Metrics;
-use rangehold_server::table::TableService;
+use rangehold_server::profile::Profile;
+use rangehold_server::table::{Options, TableService};
 use rangehold_server::tokens::TokenVerifier;
 use rangehold_server::{Running, serve};
 use tokio::net::TcpListener;
@@ -30,6 +31,8 @@ pub(crate) struct Service {
     pub(crate) accounts: SharedAccounts,
     /// Its clock, which a test may step.
     pub(crate) clock: Clock,
+    /// Its ranges, which a test may split and move.
+    pub(crate) node: Node,
 }
 
 impl Service {
@@ -41,26 +44,34 @@ impl Service {
 
     /// The same with other accounts.
     pub(crate) async fn with_accounts(accounts: Accounts) -> Self {
+        Self::with(accounts, Profile::fast()).await
+    }
+
+    /// The same by another profile.
+    pub(crate) async fn with_profile(profile: Profile) -> Self {
+        Self::with(Accounts::well_known(), profile).await
+    }
+
+    async fn with(accounts: Accounts, profile: Profile) -> Self {
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
-        let options = Options::new(MEMORY_BYTES, clock.clone(), 1);
-        let partitions = PartitionServer::open(Store::in_memory(), options).await.unwrap();
+        let options = rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1);
+        let node = Node::open(Store::in_memory(), options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);
         let admin_address = admin.local_addr().unwrap().ip();
         let service = TableService::new(
-            partitions.clone(),
+            node.router().clone(),
             accounts.clone(),
             Some(TokenVerifier::ClaimsOnly),
             clock.clone(),
-            2,
-            MEMORY_BYTES,
+            Options { seed: 2, memory_bytes: MEMORY_BYTES, profile },
             metrics.clone(),
         );
         let admin_service =
-            Admin::new(partitions.clone(), metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
-        let running = serve(partitions, service, tables, None, admin_service, admin).unwrap();
-        Self { running, accounts, clock }
+            Admin::new(node.clone(), &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
+        Self { running, accounts, clock, node }
     }
 
     /// `http://HOST:PORT/devstoreaccount1`
@@ -95,6 +106,13 @@ impl Service {
     /// Sends a request as it is given, to the admin endpoint.
     pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
         wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
+    }
+
+    /// The same with a body, as whoever has the token.
+    pub(crate) async fn order(&self, method: &str, target: &str, body: &str) -> Answer {
+        let token = format!("Bearer {ADMIN_TOKEN}");
+        let request = Request::new(method, target, &[("Authorization", &token)], body.as_bytes());
+        wire::exchange(self.running.admin_address, &request).await
     }
 
     /// Asserts that a well-behaved client is served.

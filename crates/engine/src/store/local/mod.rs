@@ -74,6 +74,16 @@ impl SealedDirectory {
         })))
     }
 
+    /// Removes the directory of the objects below `path`; an error if one of them is still there.
+    pub(in super::super) async fn remove_directory(&self, path: &str) -> Result<()> {
+        let target = self.0.plain.path_to_filesystem(&Path::from(path))?;
+        self.blocking(move |inner| {
+            let removed = inner.directories.remove(&target);
+            removed.map_err(|error| inner.io_error("remove", &target, error))
+        })
+        .await
+    }
+
     /// Runs `work`, which may wait for the disk, where waiting harms nobody.
     async fn blocking<T: Send + 'static>(
         &self,

@@ -1,0 +1,69 @@
+//! Making databases of databases: a manifest that names the files of its sources, and no row copied.
+//!
+//! What was seen to go wrong, and what is done about it: cloning is refused while a source's log
+//! holds rows (the retirement row and the flushes before it see to that; if the memtable was cut
+//! just then they are repeated). Cloning to a path that exists returns at once and keeps what is
+//! there, so each attempt has a path of its own. A clone takes any key, so its server refuses those
+//! outside its range.
+
+use std::collections::Bound;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use rangehold_map::{DatabaseName, KeyRange};
+use slatedb::config::{CheckpointOptions, CheckpointScope};
+use slatedb::{CloneSourceSpec, Db};
+use uuid::Uuid;
+
+use crate::error::with_causes;
+use crate::limits::CLONE_CHECKPOINT_LIFETIME;
+use crate::range::{Range, Surroundings, database_path};
+
+type Bounds = (Bound<Bytes>, Bound<Bytes>);
+
+/// A source of a clone: a retired range, as of a checkpoint made after it was frozen.
+pub(crate) struct Source<'a> {
+    pub(crate) range: &'a Range,
+    pub(crate) checkpoint: Uuid,
+    /// The keys that the clone has of it.
+    pub(crate) keys: KeyRange,
+}
+
+/// Makes the checkpoint to clone from. It ends by itself: what a clone needs longer, it pins.
+pub(crate) async fn checkpoint(db: &Db) -> Result<Uuid, String> {
+    let options = CheckpointOptions {
+        lifetime: Some(CLONE_CHECKPOINT_LIFETIME),
+        name: Some("change".to_owned()),
+        ..CheckpointOptions::default()
+    };
+    let made = db.create_checkpoint(CheckpointScope::Durable, &options).await;
+    made.map(|made| made.id).map_err(|error| with_causes(&error))
+}
+
+/// Makes the database `name` of its sources, in the order of their keys.
+pub(crate) async fn make(
+    around: &Surroundings,
+    name: DatabaseName,
+    sources: &[Source<'_>],
+) -> Result<(), String> {
+    let admin = around.admin(&database_path(name));
+    let mut specs = sources.iter().map(|source| {
+        CloneSourceSpec::with_checkpoint(database_path(source.range.database()), source.checkpoint)
+            .with_projection_range(bounds(&source.keys))
+    });
+    let first = specs.next().ok_or("a clone needs a source")?;
+    let mut builder = admin
+        .create_clone_builder_from_source(first)
+        .with_system_clock(around.clock.for_database())
+        .with_seed(around.seed ^ name.range.0 ^ name.attempt << 32);
+    for spec in specs {
+        builder = builder.with_source(spec);
+    }
+    builder.with_object_store(Arc::clone(&around.objects)).build().await.map_err(|error| with_causes(&error))
+}
+
+fn bounds(keys: &KeyRange) -> Bounds {
+    let low = Bound::Included(Bytes::copy_from_slice(keys.low()));
+    let high = keys.high().map_or(Bound::Unbounded, |high| Bound::Excluded(Bytes::copy_from_slice(high)));
+    (low, high)
+}

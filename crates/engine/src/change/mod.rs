@@ -1,0 +1,228 @@
+//! Ranges that change hands: splits, merges, moves, as seen by the servers that own them.
+//!
+//! ```text
+//!   split, merge                                       move
+//!     the map says that it is begun                      the map says that it is begun
+//!     ready: small memtable, room for a flush            ready
+//!     frozen: new writes held, none under way            frozen
+//!     retired: the last row, everything saved            saved
+//!     checkpoint, cloned into fresh databases            opened by the target: the epoch rises  COMMIT
+//!     change record created                 COMMIT       source answers no read any more
+//!     heirs opened                                       target serves
+//!     served instead of the old range                    the map says that it is done
+//!     the map says that it is done                       what was held is sent on
+//!     (what was held is sent on)
+//! ```
+//!
+//! Reads are answered throughout, by the old owner until the new one is about to serve. Before the
+//! commit point a failure is undone: the range goes on where it was. From it on a failure is
+//! finished, if need be by another process that finds the intent in the map ([`resolve`]).
+//!
+//! | file | what |
+//! |---|---|
+//! | [`record`] | the commit point of a split and a merge |
+//! | `clone` | making databases of databases |
+//! | `replace` | split and merge, which replace ranges by others in one server |
+//! | `hand_over` | the two sides of a move |
+//! | [`resolve`] | what the next opener does about a change that was broken off |
+
+mod clone;
+mod hand_over;
+pub(crate) mod record;
+mod replace;
+pub(crate) mod resolve;
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rangehold_map::{ChangeRefused, DatabaseName, Generation, RangeId};
+
+pub(crate) use hand_over::HandOver;
+pub use record::{CHANGES_PREFIX, RecordName};
+pub(crate) use replace::{MergeOrder, SplitOrder};
+
+use crate::error::{OpenError, ReadError};
+
+/// The steps of changes, in their order: between any two of them a process may die.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Step {
+    /// The intent is in the map.
+    Begun,
+    /// New writes are held and none is under way.
+    Frozen,
+    /// The retirement row is durable and everything saved (split, merge).
+    Retired,
+    /// The checkpoint to clone from is made (split, merge).
+    Checkpointed,
+    /// The new databases are made (split, merge).
+    Cloned,
+    /// The change record is created (split, merge): the commit point.
+    Recorded,
+    /// The heirs are open and not served yet (split, merge).
+    HeirsOpen,
+    /// Everything is saved and the log empty (move).
+    Saved,
+    /// The target has opened the database (move): the commit point.
+    Taken,
+    /// The source answers no read any more (move).
+    LetGo,
+    /// The new owner serves; the map does not say so yet.
+    Served,
+    /// What the new ranges inherited is written down in them (split, merge).
+    Inherited,
+    /// The map says that it is done.
+    Published,
+    /// The undoing of a change is decided (split, merge).
+    UndoDecided,
+    /// The range is no longer retired (split, merge), or opened anew (move).
+    Restored,
+    /// The map says that the change is undone.
+    UndoPublished,
+}
+
+impl Step {
+    /// All steps.
+    pub const ALL: [Self; 16] = [
+        Self::Begun,
+        Self::Frozen,
+        Self::Retired,
+        Self::Checkpointed,
+        Self::Cloned,
+        Self::Recorded,
+        Self::HeirsOpen,
+        Self::Saved,
+        Self::Taken,
+        Self::LetGo,
+        Self::Served,
+        Self::Inherited,
+        Self::Published,
+        Self::UndoDecided,
+        Self::Restored,
+        Self::UndoPublished,
+    ];
+
+    /// Its name on the command line and in logs, such as `heirs-open`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Begun => "begun",
+            Self::Frozen => "frozen",
+            Self::Retired => "retired",
+            Self::Checkpointed => "checkpointed",
+            Self::Cloned => "cloned",
+            Self::Recorded => "recorded",
+            Self::HeirsOpen => "heirs-open",
+            Self::Saved => "saved",
+            Self::Taken => "taken",
+            Self::LetGo => "let-go",
+            Self::Served => "served",
+            Self::Inherited => "inherited",
+            Self::Published => "published",
+            Self::UndoDecided => "undo-decided",
+            Self::Restored => "restored",
+            Self::UndoPublished => "undo-published",
+        }
+    }
+}
+
+/// Called after each step, with the range that is changed. A test stops time there, or the process.
+#[derive(Clone)]
+pub struct StepHook(Arc<dyn Fn(Step, RangeId) -> Stopped + Send + Sync>);
+
+type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl StepHook {
+    /// A hook that runs what `after` gives for each step.
+    pub fn new<F>(after: impl Fn(Step, RangeId) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self(Arc::new(move |step, range| Box::pin(after(step, range))))
+    }
+
+    pub(crate) async fn after(&self, step: Step, range: RangeId) {
+        (self.0)(step, range).await;
+    }
+}
+
+impl Default for StepHook {
+    fn default() -> Self {
+        Self::new(|_, _| std::future::ready(()))
+    }
+}
+
+impl std::fmt::Debug for StepHook {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("StepHook")
+    }
+}
+
+/// Why a change was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum ChangeError {
+    /// It does not fit the map.
+    #[error(transparent)]
+    Refused(#[from] ChangeRefused),
+    /// The server does not hold the range in that generation.
+    #[error("server {server} does not hold {range} in generation {generation}")]
+    NotHeld {
+        /// The server that was asked.
+        server: rangehold_map::ServerId,
+        /// The range.
+        range: RangeId,
+        /// The generation for which the change was made.
+        generation: Generation,
+    },
+    /// There is no such server, or it does not run.
+    #[error("there is no server {0} here")]
+    NoServer(rangehold_map::ServerId),
+    /// Nothing was done yet: it waits for this. Asking again helps.
+    #[error("{range} cannot change hands yet: {waits_for}")]
+    NotYet {
+        /// The range.
+        range: RangeId,
+        /// What it waits for.
+        waits_for: String,
+    },
+    /// It was begun, failed and was undone: the range goes on as before.
+    #[error("the change of {range} failed and was undone: {why}")]
+    Undone {
+        /// The range.
+        range: RangeId,
+        /// What failed.
+        why: String,
+    },
+    /// It was begun and is neither done nor undone, because the store gives no answer or a row
+    /// cannot be read. Whoever opens the range next brings it to its end.
+    #[error("the change of {range} is broken off: {why}")]
+    BrokenOff {
+        /// The range.
+        range: RangeId,
+        /// What failed.
+        why: String,
+    },
+    /// The stored map could not be read or changed.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+}
+
+/// What a change did.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Changed {
+    /// The version of the map in which it is done.
+    pub map_version: u64,
+    /// The ranges that hold the keys now, in their order.
+    pub ranges: Vec<RangeId>,
+    /// How long writes were held, by the clock of the one who held them.
+    pub held_for: Duration,
+}
+
+/// The name of the database of the `attempt`-th try to make `range`.
+pub(crate) fn heir(range: RangeId, attempt: u64) -> DatabaseName {
+    DatabaseName { range, generation: Generation::FIRST, attempt }
+}
+
+fn undone(range: RangeId) -> impl Fn(ReadError) -> ChangeError {
+    move |error| ChangeError::Undone { range, why: error.to_string() }
+}

@@ -1,0 +1,175 @@
+//! Change records: which attempt at a split or a merge counts, or that none does.
+//!
+//! `changes/<range>/<generation>` is created once and never changed. Its creation is the commit
+//! point of the change that would bring the range (of a merge, the left one) into that generation:
+//! before it everything can be undone, from it on everything must be finished. Whoever wants to undo
+//! creates the record too, saying so; one of the two is first, and the store knows which.
+//!
+//! No epoch could do this: a split makes *new* databases, and the epoch of the parent says nothing
+//! about who may write those.
+
+use std::fmt;
+use std::sync::Arc;
+
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use rangehold_map::{Generation, RangeId, TableId, Timestamp};
+use serde::{Deserialize, Serialize};
+
+use crate::error::{Damaged, OpenError};
+use crate::range::Inheritance;
+
+/// Where the records are.
+pub const CHANGES_PREFIX: &str = "changes";
+
+/// Names a change record: a range, and the generation into which the change would bring it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct RecordName {
+    /// The range; of a merge the left one.
+    pub range: RangeId,
+    /// The generation it would be in.
+    pub generation: Generation,
+}
+
+/// What a record says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decision {
+    /// The change was made by this attempt; the new ranges take this over.
+    Done { attempt: u64, inheritance: Inheritance },
+    /// The change is undone, and nobody may make it any more.
+    Undone,
+}
+
+/// What became of the wish to decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Decided {
+    /// It is as we wished.
+    ByUs,
+    /// Somebody was faster, and decided this.
+    Before(Decision),
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "decision", rename_all = "lowercase", deny_unknown_fields)]
+enum RecordObject {
+    Done { attempt: u64, high_water: i64, dropped: Vec<DroppedObject> },
+    Undone,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DroppedObject {
+    account: String,
+    table: u64,
+    at: i64,
+}
+
+impl fmt::Display for RecordName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{CHANGES_PREFIX}/{}/{}", self.range.0, self.generation.0)
+    }
+}
+
+impl RecordName {
+    fn path(self) -> Path {
+        Path::from(self.to_string())
+    }
+
+    /// What was decided; `None` where nothing was yet.
+    pub(crate) async fn read(self, objects: &Arc<dyn ObjectStore>) -> Result<Option<Decision>, OpenError> {
+        let failed = |source| OpenError::Object { doing: format!("reading {self}"), source };
+        let bytes = match objects.get(&self.path()).await {
+            Ok(got) => got.bytes().await.map_err(failed)?,
+            Err(object_store::Error::NotFound { .. }) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let object: RecordObject = serde_json::from_slice(&bytes)
+            .map_err(|error| OpenError::Damaged(Damaged(format!("the change record {self}: {error}"))))?;
+        Ok(Some(object.into()))
+    }
+
+    /// Decides, unless somebody did. A failure leaves open whether it was decided: ask again.
+    pub(crate) async fn decide(
+        self,
+        objects: &Arc<dyn ObjectStore>,
+        decision: &Decision,
+    ) -> Result<Decided, OpenError> {
+        let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
+        match objects.put_opts(&self.path(), PutPayload::from(json), PutMode::Create.into()).await {
+            Ok(_) => Ok(Decided::ByUs),
+            // It may be our own, if an earlier try was carried out and its answer lost.
+            Err(object_store::Error::AlreadyExists { .. }) => match self.read(objects).await? {
+                Some(there) if there == *decision => Ok(Decided::ByUs),
+                Some(there) => Ok(Decided::Before(there)),
+                None => Err(OpenError::Damaged(Damaged(format!("the change record {self} vanished")))),
+            },
+            Err(source) => Err(OpenError::Object { doing: format!("creating {self}"), source }),
+        }
+    }
+}
+
+impl From<RecordObject> for Decision {
+    fn from(object: RecordObject) -> Self {
+        match object {
+            RecordObject::Undone => Self::Undone,
+            RecordObject::Done { attempt, high_water, dropped } => Self::Done {
+                attempt,
+                inheritance: Inheritance {
+                    high_water: Timestamp::from_ticks(high_water),
+                    dropped: dropped
+                        .into_iter()
+                        .map(|table| (table.account, TableId(table.table), Timestamp::from_ticks(table.at)))
+                        .collect(),
+                },
+            },
+        }
+    }
+}
+
+impl From<&Decision> for RecordObject {
+    fn from(decision: &Decision) -> Self {
+        match decision {
+            Decision::Undone => Self::Undone,
+            Decision::Done { attempt, inheritance } => Self::Done {
+                attempt: *attempt,
+                high_water: inheritance.high_water.ticks(),
+                dropped: inheritance
+                    .dropped
+                    .iter()
+                    .map(|(account, table, at)| DroppedObject {
+                        account: account.clone(),
+                        table: table.0,
+                        at: at.ticks(),
+                    })
+                    .collect(),
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn the_first_decision_counts_and_is_recognised_as_ones_own() {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let name = RecordName { range: RangeId(7), generation: Generation(4) };
+        assert_eq!(name.read(&objects).await.unwrap(), None);
+        let inheritance = Inheritance {
+            high_water: Timestamp::from_ticks(17),
+            dropped: vec![("a\u{1F980}".into(), TableId(3), Timestamp::from_ticks(5))],
+        };
+        let done = Decision::Done { attempt: 2, inheritance };
+        assert_eq!(name.decide(&objects, &done).await.unwrap(), Decided::ByUs);
+        assert_eq!(name.decide(&objects, &done).await.unwrap(), Decided::ByUs, "a lost answer");
+        assert_eq!(
+            name.decide(&objects, &Decision::Undone).await.unwrap(),
+            Decided::Before(done.clone()),
+            "who comes to undo learns that it is done"
+        );
+        assert_eq!(name.read(&objects).await.unwrap(), Some(done));
+    }
+}

@@ -1,0 +1,264 @@
+//! Split and merge: ranges of one server are replaced by others of the same server.
+//!
+//! Both are the same walk, from one retired range to two heirs or from two to one. Nothing in it
+//! depends on which, but for the keys that each heir has of each range.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use futures::future::try_join_all;
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
+use tokio::time::sleep;
+
+use super::clone::{self, Source};
+use super::record::{Decided, Decision};
+use super::{ChangeError, RecordName, Step, heir};
+use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER};
+use crate::partition_server::PartitionServer;
+use crate::range::{Frozen, Identity, Inheritance, Range};
+
+/// A split, as its intent in the map says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct SplitOrder {
+    /// The range.
+    pub(crate) range: RangeId,
+    /// The generation for which the split was made.
+    pub(crate) generation: Generation,
+    /// The first key of the right half.
+    pub(crate) at: Vec<u8>,
+    /// The range that will hold the keys below `at`.
+    pub(crate) left: RangeId,
+    /// The range that will hold the rest.
+    pub(crate) right: RangeId,
+}
+
+/// A merge, as its intents in the map say. Both ranges are on the server that is asked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MergeOrder {
+    /// The range with the lower keys, and the generation for which the merge was made.
+    pub(crate) left: (RangeId, Generation),
+    /// Its neighbour.
+    pub(crate) right: (RangeId, Generation),
+    /// The range that will hold the keys of both.
+    pub(crate) into: RangeId,
+}
+
+/// Ranges that were replaced.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Replaced {
+    /// The databases of the new ranges, in the order of their keys.
+    pub(crate) databases: Vec<DatabaseName>,
+    /// How long writes were held.
+    pub(crate) held_for: Duration,
+}
+
+/// What is to become of which ranges.
+struct Plan {
+    record: RecordName,
+    old: Vec<Arc<Range>>,
+    /// The ids of the new ranges and their keys.
+    new: Vec<(RangeId, KeyRange)>,
+}
+
+impl PartitionServer {
+    /// Carries out a split whose intent is in the map.
+    pub(crate) async fn split(&self, order: &SplitOrder) -> Result<Replaced, ChangeError> {
+        let range = self.held(order.range, order.generation)?;
+        let keys = range.keys();
+        let left = KeyRange::new(keys.low().to_vec(), Some(order.at.clone()));
+        let right = KeyRange::new(order.at.clone(), keys.high().map(<[u8]>::to_vec));
+        self.replace(Plan {
+            record: RecordName { range: order.range, generation: order.generation.next() },
+            old: vec![range],
+            new: vec![(order.left, left), (order.right, right)],
+        })
+        .await
+    }
+
+    /// Carries out a merge whose intents are in the map.
+    pub(crate) async fn merge(&self, order: &MergeOrder) -> Result<Replaced, ChangeError> {
+        let left = self.held(order.left.0, order.left.1)?;
+        let right = self.held(order.right.0, order.right.1)?;
+        let keys = KeyRange::new(left.keys().low().to_vec(), right.keys().high().map(<[u8]>::to_vec));
+        self.replace(Plan {
+            record: RecordName { range: order.left.0, generation: order.left.1.next() },
+            old: vec![left, right],
+            new: vec![(order.into, keys)],
+        })
+        .await
+    }
+
+    /// Brings a range near the state in which its freeze is short; see [`ChangeError::NotYet`].
+    pub(crate) async fn get_ready(
+        &self,
+        range: RangeId,
+        generation: Generation,
+        within: Duration,
+    ) -> Result<(), ChangeError> {
+        let held = self.held(range, generation)?;
+        held.get_ready(within).await.map_err(|waits_for| ChangeError::NotYet { range, waits_for })
+    }
+
+    async fn replace(&self, plan: Plan) -> Result<Replaced, ChangeError> {
+        let first = plan.record.range;
+        // One at a time; in the order of keys, so that two who want two ranges do not wait for
+        // each other.
+        let mut changing = Vec::with_capacity(plan.old.len());
+        for range in &plan.old {
+            changing.push(range.change_alone().await);
+        }
+        let mut frozen = Vec::with_capacity(plan.old.len());
+        for range in &plan.old {
+            range.get_ready(Duration::ZERO).await.map_err(|why| not_yet(range.id(), why))?;
+        }
+        for range in &plan.old {
+            let why = "the writes under way did not end in time";
+            frozen.push(range.freeze().await.ok_or_else(|| not_yet(range.id(), why.to_owned()))?);
+        }
+        self.after(Step::Frozen, first).await;
+        // From here on the ranges may be retired, and must not be served as they are.
+        frozen.iter_mut().for_each(Frozen::seal);
+        let (attempt, inheritance) = match self.commit(&plan).await {
+            Ok(done) => done,
+            Err(why) => match self.undo(&plan, &why).await? {
+                Some(done) => done,
+                None => {
+                    frozen.into_iter().for_each(Frozen::open);
+                    return Err(ChangeError::Undone { range: first, why });
+                }
+            },
+        };
+        let heirs = self.take_over(&plan, attempt, &inheritance).await?;
+        self.replace_in_set(&plan.old, &heirs);
+        self.after(Step::Served, first).await;
+        let held_for = frozen.into_iter().map(Frozen::pass_on).max().unwrap_or_default();
+        self.abandon(plan.old.clone());
+        for heir in &heirs {
+            heir.save_inheritance(&inheritance).await.map_err(|error| broken_off(first, &error))?;
+        }
+        self.after(Step::Inherited, first).await;
+        Ok(Replaced { databases: heirs.iter().map(|heir| heir.database()).collect(), held_for })
+    }
+
+    /// From frozen ranges to the change record. An error says what failed before it.
+    async fn commit(&self, plan: &Plan) -> Result<(u64, Inheritance), String> {
+        let first = plan.record.range;
+        for range in &plan.old {
+            range.retire(plan.record).await.map_err(|error| error.to_string())?;
+        }
+        self.after(Step::Retired, first).await;
+        let inheritance = plan.old.iter().map(|range| range.inheritance());
+        let inheritance = inheritance.reduce(Inheritance::union).unwrap_or_default();
+        let attempt = self.make_heirs(plan).await?;
+        self.after(Step::Cloned, first).await;
+        let done = Decision::Done { attempt, inheritance: inheritance.clone() };
+        match self.decide(plan.record, &done).await? {
+            Decided::ByUs => {}
+            Decided::Before(_) => return Err("it was undone by somebody else meanwhile".to_owned()),
+        }
+        self.after(Step::Recorded, first).await;
+        Ok((attempt, inheritance))
+    }
+
+    /// Makes the databases of the new ranges; says in which attempt it succeeded.
+    async fn make_heirs(&self, plan: &Plan) -> Result<u64, String> {
+        let mut failed = String::new();
+        for attempt in 1..=CLONE_ATTEMPTS_MAX {
+            if attempt > 1 {
+                // The memtable may have been cut between the last row and the flush.
+                for range in &plan.old {
+                    range.retire(plan.record).await.map_err(|error| error.to_string())?;
+                }
+            }
+            match self.make_attempt(plan, attempt).await {
+                Ok(()) => return Ok(attempt),
+                Err(why) => failed = why,
+            }
+        }
+        Err(failed)
+    }
+
+    async fn make_attempt(&self, plan: &Plan, attempt: u64) -> Result<(), String> {
+        let mut checkpoints = Vec::with_capacity(plan.old.len());
+        for range in &plan.old {
+            let opening = range.opening().map_err(|error| error.to_string())?;
+            checkpoints.push(clone::checkpoint(opening.database()).await?);
+        }
+        self.after(Step::Checkpointed, plan.record.range).await;
+        let around = &self.owner().around;
+        // One after the other: each writes a checkpoint into the manifest of the same range.
+        for (id, keys) in &plan.new {
+            let sources: Vec<Source<'_>> = plan
+                .old
+                .iter()
+                .zip(&checkpoints)
+                .map(|(range, checkpoint)| Source {
+                    range,
+                    checkpoint: *checkpoint,
+                    keys: range.keys().intersect(keys),
+                })
+                .collect();
+            clone::make(around, heir(*id, attempt), &sources).await?;
+        }
+        Ok(())
+    }
+
+    /// Opens the heirs of a change that counts. There is no way back: it tries until it succeeds, or
+    /// the process ends; the ranges are held meanwhile.
+    async fn take_over(
+        &self,
+        plan: &Plan,
+        attempt: u64,
+        inheritance: &Inheritance,
+    ) -> Result<Vec<Arc<Range>>, ChangeError> {
+        let first = plan.record.range;
+        let opening = plan.new.iter().map(|(id, keys)| {
+            let identity = Identity { id: *id, keys: keys.clone(), database: heir(*id, attempt) };
+            self.open_heir(identity, inheritance)
+        });
+        let heirs = try_join_all(opening).await.map_err(|error| broken_off(first, &error))?;
+        self.after(Step::HeirsOpen, first).await;
+        // Nobody may read the old rows once a new one can be acknowledged.
+        plan.old.iter().for_each(|range| range.let_go());
+        Ok(heirs)
+    }
+
+    /// Undoes what was not recorded. If it was recorded after all (the answer was lost), says what.
+    async fn undo(&self, plan: &Plan, why: &str) -> Result<Option<(u64, Inheritance)>, ChangeError> {
+        let first = plan.record.range;
+        tracing::warn!(range = %first, why, "undoing a change");
+        match self.decide(plan.record, &Decision::Undone).await.map_err(|why| broken_off(first, &why))? {
+            Decided::ByUs | Decided::Before(Decision::Undone) => {}
+            Decided::Before(Decision::Done { attempt, inheritance }) => {
+                return Ok(Some((attempt, inheritance)));
+            }
+        }
+        self.after(Step::UndoDecided, first).await;
+        for range in &plan.old {
+            range.unretire().await.map_err(|error| broken_off(range.id(), &error))?;
+        }
+        self.after(Step::Restored, first).await;
+        Ok(None)
+    }
+
+    /// Decides, however often the store has to be asked: without an answer nothing can go on.
+    async fn decide(&self, record: RecordName, decision: &Decision) -> Result<Decided, String> {
+        let mut failed = String::new();
+        for _ in 0..crate::limits::DECIDE_ATTEMPTS_MAX {
+            match record.decide(&self.owner().around.objects, decision).await {
+                Ok(decided) => return Ok(decided),
+                Err(error) => failed = error.to_string(),
+            }
+            sleep(DECIDE_AGAIN_AFTER).await;
+        }
+        Err(failed)
+    }
+}
+
+fn not_yet(range: RangeId, waits_for: String) -> ChangeError {
+    ChangeError::NotYet { range, waits_for }
+}
+
+fn broken_off(range: RangeId, why: &dyn std::fmt::Display) -> ChangeError {
+    ChangeError::BrokenOff { range, why: why.to_string() }
+}

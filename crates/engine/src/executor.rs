@@ -1,0 +1,294 @@
+//! Carries changes of ranges out: the manager's hands.
+//!
+//! The executor writes the intent into the map, leads the servers through the steps, and writes into
+//! the map what came of it. It decides nothing: which change is wanted is its caller's business,
+//! and whether one counts is the store's. Should it die anywhere, whoever opens the ranges next
+//! reads the intent and brings the change to its end ([`crate::change::resolve`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use rangehold_map::{
+    Change, ChangeRefused, Generation, Home, Intent, KeyRange, RangeEntry, RangeId, RangeMap, ServerId,
+};
+
+use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder, Step};
+use crate::dropped::DroppedInCatalogue;
+use crate::limits::{PUBLISH_AGAIN_AFTER, READY_WITHIN};
+use crate::map_store::Maps;
+use crate::partition_server::PartitionServer;
+use crate::router::Router;
+
+/// See the module. Clones are the same executor.
+#[derive(Clone)]
+pub struct Executor(Arc<Inner>);
+
+struct Inner {
+    maps: Maps,
+    router: Router,
+    servers: ArcSwap<BTreeMap<ServerId, PartitionServer>>,
+}
+
+impl Executor {
+    /// An executor over these servers.
+    pub fn new(maps: Maps, router: Router, servers: impl IntoIterator<Item = PartitionServer>) -> Self {
+        let servers = servers.into_iter().map(|server| (server.id(), server)).collect();
+        Self(Arc::new(Inner { maps, router, servers: ArcSwap::from_pointee(servers) }))
+    }
+
+    /// Other servers from now on.
+    pub fn set_servers(&self, servers: impl IntoIterator<Item = PartitionServer>) {
+        self.0.servers.store(Arc::new(servers.into_iter().map(|server| (server.id(), server)).collect()));
+    }
+
+    /// The servers it leads.
+    pub fn servers(&self) -> Vec<PartitionServer> {
+        self.0.servers.load().values().cloned().collect()
+    }
+
+    /// The stored map.
+    pub fn maps(&self) -> &Maps {
+        &self.0.maps
+    }
+
+    /// Carries `change` out, to its end or not at all. Not to be dropped half way: run it in a task
+    /// of its own.
+    pub async fn carry_out(&self, change: &Change) -> Result<Changed, ChangeError> {
+        match change {
+            Change::Split { range, generation, .. } => self.split(change, *range, *generation).await,
+            Change::Merge { left, left_generation, right, right_generation } => {
+                self.merge((*left, *left_generation), (*right, *right_generation)).await
+            }
+            Change::Move { range, generation, to } => {
+                self.move_range(change, *range, *generation, to.server).await
+            }
+            Change::Offline { range, .. } => self.offline(change, *range).await,
+            Change::Online { range, .. } => self.online(change, *range).await,
+        }
+    }
+
+    async fn split(
+        &self,
+        change: &Change,
+        range: RangeId,
+        generation: Generation,
+    ) -> Result<Changed, ChangeError> {
+        let server = self.server(self.owner(range)?)?;
+        server.get_ready(range, generation, READY_WITHIN).await?;
+        let entry = self.begin(change, range).await?;
+        let Some(Intent::Split { at, left, right }) = entry.intent else {
+            return Err(ChangeRefused::NotBegun { range, doing: "being split" }.into());
+        };
+        let order = SplitOrder { range, generation, at, left, right };
+        let replaced = self.or_undo(range, &server, server.split(&order).await).await?;
+        let homes: Vec<Home> = replaced.databases.iter().map(|db| home(&server, *db)).collect();
+        let map = self.publish(|map| map.split_done(range, homes[0], homes[1])).await?;
+        server.after(Step::Published, range).await;
+        Ok(Changed { map_version: map.version(), ranges: vec![left, right], held_for: replaced.held_for })
+    }
+
+    async fn merge(
+        &self,
+        left: (RangeId, Generation),
+        right: (RangeId, Generation),
+    ) -> Result<Changed, ChangeError> {
+        let server = self.server(self.owner(left.0)?)?;
+        let right = self.bring_together(left, right, &server).await?;
+        server.get_ready(left.0, left.1, READY_WITHIN).await?;
+        server.get_ready(right.0, right.1, READY_WITHIN).await?;
+        let change = Change::Merge {
+            left: left.0,
+            left_generation: left.1,
+            right: right.0,
+            right_generation: right.1,
+        };
+        let entry = self.begin(&change, left.0).await?;
+        let Some(Intent::Merge { into, .. }) = entry.intent else {
+            return Err(ChangeRefused::NotBegun { range: left.0, doing: "being merged" }.into());
+        };
+        let order = MergeOrder { left, right, into };
+        let replaced = self.or_undo(left.0, &server, server.merge(&order).await).await?;
+        let merged = home(&server, replaced.databases[0]);
+        let map = self.publish(|map| map.merge_done(left.0, merged)).await?;
+        server.after(Step::Published, left.0).await;
+        Ok(Changed { map_version: map.version(), ranges: vec![into], held_for: replaced.held_for })
+    }
+
+    /// Moves the right range of a merge to the left one's server. Returns its generation there.
+    async fn bring_together(
+        &self,
+        left: (RangeId, Generation),
+        right: (RangeId, Generation),
+        server: &PartitionServer,
+    ) -> Result<(RangeId, Generation), ChangeError> {
+        // Refused before anything moves, if it would be refused after.
+        let merge = Change::Merge {
+            left: left.0,
+            left_generation: left.1,
+            right: right.0,
+            right_generation: right.1,
+        };
+        let map = self.0.maps.current();
+        map.begin(&merge)?;
+        let entry = map.get(right.0).ok_or(ChangeRefused::UnknownRange { range: right.0 })?;
+        if entry.place.server == server.id() {
+            return Ok(right);
+        }
+        let to = Home { server: server.id(), ..entry.place };
+        let moving = Change::Move { range: right.0, generation: right.1, to };
+        self.move_range(&moving, right.0, right.1, server.id()).await?;
+        Ok((right.0, right.1.next()))
+    }
+
+    async fn move_range(
+        &self,
+        change: &Change,
+        range: RangeId,
+        generation: Generation,
+        to: ServerId,
+    ) -> Result<Changed, ChangeError> {
+        let (source, target) = (self.server(self.owner(range)?)?, self.server(to)?);
+        source.get_ready(range, generation, READY_WITHIN).await?;
+        let entry = self.begin(change, range).await?;
+        let hand_over = match source.release(range, generation).await {
+            Ok(hand_over) => hand_over,
+            Err(error) => return self.or_undo(range, &source, Err(error)).await,
+        };
+        let held_for = self.hand_over(&entry, &source, &target, hand_over).await?;
+        Ok(Changed { map_version: self.0.maps.current().version(), ranges: vec![range], held_for })
+    }
+
+    async fn hand_over(
+        &self,
+        entry: &RangeEntry,
+        source: &PartitionServer,
+        target: &PartitionServer,
+        hand_over: HandOver,
+    ) -> Result<Duration, ChangeError> {
+        let (range, generation) = (entry.id, entry.generation.next());
+        let taken = match target.take(entry, generation, &hand_over).await {
+            Ok(taken) => taken,
+            Err(error) => {
+                source.restore(hand_over).await?;
+                let why = format!("server {} could not open it: {error}", target.id());
+                return self.or_undo(range, source, Err(ChangeError::Undone { range, why })).await;
+            }
+        };
+        source.let_go(&hand_over).await;
+        target.serve(taken).await;
+        let published = self.publish(|map| map.move_done(range)).await;
+        let held_for = source.pass_on(hand_over);
+        published?;
+        target.after(Step::Published, range).await;
+        Ok(held_for)
+    }
+
+    async fn offline(&self, change: &Change, range: RangeId) -> Result<Changed, ChangeError> {
+        let server = self.server(self.owner(range)?);
+        let map = self.change_map(change).await?;
+        if let Ok(server) = server {
+            server.after(Step::Published, range).await;
+            server.close_range(range).await;
+        }
+        Ok(Changed { map_version: map.version(), ranges: vec![range], held_for: Duration::ZERO })
+    }
+
+    /// The map says that it is online before it is opened: who drops a table from then on comes to
+    /// its owner, and who did so before is found in the catalogue.
+    async fn online(&self, change: &Change, range: RangeId) -> Result<Changed, ChangeError> {
+        let map = self.change_map(change).await?;
+        let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?;
+        self.open_where_it_belongs(entry).await?;
+        Ok(Changed {
+            map_version: self.0.maps.current().version(),
+            ranges: vec![range],
+            held_for: Duration::ZERO,
+        })
+    }
+
+    /// Tells ranges which tables the catalogue says are dropped: a crash, or a caller that gave up,
+    /// may have come between its row and their notes.
+    pub(crate) async fn inherit_dropped(&self) -> Result<(), ChangeError> {
+        let dropped = DroppedInCatalogue::read(&self.0.router)
+            .await
+            .map_err(|error| ChangeError::Store(crate::error::OpenError::Catalogue(error)))?;
+        for server in self.servers() {
+            let now = server.host().clock().now();
+            for (account, table) in dropped.tables() {
+                let keys = KeyRange::prefix(&rangehold_map::key::table_prefix(account, *table));
+                server.inherit_dropped(account, *table, &keys, now);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn server(&self, id: ServerId) -> Result<PartitionServer, ChangeError> {
+        self.0.servers.load().get(&id).cloned().ok_or(ChangeError::NoServer(id))
+    }
+
+    pub(crate) fn router(&self) -> &Router {
+        &self.0.router
+    }
+
+    fn owner(&self, range: RangeId) -> Result<ServerId, ChangeError> {
+        let map = self.0.maps.current();
+        let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?;
+        Ok(entry.place.server)
+    }
+
+    /// Writes the intent into the map; returns the entry with it.
+    async fn begin(&self, change: &Change, range: RangeId) -> Result<RangeEntry, ChangeError> {
+        let map = self.change_map(change).await?;
+        let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?.clone();
+        if let Ok(server) = self.server(entry.place.server) {
+            server.after(Step::Begun, range).await;
+        }
+        Ok(entry)
+    }
+
+    async fn change_map(&self, change: &Change) -> Result<Arc<RangeMap>, ChangeError> {
+        Ok(self.0.maps.change(|map| map.begin(change)).await??)
+    }
+
+    /// Passes a success on. After a failure that left the range as it was, takes the intent back.
+    async fn or_undo<T>(
+        &self,
+        range: RangeId,
+        server: &PartitionServer,
+        result: Result<T, ChangeError>,
+    ) -> Result<T, ChangeError> {
+        let error = match result {
+            Ok(done) => return Ok(done),
+            // It must be brought to its end by whoever opens it; the intent tells him of it.
+            Err(error @ ChangeError::BrokenOff { .. }) => return Err(error),
+            Err(error) => error,
+        };
+        let map = self.publish(|map| map.undone(range)).await?;
+        for entry in map.entries() {
+            server.renumber(entry.id, entry.generation);
+        }
+        server.after(Step::UndoPublished, range).await;
+        Err(error)
+    }
+
+    /// Writes into the map what has already happened: there is no way back, so it tries until the
+    /// store takes it.
+    pub(crate) async fn publish(
+        &self,
+        change: impl Fn(&RangeMap) -> Result<RangeMap, ChangeRefused>,
+    ) -> Result<Arc<RangeMap>, ChangeError> {
+        loop {
+            match self.0.maps.change(&change).await {
+                Ok(published) => return Ok(published?),
+                Err(error) => tracing::error!(%error, "the map could not be stored; trying again"),
+            }
+            tokio::time::sleep(PUBLISH_AGAIN_AFTER).await;
+        }
+    }
+}
+
+fn home(server: &PartitionServer, database: rangehold_map::DatabaseName) -> Home {
+    Home { server: server.id(), database }
+}

@@ -1,0 +1,195 @@
+//! What all partition servers of one process share: store, clock, caches, memory, background threads.
+
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
+use rangehold_map::{RangeId, ServerId};
+
+use crate::change::{Step, StepHook};
+use crate::clock::Clock;
+use crate::compaction::Background;
+use crate::error::OpenError;
+use crate::governor::{Shares, watch_memtables};
+use crate::lease::Lease;
+use crate::limits::DROPPED_REMEMBERED;
+use crate::range::{HeldBytes, Owner, Range, Surroundings};
+use crate::store::Store;
+use crate::tasks::{Panicked, Tasks};
+
+/// What a process is opened with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Memory for caches, memtables and held requests together, in bytes.
+    pub memory_bytes: u64,
+    /// The process's clock.
+    pub clock: Clock,
+    /// Seed of everything that chance decides in the databases.
+    pub seed: u64,
+    /// How many partition servers the process has, at least one.
+    pub servers: u64,
+    /// The first of them; the others follow in number. Two processes over one store have no server
+    /// in common.
+    pub first_server: ServerId,
+    /// How long a dropped table's id stays refused at least: longer than any request may take.
+    pub dropped_remembered: Duration,
+    /// Whether compaction runs on the caller's runtime, as in simulation, and not on its own
+    /// thread of low priority.
+    pub compact_on_callers_runtime: bool,
+    /// Called after each step of a change of ranges.
+    pub after_step: StepHook,
+}
+
+impl Options {
+    /// The usual ones.
+    pub fn new(memory_bytes: u64, clock: Clock, seed: u64) -> Self {
+        Self {
+            memory_bytes,
+            clock,
+            seed,
+            servers: 1,
+            first_server: ServerId(1),
+            dropped_remembered: DROPPED_REMEMBERED,
+            compact_on_callers_runtime: false,
+            after_step: StepHook::default(),
+        }
+    }
+}
+
+/// See the module. Clones are the same host.
+#[derive(Clone)]
+pub struct Host(Arc<Inner>);
+
+struct Inner {
+    store: Arc<Store>,
+    around: Surroundings,
+    shares: Shares,
+    options: Options,
+    held_bytes: Arc<HeldBytes>,
+    ranges: Arc<OpenRanges>,
+    tasks: Mutex<Tasks>,
+    panicked: Panicked,
+    /// After the tasks, so that it is dropped after them.
+    _background: Background,
+}
+
+/// The ranges that are open in the process, served or not.
+#[derive(Default)]
+pub(crate) struct OpenRanges(Mutex<Vec<Weak<Range>>>);
+
+impl OpenRanges {
+    pub(crate) fn add(&self, range: &Arc<Range>) {
+        let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        ranges.retain(|range| range.strong_count() > 0);
+        ranges.push(Arc::downgrade(range));
+    }
+
+    pub(crate) fn list(&self) -> Vec<Arc<Range>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+    }
+}
+
+impl Host {
+    /// Divides the memory and starts the background threads.
+    pub fn start(store: Store, options: Options) -> Result<Self, OpenError> {
+        let shares = Shares::of(options.memory_bytes)?;
+        let background = if options.compact_on_callers_runtime {
+            Background::shared()
+        } else {
+            Background::own().map_err(OpenError::Runtime)?
+        };
+        let clock = options.clock.clone();
+        let around =
+            Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle());
+        let store = Arc::new(store);
+        let ranges = Arc::<OpenRanges>::default();
+        let mut tasks = Tasks::default();
+        let open = Arc::clone(&ranges);
+        tasks.spawn("the memory governor".to_owned(), watch_memtables(move || open.list(), shares));
+        tasks.spawn_on(
+            &around.background,
+            "the housekeeper".to_owned(),
+            around.housekeeping.clone().run(around.clone()),
+        );
+        Ok(Self(Arc::new(Inner {
+            store,
+            around,
+            shares,
+            options,
+            held_bytes: Arc::default(),
+            ranges,
+            panicked: tasks.panicked(),
+            tasks: Mutex::new(tasks),
+            _background: background,
+        })))
+    }
+
+    /// How the memory is divided.
+    pub fn shares(&self) -> Shares {
+        self.0.shares
+    }
+
+    /// The clock of the process.
+    pub fn clock(&self) -> &Clock {
+        &self.0.options.clock
+    }
+
+    /// Where everything is.
+    pub fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    pub(crate) fn store_handle(&self) -> Arc<Store> {
+        Arc::clone(&self.0.store)
+    }
+
+    pub(crate) fn options(&self) -> &Options {
+        &self.0.options
+    }
+
+    pub(crate) fn around(&self) -> &Surroundings {
+        &self.0.around
+    }
+
+    pub(crate) fn ranges(&self) -> &OpenRanges {
+        &self.0.ranges
+    }
+
+    /// What the ranges of a server with this lease have from it.
+    pub(crate) fn owner(&self, lease: Lease) -> Owner {
+        Owner {
+            around: self.0.around.clone(),
+            store: Arc::clone(&self.0.store),
+            lease,
+            held_bytes: Arc::clone(&self.0.held_bytes),
+        }
+    }
+
+    pub(crate) fn spawn(&self, name: String, task: impl Future<Output = ()> + Send + 'static) {
+        self.tasks().spawn(name, task);
+    }
+
+    /// Background tasks that ended by a panic, in words.
+    pub(crate) fn panics(&self) -> Vec<String> {
+        self.0.panicked.list().clone()
+    }
+
+    pub(crate) async fn after(&self, step: Step, range: RangeId) {
+        self.0.options.after_step.after(step, range).await;
+    }
+
+    /// Ends all background tasks, wherever they are.
+    pub(crate) async fn stop_tasks(&self) {
+        let mut tasks = std::mem::take(&mut *self.tasks());
+        tasks.shutdown().await;
+    }
+
+    fn tasks(&self) -> std::sync::MutexGuard<'_, Tasks> {
+        self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The servers of a process.
+pub(crate) fn server_ids(options: &Options) -> impl Iterator<Item = ServerId> {
+    let first = options.first_server.0;
+    (first..first + options.servers.max(1)).map(ServerId)
+}

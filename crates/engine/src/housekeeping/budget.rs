@@ -1,0 +1,59 @@
+//! A budget of bytes a second that all whole compactions of the process share.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+/// Bytes that may be spent each second. What was not spent is not saved up.
+#[derive(Debug)]
+pub(super) struct Budget {
+    bytes_per_second: u64,
+    /// When everything spent so far is paid for.
+    paid_at: Mutex<Instant>,
+}
+
+impl Budget {
+    pub(super) fn new(bytes_per_second: u64) -> Self {
+        Self { bytes_per_second, paid_at: Mutex::new(Instant::now()) }
+    }
+
+    /// Waits until what others spent before is paid for, and spends `bytes`. First come, first
+    /// served.
+    pub(super) async fn spend(&self, bytes: u64) {
+        let begins = {
+            // A holder cannot panic half way.
+            let mut paid_at = self.paid_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let begins = Instant::now().max(*paid_at);
+            *paid_at = begins + Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
+            begins
+        };
+        sleep_until(begins).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::future::join_all;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn all_together_spend_no_more_than_the_budget() {
+        let budget = Budget::new(1_000);
+        let began = Instant::now();
+        join_all((0..10).map(|_| async {
+            for _ in 0..20 {
+                budget.spend(100).await;
+            }
+        }))
+        .await;
+        // The last one is waited for by nobody.
+        assert_eq!(began.elapsed().as_millis(), 19_900);
+        tokio::time::advance(Duration::from_secs(60)).await;
+        let began = Instant::now();
+        budget.spend(5_000).await;
+        budget.spend(1).await;
+        assert_eq!(began.elapsed().as_secs(), 5, "nothing was saved up");
+    }
+}

@@ -1,0 +1,185 @@
+//! Burial: directories of databases that nobody uses any more are deleted.
+//!
+//! Under `ranges/` lie the databases of the ranges in the map, those that a change under way is
+//! making, and the dead: parents of a split or merge, attempts that lost, what a crash left half
+//! made. The engine's own deletion has no guard: it was seen to delete files that a clone was
+//! reading. The guards are these, and all must hold:
+//!
+//! 1. The directory's name is that of a database, `<range>-<generation>-<attempt>`.
+//! 2. It was seen before the living were asked for, so that one who was born in between is not
+//!    missed; and it was dead each time somebody looked, for half a minute.
+//! 3. No checkpoint in it is left: every child holds one for as long as it may read a file, a backup
+//!    holds one while it copies. (Those that have ended by time are removed first.)
+//! 4. No living database's manifest names it.
+//!
+//! Deleting a dead child releases what it pinned in its own parents, so one look may bury a whole
+//! line of them. A database without a manifest has never had a row, or its deletion was broken off;
+//! of those only 1 and 2 are asked.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::sync::Arc;
+
+use futures::{StreamExt, TryStreamExt};
+use object_store::path::Path;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::borrowed::lenders;
+use super::garbage::{self, Due};
+use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
+use crate::error::with_causes;
+use crate::range::Surroundings;
+use crate::store::Store;
+
+/// Where the directories of all databases are.
+const RANGES: &str = "ranges";
+
+/// Buries for ever, as a task. `living` tells the paths of all databases that are in use or being
+/// made, or why nobody knows; it is asked *after* the directories were listed, and whoever makes a
+/// database must see to it that it is told from before its first file is there.
+pub(crate) async fn bury_for_ever<F>(around: Surroundings, store: Arc<Store>, living: impl Fn() -> F)
+where
+    F: Future<Output = Result<BTreeSet<String>, String>>,
+{
+    let mut poll = interval(BURIAL_POLL);
+    poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut undertaker = Undertaker::default();
+    loop {
+        poll.tick().await;
+        match undertaker.look(&around, &store, &living).await {
+            Ok(buried) if buried.is_empty() => {}
+            Ok(buried) => tracing::info!(?buried, "deleted what no range uses any more"),
+            Err(why) => tracing::warn!(why, "unused databases stay for now"),
+        }
+    }
+}
+
+/// Remembers since when a directory has been dead.
+#[derive(Debug, Default)]
+pub(crate) struct Undertaker {
+    dead_since: BTreeMap<String, Instant>,
+}
+
+impl Undertaker {
+    /// Looks at all directories once, and returns the paths of those that it deleted.
+    pub(crate) async fn look<F>(
+        &mut self,
+        around: &Surroundings,
+        store: &Store,
+        living: impl Fn() -> F,
+    ) -> Result<Vec<String>, String>
+    where
+        F: Future<Output = Result<BTreeSet<String>, String>>,
+    {
+        let found = directories(around).await?;
+        let living = living().await?;
+        let now = Instant::now();
+        self.dead_since.retain(|path, _| found.contains(path) && !living.contains(path));
+        let mut due = BTreeSet::new();
+        for path in found.into_iter().filter(|path| !living.contains(path)) {
+            let since = *self.dead_since.entry(path.clone()).or_insert(now);
+            if now - since >= UNUSED_BEFORE_BURIAL {
+                due.insert(path);
+            }
+        }
+        if due.is_empty() {
+            return Ok(Vec::new());
+        }
+        let named = named_by(around, &living).await?;
+        due.retain(|path| !named.contains(path));
+        self.bury(around, store, due).await
+    }
+
+    /// Buries whom it can of `due`, again and again: each may have pinned the next.
+    async fn bury(
+        &mut self,
+        around: &Surroundings,
+        store: &Store,
+        mut due: BTreeSet<String>,
+    ) -> Result<Vec<String>, String> {
+        let mut buried = Vec::new();
+        loop {
+            let before = buried.len();
+            // Children have greater numbers than their parents, so most go in one round.
+            for path in due.iter().rev() {
+                if bury_one(around, store, path).await? {
+                    self.dead_since.remove(path);
+                    buried.push(path.clone());
+                }
+            }
+            if buried.len() == before {
+                return Ok(buried);
+            }
+            due.retain(|path| !buried.contains(path));
+        }
+    }
+}
+
+/// The paths of all directories whose names are those of databases.
+async fn directories(around: &Surroundings) -> Result<BTreeSet<String>, String> {
+    let prefix = Path::from(RANGES);
+    let listed = around.objects.list_with_delimiter(Some(&prefix)).await;
+    let listed = listed.map_err(|error| format!("{RANGES} could not be listed: {error}"))?;
+    let paths = listed.common_prefixes.iter().filter(|path| path.filename().is_some_and(is_database_name));
+    Ok(paths.map(ToString::to_string).collect())
+}
+
+/// Whether a directory of this name is a database's: three numbers.
+fn is_database_name(name: &str) -> bool {
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    name.split('-').count() == 3 && name.split('-').all(is_number)
+}
+
+/// The paths of all databases that a living one's manifest names.
+async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+    let mut named = BTreeSet::new();
+    for path in living {
+        let manifest = around.manifest(path).await;
+        // One that is being made may have no manifest yet, and then names nobody.
+        if let Some(manifest) =
+            manifest.map_err(|error| format!("the manifest of {path}: {}", with_causes(&error)))?
+        {
+            named.extend(lenders(&manifest).map(str::to_owned));
+        }
+    }
+    Ok(named)
+}
+
+/// Deletes a dead database, unless somebody may still read its files. True when it is gone.
+async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bool, String> {
+    let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
+    let admin = around.admin(path);
+    if around.manifest(path).await.map_err(failed)?.is_some() {
+        // Files that no child reads go at once, checkpoints whose time is over too.
+        garbage::run(around, path, Due::Rest).await;
+        if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
+            return Ok(false);
+        }
+        admin.delete_db(true).await.map_err(failed)?;
+    } else {
+        delete_objects(around, path).await.map_err(|error| format!("{path}: {error}"))?;
+    }
+    store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
+    Ok(true)
+}
+
+/// Deletes everything below `path`.
+async fn delete_objects(around: &Surroundings, path: &str) -> Result<(), object_store::Error> {
+    let objects: Vec<Path> =
+        around.objects.list(Some(&Path::from(path))).map_ok(|object| object.location).try_collect().await?;
+    let deleted = around.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
+    deleted.try_for_each(|_| futures::future::ok(())).await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_three_numbers_name_a_database() {
+        assert!(is_database_name("7-3-1"));
+        for other in ["7-3", "7-3-1-", "7-3-x", "", "--", "7--1", "lost+found", "7-3-1-2"] {
+            assert!(!is_database_name(other), "{other}");
+        }
+    }
+}

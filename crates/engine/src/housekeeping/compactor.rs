@@ -1,0 +1,306 @@
+//! The compactor of one database, run for as long as there is something to do.
+//!
+//! The engine below has a compactor that decides, compacts and records what it did. Left on for each
+//! database it would ask the store every second, for ever. Here it is started when a manifest calls
+//! for it and stopped when it proposes nothing more. In between, what it proposes is ours: the
+//! engine's own rule for tidying, and before that whatever leads to the goal of a rewriting.
+//!
+//! It may be broken off anywhere. A compaction that was under way is taken up again by the next
+//! compactor of the database, at the latest half a minute after its last sign of life.
+
+use std::collections::BTreeSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use async_trait::async_trait;
+use slatedb::compactor::{
+    CompactionScheduler, CompactionSchedulerSupplier, CompactionSpec, Compactor, CompactorStateView,
+    SizeTieredCompactionSchedulerSupplier, SourceId,
+};
+use slatedb::config::{CompactionWorkerOptions, CompactorOptions};
+use slatedb::manifest::{SsTableId, VersionedManifest};
+use slatedb::{
+    CompactionFilter, CompactionFilterDecision, CompactionFilterError, CompactionFilterSupplier,
+    CompactionJobContext, CompactorBuilder, RowEntry,
+};
+use tokio::runtime::Handle;
+use tokio::sync::watch;
+
+use super::Tenant;
+use super::budget::Budget;
+use super::limits::{
+    COMPACTED_FILE_BYTES, COMPACTION_ATTEMPTS_MAX, COMPACTION_FETCH_BYTES, COMPACTION_POLL,
+    COMPACTIONS_AT_ONCE_MAX, REPLACED_FILES_KEPT, REWRITTEN_BYTES_AT_ONCE,
+};
+use super::plan::rewriting_step;
+use crate::error::with_causes;
+use crate::range::{BLOCK_SIZE, Surroundings};
+
+/// Files that have to go, whatever else is compacted. Clones are the same set; it may change while a
+/// compactor works towards it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Goal(Arc<Mutex<BTreeSet<SsTableId>>>);
+
+impl Goal {
+    /// Sets the files.
+    pub(super) fn set(&self, files: BTreeSet<SsTableId>) {
+        *self.files() = files;
+    }
+
+    fn files(&self) -> MutexGuard<'_, BTreeSet<SsTableId>> {
+        // A holder only reads, or puts a whole set there.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Compacts the database of `tenant` until nothing calls for it, or the tenant leaves. An error says
+/// why it does not get on.
+pub(super) async fn compact(
+    around: Surroundings,
+    tenant: Arc<Tenant>,
+    budget: Arc<Budget>,
+) -> Result<(), String> {
+    let course = Arc::new(Course {
+        goal: tenant.goal.clone(),
+        budget,
+        progress: Mutex::default(),
+        stage: watch::Sender::new(Stage::Starting),
+    });
+    let mut stage = course.stage.subscribe();
+    let mut left = tenant.left.subscribe();
+    let running = Running { compactor: build(&around, &tenant, &course), background: around.background };
+    let outcome = tokio::select! {
+        ended = running.compactor.run() => {
+            ended.map_err(|error| with_causes(&error)).and(Err("it stopped by itself".to_owned()))
+        }
+        ended = ended(&mut stage, &mut left) => ended,
+    };
+    running.stop().await;
+    // The database goes on with what was made of its files. If it is closed, it does not matter.
+    let _ = tenant.db.refresh_manifest().await;
+    outcome
+}
+
+/// Waits for the end of the work, or for the tenant to leave.
+async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bool>) -> Result<(), String> {
+    // Before its first proposal a compactor cannot be stopped: it would go on by itself. (That a
+    // sender is gone means that the compactor is, or the tenant.)
+    let _ = stage.wait_for(|stage| *stage != Stage::Starting).await;
+    let over = |stage: &Stage| matches!(stage, Stage::Done | Stage::Stuck);
+    tokio::select! {
+        _ = left.wait_for(|left| *left) => Ok(()),
+        stage = stage.wait_for(over) => match stage.as_deref() {
+            Ok(Stage::Stuck) => Err("its compactions fail again and again".to_owned()),
+            _ => Ok(()),
+        }
+    }
+}
+
+fn build(around: &Surroundings, tenant: &Tenant, course: &Arc<Course>) -> Compactor {
+    let filter = Paced { inner: Arc::clone(&tenant.place.filter), course: Arc::clone(course) };
+    CompactorBuilder::new(tenant.place.path.as_str(), Arc::clone(&around.objects))
+        .with_options(options())
+        .with_runtime(around.background.clone())
+        .with_system_clock(around.clock.for_database())
+        .with_seed(around.seed_of(&tenant.place.path))
+        .with_sst_block_size(BLOCK_SIZE)
+        .with_scheduler_supplier(Arc::new(Proposals(Arc::clone(course))))
+        .with_compaction_filter_supplier(Arc::new(filter))
+        .build()
+}
+
+fn options() -> CompactorOptions {
+    CompactorOptions {
+        poll_interval: COMPACTION_POLL,
+        commit_compacted_interval: COMPACTION_POLL,
+        max_concurrent_compactions: COMPACTIONS_AT_ONCE_MAX,
+        checkpoint_lifetime: REPLACED_FILES_KEPT,
+        worker: Some(CompactionWorkerOptions {
+            max_concurrent_compactions: COMPACTIONS_AT_ONCE_MAX,
+            compactions_poll_interval: COMPACTION_POLL,
+            max_sst_size: COMPACTED_FILE_BYTES,
+            max_fetch_tasks: 2,
+            bytes_to_fetch: COMPACTION_FETCH_BYTES,
+            max_subcompactions: 1,
+            ..CompactionWorkerOptions::default()
+        }),
+        ..CompactorOptions::default()
+    }
+}
+
+/// A compactor that is stopped when it is dropped: by itself it would go on.
+struct Running {
+    compactor: Compactor,
+    background: Handle,
+}
+
+impl Running {
+    async fn stop(&self) {
+        // An error is that of the compactor's end, and was told already.
+        let _ = self.compactor.stop().await;
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        // Again, if it was stopped: that does nothing.
+        let compactor = self.compactor.clone();
+        self.background.spawn(async move { compactor.stop().await });
+    }
+}
+
+/// How far a compactor got.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It has not proposed anything yet.
+    Starting,
+    Working,
+    /// Nothing is under way, and nothing left to do.
+    Done,
+    /// It tries, and nothing comes of it.
+    Stuck,
+}
+
+/// What scheduler, filters and the one who waits for them share.
+struct Course {
+    goal: Goal,
+    budget: Arc<Budget>,
+    progress: Mutex<Progress>,
+    stage: watch::Sender<Stage>,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    /// Stands for the files as they were when something last came of it.
+    files: u64,
+    /// Proposals and beginnings since then.
+    attempts: u32,
+    /// The run that a rewriting makes: what reads for it is paced.
+    rewriting: Option<u32>,
+}
+
+impl Course {
+    fn progress(&self) -> MutexGuard<'_, Progress> {
+        // A holder cannot panic half way.
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes what is proposed for these files, and whether anything is under way.
+    fn note(&self, manifest: &VersionedManifest, proposed: usize, under_way: bool) {
+        let mut hasher = DefaultHasher::new();
+        manifest.all_sst_views().for_each(|view| (view.id, view.sst.id).hash(&mut hasher));
+        let files = hasher.finish();
+        let mut progress = self.progress();
+        if progress.files != files {
+            (progress.files, progress.attempts) = (files, 0);
+        }
+        progress.attempts += u32::try_from(proposed).unwrap_or(u32::MAX);
+        let stage = if progress.attempts > COMPACTION_ATTEMPTS_MAX {
+            Stage::Stuck
+        } else if proposed == 0 && !under_way {
+            Stage::Done
+        } else {
+            Stage::Working
+        };
+        drop(progress);
+        self.stage.send_replace(stage);
+    }
+}
+
+/// Makes the scheduler of a compactor.
+struct Proposals(Arc<Course>);
+
+impl CompactionSchedulerSupplier for Proposals {
+    fn compaction_scheduler(&self, options: &CompactorOptions) -> Box<dyn CompactionScheduler + Send + Sync> {
+        let tidying = SizeTieredCompactionSchedulerSupplier::new().compaction_scheduler(options);
+        Box::new(Scheduler { tidying, course: Arc::clone(&self.0) })
+    }
+}
+
+/// Proposes the next step of a rewriting, if there is a goal, and tidying.
+struct Scheduler {
+    tidying: Box<dyn CompactionScheduler + Send + Sync>,
+    course: Arc<Course>,
+}
+
+impl CompactionScheduler for Scheduler {
+    fn propose(&self, view: &CompactorStateView) -> Vec<CompactionSpec> {
+        let recent = view.compactions().into_iter().flat_map(|list| list.recent_compactions());
+        let under_way: Vec<&CompactionSpec> =
+            recent.filter(|compaction| compaction.active()).map(|compaction| compaction.spec()).collect();
+        let taken = under_way.iter().filter_map(|spec| spec.destination());
+        let step = rewriting_step(view.manifest(), &self.course.goal.files(), taken);
+        let mut specs = self.tidying.propose(view);
+        self.course.progress().rewriting = None;
+        if let Some(step) = step {
+            // Runs that are being merged would be in the way of the step, again and again.
+            specs.retain(|spec| !spec.has_sr_sources() && disjoint(spec, &step));
+            if step.has_sr_sources() {
+                self.course.progress().rewriting = step.destination();
+            }
+            if under_way.iter().all(|spec| disjoint(spec, &step)) {
+                specs.insert(0, step);
+            }
+        }
+        self.course.note(view.manifest(), specs.len(), !under_way.is_empty());
+        specs
+    }
+
+    fn validate(&self, view: &CompactorStateView, spec: &CompactionSpec) -> Result<(), slatedb::Error> {
+        self.tidying.validate(view, spec)
+    }
+}
+
+/// Whether two compactions read and make different things.
+fn disjoint(one: &CompactionSpec, other: &CompactionSpec) -> bool {
+    let made = |spec: &CompactionSpec| spec.destination().map(SourceId::SortedRun);
+    let touched: Vec<SourceId> = one.sources().iter().copied().chain(made(one)).collect();
+    !other.sources().iter().copied().chain(made(other)).any(|source| touched.contains(&source))
+}
+
+/// Makes the filters of a compactor: the database's own, which in a rewriting keep to the budget.
+struct Paced {
+    inner: Arc<dyn CompactionFilterSupplier>,
+    course: Arc<Course>,
+}
+
+#[async_trait]
+impl CompactionFilterSupplier for Paced {
+    async fn create_compaction_filter(
+        &self,
+        job: &CompactionJobContext,
+    ) -> Result<Box<dyn CompactionFilter>, CompactionFilterError> {
+        let inner = self.inner.create_compaction_filter(job).await?;
+        let paced = {
+            let mut progress = self.course.progress();
+            progress.attempts += 1;
+            progress.rewriting == Some(job.destination)
+        };
+        if !paced {
+            return Ok(inner);
+        }
+        Ok(Box::new(PacedFilter { inner, budget: Arc::clone(&self.course.budget), bytes: 0 }))
+    }
+}
+
+struct PacedFilter {
+    inner: Box<dyn CompactionFilter>,
+    budget: Arc<Budget>,
+    /// Not yet asked for.
+    bytes: u64,
+}
+
+#[async_trait]
+impl CompactionFilter for PacedFilter {
+    async fn filter(&mut self, row: &RowEntry) -> Result<CompactionFilterDecision, CompactionFilterError> {
+        self.bytes += (row.key.len() + row.value.len()) as u64;
+        if self.bytes >= REWRITTEN_BYTES_AT_ONCE {
+            self.budget.spend(std::mem::take(&mut self.bytes)).await;
+        }
+        self.inner.filter(row).await
+    }
+
+    async fn on_compaction_end(&mut self) -> Result<(), CompactionFilterError> {
+        self.inner.on_compaction_end().await
+    }
+}

@@ -1,0 +1,285 @@
+//! Garbage: when a database's is collected, and how.
+//!
+//! Everything that becomes garbage becomes so by a new manifest, so a database whose manifest has
+//! not changed since the last collection has none. What a manifest has replaced stays for two
+//! minutes, for reads that began before; so one collection comes when a database has been left alone
+//! for that long, and nothing more until it changes again. A database that is never left alone is
+//! collected every few minutes, one that is busy each minute, and files of the log, of which there
+//! may be thousands a second, every ten seconds.
+//!
+//! A collection also *detaches* a child: when nothing it may be read by names a file of its parent
+//! any more, the pin in the parent is released.
+//!
+//! **What stays stuck.** The collector below takes no file that is younger than the newest file of
+//! level 0: a younger one could be a flush that no manifest names yet. When a database was compacted
+//! and then not written to, that saves the very files that were compacted. If they are worth it, the
+//! housekeeper has a new file made, by a row that means nothing.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use slatedb::GarbageCollectorBuilder;
+use slatedb::config::{
+    FlushType, GarbageCollectorDirectoryOptions, GarbageCollectorOptions, GarbageCollectorScheduleOptions,
+};
+use tokio::time::Instant;
+
+use super::limits::{
+    GARBAGE_AGE_MIN, GARBAGE_BUSY, GARBAGE_BUSY_MANIFESTS, GARBAGE_LATEST, GARBAGE_SETTLED,
+    LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN, STUCK_PART_MIN,
+};
+use super::{Tenant, borrowed};
+use crate::error::with_causes;
+use crate::range::{NEWEST_FILE_KEY, Surroundings, flush};
+
+/// What is to be collected now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Due {
+    Nothing,
+    /// Files of the log. There may be many.
+    Log,
+    /// Everything, while the database goes on changing.
+    All,
+    /// Everything, and nothing has changed for long enough that nothing is left.
+    Rest,
+}
+
+/// What is known of one database's garbage.
+#[derive(Debug)]
+pub(super) struct Schedule {
+    /// The newest manifest, and since when.
+    manifest: u64,
+    since: Instant,
+    /// Since when there may be garbage; `None` while there can be none.
+    dirty_since: Option<Instant>,
+    /// The manifest at the last collection.
+    collected: u64,
+    collected_at: Instant,
+    /// The end of the log's part that is no longer needed, after the last collection.
+    log_collected: u64,
+    log_collected_at: Instant,
+}
+
+impl Schedule {
+    /// Of a database that was opened now with this manifest, whose log is needed from here on. That
+    /// it was opened has changed it already, so what an earlier process left is collected too.
+    pub(super) fn new(manifest: u64, log_replaced_until: u64, now: Instant) -> Self {
+        Self {
+            manifest,
+            since: now,
+            dirty_since: Some(now),
+            collected: manifest,
+            collected_at: now,
+            log_collected: log_replaced_until,
+            log_collected_at: now,
+        }
+    }
+
+    /// Whether everything is collected, and nothing has changed since.
+    pub(super) fn is_clean(&self) -> bool {
+        self.dirty_since.is_none()
+    }
+
+    /// What is due, now that this is the newest manifest.
+    pub(super) fn look(&mut self, manifest: u64, log_replaced_until: u64, now: Instant) -> Due {
+        if self.manifest != manifest {
+            (self.manifest, self.since) = (manifest, now);
+            self.dirty_since.get_or_insert(now);
+        }
+        let Some(dirty_since) = self.dirty_since else {
+            return Due::Nothing;
+        };
+        let busy = manifest.saturating_sub(self.collected) >= GARBAGE_BUSY_MANIFESTS
+            && now - self.collected_at >= GARBAGE_BUSY;
+        if now - self.since >= GARBAGE_SETTLED {
+            Due::Rest
+        } else if busy || now - dirty_since >= GARBAGE_LATEST {
+            Due::All
+        } else if log_replaced_until.saturating_sub(self.log_collected) >= LOG_GARBAGE_FILES
+            && now - self.log_collected_at >= LOG_GARBAGE_POLL
+        {
+            Due::Log
+        } else {
+            Due::Nothing
+        }
+    }
+
+    /// Notes that what was due was collected, after which this is the newest manifest. If something is
+    /// still `held`, by a checkpoint that will end by itself, it is looked at once more after that:
+    /// a clock that was set back makes such a checkpoint live longer than anything else here.
+    pub(super) fn collected(
+        &mut self,
+        due: Due,
+        manifest: u64,
+        log_replaced_until: u64,
+        held: bool,
+        now: Instant,
+    ) {
+        if due == Due::Nothing {
+            return;
+        }
+        (self.log_collected, self.log_collected_at) = (log_replaced_until, now);
+        if due == Due::Log {
+            return;
+        }
+        (self.collected, self.collected_at) = (manifest, now);
+        if due == Due::Rest && !held {
+            // A collection may change the manifest itself; that is not worth another one.
+            (self.manifest, self.dirty_since) = (manifest, None);
+        } else if due == Due::Rest {
+            (self.manifest, self.since, self.dirty_since) = (manifest, now, Some(now));
+        } else {
+            // What was replaced a moment ago is still there.
+            self.dirty_since = Some(now);
+        }
+    }
+}
+
+/// Collects what is due.
+pub(super) async fn collect(around: &Surroundings, tenant: &Tenant, due: Due) {
+    // First the database must know what it may still read.
+    if let Err(error) = tenant.db.refresh_manifest().await {
+        tracing::debug!(path = tenant.place.path, error = %with_causes(&error), "not collected: it is closed");
+        return;
+    }
+    run(around, &tenant.place.path, due).await;
+    if due == Due::Rest {
+        match stuck_bytes(around, tenant).await {
+            Ok(bytes) if is_worth_it(bytes, tenant) => {
+                tracing::debug!(path = tenant.place.path, bytes, "a new file, so that these can go");
+                match make_newest_file(tenant).await {
+                    Ok(()) => run(around, &tenant.place.path, due).await,
+                    Err(why) => tracing::warn!(path = tenant.place.path, why, "replaced files stay for now"),
+                }
+            }
+            Ok(_) => {}
+            Err(error) => tracing::warn!(path = tenant.place.path, %error, "its files could not be listed"),
+        }
+    }
+    let _ = tenant.db.refresh_manifest().await;
+}
+
+/// Collects what is due of the database at `path`, whoever has it open. Errors are logged by the
+/// collector below; what it could not delete is garbage next time as well.
+pub(super) async fn run(around: &Surroundings, path: &str, due: Due) {
+    // Not by way of the database's `Admin`, which collects the log by a clock of its own.
+    let collector = GarbageCollectorBuilder::new(path, Arc::clone(&around.objects))
+        .with_system_clock(around.clock.for_database())
+        .with_seed(around.seed_of(path))
+        .with_options(options(due))
+        .build();
+    collector.run_gc_once().await;
+}
+
+fn options(due: Due) -> GarbageCollectorOptions {
+    let older_than = |min_age| Some(GarbageCollectorDirectoryOptions { min_age, ..Default::default() });
+    let rest = if due == Due::Log { None } else { older_than(GARBAGE_AGE_MIN) };
+    GarbageCollectorOptions {
+        manifest_options: rest,
+        wal_options: older_than(LOG_GARBAGE_AGE_MIN),
+        // Marks in the log that fence earlier writers stay: to collect them too early was seen to
+        // lose writes.
+        wal_fence_options: None,
+        compacted_options: rest,
+        compactions_options: rest,
+        detach_options: rest.map(|_| GarbageCollectorScheduleOptions::default()),
+        ..GarbageCollectorOptions::default()
+    }
+}
+
+/// Bytes of the database's own files that no manifest names and that were not collected. Files that
+/// a checkpoint holds will be collected when it ends, so then there are none.
+async fn stuck_bytes(around: &Surroundings, tenant: &Tenant) -> Result<u64, object_store::Error> {
+    let named: BTreeSet<String> = {
+        let status = tenant.status.borrow();
+        if !status.current_manifest.checkpoints().is_empty() {
+            return Ok(0);
+        }
+        let views = status.current_manifest.all_sst_views();
+        views.map(|view| format!("{}.sst", view.sst.id.value())).collect()
+    };
+    let directory = Path::from(format!("{}/compacted", tenant.place.path));
+    let is_stuck = |object: &Path| object.filename().is_some_and(|name| !named.contains(name));
+    around
+        .objects
+        .list(Some(&directory))
+        .try_fold(0, |bytes, object| {
+            let stuck = if is_stuck(&object.location) { object.size } else { 0 };
+            futures::future::ok(bytes + stuck)
+        })
+        .await
+}
+
+/// Whether stuck bytes are many, beside those in use.
+fn is_worth_it(stuck: u64, tenant: &Tenant) -> bool {
+    let status = tenant.status.borrow();
+    let others = borrowed::files(&status.current_manifest);
+    let own = status.current_manifest.all_sst_views().filter(|view| !others.contains(&view.sst.id));
+    let used: u64 = own.map(|view| view.estimate_size()).sum();
+    stuck >= STUCK_BYTES_MIN && stuck >= used / STUCK_PART_MIN
+}
+
+/// Makes a file of level 0, by a row that says nothing.
+async fn make_newest_file(tenant: &Tenant) -> Result<(), String> {
+    tenant.db.put(NEWEST_FILE_KEY, []).await.map_err(|error| with_causes(&error))?;
+    flush(&tenant.db, FlushType::Wal).await?;
+    flush(&tenant.db, FlushType::MemTable).await
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// What becomes due, second by second, in a life whose manifest and log are given by the second.
+    fn life(seconds: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
+        life_held(seconds, 0, at)
+    }
+
+    /// The same where a checkpoint holds something until a given second.
+    fn life_held(seconds: u64, held_until: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
+        let began = Instant::now();
+        let mut schedule = Schedule::new(1, 0, began);
+        let mut done = Vec::new();
+        for second in 0..seconds {
+            let now = began + Duration::from_secs(second);
+            let (manifest, log) = at(second);
+            let due = schedule.look(manifest, log, now);
+            schedule.collected(due, manifest, log, second < held_until, now);
+            if due != Due::Nothing {
+                done.push((second, due));
+            }
+        }
+        done
+    }
+
+    #[test]
+    fn one_that_is_left_alone_is_collected_once_after_each_change() {
+        assert_eq!(life(2_000, |_| (1, 0)), [(125, Due::Rest)]);
+        let twice = life(2_000, |second| if second < 500 { (1, 0) } else { (2, 0) });
+        assert_eq!(twice, [(125, Due::Rest), (625, Due::Rest)]);
+    }
+
+    #[test]
+    fn what_a_checkpoint_holds_is_collected_after_its_end() {
+        let held = life_held(2_000, 140, |_| (1, 0));
+        assert_eq!(held, [(125, Due::Rest), (250, Due::Rest)]);
+    }
+
+    #[test]
+    fn one_that_goes_on_changing_is_collected_now_and_then() {
+        let slowly = life(1_000, |second| (1 + second / 60, 0));
+        assert_eq!(slowly, [(300, Due::All), (600, Due::All), (900, Due::All)]);
+        let busy = life(200, |second| (1 + second, 0));
+        assert_eq!(busy, [(60, Due::All), (120, Due::All), (180, Due::All)]);
+    }
+
+    #[test]
+    fn a_long_log_is_collected_in_a_hurry() {
+        let logs = life(60, |second| (1, second * 20));
+        assert_eq!(logs, [(13, Due::Log), (26, Due::Log), (39, Due::Log), (52, Due::Log)]);
+    }
+}

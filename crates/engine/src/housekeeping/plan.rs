@@ -1,0 +1,92 @@
+//! What a database's files need, read off its manifest.
+//!
+//! Two things are done to them. **Tidying** keeps the number of files small that a read has to look
+//! into: files that overlap become a run, and runs of like size one larger run; a large old run is
+//! hardly ever touched. **Rewriting** is about particular files, which have to go wherever they are:
+//! those that belong to others, or that hold rows of a dropped table; or all, in a database that was
+//! left alone with old versions of its rows still lying in several layers.
+
+use std::collections::BTreeSet;
+
+use slatedb::compactor::{CompactionSpec, SourceId};
+use slatedb::manifest::{SsTableId, VersionedManifest};
+
+use super::limits::{
+    LAYERED_BYTES_MIN, LAYERED_PART_MIN, REWRITTEN_IN_ONE_GO_BYTES_MAX, TIDY_L0_FILES_MIN, TIDY_RUNS_LIKE,
+    TIDY_RUNS_MIN,
+};
+
+/// How much a database has to be tidied: the number of files that overlap, if that or its runs call
+/// for it. The rule is that of the scheduler below, so that no compactor is started for nothing.
+pub(super) fn untidy(manifest: &VersionedManifest) -> Option<usize> {
+    let new_files = manifest.l0().len();
+    let sizes: Vec<u64> = manifest.compacted().iter().map(|run| run.estimate_size()).collect();
+    (new_files >= TIDY_L0_FILES_MIN || are_alike(&sizes)).then_some(new_files)
+}
+
+/// Whether [`TIDY_RUNS_MIN`] neighbours among runs of these sizes are of like size.
+fn are_alike(sizes: &[u64]) -> bool {
+    sizes.windows(TIDY_RUNS_MIN).any(|some| {
+        let least = some.iter().min().copied().unwrap_or(0);
+        some.iter().all(|size| *size <= least.saturating_mul(TIDY_RUNS_LIKE))
+    })
+}
+
+/// Whether so much lies over the oldest layer that a database that is left alone is made one run:
+/// any of it may replace what lies below.
+pub(super) fn is_layered(manifest: &VersionedManifest) -> bool {
+    let new_files = manifest.l0().iter().map(|view| view.estimate_size());
+    let runs = manifest.compacted().iter().map(|run| run.estimate_size());
+    let layers: Vec<u64> = new_files.chain(runs).collect();
+    let over: u64 = layers.iter().rev().skip(1).sum();
+    let all: u64 = layers.iter().sum();
+    over >= LAYERED_BYTES_MIN && over >= all / LAYERED_PART_MIN
+}
+
+/// The next compaction on the way to a database without the files of `goal`; `None` when it has
+/// none of them. Compactions under way make the runs of `taken`.
+///
+/// ```text
+///   small database    level 0 and all runs -> one run
+///   large one         1 level 0 -> a run     (short: new files wait for no longer than that)
+///                     2 all runs -> one run  (long; new files go on being tidied meanwhile)
+/// ```
+pub(super) fn rewriting_step(
+    manifest: &VersionedManifest,
+    goal: &BTreeSet<SsTableId>,
+    taken: impl Iterator<Item = u32>,
+) -> Option<CompactionSpec> {
+    if !manifest.all_sst_views().any(|view| goal.contains(&view.sst.id)) {
+        return None;
+    }
+    let new_files = || manifest.l0().iter().map(|view| SourceId::SstView(view.id));
+    let runs = || manifest.compacted().iter().map(|run| SourceId::SortedRun(run.id));
+    let ids = || manifest.compacted().iter().map(|run| run.id);
+    let fresh = || ids().chain(taken).max().map_or(0, |id| id + 1);
+    let Some(oldest) = ids().min() else {
+        return Some(CompactionSpec::new(new_files().collect(), fresh()));
+    };
+    let bytes: u64 = manifest.all_sst_views().map(|view| view.estimate_size()).sum();
+    if bytes <= REWRITTEN_IN_ONE_GO_BYTES_MAX {
+        Some(CompactionSpec::new(new_files().chain(runs()).collect(), oldest))
+    } else if manifest.l0().iter().any(|view| goal.contains(&view.sst.id)) {
+        Some(CompactionSpec::new(new_files().collect(), fresh()))
+    } else {
+        Some(CompactionSpec::new(runs().collect(), oldest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_merged_when_four_neighbours_are_of_like_size() {
+        assert!(!are_alike(&[1, 2, 3]));
+        assert!(are_alike(&[1, 2, 3, 4]));
+        assert!(are_alike(&[100, 1, 2, 4, 3]));
+        assert!(!are_alike(&[1, 2, 3, 5]), "the largest has five times the smallest");
+        assert!(!are_alike(&[1, 5, 25, 125, 625]));
+        assert!(!are_alike(&[]));
+    }
+}

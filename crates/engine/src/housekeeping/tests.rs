@@ -1,0 +1,445 @@
+//! A directory full of databases that are split and merged, and what is left of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Bound;
+use std::path::{Path as FilePath, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use proptest::prelude::*;
+use slatedb::config::{CheckpointOptions, CheckpointScope, DurabilityLevel, FlushType, ScanOptions};
+use slatedb::{CloneSourceSpec, Db};
+use tempfile::TempDir;
+use tokio::runtime::Handle;
+use tokio::time::sleep;
+
+use super::Borrowed;
+use super::burial::Undertaker;
+use super::limits::{BORROWED_FROM_MAX, UNUSED_BEFORE_BURIAL};
+use crate::clock::Clock;
+use crate::compaction::LeaveOut;
+use crate::governor::Shares;
+use crate::limits::MEMORY_BYTES_MIN;
+use crate::range::{
+    DroppedTables, NEWEST_FILE_KEY, Place, Surroundings, create_database, flush, open_database,
+};
+use crate::store::{Store, StoreLocation, StoreOptions};
+use crate::tasks::Tasks;
+
+type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
+type Keys = (Bound<Bytes>, Bound<Bytes>);
+
+/// A range: its database holds the rows from `low` up to the next range's.
+struct Range {
+    path: String,
+    low: Vec<u8>,
+    db: Db,
+}
+
+/// A store on a directory, the ranges that live in it, and all rows that they must hold.
+struct World {
+    directory: TempDir,
+    store: Arc<Store>,
+    around: Surroundings,
+    ranges: Vec<Range>,
+    rows: Rows,
+    undertaker: Undertaker,
+    databases: u64,
+    _tasks: Tasks,
+}
+
+impl World {
+    /// One range, empty.
+    async fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let location = StoreLocation::Directory(directory.path().to_owned());
+        let store = Store::open(&location, StoreOptions::default()).unwrap();
+        // Files have real times, so the clock begins there; from then on it is tokio's.
+        let clock = Clock::manual(Clock::system().wall());
+        let shares = Shares::of(MEMORY_BYTES_MIN).unwrap();
+        let around = Surroundings::new(store.object_store(), shares, clock, 1, Handle::current());
+        let mut tasks = Tasks::default();
+        tasks.spawn("the housekeeper".to_owned(), around.housekeeping.clone().run(around.clone()));
+        let mut world = Self {
+            directory,
+            store: Arc::new(store),
+            around,
+            ranges: Vec::new(),
+            rows: Rows::new(),
+            undertaker: Undertaker::default(),
+            databases: 0,
+            _tasks: tasks,
+        };
+        let path = world.next_path();
+        let db = create_database(&world.around, &place(&path)).await.unwrap();
+        world.ranges.push(Range { path, low: Vec::new(), db });
+        world
+    }
+
+    fn next_path(&mut self) -> String {
+        self.databases += 1;
+        format!("ranges/{}-1-1", self.databases)
+    }
+
+    fn index_of(&self, key: &[u8]) -> usize {
+        self.ranges.partition_point(|range| range.low.as_slice() <= key) - 1
+    }
+
+    async fn put(&mut self, key: Vec<u8>, value: Vec<u8>) {
+        let range = &self.ranges[self.index_of(&key)];
+        range.db.put(&key, &value).await.unwrap();
+        self.rows.insert(key, value);
+    }
+
+    async fn flush_all(&self) {
+        for range in &self.ranges {
+            flush(&range.db, FlushType::Wal).await.unwrap();
+            flush(&range.db, FlushType::MemTable).await.unwrap();
+        }
+    }
+
+    /// Prepares a range to be cloned, and returns the checkpoint to clone.
+    async fn freeze(&self, index: usize) -> CloneSourceSpec {
+        let Range { path, db, .. } = &self.ranges[index];
+        self.around.housekeeping.leave(path).await;
+        db.put(NEWEST_FILE_KEY, []).await.unwrap();
+        flush(db, FlushType::Wal).await.unwrap();
+        flush(db, FlushType::MemTable).await.unwrap();
+        let lifetime = Some(Duration::from_secs(60));
+        let options = CheckpointOptions { lifetime, ..CheckpointOptions::default() };
+        let checkpoint = db.create_checkpoint(CheckpointScope::Durable, &options).await.unwrap();
+        db.close().await.unwrap();
+        CloneSourceSpec::with_checkpoint(path.as_str(), checkpoint.id)
+    }
+
+    /// The keys of a range from `low` up to `high`, without the rows of the ranges themselves.
+    fn keys(low: &[u8], high: Option<&[u8]>) -> Keys {
+        let low = if low.is_empty() { vec![0x10] } else { low.to_vec() };
+        let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(Bytes::copy_from_slice(high)));
+        (Bound::Included(low.into()), high)
+    }
+
+    async fn clone_of(&mut self, sources: Vec<CloneSourceSpec>) -> String {
+        let path = self.next_path();
+        let admin = self.around.admin(&path);
+        let mut sources = sources.into_iter();
+        let mut builder = admin.create_clone_builder_from_source(sources.next().unwrap());
+        for source in sources {
+            builder = builder.with_source(source);
+        }
+        builder.with_system_clock(self.around.clock.for_database()).build().await.unwrap();
+        path
+    }
+
+    async fn open(&self, path: &str) -> Db {
+        open_database(&self.around, &place(path), None).await.unwrap()
+    }
+
+    fn high(&self, index: usize) -> Option<Vec<u8>> {
+        self.ranges.get(index + 1).map(|next| next.low.clone())
+    }
+
+    fn may_change(&self, index: usize) -> bool {
+        Borrowed::in_manifest(&self.ranges[index].db.manifest()).lets_split()
+    }
+
+    /// Splits the range that holds `at` there, unless it begins there. With `lost`, an attempt that
+    /// nobody uses is made before.
+    async fn split(&mut self, at: Vec<u8>, lost: bool) {
+        let index = self.index_of(&at);
+        if self.ranges[index].low == at || !self.may_change(index) {
+            return;
+        }
+        let (low, high) = (self.ranges[index].low.clone(), self.high(index));
+        let source = self.freeze(index).await;
+        let left = source.clone().with_projection_range(Self::keys(&low, Some(&at)));
+        let right = source.with_projection_range(Self::keys(&at, high.as_deref()));
+        if lost {
+            self.clone_of(vec![left.clone()]).await;
+        }
+        let left = self.clone_of(vec![left]).await;
+        let right = self.clone_of(vec![right]).await;
+        let left = Range { db: self.open(&left).await, path: left, low };
+        let right = Range { db: self.open(&right).await, path: right, low: at };
+        self.ranges.splice(index..=index, [left, right]);
+    }
+
+    /// Merges the range that holds `at` with its right neighbour.
+    async fn merge(&mut self, at: &[u8]) {
+        let index = self.index_of(at);
+        if index + 1 >= self.ranges.len() || !self.may_change(index) || !self.may_change(index + 1) {
+            return;
+        }
+        let (low, middle) = (self.ranges[index].low.clone(), self.ranges[index + 1].low.clone());
+        let high = self.high(index + 1);
+        let left = self.freeze(index).await.with_projection_range(Self::keys(&low, Some(&middle)));
+        let right = self.freeze(index + 1).await.with_projection_range(Self::keys(&middle, high.as_deref()));
+        let merged = self.clone_of(vec![left, right]).await;
+        let merged = Range { db: self.open(&merged).await, path: merged, low };
+        self.ranges.splice(index..=index + 1, [merged]);
+    }
+
+    fn living(&self) -> BTreeSet<String> {
+        self.ranges.iter().map(|range| range.path.clone()).collect()
+    }
+
+    /// Lets time pass, burying now and then.
+    async fn pass(&mut self, seconds: u64) {
+        let every = UNUSED_BEFORE_BURIAL.as_secs() / 2;
+        for _ in 0..seconds.div_ceil(every) {
+            sleep(Duration::from_secs(every)).await;
+            let living = self.living();
+            let around = self.around.clone();
+            self.undertaker.look(&around, &self.store, || async { Ok(living.clone()) }).await.unwrap();
+        }
+    }
+
+    /// Checks that each range shows its rows, from its files: what was read before is not enough.
+    async fn check(&self) {
+        let mut found = Rows::new();
+        for (index, range) in self.ranges.iter().enumerate() {
+            let keys = Self::keys(&range.low, self.high(index).as_deref());
+            let options =
+                ScanOptions { durability_filter: DurabilityLevel::Memory, ..ScanOptions::default() };
+            let mut rows = range.db.scan_with_options(keys, &options).await.unwrap();
+            while let Some(row) = rows.next().await.unwrap() {
+                found.insert(row.key.to_vec(), row.value.to_vec());
+            }
+        }
+        assert!(found == self.rows, "{} rows of {}", found.len(), self.rows.len());
+    }
+
+    fn directories(&self) -> BTreeSet<String> {
+        let listed = fs::read_dir(self.directory.path().join("ranges")).unwrap();
+        listed.map(|entry| format!("ranges/{}", entry.unwrap().file_name().to_str().unwrap())).collect()
+    }
+
+    fn bytes_on_disk(&self) -> u64 {
+        let files = files(&self.directory.path().join("ranges"));
+        files.iter().map(|file| fs::metadata(file).unwrap().len()).sum()
+    }
+
+    fn borrowed(&self) -> Vec<Borrowed> {
+        self.ranges.iter().map(|range| Borrowed::in_manifest(&range.db.manifest())).collect()
+    }
+}
+
+fn place(path: &str) -> Place {
+    let filter = Arc::new(LeaveOut::new(Arc::<DroppedTables>::default()));
+    let number = path.split(['/', '-']).nth(1).unwrap().parse().unwrap();
+    Place { path: path.to_owned(), cache_id: number, filter }
+}
+
+fn files(directory: &FilePath) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn key(number: u32) -> Vec<u8> {
+    format!("k{number:06}").into_bytes()
+}
+
+/// Two hundred bytes that do not repeat.
+fn value(number: u32) -> Vec<u8> {
+    (0..25u64)
+        .flat_map(|i| (u64::from(number) * 31 + i).wrapping_mul(0x9E37_79B9_7F4A_7C15).to_le_bytes())
+        .collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn after_twenty_splits_and_merges_all_space_comes_back() {
+    const ROWS: u32 = 4_000;
+    let mut world = World::new().await;
+    let mut owed = 0;
+    for round in 0..10 {
+        for number in (round..ROWS).step_by(10) {
+            world.put(key(number), value(number)).await;
+        }
+        world.flush_all().await;
+        world.split(key(ROWS / 11 * (round + 1)), round % 3 == 0).await;
+        owed = owed.max(world.borrowed().iter().map(|borrowed| borrowed.bytes).sum());
+        for number in (0..ROWS).step_by(97) {
+            world.put(key(number), value(number + round)).await;
+        }
+        if round % 2 == 1 {
+            world.merge(&key(ROWS / 11 * round)).await;
+        }
+        world.pass(if round == 5 { 60 } else { 5 }).await;
+        world.check().await;
+    }
+    assert!(world.databases > 20 && world.ranges.len() > 4);
+    assert!(owed > 100_000, "at most {owed} bytes were ever borrowed");
+
+    world.pass(600).await;
+    world.check().await;
+    assert_eq!(world.directories(), world.living());
+    assert_eq!(world.borrowed(), vec![Borrowed::default(); world.ranges.len()]);
+    let live: usize = world.rows.iter().map(|(key, value)| key.len() + value.len()).sum();
+    let (live, on_disk) = (live as u64, world.bytes_on_disk());
+    assert!(on_disk * 10 <= live * 13, "{on_disk} bytes on disk for {live}");
+}
+
+/// What happens to a world.
+#[derive(Debug, Clone)]
+enum Step {
+    /// Some rows, of which the ranges make files or not.
+    Put {
+        from: u32,
+        count: u32,
+        flush: bool,
+    },
+    Split {
+        at: u32,
+        lost: bool,
+    },
+    Merge {
+        at: u32,
+    },
+    Pass {
+        seconds: u64,
+    },
+}
+
+const KEYS: u32 = 200;
+
+fn step() -> impl Strategy<Value = Step> {
+    prop_oneof![
+        4 => (0..KEYS, 1..60u32, any::<bool>()).prop_map(|(from, count, flush)| Step::Put { from, count, flush }),
+        3 => (1..KEYS, any::<bool>()).prop_map(|(at, lost)| Step::Split { at, lost }),
+        3 => (0..KEYS).prop_map(|at| Step::Merge { at }),
+        2 => (1u64..200).prop_map(|seconds| Step::Pass { seconds }),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    /// Whatever happens in which order, no row is missing at any time, and in the end no dead
+    /// directory is there.
+    #[test]
+    fn nothing_that_is_needed_goes_and_nothing_else_stays(steps in prop::collection::vec(step(), 1..20)) {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            let mut world = World::new().await;
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    Step::Put { from, count, flush } => {
+                        for at in from..(from + count).min(KEYS) {
+                            world.put(key(at), value(number as u32 * KEYS + at)).await;
+                        }
+                        if flush {
+                            world.flush_all().await;
+                        }
+                    }
+                    Step::Split { at, lost } => world.split(key(at), lost).await,
+                    Step::Merge { at } => world.merge(&key(at)).await,
+                    Step::Pass { seconds } => world.pass(seconds).await,
+                }
+                world.check().await;
+            }
+            world.pass(600).await;
+            world.check().await;
+            assert_eq!(world.directories(), world.living());
+        });
+    }
+}
+
+/// While somebody, such as a backup, holds a checkpoint in a dead database, it stays.
+#[tokio::test(start_paused = true)]
+async fn a_held_database_stays_until_it_is_let_go() {
+    let mut world = World::new().await;
+    for number in 0..200 {
+        world.put(key(number), value(number)).await;
+    }
+    world.flush_all().await;
+    let parent = world.ranges[0].path.clone();
+    let held = world.around.admin(&parent);
+    let checkpoint = held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
+    world.split(key(100), false).await;
+    world.pass(600).await;
+    assert!(world.directories().contains(&parent));
+    held.delete_checkpoint(checkpoint.id).await.unwrap();
+    world.pass(60).await;
+    assert_eq!(world.directories(), world.living());
+    world.check().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
+    let mut world = World::new().await;
+    let ranges = world.directory.path().join("ranges");
+    for name in ["notes", "8-1", "900-1-1", "901-1-1"] {
+        fs::create_dir_all(ranges.join(name).join("wal")).unwrap();
+    }
+    fs::write(ranges.join("901-1-1/wal/00000000000000000001.sst#0"), "unfinished").unwrap();
+    let (mut living, around) = (world.living(), world.around.clone());
+    living.insert("ranges/900-1-1".to_owned());
+    let unknown = || async { Err("there is no map".to_owned()) };
+    for _ in 0..4 {
+        sleep(UNUSED_BEFORE_BURIAL).await;
+        assert!(world.undertaker.look(&around, &world.store, unknown).await.is_err());
+    }
+    assert!(world.directories().contains("ranges/901-1-1"));
+    let mut buried = Vec::new();
+    for _ in 0..4 {
+        sleep(UNUSED_BEFORE_BURIAL / 2).await;
+        let living = || async { Ok(living.clone()) };
+        buried.extend(world.undertaker.look(&around, &world.store, living).await.unwrap());
+    }
+    assert_eq!(buried, ["ranges/901-1-1"]);
+    let left: Vec<String> = world.directories().into_iter().collect();
+    assert_eq!(left, ["ranges/1-1-1", "ranges/8-1", "ranges/900-1-1", "ranges/notes"]);
+}
+
+/// The housekeeper rewrites a child by itself; whoever cannot wait orders it.
+#[tokio::test(start_paused = true)]
+async fn a_range_that_borrows_too_much_may_split_again_once_it_is_rewritten() {
+    let mut world = World::new().await;
+    let stuck = |world: &World| (0..world.ranges.len()).any(|index| !world.may_change(index));
+    for round in 0..20 {
+        if stuck(&world) {
+            break;
+        }
+        for number in 0..50 {
+            world.put(key(number), value(number + round)).await;
+        }
+        world.split(key(25), false).await;
+        world.merge(&key(0)).await;
+    }
+    assert!(world.borrowed().iter().any(|borrowed| borrowed.databases > BORROWED_FROM_MAX));
+    for range in &world.ranges {
+        world.around.housekeeping.rewrite(&range.path).await.unwrap();
+    }
+    assert_eq!(world.borrowed(), vec![Borrowed::default(); world.ranges.len()]);
+    assert!(!stuck(&world));
+    world.check().await;
+}
+
+/// After `leave` nothing is written to a database: its files stay as they are.
+#[tokio::test(start_paused = true)]
+async fn a_database_that_was_left_is_not_touched() {
+    let mut world = World::new().await;
+    for round in 0..8 {
+        for number in 0..50 {
+            world.put(key(number), value(number + round)).await;
+        }
+        world.flush_all().await;
+    }
+    // A compaction is under way, or about to be.
+    world.around.housekeeping.leave(&world.ranges[0].path).await;
+    let before = files(world.directory.path());
+    sleep(Duration::from_secs(900)).await;
+    assert_eq!(files(world.directory.path()), before);
+    assert!(world.around.housekeeping.rewrite(&world.ranges[0].path).await.is_err());
+}

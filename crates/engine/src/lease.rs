@@ -1,0 +1,169 @@
+//! The lease of a partition server: its permission, bounded in time, to answer reads.
+//!
+//! Writes need no lease, since the epoch of a range's database says who may write. But an owner
+//! that was paused, and replaced meanwhile, would go on answering reads from its memory. So each
+//! server runs in an *incarnation*, a number that it takes by creating an object, and answers only
+//! while it knows that nobody has ended that incarnation:
+//!
+//! ```text
+//!   cluster/servers/<server>/<incarnation>         created by the server when it starts
+//!   cluster/servers/<server>/<incarnation>-ended   created by whoever takes its ranges away
+//!
+//!   server:   t0; is there no "-ended"?  ->  the lease holds until t0 + 5 s      (each second)
+//!   manager:  create "-ended", wait 6 s, then open the ranges elsewhere
+//! ```
+//!
+//! Both count by their own monotonic clocks, so that no wall clock matters; the sixth second is for
+//! clocks that do not run at the same speed. An ended incarnation never comes back: the server
+//! takes a new one when it is started again. Leases come from the store and not from the manager,
+//! so ranges are served on while there is no manager.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures::TryStreamExt;
+use object_store::path::Path;
+use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
+use rangehold_map::ServerId;
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use crate::error::OpenError;
+use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
+
+/// A server's lease. Clones are the same lease.
+#[derive(Debug, Clone)]
+pub(crate) struct Lease(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    server: ServerId,
+    incarnation: u64,
+    base: Instant,
+    /// Microseconds after `base` until which it holds.
+    until: AtomicU64,
+}
+
+impl Lease {
+    /// Takes the next incarnation of `server`.
+    pub(crate) async fn take(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Self, OpenError> {
+        let base = Instant::now();
+        loop {
+            let incarnation = newest(objects, server).await?.map_or(1, |newest| newest + 1);
+            let path = object(server, incarnation);
+            match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
+                Ok(_) => {
+                    let lease = Self(Arc::new(Inner { server, incarnation, base, until: AtomicU64::new(0) }));
+                    lease.extend(base);
+                    return Ok(lease);
+                }
+                Err(object_store::Error::AlreadyExists { .. }) => {}
+                Err(source) => {
+                    return Err(OpenError::Object { doing: format!("creating {path}"), source });
+                }
+            }
+        }
+    }
+
+    /// Whether reads may be answered now.
+    pub(crate) fn holds(&self) -> bool {
+        self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)
+    }
+
+    /// Renews the lease until it is ended by somebody. To be run as a task.
+    pub(crate) async fn keep(self, objects: Arc<dyn ObjectStore>) {
+        let mut tick = interval(LEASE_RENEWED_EVERY);
+        tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let ended = ended(self.0.server, self.0.incarnation);
+        loop {
+            tick.tick().await;
+            let asked = Instant::now();
+            match objects.head(&ended).await {
+                Err(object_store::Error::NotFound { .. }) => self.extend(asked),
+                Ok(_) => {
+                    tracing::warn!(server = %self.0.server, "the ranges of this server were given to others");
+                    self.0.until.store(0, Ordering::Release);
+                    return;
+                }
+                // Not known is not yes: without an answer the lease runs out.
+                Err(error) => tracing::warn!(server = %self.0.server, %error, "a lease could not be renewed"),
+            }
+        }
+    }
+
+    fn extend(&self, asked: Instant) {
+        self.0.until.fetch_max(self.micros(asked + LEASE_TERM), Ordering::AcqRel);
+    }
+
+    fn micros(&self, at: Instant) -> u64 {
+        u64::try_from(at.saturating_duration_since(self.0.base).as_micros()).unwrap_or(u64::MAX)
+    }
+}
+
+/// Ends the newest incarnation of `server`, and returns how long its reads may still be answered.
+/// `None` where there never was one.
+pub(crate) async fn end(
+    objects: &Arc<dyn ObjectStore>,
+    server: ServerId,
+) -> Result<Option<Duration>, OpenError> {
+    let Some(incarnation) = newest(objects, server).await? else { return Ok(None) };
+    let path = ended(server, incarnation);
+    match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
+        // Whoever ended it before may have done so just now.
+        Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(Some(LEASE_TERM + LEASE_RENEWED_EVERY)),
+        Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
+    }
+}
+
+async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Option<u64>, OpenError> {
+    let prefix = Path::from(format!("cluster/servers/{}", server.0));
+    let listed: Vec<_> = objects
+        .list(Some(&prefix))
+        .try_collect()
+        .await
+        .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
+    let number = |name: &str| name.split('-').next()?.parse().ok();
+    Ok(listed.iter().filter_map(|object| number(object.location.filename()?)).max())
+}
+
+fn object(server: ServerId, incarnation: u64) -> Path {
+    Path::from(format!("cluster/servers/{}/{incarnation:020}", server.0))
+}
+
+fn ended(server: ServerId, incarnation: u64) -> Path {
+    Path::from(format!("cluster/servers/{}/{incarnation:020}-ended", server.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+    use tokio::time::sleep;
+
+    use super::*;
+
+    #[tokio::test(start_paused = true)]
+    async fn a_lease_holds_until_it_is_ended_and_the_next_incarnation_has_its_own() {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let first = Lease::take(&objects, ServerId(3)).await.unwrap();
+        let keeper = tokio::spawn(first.clone().keep(Arc::clone(&objects)));
+        sleep(Duration::from_secs(60)).await;
+        assert!(first.holds());
+        let wait = end(&objects, ServerId(3)).await.unwrap().unwrap();
+        sleep(wait).await;
+        assert!(!first.holds());
+        keeper.await.unwrap();
+        let second = Lease::take(&objects, ServerId(3)).await.unwrap();
+        assert!(second.holds() && !first.holds());
+        assert_eq!(end(&objects, ServerId(4)).await.unwrap(), None);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn without_an_answer_from_the_store_it_runs_out() {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let lease = Lease::take(&objects, ServerId(1)).await.unwrap();
+        sleep(LEASE_TERM - Duration::from_millis(1)).await;
+        assert!(lease.holds());
+        sleep(Duration::from_millis(1)).await;
+        assert!(!lease.holds());
+    }
+}

@@ -1,0 +1,99 @@
+//! Mistakes that can be switched on, so that the simulation can show that it would find them.
+//!
+//! Each is one that somebody could make, at the place where he would make it. Without the feature
+//! `mutants`, which no program that is delivered has, [`active`] is `false` at compile time and
+//! nothing is left of them.
+
+use std::fmt;
+
+/// A mistake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mutant {
+    /// A server answers reads without a lease.
+    LeaseCheckSkipped,
+    /// A read is answered though the range went into another generation meanwhile.
+    GenerationCheckSkipped,
+    /// The heirs of a split acknowledge writes before the change record is created.
+    HeirBeforeRecord,
+    /// A range that holds its retirement row is served.
+    RetiredServed,
+    /// A second attempt at a change clones to the path of the first.
+    PathReused,
+    /// The checkpoint to clone from is taken before writes are held.
+    EarlyCheckpoint,
+    /// Writes are not held while a range changes hands.
+    FreezeForgotten,
+    /// A held request is forgotten.
+    HeldDropped,
+    /// A held request is made here and sent on as well.
+    HeldTwice,
+    /// A refusal is told before what it was judged on is durable.
+    EarlyRefusal,
+    /// Timestamps are given without a reservation.
+    ReservationForgotten,
+}
+
+impl Mutant {
+    /// All of them.
+    pub const ALL: [Self; 11] = [
+        Self::LeaseCheckSkipped,
+        Self::GenerationCheckSkipped,
+        Self::HeirBeforeRecord,
+        Self::RetiredServed,
+        Self::PathReused,
+        Self::EarlyCheckpoint,
+        Self::FreezeForgotten,
+        Self::HeldDropped,
+        Self::HeldTwice,
+        Self::EarlyRefusal,
+        Self::ReservationForgotten,
+    ];
+}
+
+impl fmt::Display for Mutant {
+    /// What it does wrong, in words.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::LeaseCheckSkipped => "lease check skipped",
+            Self::GenerationCheckSkipped => "generation check skipped",
+            Self::HeirBeforeRecord => "child acknowledges before the change record",
+            Self::RetiredServed => "a parent that holds Retired served",
+            Self::PathReused => "an attempt's path reused",
+            Self::EarlyCheckpoint => "clone from a checkpoint taken before the freeze",
+            Self::FreezeForgotten => "forgotten freeze",
+            Self::HeldDropped => "held request dropped",
+            Self::HeldTwice => "held request applied twice",
+            Self::EarlyRefusal => "refusal answered before it is durable",
+            Self::ReservationForgotten => "ETag reservation forgotten",
+        })
+    }
+}
+
+/// Whether this mistake is made.
+#[cfg(not(feature = "mutants"))]
+pub const fn active(_mutant: Mutant) -> bool {
+    false
+}
+
+#[cfg(feature = "mutants")]
+pub use switched::{activate, active};
+
+#[cfg(feature = "mutants")]
+mod switched {
+    use std::sync::Mutex;
+    use std::sync::PoisonError;
+
+    use super::Mutant;
+
+    static ACTIVE: Mutex<Option<Mutant>> = Mutex::new(None);
+
+    /// From now on this mistake is made in the whole process, or none.
+    pub fn activate(mutant: Option<Mutant>) {
+        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) = mutant;
+    }
+
+    /// Whether this mistake is made.
+    pub fn active(mutant: Mutant) -> bool {
+        *ACTIVE.lock().unwrap_or_else(PoisonError::into_inner) == Some(mutant)
+    }
+}

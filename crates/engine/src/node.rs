@@ -1,0 +1,196 @@
+//! A node: one process in all its roles, over a store of its own.
+//!
+//! ```text
+//!   Router  --map-->  PartitionServer 1..n  --share-->  Host (store, caches, threads)
+//!      \________________  Executor  ___________/          (who changes the map)
+//! ```
+//!
+//! **Opening.** The newest map names the databases. Where there is no map there is a new store, or
+//! a creation or copy that was broken off: the map is written last. A database without a row that
+//! lies where the first one belongs is what a broken creation leaves, and is taken; one with rows
+//! is not ours to guess about. Changes that were broken off are brought to their end, and then every
+//! range is opened.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
+
+use crate::change::ChangeError;
+use crate::error::{OpenError, ReadError};
+use crate::executor::Executor;
+use crate::governor::Shares;
+use crate::host::{Host, Options, server_ids};
+use crate::housekeeping::bury_for_ever;
+use crate::map_store::{self, Maps, living};
+use crate::partition_server::PartitionServer;
+use crate::range::RangeStatistics;
+use crate::router::Router;
+use crate::store::Store;
+use crate::sweeper::Sweeper;
+use crate::tasks::{Panicked, Tasks};
+
+/// See the module. Clones are the same node. One that is dropped without [`Node::close`] stops as
+/// in a crash: what was acknowledged is safe.
+#[derive(Clone)]
+pub struct Node(Arc<Inner>);
+
+struct Inner {
+    host: Host,
+    router: Router,
+    executor: Executor,
+    closed: AtomicBool,
+    /// Not the host's: what runs here holds the servers, and they hold the host.
+    tasks: Mutex<Tasks>,
+    panicked: Panicked,
+}
+
+/// What a node counts, for metrics.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Statistics {
+    /// The version of the map.
+    pub map_version: u64,
+    /// Each range that is held here.
+    pub ranges: Vec<(RangeId, RangeStatistics)>,
+    /// Free bytes on the disk.
+    pub disk_free_bytes: u64,
+    /// Whether writes are refused because of it.
+    pub disk_low: bool,
+    /// Damaged files met so far, each with the reason.
+    pub damaged_files: Vec<String>,
+    /// What keeps it from working as it should now, in words that name the range or the task:
+    /// ranges that cannot be asked, background tasks that ended. Empty when all is well.
+    pub troubles: Vec<String>,
+}
+
+impl Node {
+    /// Opens everything in `store`, or makes the first range in an empty one.
+    pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
+        let node = Self::join(store, options).await?;
+        if let Err(error) = node.0.executor.open_all().await {
+            // So that nothing of this try holds the store any more.
+            node.0.host.stop_tasks().await;
+            return Err(open_error(error));
+        }
+        node.0.router.dropped().notify_one();
+        Ok(node)
+    }
+
+    /// Starts the servers of one of several processes over one store, or makes the first range in an
+    /// empty one. They know of no others and hold nothing until whoever leads them all says so
+    /// ([`Router::set_servers`], [`Executor::set_servers`], [`Executor::open_all`]).
+    pub async fn join(store: Store, options: Options) -> Result<Self, OpenError> {
+        let host = Host::start(store, options)?;
+        let joined = Self::join_on(&host).await;
+        if joined.is_err() {
+            host.stop_tasks().await;
+        }
+        joined
+    }
+
+    async fn join_on(host: &Host) -> Result<Self, OpenError> {
+        let mut servers = Vec::new();
+        for id in server_ids(host.options()) {
+            servers.push(PartitionServer::start(host, id).await?);
+        }
+        let objects = Arc::clone(&host.around().objects);
+        let map = match map_store::load(&objects).await? {
+            Some(map) => map,
+            None => make_first(host, &servers[0]).await?,
+        };
+        let maps = Maps::new(objects, map);
+        let router = Router::new(maps.clone(), maps.subscribe(), servers.clone());
+        let executor = Executor::new(maps, router.clone(), servers);
+        let sweeper = Sweeper::new(host, &executor);
+        let mut tasks = Tasks::default();
+        let (around, objects) = (host.around(), Arc::clone(&host.around().objects));
+        tasks.spawn_on(
+            &around.background,
+            "the burial of unused databases".to_owned(),
+            bury_for_ever(around.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
+        );
+        tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
+        Ok(Self(Arc::new(Inner {
+            host: host.clone(),
+            router,
+            executor,
+            closed: AtomicBool::new(false),
+            panicked: tasks.panicked(),
+            tasks: Mutex::new(tasks),
+        })))
+    }
+
+    /// The way to its ranges.
+    pub fn router(&self) -> &Router {
+        &self.0.router
+    }
+
+    /// The way to change its ranges.
+    pub fn executor(&self) -> &Executor {
+        &self.0.executor
+    }
+
+    /// What its servers share.
+    pub fn host(&self) -> &Host {
+        &self.0.host
+    }
+
+    /// How the memory is divided.
+    pub fn shares(&self) -> Shares {
+        self.0.host.shares()
+    }
+
+    /// Lets the writes under way finish, saves everything and stops. Later requests are refused.
+    pub async fn close(self) {
+        if self.0.closed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let servers = self.0.executor.servers();
+        futures::future::join_all(servers.iter().map(PartitionServer::close)).await;
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        tasks.shutdown().await;
+        self.0.host.stop_tasks().await;
+    }
+
+    /// What it counts.
+    pub fn statistics(&self) -> Statistics {
+        let store = self.0.host.store();
+        let servers = self.0.executor.servers();
+        let mut ranges: Vec<_> = servers.iter().flat_map(PartitionServer::statistics).collect();
+        ranges.sort_by_key(|(id, _)| *id);
+        Statistics {
+            map_version: self.0.executor.maps().current().version(),
+            ranges,
+            disk_free_bytes: store.disk().free_bytes(),
+            disk_low: store.disk().is_low(),
+            damaged_files: store.damaged_files().iter().map(ToString::to_string).collect(),
+            troubles: servers
+                .iter()
+                .flat_map(PartitionServer::troubles)
+                .chain(self.0.host.panics())
+                .chain(self.0.panicked.list().iter().cloned())
+                .collect(),
+        }
+    }
+}
+
+async fn make_first(host: &Host, server: &PartitionServer) -> Result<RangeMap, OpenError> {
+    let map = first_map();
+    server.make_first(&map.entries()[0]).await?;
+    map_store::create(&host.around().objects, &map).await?;
+    Ok(map)
+}
+
+/// The first map: one range that holds everything.
+pub(crate) fn first_map() -> RangeMap {
+    let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
+    RangeMap::single(RangeId(1), Home { server: ServerId(1), database })
+}
+
+fn open_error(error: ChangeError) -> OpenError {
+    match error {
+        ChangeError::Store(OpenError::Catalogue(ReadError::Damaged(damage))) => OpenError::Damaged(damage),
+        ChangeError::Store(error) => error,
+        other => OpenError::Change(other.to_string()),
+    }
+}

@@ -1,0 +1,254 @@
+//! The gate before a range's writes: open, held while the range changes hands, closed behind it.
+//!
+//! ```text
+//!   Open  --freeze-->  Held  --drop-->  Open        the change was given up before it counted
+//!                      Held  --pass_on--> Gone      the range is elsewhere: ask there
+//! ```
+//!
+//! A write passes the gate with a place among those under way, and keeps it until it is answered.
+//! To freeze is to hold the gate and then to take every place: when that succeeds nothing is under
+//! way and nothing can come. A held write has not entered the engine; once the gate is `Gone` it is
+//! answered [`Turned::Elsewhere`], and whoever sent it may send it again to the new owner.
+//!
+//! What is held is bounded in number, bytes and time, by range and by process.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, timeout, timeout_at};
+
+use crate::limits::{
+    HELD_BYTES_MAX, HELD_BYTES_OF_PROCESS_MAX, HELD_FOR_MAX, HELD_WRITES_MAX, WRITES_IN_FLIGHT_MAX,
+};
+
+/// What a write meets at the gate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Passage {
+    Open,
+    Held,
+    Gone,
+}
+
+/// Why a write was turned away. It has not entered the engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// The range is served elsewhere now.
+    Elsewhere,
+    /// Too much is under way or held, or it was held for too long.
+    Busy(&'static str),
+}
+
+/// Bytes of all held writes of the process.
+#[derive(Debug, Default)]
+pub(crate) struct HeldBytes(AtomicU64);
+
+/// See the module.
+#[derive(Debug)]
+pub(crate) struct Gate {
+    passage: watch::Sender<Passage>,
+    places: Arc<Semaphore>,
+    held: AtomicUsize,
+    held_bytes: AtomicU64,
+    of_process: Arc<HeldBytes>,
+}
+
+/// A held gate with nothing under way behind it. Dropping it opens the gate again, unless it was
+/// [`Frozen::seal`]ed.
+#[derive(Debug)]
+pub(crate) struct Frozen {
+    gate: Arc<Gate>,
+    _places: OwnedSemaphorePermit,
+    since: Instant,
+    sealed: bool,
+}
+
+impl Gate {
+    pub(crate) fn new(of_process: Arc<HeldBytes>) -> Self {
+        Self {
+            passage: watch::Sender::new(Passage::Open),
+            places: Arc::new(Semaphore::new(WRITES_IN_FLIGHT_MAX)),
+            held: AtomicUsize::new(0),
+            held_bytes: AtomicU64::new(0),
+            of_process,
+        }
+    }
+
+    /// A place for a write of `bytes`. Waits while the gate is held, up to [`HELD_FOR_MAX`] and
+    /// the write's own deadline.
+    pub(crate) async fn enter(&self, bytes: u64, deadline: Instant) -> Result<OwnedSemaphorePermit, Turned> {
+        let mut until = None;
+        loop {
+            let passage = *self.passage.borrow();
+            match passage {
+                Passage::Gone => return Err(Turned::Elsewhere),
+                Passage::Open => match Arc::clone(&self.places).try_acquire_owned() {
+                    Ok(place) => return Ok(place),
+                    // Who freezes takes the places after he held the gate: look again.
+                    Err(_) if *self.passage.borrow() == Passage::Open => {
+                        return Err(Turned::Busy("too many writes are under way"));
+                    }
+                    Err(_) => {}
+                },
+                Passage::Held => {
+                    let until = *until.get_or_insert_with(|| deadline.min(Instant::now() + HELD_FOR_MAX));
+                    self.wait_held(bytes, until).await?;
+                }
+            }
+        }
+    }
+
+    async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), Turned> {
+        let _held = Held::begin(self, bytes)?;
+        let mut passage = self.passage.subscribe();
+        let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await;
+        match released {
+            Ok(_) => Ok(()),
+            Err(_) => {
+                Err(Turned::Busy("the range is changing hands, which took longer than a write is held"))
+            }
+        }
+    }
+
+    /// Holds the gate and waits until nothing is under way; gives up after `within`.
+    pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
+        let since = Instant::now();
+        self.passage.send_replace(Passage::Held);
+        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
+        match timeout(within, Arc::clone(&self.places).acquire_many_owned(all)).await {
+            Ok(Ok(places)) => Some(Frozen { gate: Arc::clone(self), _places: places, since, sealed: false }),
+            _ => {
+                self.reopen();
+                None
+            }
+        }
+    }
+
+    /// Turns everything away from now on, what is held included.
+    pub(crate) fn close(&self) {
+        self.passage.send_replace(Passage::Gone);
+    }
+
+    /// Waits until no write is under way, refusing new ones; for closing for good.
+    pub(crate) async fn drain(&self, within: Duration) -> bool {
+        self.close();
+        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
+        timeout(within, self.places.acquire_many(all)).await.is_ok()
+    }
+
+    fn reopen(&self) {
+        self.passage.send_if_modified(|passage| {
+            let held = *passage == Passage::Held;
+            if held {
+                *passage = Passage::Open;
+            }
+            held
+        });
+    }
+}
+
+impl Frozen {
+    /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze: dropping it leaves
+    /// the range held, because what the database says by now must not be served as it was.
+    pub(crate) fn seal(&mut self) {
+        self.sealed = true;
+    }
+
+    /// The range is served elsewhere: what is held may go there. Returns how long it was held.
+    pub(crate) fn pass_on(mut self) -> Duration {
+        self.sealed = true;
+        self.gate.close();
+        self.since.elapsed()
+    }
+
+    /// The range goes on here.
+    pub(crate) fn open(mut self) {
+        self.sealed = false;
+    }
+}
+
+impl Drop for Frozen {
+    fn drop(&mut self) {
+        if !self.sealed {
+            self.gate.reopen();
+        }
+    }
+}
+
+/// One held write, counted for as long as it lives.
+struct Held<'a> {
+    gate: &'a Gate,
+    bytes: u64,
+}
+
+impl<'a> Held<'a> {
+    fn begin(gate: &'a Gate, bytes: u64) -> Result<Self, Turned> {
+        let held = Self { gate, bytes };
+        // Counted first, so that two who come at once are not both let in at the limit.
+        let writes = gate.held.fetch_add(1, Ordering::Relaxed) + 1;
+        let range = gate.held_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        let process = gate.of_process.0.fetch_add(bytes, Ordering::Relaxed) + bytes;
+        if writes > HELD_WRITES_MAX || range > HELD_BYTES_MAX || process > HELD_BYTES_OF_PROCESS_MAX {
+            return Err(Turned::Busy("the range is changing hands, and too many writes wait for it"));
+        }
+        Ok(held)
+    }
+}
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.gate.held.fetch_sub(1, Ordering::Relaxed);
+        self.gate.held_bytes.fetch_sub(self.bytes, Ordering::Relaxed);
+        self.gate.of_process.0.fetch_sub(self.bytes, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn soon() -> Instant {
+        Instant::now() + Duration::from_secs(30)
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_held_write_goes_on_where_the_change_ends() {
+        for passed_on in [true, false] {
+            let gate = Arc::new(Gate::new(Arc::default()));
+            let under_way = gate.enter(1, soon()).await.unwrap();
+            assert!(gate.freeze(Duration::from_millis(10)).await.is_none(), "a write is under way");
+            drop(under_way);
+            let frozen = gate.freeze(Duration::from_millis(10)).await.unwrap();
+            let held = gate.enter(1, soon());
+            let end = async {
+                tokio::time::sleep(Duration::from_millis(500)).await;
+                assert_eq!(gate.held.load(Ordering::Relaxed), 1);
+                if passed_on {
+                    frozen.pass_on();
+                } else {
+                    frozen.open();
+                }
+            };
+            let (held, ()) = tokio::join!(held, end);
+            assert_eq!(held.err(), passed_on.then_some(Turned::Elsewhere));
+            assert_eq!(gate.held.load(Ordering::Relaxed), 0);
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_is_held_is_bounded_in_time_number_and_bytes() {
+        let gate = Arc::new(Gate::new(Arc::default()));
+        let mut frozen = gate.freeze(Duration::from_millis(10)).await.unwrap();
+        frozen.seal();
+        drop(frozen);
+        let begun = Instant::now();
+        assert!(matches!(gate.enter(1, soon()).await, Err(Turned::Busy(_))), "a sealed freeze stays");
+        assert_eq!(begun.elapsed(), HELD_FOR_MAX);
+        let begun = Instant::now();
+        assert!(matches!(gate.enter(HELD_BYTES_MAX + 1, soon()).await, Err(Turned::Busy(_))));
+        assert_eq!(begun.elapsed(), Duration::ZERO);
+        let many: Vec<_> = (0..HELD_WRITES_MAX).map(|_| Held::begin(&gate, 1).ok()).collect();
+        assert!(many.iter().all(Option::is_some) && Held::begin(&gate, 1).is_err());
+    }
+}

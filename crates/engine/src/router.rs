@@ -1,0 +1,276 @@
+//! From keys to servers: how a request finds the owner of its keys, by a map that may be stale.
+//!
+//! The map is a hint. A server that does not hold a key says so, before it did anything; the router
+//! asks again, at once (a split leaves both halves on the same server, which knows better than the
+//! map) and then with each newer map, for a bounded time. So a stale map costs a retry inside the
+//! service, and never a wrong answer.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use bytes::Bytes;
+use rangehold_map::key::table_prefix;
+use rangehold_map::{KeyRange, RangeMap, ServerId, TableId, Timestamp};
+use tokio::sync::{Notify, watch};
+use tokio::time::{Instant, timeout_at};
+
+use crate::error::{ReadError, WriteError};
+use crate::limits::{ROUTE_WAIT, ROUTED_WITHIN};
+use crate::map_store::Maps;
+use crate::partition_server::PartitionServer;
+use crate::range::{Changes, RunToEnd, ScanEnd, WriteRequest};
+
+/// See the module. Clones are the same router.
+#[derive(Clone)]
+pub struct Router(Arc<Inner>);
+
+struct Inner {
+    /// What this front end believes; it may lag behind.
+    map: watch::Receiver<Arc<RangeMap>>,
+    maps: Maps,
+    servers: ArcSwap<BTreeMap<ServerId, PartitionServer>>,
+    dropped: Notify,
+}
+
+/// The search for the owner of a key: when to give up.
+struct Search {
+    until: Instant,
+    tries: u32,
+    /// The version of the map by which it was asked last.
+    version: u64,
+}
+
+impl Router {
+    /// A front end's router by the maps that `map` tells of.
+    pub fn new(
+        maps: Maps,
+        map: watch::Receiver<Arc<RangeMap>>,
+        servers: impl IntoIterator<Item = PartitionServer>,
+    ) -> Self {
+        let servers = servers.into_iter().map(|server| (server.id(), server)).collect();
+        Self(Arc::new(Inner { map, maps, servers: ArcSwap::from_pointee(servers), dropped: Notify::new() }))
+    }
+
+    /// Other servers from now on.
+    pub fn set_servers(&self, servers: impl IntoIterator<Item = PartitionServer>) {
+        self.0.servers.store(Arc::new(servers.into_iter().map(|server| (server.id(), server)).collect()));
+    }
+
+    /// The map by which it routes now.
+    pub fn map(&self) -> Arc<RangeMap> {
+        self.0.map.borrow().clone()
+    }
+
+    /// The value of `key`, if it has a row that is durable.
+    pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
+        let mut search = self.search();
+        loop {
+            let answer = match self.owner(key)? {
+                Some(server) => server.get(key).await,
+                None => Err(ReadError::NotOwned),
+            };
+            match answer {
+                Err(ReadError::NotOwned) => self.again(&mut search).await?,
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks,
+    /// and returns what it made of them, from what `begin` gave.
+    ///
+    /// If a range changes hands while it is read, what was seen of it may not be told: then all begins
+    /// anew, so `begin` may be called more than once.
+    pub async fn scan<T: Send>(
+        &self,
+        keys: &KeyRange,
+        begin: impl Fn() -> T,
+        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> ControlFlow<()> + Send,
+    ) -> Result<T, ReadError> {
+        if !keys.is_empty() && self.map().lookup(keys.low()).is_none() {
+            return Err(ReadError::NotOwned);
+        }
+        let mut search = self.search();
+        loop {
+            let mut made = begin();
+            match self.scan_once(keys, &mut search, |key, value| visit(&mut made, key, value)).await {
+                Err(ReadError::NotOwned) => self.again(&mut search).await?,
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(made),
+            }
+        }
+    }
+
+    /// [`ReadError::NotOwned`] where rows were seen that may not be told.
+    async fn scan_once(
+        &self,
+        keys: &KeyRange,
+        search: &mut Search,
+        mut visitor: impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send,
+    ) -> Result<(), ReadError> {
+        let mut rest = keys.clone();
+        while !rest.is_empty() {
+            let part = self.part(&rest)?;
+            let mut seen = false;
+            let answer = match self.server_of(part.server) {
+                Some(server) => {
+                    let mut visit = |key: &[u8], value: &Bytes| {
+                        seen = true;
+                        visitor(key, value)
+                    };
+                    server.scan(&part.keys, &mut visit).await
+                }
+                None => Err(ReadError::NotOwned),
+            };
+            match answer {
+                Err(ReadError::NotOwned) if !seen => self.again(search).await?,
+                Err(error) => return Err(error),
+                Ok(ScanEnd::Stopped) => return Ok(()),
+                Ok(ScanEnd::Exhausted) => {
+                    let Some(next) = part.keys.high() else { break };
+                    rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The first range that holds some of `keys`, by the map: its server, and those keys.
+    pub fn part(&self, keys: &KeyRange) -> Result<Part, ReadError> {
+        let map = self.map();
+        let entry = map.overlapping(keys).next().ok_or(ReadError::NotOwned)?;
+        if !entry.online {
+            return Err(ReadError::Offline(entry.id));
+        }
+        Ok(Part { server: entry.place.server, keys: entry.keys.intersect(keys) })
+    }
+
+    /// [`PartitionServer::write`] at whoever owns the partition.
+    pub async fn write<E>(
+        &self,
+        request: &WriteRequest<'_>,
+        mut judge: impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send,
+    ) -> Result<Timestamp, WriteError<E>> {
+        let mut search = self.search();
+        loop {
+            let answer = match self.owner(request.partition.as_bytes())? {
+                Some(server) => server.write(request, &mut judge).await,
+                None => Err(WriteError::NotOwned),
+            };
+            match answer {
+                Err(WriteError::NotOwned) if Instant::now() < request.deadline => {
+                    self.again(&mut search).await?;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    /// Refuses every later read and write of the table and lets its rows go in the background.
+    /// Durable when it returns, and harmless to repeat.
+    ///
+    /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
+    /// that deletes the table's own row. That row is deleted when nothing is left. Because of it a
+    /// failure here is made good in the background: an error means that it is not done *yet*.
+    ///
+    /// A range that is offline hears of it when it comes back, before it serves.
+    ///
+    /// What was begun goes on after `deadline`, and when the caller gives up.
+    pub async fn drop_table(
+        &self,
+        account: &str,
+        table: TableId,
+        deadline: Instant,
+    ) -> Result<(), ReadError> {
+        let (router, account) = (self.clone(), account.to_owned());
+        let noting = RunToEnd::new(async move {
+            let noted = router.note_dropped(&account, table).await;
+            router.0.dropped.notify_one();
+            noted
+        });
+        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
+            let why = "the deadline passed before every range had noted that the table is dropped";
+            Err(ReadError::Unavailable(why.to_owned()))
+        })
+    }
+
+    /// Notified when a table was dropped.
+    pub(crate) fn dropped(&self) -> &Notify {
+        &self.0.dropped
+    }
+
+    async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
+        // A map older than the catalogue's row could call a range offline that serves by now.
+        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(error.to_string()))?;
+        let mut rest = KeyRange::prefix(&table_prefix(account, table));
+        let mut search = self.search();
+        while !rest.is_empty() {
+            let map = self.0.maps.current();
+            let entry = map.overlapping(&rest).next().ok_or(ReadError::NotOwned)?;
+            let part = entry.keys.intersect(&rest);
+            let answer = match (entry.online, self.server_of(entry.place.server)) {
+                (false, _) => Ok(()),
+                (true, Some(server)) => server.drop_table(account, table, &part).await,
+                (true, None) => Err(ReadError::NotOwned),
+            };
+            match answer {
+                Err(ReadError::NotOwned) => self.again(&mut search).await?,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let Some(next) = part.high() else { break };
+                    rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    fn owner(&self, key: &[u8]) -> Result<Option<PartitionServer>, ReadError> {
+        let map = self.0.map.borrow();
+        let entry = map.lookup(key).ok_or(ReadError::NotOwned)?;
+        if entry.online { Ok(self.server_of(entry.place.server)) } else { Err(ReadError::Offline(entry.id)) }
+    }
+
+    fn server_of(&self, id: ServerId) -> Option<PartitionServer> {
+        self.0.servers.load().get(&id).cloned()
+    }
+
+    /// Waits until asking again may help: not at all the first time, then for a newer map.
+    async fn again(&self, search: &mut Search) -> Result<(), ReadError> {
+        search.tries += 1;
+        if search.tries == 1 {
+            return Ok(());
+        }
+        if Instant::now() >= search.until {
+            return Err(ReadError::Unavailable("its owner was not found in time".to_owned()));
+        }
+        let wait = search.until.min(Instant::now() + wait(search.tries));
+        let mut map = self.0.map.clone();
+        let version = search.version;
+        // Without a newer map the owner is asked again all the same: he may still be opening it.
+        let _ = timeout_at(wait, map.wait_for(|map| map.version() > version)).await;
+        search.version = self.map().version();
+        Ok(())
+    }
+
+    fn search(&self) -> Search {
+        Search { until: Instant::now() + ROUTED_WITHIN, tries: 0, version: self.map().version() }
+    }
+}
+
+/// A map may be as new as it gets while its owner is still busy: so not for ever.
+fn wait(tries: u32) -> Duration {
+    ROUTE_WAIT * tries.min(10)
+}
+
+/// Keys that one range holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Part {
+    /// The server that owns the range.
+    pub server: ServerId,
+    /// The keys.
+    pub keys: KeyRange,
+}

@@ -1,0 +1,206 @@
+//! Keys as people write them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::words::{Malformed, malformed, put_text, take_text};
+use crate::key::TableId;
+
+/// A key as it is written. [`Names`](super::Names) makes it one that is stored.
+///
+/// | written | the key |
+/// |---|---|
+/// | `marathon/Half` | where the partition with PartitionKey `Half` of the table `marathon` begins |
+/// | `marathon/"10 km"` | the same, for a PartitionKey with other characters than letters, digits and `-_.` |
+/// | `marathon/Half/Ann` | the entity with RowKey `Ann` in it |
+/// | `marathon/*` | where the table begins |
+/// | `#17/Half` | for a table that has no name any more, its id |
+/// | `*` | where the entities of the account begin |
+/// | `catalogue` | where the account's list of tables begins |
+/// | `start` | the least key of all |
+/// | `entities` | where the entities of all accounts begin |
+/// | `0x2061` | any bytes |
+///
+/// A script has one account. Another one is written before the rest: `acct:marathon/Half`, `acct:*`.
+/// The end of the key space is no key; where a range has no end, `end` is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeyName {
+    /// The least key of all.
+    Start,
+    /// Where the entities of all accounts begin.
+    Entities,
+    /// Where an account's list of tables begins.
+    Catalogue {
+        /// The account; `None` is the script's.
+        account: Option<String>,
+    },
+    /// Where an account's entities begin.
+    Account {
+        /// The account; `None` is the script's.
+        account: Option<String>,
+    },
+    /// Where a table begins.
+    Table(TableName),
+    /// Where a partition begins.
+    Partition {
+        /// Its table.
+        table: TableName,
+        /// Its PartitionKey.
+        partition_key: String,
+    },
+    /// An entity.
+    Entity {
+        /// Its table.
+        table: TableName,
+        /// Its PartitionKey.
+        partition_key: String,
+        /// Its RowKey.
+        row_key: String,
+    },
+    /// Any bytes.
+    Bytes(Vec<u8>),
+}
+
+/// A table of an account.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableName {
+    /// The account; `None` is the script's.
+    pub account: Option<String>,
+    /// Which of its tables.
+    pub table: TableRef,
+}
+
+/// A table, by name or by id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TableRef {
+    /// By name, which stands for the table that has it now. Letter case does not matter.
+    Name(String),
+    /// By id.
+    Id(TableId),
+}
+
+/// Whether a name of an account or table is one that is written without quotes.
+pub(super) fn is_plain(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
+}
+
+impl fmt::Display for KeyName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let account =
+            |account: &Option<String>| account.as_ref().map(|name| format!("{name}:")).unwrap_or_default();
+        match self {
+            Self::Start => f.write_str("start"),
+            Self::Entities => f.write_str("entities"),
+            Self::Catalogue { account: of } => write!(f, "{}catalogue", account(of)),
+            Self::Account { account: of } => write!(f, "{}*", account(of)),
+            Self::Table(table) => write!(f, "{table}/*"),
+            Self::Partition { table, partition_key } => {
+                let mut text = format!("{table}/");
+                put_text(&mut text, partition_key);
+                f.write_str(&text)
+            }
+            Self::Entity { table, partition_key, row_key } => {
+                let mut text = format!("{table}/");
+                put_text(&mut text, partition_key);
+                text.push('/');
+                put_text(&mut text, row_key);
+                f.write_str(&text)
+            }
+            Self::Bytes(bytes) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
+impl fmt::Display for TableName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(account) = &self.account {
+            write!(f, "{account}:")?;
+        }
+        match &self.table {
+            TableRef::Name(name) => f.write_str(name),
+            TableRef::Id(id) => write!(f, "#{}", id.0),
+        }
+    }
+}
+
+impl FromStr for TableName {
+    type Err = Malformed;
+
+    fn from_str(word: &str) -> Result<Self, Malformed> {
+        let (account, table) = take_account(word)?;
+        Ok(Self { account, table: table_ref(table)? })
+    }
+}
+
+/// A table without its account.
+fn table_ref(word: &str) -> Result<TableRef, Malformed> {
+    let table = match word.strip_prefix('#') {
+        Some(id) => id.parse().ok().map(|id| TableRef::Id(TableId(id))),
+        None => is_plain(word).then(|| TableRef::Name(word.to_owned())),
+    };
+    table.map_or_else(|| malformed(word, "a table: write it as marathon, or as #17 by its id"), Ok)
+}
+
+/// The account before a colon, if there is one, and the rest.
+fn take_account(word: &str) -> Result<(Option<String>, &str), Malformed> {
+    match word.split_once(':') {
+        // A colon further on is one in a quoted text.
+        Some((before, _)) if before.contains(['/', '"']) => Ok((None, word)),
+        Some((account, rest)) if is_plain(account) => Ok((Some(account.to_owned()), rest)),
+        Some((account, _)) => malformed(account, "an account: one has letters and digits alone"),
+        None => Ok((None, word)),
+    }
+}
+
+impl FromStr for KeyName {
+    type Err = Malformed;
+
+    fn from_str(word: &str) -> Result<Self, Malformed> {
+        match word {
+            "start" => return Ok(Self::Start),
+            "entities" => return Ok(Self::Entities),
+            _ => {}
+        }
+        let (account, rest) = take_account(word)?;
+        match (rest, rest.split_once('/')) {
+            ("catalogue", _) => Ok(Self::Catalogue { account }),
+            ("*", _) => Ok(Self::Account { account }),
+            (_, None) => match rest.strip_prefix("0x").filter(|_| account.is_none()).map(unhex) {
+                Some(Some(bytes)) => Ok(Self::Bytes(bytes)),
+                Some(None) => {
+                    malformed(word, "a key in bytes: after 0x come two digits for each, 0-9 and a-f")
+                }
+                None => malformed(word, "a key: write one as table/PartitionKey, such as marathon/Half"),
+            },
+            (_, Some((table, keys))) => in_table(TableName { account, table: table_ref(table)? }, keys),
+        }
+    }
+}
+
+/// What stands after `table/`.
+fn in_table(table: TableName, keys: &str) -> Result<KeyName, Malformed> {
+    if keys == "*" {
+        return Ok(KeyName::Table(table));
+    }
+    let (partition_key, rest) = take_text(keys)?;
+    let Some(row) = rest.strip_prefix('/') else {
+        return match rest {
+            "" => Ok(KeyName::Partition { table, partition_key }),
+            _ => malformed(rest, "the end of a key: put the text before it in quotes"),
+        };
+    };
+    match take_text(row)? {
+        (row_key, "") => Ok(KeyName::Entity { table, partition_key, row_key }),
+        (_, rest) => malformed(rest, "the end of a key: put the text before it in quotes"),
+    }
+}
+
+fn unhex(digits: &str) -> Option<Vec<u8>> {
+    let digits: Option<Vec<u8>> =
+        digits.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
+    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
+    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+}

@@ -1,0 +1,131 @@
+//! The way from written keys to stored ones, and back.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::key_name::{KeyName, TableName, TableRef, is_plain};
+use crate::codec::Reader;
+use crate::key::{KIND_CATALOGUE, KIND_ENTITY, PartitionPrefix, TableId, account_prefix, table_prefix};
+use crate::range::KeyRange;
+
+/// A table that has no id, because there is none of that name.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error("there is no table {name:?} in account {account:?}: create it first, or name another")]
+pub struct UnknownTable {
+    /// The account.
+    pub account: String,
+    /// The name.
+    pub name: String,
+}
+
+/// What is needed to turn written keys into stored ones and back: the account that is meant
+/// where none is written, and the ids of tables.
+#[derive(Debug, Clone)]
+pub struct Names {
+    account: String,
+    /// By account and name in lower case.
+    ids: BTreeMap<(String, String), TableId>,
+    /// By account and id; the names as they were given.
+    names: BTreeMap<(String, TableId), String>,
+}
+
+impl Names {
+    /// No tables yet; `account` is meant where none is written.
+    pub fn new(account: &str) -> Self {
+        Self { account: account.to_owned(), ids: BTreeMap::new(), names: BTreeMap::new() }
+    }
+
+    /// Gives a table of `account` (`None`: of the script's) its id. A table that had the name before
+    /// is from now on written by its id.
+    pub fn add_table(&mut self, account: Option<&str>, name: &str, id: TableId) {
+        let account = account.unwrap_or(&self.account).to_owned();
+        if let Some(before) = self.ids.insert((account.clone(), name.to_ascii_lowercase()), id) {
+            self.names.remove(&(account.clone(), before));
+        }
+        self.names.insert((account, id), name.to_owned());
+    }
+
+    /// The stored bytes of a written key. Fails where it names a table that is not here.
+    pub fn key(&self, name: &KeyName) -> Result<Vec<u8>, UnknownTable> {
+        let account = |account: &Option<String>| account.clone().unwrap_or_else(|| self.account.clone());
+        Ok(match name {
+            KeyName::Start => KeyRange::whole().low().to_vec(),
+            KeyName::Entities => vec![KIND_ENTITY],
+            KeyName::Catalogue { account: of } => {
+                PartitionPrefix::catalogue(&account(of)).as_bytes().to_vec()
+            }
+            KeyName::Account { account: of } => account_prefix(&account(of)),
+            KeyName::Table(table) => table_prefix(&account(&table.account), self.id(table)?),
+            KeyName::Partition { table, partition_key } => {
+                self.partition(table, partition_key)?.as_bytes().to_vec()
+            }
+            KeyName::Entity { table, partition_key, row_key } => {
+                self.partition(table, partition_key)?.key(row_key)
+            }
+            KeyName::Bytes(bytes) => bytes.clone(),
+        })
+    }
+
+    fn partition(&self, table: &TableName, partition_key: &str) -> Result<PartitionPrefix, UnknownTable> {
+        let account = table.account.as_ref().unwrap_or(&self.account);
+        Ok(PartitionPrefix::entity(account, self.id(table)?, partition_key))
+    }
+
+    fn id(&self, table: &TableName) -> Result<TableId, UnknownTable> {
+        let account = table.account.as_ref().unwrap_or(&self.account);
+        match &table.table {
+            TableRef::Id(id) => Ok(*id),
+            TableRef::Name(name) => {
+                let id = self.ids.get(&(account.clone(), name.to_ascii_lowercase()));
+                id.copied().ok_or_else(|| UnknownTable { account: account.clone(), name: name.clone() })
+            }
+        }
+    }
+
+    /// How stored bytes are written. [`Names::key`] makes the same bytes of it.
+    pub fn name(&self, key: &[u8]) -> KeyName {
+        if key == KeyRange::whole().low() {
+            return KeyName::Start;
+        }
+        // What cannot be written in words, such as a row of the catalogue, is written in bytes.
+        self.in_words(key).unwrap_or_else(|| KeyName::Bytes(key.to_vec()))
+    }
+
+    fn in_words(&self, key: &[u8]) -> Option<KeyName> {
+        let mut reader = Reader::new(key);
+        let kind = reader.u8().ok()?;
+        if kind == KIND_ENTITY && reader.is_at_end() {
+            return Some(KeyName::Entities);
+        }
+        if kind != KIND_ENTITY && kind != KIND_CATALOGUE {
+            return None;
+        }
+        let of = reader.text().ok().filter(|account| is_plain(account))?;
+        let account = (of != self.account).then(|| of.clone());
+        if kind == KIND_CATALOGUE {
+            return reader.is_at_end().then_some(KeyName::Catalogue { account });
+        }
+        if reader.is_at_end() {
+            return Some(KeyName::Account { account });
+        }
+        let id = TableId(reader.u64().ok()?);
+        let name = self.names.get(&(of, id)).filter(|name| is_plain(name)).cloned();
+        let table = TableName { account, table: name.map_or(TableRef::Id(id), TableRef::Name) };
+        if reader.is_at_end() {
+            return Some(KeyName::Table(table));
+        }
+        let partition_key = reader.text().ok()?;
+        if reader.is_at_end() {
+            return Some(KeyName::Partition { table, partition_key });
+        }
+        let row_key = reader.text().ok()?;
+        reader.is_at_end().then_some(KeyName::Entity { table, partition_key, row_key })
+    }
+
+    /// How a range of stored keys is written: `[marathon/Half, end)`.
+    pub fn range(&self, keys: &KeyRange) -> String {
+        let high = keys.high().map_or_else(|| "end".to_owned(), |high| self.name(high).to_string());
+        format!("[{}, {high})", self.name(keys.low()))
+    }
+}

@@ -1,0 +1,106 @@
+//! What a script has told of ranges and servers: the observations from which is planned.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use super::command::{CauseName, CommandRefused, Observed, Standing};
+use super::names::Names;
+use crate::load::{Cause, Doubt, Manner, Travel};
+use crate::plan::{self, Observations, RangeObservation, ServerObservation};
+use crate::range::{RangeId, ServerId};
+use crate::range_map::{RangeEntry, RangeMap};
+
+/// What a server can bear, in requests/s, where a script does not say.
+const CAPACITY: f64 = 5_000.0;
+/// The time over which a script's appends and prepends were seen.
+const TRAVELLED: Duration = Duration::from_secs(60);
+
+/// Ranges of which nothing was told are quiet; servers of which nothing was told serve.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seen {
+    /// Since the script began.
+    pub(super) now: Duration,
+    ranges: BTreeMap<RangeId, Observed>,
+    servers: BTreeMap<ServerId, (f64, Standing)>,
+    /// When ranges were last split, merged or moved, and when moved.
+    changed: BTreeMap<RangeId, Duration>,
+    moved: BTreeMap<RangeId, Duration>,
+}
+
+impl Seen {
+    /// Takes what is told of a server.
+    pub(super) fn server(&mut self, server: ServerId, capacity: Option<f64>, standing: Standing) {
+        let before = self.servers.get(&server).map_or(CAPACITY, |(capacity, _)| *capacity);
+        self.servers.insert(server, (capacity.unwrap_or(before), standing));
+    }
+
+    /// Takes what is told of a range.
+    pub(super) fn observe(&mut self, range: RangeId, observed: Observed) {
+        self.ranges.insert(range, observed);
+    }
+
+    /// Takes note of when ranges change, from one version of the map to a later one.
+    pub(super) fn note(&mut self, before: &RangeMap, after: &RangeMap) {
+        for entry in after.entries() {
+            let was = before.get(entry.id);
+            let has_moved = was.is_some_and(|was| was.place.server != entry.place.server);
+            if has_moved {
+                self.moved.insert(entry.id, self.now);
+            }
+            if has_moved || was.is_none() {
+                self.changed.insert(entry.id, self.now);
+            }
+        }
+    }
+
+    /// What is seen now. Fails where a cause names a table that there is not.
+    pub(super) fn observations(&self, map: &RangeMap, names: &Names) -> Result<Observations, CommandRefused> {
+        let ranges: Result<Vec<_>, _> = map.entries().iter().map(|entry| self.range(entry, names)).collect();
+        let mut servers = self.servers.clone();
+        for entry in map.entries() {
+            servers.entry(entry.place.server).or_insert((CAPACITY, Standing::Serving));
+        }
+        let servers = servers.into_iter().map(|(id, (capacity, standing))| {
+            let standing = match standing {
+                Standing::Serving => plan::Standing::Serving,
+                Standing::Leaving => plan::Standing::Leaving,
+                Standing::Dead => plan::Standing::Dead,
+            };
+            ServerObservation { id, standing, capacity }
+        });
+        Ok(Observations { ranges: ranges?, servers: servers.collect() })
+    }
+
+    fn range(&self, entry: &RangeEntry, names: &Names) -> Result<RangeObservation, CommandRefused> {
+        let since =
+            |times: &BTreeMap<_, _>| times.get(&entry.id).map_or(Duration::MAX, |&then| self.now - then);
+        let quiet = Observed::default();
+        let seen = self.ranges.get(&entry.id).unwrap_or(&quiet);
+        Ok(RangeObservation {
+            id: entry.id,
+            generation: entry.generation,
+            rate: seen.rate,
+            peak: Some(seen.peak.unwrap_or(seen.rate)),
+            bytes: seen.bytes,
+            cause: seen.cause.as_ref().map(|cause| self::cause(cause, names)).transpose()?.map(Box::new),
+            unchanged_for: since(&self.changed),
+            unmoved_for: since(&self.moved),
+            // What is under way in a script stands in the map.
+            busy: false,
+            crashes: seen.crashes,
+        })
+    }
+}
+
+/// A cause with the figures that a script does not tell: a cut divides evenly, and so on.
+fn cause(name: &CauseName, names: &Names) -> Result<Cause, CommandRefused> {
+    let travel = |share| Travel { manner: Manner::Ahead, share, over: TRAVELLED };
+    Ok(match name {
+        CauseName::Split(at) => Cause::Split { at: names.key(at)?, above: 0.5, frontier: false },
+        CauseName::HotKey(share, key) => Cause::HotKey { key: names.key(key)?, share: *share, row: None },
+        CauseName::Append(share) => Cause::Append(travel(*share)),
+        CauseName::Prepend(share) => Cause::Prepend(travel(*share)),
+        CauseName::Scan(share) => Cause::Scan { share: *share },
+        CauseName::Unclear => Cause::Unclear(Doubt::Few),
+    })
+}

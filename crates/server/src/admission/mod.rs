@@ -1,0 +1,264 @@
+//! Admission: who is let in, before anything is done for a request.
+//!
+//! ```text
+//!   request of an account -- account's budget --- known: table, partition, entities
+//!        (a batch is one)                               |
+//!                                                  table's budget
+//!                                                       |
+//!                                                  process overloaded? -- shed the hot first
+//!                                                       |
+//!                                                  partition's budget --> the handler acts
+//!                                                   (a batch is its entities; a page is
+//!                                                    charged as it grows)
+//! ```
+//!
+//! Whoever is not let in gets 503 `ServerBusy`. Which budgets there are says the [`Profile`]; `fast`
+//! has none, and then a request costs two loads of an atomic here.
+//!
+//! | module | pure? | what it decides |
+//! |---|---|---|
+//! | `bucket` | yes | how much of a budget is left |
+//! | `recent` | yes | which buckets are kept in mind |
+//! | `vending` | yes | how a budget of the whole service is spent by several front ends |
+//! | `overload`, `tenants` | yes | whether to shed, and whom |
+//! | `probe` | no | measures the delay that `overload` judges |
+//!
+//! Pure modules take the time as a [`Duration`] since the process began and chance as a number.
+
+mod bucket;
+mod overload;
+mod probe;
+mod recent;
+mod tenants;
+mod vending;
+
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelValue;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use tokio::time::Instant;
+use tracing::info;
+
+use self::bucket::Bucket;
+use self::overload::{Flow, Overload, Pressure};
+use self::recent::Recent;
+use self::tenants::Tenants;
+use self::vending::{Authority, Purses};
+use crate::metrics::Metrics;
+use crate::profile::{Budget, Profile};
+
+/// Partitions whose buckets are kept in mind.
+const PARTITIONS_MAX: usize = 65_536;
+/// How much a page may make its partition owe before it must end: half a second's worth, so that
+/// a lone reader gets whole pages and many readers at once cannot read without end.
+const PAGE_LENDS_SECONDS: f64 = 0.5;
+
+/// Why a request was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(crate) enum Cause {
+    /// Its account is above its budget.
+    Account,
+    /// Its table is.
+    Table,
+    /// Its partition is.
+    Partition,
+    /// The process is overloaded, and this is one of its hot tenants.
+    Overload,
+    /// Its range rehearses a failure.
+    Rehearsal,
+}
+
+/// Decides for one front end who is let in. Shared by all its requests.
+pub(crate) struct Admission {
+    begun: Instant,
+    seed: u64,
+    accounts: Option<Mutex<Vended>>,
+    tables: Option<Mutex<Vended>>,
+    partitions: Option<Mutex<Partitions>>,
+    shedder: Mutex<Shedder>,
+    metrics: Arc<Metrics>,
+    /// Whether arrivals are to be counted, or shed.
+    pressed: AtomicBool,
+    /// Whether credit may be used.
+    room: AtomicBool,
+}
+
+/// A budget of the whole service, with both sides of its vending.
+#[derive(Debug)]
+struct Vended {
+    authority: Authority,
+    purses: Purses,
+}
+
+#[derive(Debug)]
+struct Partitions {
+    budget: Budget,
+    buckets: Recent<Bucket>,
+}
+
+#[derive(Debug)]
+struct Shedder {
+    overload: Overload,
+    tenants: Tenants,
+    flow: Flow,
+    chance: StdRng,
+}
+
+/// A partition, as admission knows it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Tenant {
+    account: u64,
+    partition: u64,
+}
+
+impl Admission {
+    /// Admission by the numbers of `profile`; `seed` is of what chance decides. Measures from now on
+    /// how busy the process is.
+    pub(crate) fn start(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Arc<Self> {
+        let admission = Arc::new(Self::new(profile, seed, metrics));
+        tokio::spawn(probe::run(admission.clone()));
+        admission
+    }
+
+    fn new(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Self {
+        let vended =
+            |budget: Budget| Mutex::new(Vended { authority: Authority::new(budget), purses: Purses::new() });
+        let partitions = |budget| Mutex::new(Partitions { budget, buckets: Recent::new(PARTITIONS_MAX) });
+        Self {
+            begun: Instant::now(),
+            seed,
+            accounts: profile.account.map(vended),
+            tables: profile.table.map(vended),
+            partitions: profile.partition.map(partitions),
+            shedder: Mutex::new(Shedder {
+                overload: Overload::new(profile.overload),
+                tenants: Tenants::new(),
+                flow: Flow::default(),
+                chance: StdRng::seed_from_u64(seed),
+            }),
+            metrics,
+            pressed: AtomicBool::new(false),
+            room: AtomicBool::new(true),
+        }
+    }
+
+    /// Whether tables and partitions make a difference now; while they do not, they need not be named.
+    pub(crate) fn looks_at_partitions(&self) -> bool {
+        self.tables.is_some() || self.partitions.is_some() || self.pressed.load(Ordering::Relaxed)
+    }
+
+    /// Lets in a transaction of `account`, of whatever kind.
+    pub(crate) fn admit_account(&self, account: &str) -> Result<(), Cause> {
+        match &self.accounts {
+            Some(accounts) => self.pay(accounts, self.hash(account), Cause::Account),
+            None => Ok(()),
+        }
+    }
+
+    /// Lets in a transaction of the table whose keys begin with `prefix`.
+    pub(crate) fn admit_table(&self, prefix: &[u8]) -> Result<(), Cause> {
+        match &self.tables {
+            Some(tables) => self.pay(tables, self.hash(prefix), Cause::Table),
+            None => Ok(()),
+        }
+    }
+
+    /// The partition of `account` whose keys begin with `prefix`.
+    pub(crate) fn tenant(&self, account: &str, prefix: &[u8]) -> Tenant {
+        Tenant { account: self.hash(account), partition: self.hash(prefix) }
+    }
+
+    /// Lets in a request that touches so many entities of a partition; reads count as one, and what
+    /// they return is charged later ([`Admission::charge`]).
+    pub(crate) fn admit_partition(&self, tenant: Tenant, entities: usize) -> Result<(), Cause> {
+        if self.pressed.load(Ordering::Relaxed) && !self.bears(tenant, entities) {
+            return Err(Cause::Overload);
+        }
+        let Some(partitions) = &self.partitions else { return Ok(()) };
+        let (now, room) = (self.now(), self.room.load(Ordering::Relaxed));
+        let mut partitions = locked(partitions);
+        let (budget, bucket) = partitions.of(tenant, now);
+        if bucket.take(&budget, now, entities as f64, room) { Ok(()) } else { Err(Cause::Partition) }
+    }
+
+    /// Whether partitions have budgets at all.
+    pub(crate) fn charges_partitions(&self) -> bool {
+        self.partitions.is_some()
+    }
+
+    /// Charges a partition for entities that a page returns. Whether the page may go on.
+    pub(crate) fn charge(&self, tenant: Tenant, entities: usize) -> bool {
+        let Some(partitions) = &self.partitions else { return true };
+        let (now, room) = (self.now(), self.room.load(Ordering::Relaxed));
+        let mut partitions = locked(partitions);
+        let (budget, bucket) = partitions.of(tenant, now);
+        bucket.charge(&budget, now, entities as f64, budget.per_second * PAGE_LENDS_SECONDS, room)
+    }
+
+    fn pay(&self, vended: &Mutex<Vended>, scope: u64, refused: Cause) -> Result<(), Cause> {
+        let now = self.now();
+        let Vended { authority, purses } = &mut *locked(vended);
+        if purses.pay(now, scope, 1.0, |ask| authority.ask(now, ask)) { Ok(()) } else { Err(refused) }
+    }
+
+    /// Counts a request, and throws for it where its tenant is one to shed.
+    fn bears(&self, tenant: Tenant, weight: usize) -> bool {
+        let Shedder { tenants, flow, chance, .. } = &mut *locked(&self.shedder);
+        let weight = weight as f64;
+        tenants.arrived(tenant.account, tenant.partition, weight);
+        let keep = tenants.probability(tenant.account, tenant.partition);
+        let let_in = keep >= 1.0 || chance.random::<f64>() < keep;
+        flow.arrived += weight;
+        flow.let_in += if let_in { weight } else { 0.0 };
+        let_in
+    }
+
+    /// Notes how long a task waited that was ready to run.
+    fn measured(&self, delay: Duration) {
+        let Shedder { overload, tenants, flow, .. } = &mut *locked(&self.shedder);
+        let Some(pressure) = overload.measured(self.now(), delay, *flow) else { return };
+        *flow = Flow::default();
+        match pressure {
+            Pressure::Calm => *tenants = Tenants::new(),
+            Pressure::Watching => tenants.decide(1.0),
+            Pressure::Shedding { keep } => tenants.decide(keep),
+        }
+        self.metrics.ready_delay(overload.least());
+        self.room.store(overload.has_room(), Ordering::Relaxed);
+        let pressed = pressure != Pressure::Calm;
+        if self.pressed.swap(pressed, Ordering::Relaxed) != pressed {
+            let delay_ms = overload.least().as_millis() as u64;
+            info!(delay_ms, ?pressure, "the process's load has changed");
+        }
+    }
+
+    fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    /// Seeded, so that nobody can choose keys that share a bucket with another's.
+    fn hash(&self, of: impl Hash) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.seed, of).hash(&mut hasher);
+        hasher.finish()
+    }
+}
+
+impl Partitions {
+    fn of(&mut self, tenant: Tenant, now: Duration) -> (Budget, &mut Bucket) {
+        let budget = self.budget;
+        (budget, self.buckets.get(tenant.partition, now, || Bucket::full(&budget, now)))
+    }
+}
+
+/// Nothing that is done under these locks leaves a state half changed.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests;

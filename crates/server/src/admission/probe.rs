@@ -1,0 +1,27 @@
+//! The measurement behind [`Overload`](super::overload::Overload): how late a sleeper wakes.
+//!
+//! A task sleeps until a given moment. What it oversleeps is what any request waits between being
+//! ready and being run: for a thread of the runtime, and for the runtime to look at its timers and
+//! sockets. Nothing else is measured, so nothing else can be mistaken for load.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::Admission;
+
+/// Between two measurements.
+const EVERY: Duration = Duration::from_millis(20);
+
+/// Measures until everybody else let go of `admission`.
+pub(super) async fn run(admission: Arc<Admission>) {
+    let weak = Arc::downgrade(&admission);
+    drop(admission);
+    loop {
+        let due = Instant::now() + EVERY;
+        sleep_until(due).await;
+        let Some(admission) = weak.upgrade() else { return };
+        admission.measured(due.elapsed());
+    }
+}

@@ -1,0 +1,259 @@
+//! What is rehearsed, and what a request is answered with because of it. Pure: time and chance are
+//! handed in.
+
+use std::time::Duration;
+
+use rand::Rng;
+use rand::RngExt;
+use rangehold_map::RangeId;
+
+use crate::profile::MovingAnswers;
+
+/// Rehearsals at once.
+pub(super) const REHEARSALS_MAX: usize = 64;
+/// The longest that one may last.
+pub(super) const LASTING_MAX: Duration = Duration::from_secs(3600);
+/// The latest that an answer may come: requests end after 30 s by themselves.
+pub(super) const LATE_MAX: Duration = Duration::from_secs(30);
+/// The share of writes that are done although the answer is a time-out.
+const DONE_ALL_THE_SAME: f64 = 0.5;
+
+/// How a range misbehaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Act {
+    /// Every request gets 503 `ServerBusy`, and a page of a query ends before the range.
+    Offline,
+    /// A share of the requests gets 503 `ServerBusy`.
+    Busy {
+        /// Which share, of 1.
+        rate: f64,
+    },
+    /// A share of the requests gets 500 `OperationTimedOut`.
+    Timeout {
+        /// Which share, of 1.
+        rate: f64,
+        /// How long after the request came.
+        late: Duration,
+        /// Whether the status is 504, as a gateway on the way would answer.
+        gateway: bool,
+    },
+}
+
+/// Why a rehearsal was not begun.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum NotRehearsed {
+    /// The share is no share.
+    #[error("a rate of {0} is no share of the requests: give one above 0, and 1 at most")]
+    Rate(f64),
+    /// It would last for ever, or not at all.
+    #[error("it would last {0:?}: give a time above 0, and {LASTING_MAX:?} at most")]
+    Lasting(Duration),
+    /// Too late.
+    #[error("an answer {0:?} late would come after the request has ended: give {LATE_MAX:?} at most")]
+    Late(Duration),
+    /// Too many.
+    #[error("{REHEARSALS_MAX} rehearsals are under way, which is the most: wait for one to end")]
+    TooMany,
+}
+
+/// What a request for a rehearsing range is answered with.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Staged {
+    /// 503, now.
+    Busy,
+    /// A time-out, so long from now.
+    TimedOut {
+        /// How long.
+        late: Duration,
+        /// 504 instead of 500.
+        gateway: bool,
+        /// Whether the request is to be done before.
+        done: bool,
+    },
+}
+
+/// The rehearsals under way.
+#[derive(Debug, Default)]
+pub(crate) struct Playing(Vec<Rehearsal>);
+
+#[derive(Debug)]
+struct Rehearsal {
+    range: RangeId,
+    act: Act,
+    until: Duration,
+}
+
+impl Act {
+    /// Whether it can be played.
+    fn check(&self) -> Result<(), NotRehearsed> {
+        match *self {
+            Self::Busy { rate } | Self::Timeout { rate, .. } if !(rate > 0.0 && rate <= 1.0) => {
+                Err(NotRehearsed::Rate(rate))
+            }
+            Self::Timeout { late, .. } if late > LATE_MAX => Err(NotRehearsed::Late(late)),
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Playing {
+    /// Begins one; several of one range add up, in the order in which they were begun.
+    pub(crate) fn begin(
+        &mut self,
+        now: Duration,
+        range: RangeId,
+        act: Act,
+        lasting: Duration,
+    ) -> Result<(), NotRehearsed> {
+        act.check()?;
+        if lasting.is_zero() || lasting > LASTING_MAX {
+            return Err(NotRehearsed::Lasting(lasting));
+        }
+        self.forget_ended(now);
+        if self.0.len() >= REHEARSALS_MAX {
+            return Err(NotRehearsed::TooMany);
+        }
+        self.0.push(Rehearsal { range, act, until: now + lasting });
+        Ok(())
+    }
+
+    /// Begins what the profile shows of a range that moves.
+    pub(crate) fn begin_move(
+        &mut self,
+        now: Duration,
+        range: RangeId,
+        moving: &MovingAnswers,
+    ) -> Result<(), NotRehearsed> {
+        if moving.lasting.is_zero() {
+            return Ok(());
+        }
+        self.begin(now, range, Act::Busy { rate: moving.busy }, moving.lasting)?;
+        let timeouts = Act::Timeout { rate: moving.timeouts, late: moving.late, gateway: false };
+        self.begin(now, range, timeouts, moving.lasting)
+    }
+
+    /// Whether there is none.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Ends all; how many there were.
+    pub(crate) fn end_all(&mut self) -> usize {
+        std::mem::take(&mut self.0).len()
+    }
+
+    /// Each that is under way: its range, what it plays, and how much longer.
+    pub(crate) fn list(&self, now: Duration) -> impl Iterator<Item = (RangeId, Act, Duration)> {
+        self.0
+            .iter()
+            .map(move |rehearsal| (rehearsal.range, rehearsal.act, rehearsal.until.saturating_sub(now)))
+    }
+
+    /// Ends those whose time is over.
+    pub(crate) fn forget_ended(&mut self, now: Duration) {
+        self.0.retain(|rehearsal| now < rehearsal.until);
+    }
+
+    /// What a request for `range` is answered with instead of its own answer, if anything.
+    pub(crate) fn stage(&self, now: Duration, range: RangeId, chance: &mut impl Rng) -> Option<Staged> {
+        let playing = self.0.iter().filter(|rehearsal| rehearsal.range == range && now < rehearsal.until);
+        for rehearsal in playing {
+            match rehearsal.act {
+                Act::Offline => return Some(Staged::Busy),
+                Act::Busy { rate } if chance.random::<f64>() < rate => return Some(Staged::Busy),
+                Act::Timeout { rate, late, gateway } if chance.random::<f64>() < rate => {
+                    let done = chance.random::<f64>() < DONE_ALL_THE_SAME;
+                    return Some(Staged::TimedOut { late, gateway, done });
+                }
+                Act::Busy { .. } | Act::Timeout { .. } => {}
+            }
+        }
+        None
+    }
+
+    /// Whether `range` plays offline: a query ends before it.
+    pub(crate) fn is_offline(&self, now: Duration, range: RangeId) -> bool {
+        self.0.iter().any(|rehearsal| {
+            rehearsal.range == range && rehearsal.act == Act::Offline && now < rehearsal.until
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rand::SeedableRng;
+    use rand::rngs::StdRng;
+
+    use super::*;
+    use crate::profile::Profile;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const RANGE: RangeId = RangeId(7);
+
+    /// Of ten thousand requests at `now`: how many are busy, time out undone, time out done.
+    fn of_ten_thousand(rehearsals: &Playing, now: Duration, range: RangeId) -> [u32; 3] {
+        let mut chance = StdRng::seed_from_u64(1);
+        let mut counts = [0; 3];
+        for _ in 0..10_000 {
+            match rehearsals.stage(now, range, &mut chance) {
+                Some(Staged::Busy) => counts[0] += 1,
+                Some(Staged::TimedOut { done, .. }) => counts[1 + usize::from(done)] += 1,
+                None => {}
+            }
+        }
+        counts
+    }
+
+    #[test]
+    fn a_rehearsal_is_of_one_range_and_ends() {
+        let mut rehearsals = Playing::default();
+        rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND).unwrap();
+        assert_eq!(of_ten_thousand(&rehearsals, SECOND, RANGE), [10_000, 0, 0]);
+        assert_eq!(of_ten_thousand(&rehearsals, SECOND, RangeId(8)), [0, 0, 0]);
+        assert!(rehearsals.is_offline(SECOND, RANGE) && !rehearsals.is_offline(2 * SECOND, RANGE));
+        assert_eq!(of_ten_thousand(&rehearsals, 2 * SECOND, RANGE), [0, 0, 0]);
+        rehearsals.forget_ended(2 * SECOND);
+        assert!(rehearsals.is_empty());
+    }
+
+    #[test]
+    fn rates_are_kept() {
+        let mut rehearsals = Playing::default();
+        rehearsals.begin(SECOND, RANGE, Act::Busy { rate: 0.3 }, SECOND).unwrap();
+        let timeout = Act::Timeout { rate: 0.2, late: SECOND, gateway: true };
+        rehearsals.begin(SECOND, RANGE, timeout, SECOND).unwrap();
+        let [busy, undone, done] = of_ten_thousand(&rehearsals, SECOND, RANGE);
+        assert!(busy.abs_diff(3_000) < 150, "{busy}");
+        // A fifth of the seven tenths that are not busy, half of them done.
+        assert!(undone.abs_diff(700) < 80 && done.abs_diff(700) < 80, "{undone} {done}");
+    }
+
+    #[test]
+    fn a_move_shows_both_kinds_in_cloud_and_nothing_in_fast() {
+        let mut rehearsals = Playing::default();
+        rehearsals.begin_move(SECOND, RANGE, &Profile::fast().moving).unwrap();
+        assert!(rehearsals.is_empty());
+        rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
+        let [busy, undone, done] = of_ten_thousand(&rehearsals, SECOND, RANGE);
+        assert!(busy > 4_000 && undone > 100 && done > 100 && busy + undone + done < 7_000);
+        assert_eq!(of_ten_thousand(&rehearsals, 6 * SECOND, RANGE), [0, 0, 0]);
+    }
+
+    #[test]
+    fn what_cannot_be_played_is_refused_with_its_value() {
+        let mut rehearsals = Playing::default();
+        let mut refused =
+            |act, lasting| rehearsals.begin(SECOND, RANGE, act, lasting).unwrap_err().to_string();
+        assert!(refused(Act::Busy { rate: 1.5 }, SECOND).contains("1.5"));
+        assert!(refused(Act::Busy { rate: f64::NAN }, SECOND).contains("NaN"));
+        assert!(refused(Act::Offline, Duration::ZERO).contains("0ns"));
+        let late = Act::Timeout { rate: 0.5, late: 31 * SECOND, gateway: false };
+        assert!(refused(late, SECOND).contains("31s"));
+        for _ in 0..REHEARSALS_MAX {
+            rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND).unwrap();
+        }
+        assert_eq!(rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND), Err(NotRehearsed::TooMany));
+        // Those that ended make room.
+        assert_eq!(rehearsals.begin(2 * SECOND, RANGE, Act::Offline, SECOND), Ok(()));
+    }
+}

@@ -1,0 +1,94 @@
+//! A page of entities: what it takes of the rows it is shown, and when it ends.
+//!
+//! A page is built in one pass over the rows between the filter's bounds: each row is filtered and
+//! written as JSON straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its
+//! time is up, or when a partition has returned more than its budget. A token points at the next entity
+//! that matches, as the real service's does, so that the last page has none; but a full page looks ahead
+//! for it only so far ([`limits::LOOK_AHEAD_ROWS_MAX`]), and then points at the first entity not looked at.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use rangehold_map::key::entity_keys;
+use rangehold_protocol::table::continuation::Continuation;
+use rangehold_protocol::table::filter::Subject;
+use rangehold_protocol::table::limits::PAGE_BYTES_MAX;
+use rangehold_protocol::table::query::EntityQuery;
+use rangehold_protocol::table::render::EntityWriter;
+use rangehold_protocol::table::row::{DamagedRow, RowView};
+use tokio::time::Instant;
+
+use super::admit::PageCharge;
+use super::failure::{Failure, damaged};
+use crate::limits;
+
+/// A page of entities under construction.
+pub(super) struct EntityPage<'a> {
+    pub(super) query: &'a EntityQuery,
+    pub(super) writer: EntityWriter<'a>,
+    pub(super) most: usize,
+    pub(super) until: Instant,
+    pub(super) charge: Option<PageCharge<'a>>,
+    pub(super) body: Vec<u8>,
+    pub(super) items: usize,
+    /// Rows looked at.
+    pub(super) looked_at: usize,
+    /// Those of them that were looked at when the page was full.
+    pub(super) ahead: usize,
+    /// The stored key of the entity before which it ended.
+    pub(super) ended_before: Option<Vec<u8>>,
+    /// The first entity that is not in the page.
+    pub(super) next: Option<Continuation>,
+    pub(super) failure: Option<Failure>,
+}
+
+impl EntityPage<'_> {
+    /// Takes the next row; breaks when the page is done.
+    pub(super) fn visit(&mut self, key: &[u8], value: &Bytes) -> ControlFlow<()> {
+        match self.take(key, value) {
+            Ok(flow) => flow,
+            Err(failure) => {
+                self.failure = Some(failure);
+                ControlFlow::Break(())
+            }
+        }
+    }
+
+    fn take(&mut self, key: &[u8], value: &Bytes) -> Result<ControlFlow<()>, Failure> {
+        let (partition_key, row_key) = entity_keys(key).map_err(damaged)?;
+        let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
+        self.ahead += usize::from(full);
+        // The first row is looked at however late it is: each page is a step forward.
+        let late = self.looked_at > 0 && Instant::now() >= self.until;
+        if late || self.ahead > limits::LOOK_AHEAD_ROWS_MAX {
+            return Ok(self.end_before(key, partition_key, row_key));
+        }
+        self.looked_at += 1;
+        let row = RowView::new(value).map_err(damaged)?;
+        if !self.wanted(&partition_key, &row_key, &row).map_err(damaged)? {
+            return Ok(ControlFlow::Continue(()));
+        }
+        let may_return = |charge: &mut PageCharge<'_>| charge.may_return(&partition_key);
+        if full || !self.charge.as_mut().is_none_or(may_return) {
+            return Ok(self.end_before(key, partition_key, row_key));
+        }
+        self.writer
+            .page_item(&mut self.body, self.items == 0, &partition_key, &row_key, &row)
+            .map_err(damaged)?;
+        self.items += 1;
+        Ok(ControlFlow::Continue(()))
+    }
+
+    fn end_before(&mut self, key: &[u8], partition_key: String, row_key: String) -> ControlFlow<()> {
+        self.ended_before = Some(key.to_vec());
+        self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
+        ControlFlow::Break(())
+    }
+
+    fn wanted(&self, partition_key: &str, row_key: &str, row: &RowView<'_>) -> Result<bool, DamagedRow> {
+        match &self.query.filter {
+            Some(filter) => filter.matches(&Subject { partition_key, row_key, row }),
+            None => Ok(true),
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Clients of a service that has budgets, as the cloud has, with small numbers so that a test meets them.
+
+use std::time::Duration;
+
+use rangehold_map::{Change, Key, PartitionPrefix, RangeId};
+use rangehold_protocol::table::catalogue::TableRecord;
+use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
+use rangehold_server::profile::{Budget, Profile};
+use tokio::time::Instant;
+
+use crate::support::Service;
+use crate::support::wire::Answer;
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+
+/// `cloud`, with 40 entities a second for a partition.
+fn small() -> Profile {
+    Profile { partition: Some(Budget { per_second: 40.0, credit: Duration::ZERO }), ..Profile::cloud() }
+}
+
+async fn insert(service: &Service, partition: &str, row: u32) -> Answer {
+    let body = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row:06}"}}"#);
+    service.send("POST", "/notes", &[JSON, ("Prefer", "return-no-content")], body.as_bytes()).await
+}
+
+/// An entity group transaction that inserts `rows` into a partition.
+async fn transaction(service: &Service, partition: &str, rows: std::ops::Range<u32>) -> Answer {
+    let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
+    for row in rows {
+        let entity = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row:06}"}}"#);
+        body += "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+        body += &format!("POST {}/notes HTTP/1.1\r\nAccept: application/json\r\n", service.base());
+        body += &format!("Content-Type: application/json\r\nPrefer: return-no-content\r\n\r\n{entity}\r\n");
+    }
+    body += "--c--\r\n--b--\r\n";
+    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
+    service.send("POST", "/$batch", &headers, body.as_bytes()).await
+}
+
+/// How often a metric was counted, by its name and labels.
+async fn counted(service: &Service, metric: &str) -> u64 {
+    let answer = service.send_admin("GET", "/metrics", &[]).await;
+    let line = answer.body.lines().find(|line| line.starts_with(metric));
+    line.and_then(|line| line.rsplit(' ').next()?.parse().ok()).unwrap_or(0)
+}
+
+#[tokio::test]
+async fn a_hot_partition_is_held_at_its_budget_and_its_neighbour_is_not() {
+    let service = Service::with_profile(small()).await;
+    service.create_table("notes").await;
+    let begun = Instant::now();
+    let (mut done, mut busy) = (0, 0);
+    for row in 0..300 {
+        let answer = insert(&service, "hot", row).await;
+        match answer.status {
+            204 => done += 1,
+            503 => {
+                busy += 1;
+                assert_eq!(answer.code(), "ServerBusy");
+                assert!(answer.body.contains(r#""value":"The server is busy.\nRequestId:"#), "{answer:?}");
+            }
+            status => panic!("{status}: {answer:?}"),
+        }
+        if row % 10 == 0 {
+            assert_eq!(insert(&service, "quiet", row).await.status, 204);
+        }
+    }
+    let most = 40.0 + begun.elapsed().as_secs_f64() * 40.0 + 1.0;
+    assert!(f64::from(done) <= most && done >= 40 && busy > 0, "{done} done and {busy} busy, {most} at most");
+    assert_eq!(counted(&service, r#"rangehold_throttled_total{cause="Partition"}"#).await, busy);
+}
+
+#[tokio::test]
+async fn a_batch_that_is_not_let_in_is_refused_as_a_whole() {
+    let service = Service::with_profile(small()).await;
+    service.create_table("notes").await;
+    let first = transaction(&service, "p", 0..90).await;
+    assert!(first.status == 202 && first.body.contains("204 No Content"), "{first:?}");
+    let second = transaction(&service, "p", 90..180).await;
+    assert_eq!((second.status, second.code()), (503, "ServerBusy"));
+    let rows = service.send("GET", "/notes()?$select=RowKey", &[], b"").await;
+    assert!(rows.status == 503 || !rows.body.contains("000090"), "{rows:?}");
+}
+
+#[tokio::test]
+async fn an_account_above_its_budget_is_told_so() {
+    let account = Some(Budget { per_second: 40.0, credit: Duration::ZERO });
+    let service = Service::with_profile(Profile { account, ..Profile::cloud() }).await;
+    let mut answers = Vec::new();
+    for _ in 0..120 {
+        answers.push(service.send("GET", "/Tables", &[], b"").await);
+    }
+    let busy = answers.iter().find(|answer| answer.status == 503).expect("120 requests are too many");
+    assert!(busy.body.contains("Operations per second is over the account limit."), "{busy:?}");
+    assert!(answers.iter().filter(|answer| answer.status == 200).count() >= 40);
+}
+
+/// Reads of a partition are charged by what they return, so pages come short; and who follows the
+/// tokens, waiting when he is told to, sees every entity once.
+#[tokio::test]
+async fn short_pages_lead_on_to_everything() {
+    let service = Service::with_profile(small()).await;
+    service.create_table("notes").await;
+    assert_eq!(transaction(&service, "p", 0..60).await.status, 202);
+    let (mut rows, mut pages, mut token) = (Vec::new(), 0, String::new());
+    loop {
+        let answer = service.send("GET", &format!("/notes()?$select=RowKey{token}"), &[], b"").await;
+        if answer.status == 503 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            continue;
+        }
+        assert_eq!(answer.status, 200, "{answer:?}");
+        pages += 1;
+        rows.extend(answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()));
+        match answer.header("x-ms-continuation-NextPartitionKey") {
+            Some(partition) => {
+                let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
+                token = format!("&NextPartitionKey={partition}&NextRowKey={row}");
+            }
+            None => break,
+        }
+    }
+    let expected: Vec<String> = (0..60).map(|row| format!("{row:06}")).collect();
+    assert_eq!(rows, expected);
+    assert!(pages > 1, "60 entities at 40 a second do not come in one page");
+}
+
+/// Splits the range that holds a partition of `notes` before it.
+async fn split_before(service: &Service, partition: &str) -> [RangeId; 2] {
+    let map = service.node.router().map();
+    let name = Key::Table { account: WELL_KNOWN_ACCOUNT.to_owned(), lower_name: "notes".to_owned() };
+    let stored =
+        service.node.router().get(&name.encode()).await.expect("it can be read").expect("there is a table");
+    let table = TableRecord::decode(&stored).expect("it is a table's").id;
+    let at = PartitionPrefix::entity(WELL_KNOWN_ACCOUNT, table, partition).as_bytes().to_vec();
+    let entry = map.lookup(&at).expect("a map has all keys");
+    let split = Change::Split { range: entry.id, generation: entry.generation, at };
+    let ranges = service.node.executor().carry_out(&split).await.expect("it can be split").ranges;
+    ranges.try_into().expect("a split makes two")
+}
+
+/// Follows the tokens of a query of `notes`; the RowKeys of each page.
+async fn pages(service: &Service, query: &str) -> Vec<Vec<String>> {
+    let (mut pages, mut token) = (Vec::new(), String::new());
+    loop {
+        let answer = service.send("GET", &format!("/notes()?{query}{token}"), &[], b"").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+        pages.push(answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()).collect());
+        let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else { return pages };
+        let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
+        token = format!("&NextPartitionKey={partition}&NextRowKey={row}");
+    }
+}
+
+/// A service with the partitions a to e of `notes`, one entity in each, in three ranges: a b, c d, e.
+async fn three_ranges(profile: Profile) -> Service {
+    let service = Service::with_profile(profile).await;
+    service.create_table("notes").await;
+    for (row, partition) in (0..).zip(["a", "b", "c", "d", "e"]) {
+        assert_eq!(insert(&service, partition, row).await.status, 204);
+    }
+    split_before(&service, "c").await;
+    split_before(&service, "e").await;
+    service
+}
+
+#[tokio::test]
+async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
+    let rows = |rows: &[u32]| rows.iter().map(|row| format!("{row:06}")).collect::<Vec<_>>();
+    let fast = three_ranges(Profile::fast()).await;
+    assert_eq!(pages(&fast, "").await, [rows(&[0, 1, 2, 3, 4])]);
+    let cloud = three_ranges(Profile::cloud()).await;
+    assert_eq!(pages(&cloud, "").await, [rows(&[0, 1]), rows(&[2, 3]), rows(&[4])]);
+    // Pages of nothing, that lead on all the same.
+    assert_eq!(pages(&cloud, "$filter=RowKey%20eq%20'000004'").await, [rows(&[]), rows(&[]), rows(&[4])]);
+    assert_eq!(pages(&cloud, "$filter=missing%20eq%201").await, [rows(&[]), rows(&[]), rows(&[])]);
+    // A filter's bounds, and $top, end a query where they did before.
+    assert_eq!(pages(&cloud, "$filter=PartitionKey%20eq%20'b'").await, [rows(&[1])]);
+    assert_eq!(pages(&cloud, "$filter=PartitionKey%20lt%20'c'").await, [rows(&[0, 1])]);
+    assert_eq!(pages(&cloud, "$top=0").await, [rows(&[])]);
+}
+
+#[tokio::test]
+async fn queries_are_counted_by_their_kind() {
+    let service = three_ranges(Profile::fast()).await;
+    pages(&service, "").await;
+    pages(&service, "$top=2").await;
+    pages(&service, "$filter=PartitionKey%20ge%20'd'").await;
+    pages(&service, "$filter=PartitionKey%20eq%20'a'%20and%20missing%20eq%201").await;
+    service.send("GET", "/notes(PartitionKey='a',RowKey='000000')", &[], b"").await;
+    let answer = service.order("GET", "/v1/queries", "").await;
+    let counted: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+    let of = |kind: &str| {
+        let found = counted.as_array().expect("a list").iter().find(|one| one["kind"] == kind);
+        let counts = &found.expect("every kind is there")["counts"];
+        ["answers", "looked_at", "returned", "ranges", "servers", "tokens"]
+            .map(|n| counts[n].as_u64().unwrap())
+    };
+    // One page over three ranges; then two of two, each with a look ahead at the next entity, and one.
+    assert_eq!(of("table scan"), [4, 5 + 3 + 3 + 1, 10, 3 + 2 + 2 + 1, 4, 2]);
+    assert_eq!(of("partition range scan"), [1, 2, 2, 2, 1, 0]);
+    assert_eq!(of("row range scan"), [1, 1, 0, 1, 1, 0]);
+    assert_eq!(of("point query"), [1, 1, 1, 1, 1, 0]);
+}
+
+#[tokio::test]
+async fn a_range_rehearses_being_offline_and_its_neighbours_serve() {
+    let service = three_ranges(Profile::fast()).await;
+    let [_, last] = split_before(&service, "d").await;
+    let order = format!(r#"{{"range":"{last}","act":"offline","seconds":3600}}"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &order).await.status, 200);
+    let get = async |partition: &str, row: u32| {
+        let target = format!("/notes(PartitionKey='{partition}',RowKey='{row:06}')");
+        service.send("GET", &target, &[], b"").await
+    };
+    assert_eq!((get("d", 3).await.status, get("c", 2).await.status), (503, 200));
+    assert_eq!((insert(&service, "d", 9).await.status, insert(&service, "c", 9).await.status), (503, 204));
+    // A query ends before it with a token, and is refused there; nothing is skipped.
+    let first = service.send("GET", "/notes()", &[], b"").await;
+    assert!(first.status == 200 && !first.body.contains("000003"), "{first:?}");
+    let token = first.header("x-ms-continuation-NextPartitionKey").expect("there is more");
+    let second = service.send("GET", &format!("/notes()?NextPartitionKey={token}"), &[], b"").await;
+    assert_eq!((second.status, second.code()), (503, "ServerBusy"));
+    assert_eq!(service.order("DELETE", "/v1/rehearsals", "").await.body, "[]\n");
+    assert_eq!(get("d", 3).await.status, 200);
+    assert_eq!(pages(&service, "").await.concat().len(), 6);
+}
+
+#[tokio::test]
+async fn a_range_rehearses_time_outs_that_tell_nothing() {
+    let service = three_ranges(Profile::fast()).await;
+    let range = service.node.router().map().lookup(b"\xFF").expect("a map has all keys").id;
+    let order = |rest: &str| format!(r#"{{"range":"{range}","act":"timeout","seconds":3600{rest}}}"#);
+    let gateway = order(r#","late_seconds":0.05,"gateway":true"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &gateway).await.status, 200);
+    let begun = Instant::now();
+    let answer = insert(&service, "f", 0).await;
+    assert_eq!((answer.status, answer.code()), (504, "OperationTimedOut"));
+    assert!(begun.elapsed() >= Duration::from_millis(50));
+    service.order("DELETE", "/v1/rehearsals", "").await;
+    let late = order(r#","late_seconds":0"#);
+    assert_eq!(service.order("POST", "/v1/rehearsals", &late).await.status, 200);
+    for row in 1..40 {
+        let answer = insert(&service, "f", row).await;
+        assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
+    }
+    service.order("DELETE", "/v1/rehearsals", "").await;
+    // Some were done and some were not, and the answer was the same.
+    let done = pages(&service, "$filter=PartitionKey%20eq%20'f'").await.concat().len();
+    assert!((5..35).contains(&done), "{done}");
+}

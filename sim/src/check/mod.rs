@@ -1,0 +1,7 @@
+//! Checkers: from what clients saw to what was wrong with it.
+//!
+//! Each is a pure function over a history, so that it can be shown to fail on a bad one
+//! (`tests/checkers.rs`).
+
+pub mod etags;
+pub mod register;

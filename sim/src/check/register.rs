@@ -1,0 +1,230 @@
+//! A linearizable register: is there one order of all operations on a key that explains what every
+//! client was told?
+//!
+//! Each operation must take its place somewhere between its call and its return. One of unknown
+//! outcome may do so at any time after its call, or never. The search is the one of Wing and Gong
+//! with Lowe's memory: it tries the operations that may come next, and remembers in which state of
+//! the register it has already tried a set of them. Keys are checked each for itself, which is
+//! allowed because linearizability is local.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::time::Duration;
+
+/// What an entity holds: each write has its own.
+pub type Value = u64;
+
+/// What was asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Call {
+    /// The value.
+    Read,
+    /// To put a value where there is none.
+    Insert(Value),
+    /// To put a value in any case.
+    Upsert(Value),
+    /// To put a value where there is what is expected.
+    Replace(Value, Expected),
+    /// To take the value away where it is what is expected.
+    Delete(Expected),
+}
+
+/// What `If-Match` says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Expected {
+    /// Any value.
+    Any,
+    /// The value of a certain write.
+    Is(Value),
+}
+
+/// What the client was told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Return {
+    /// The value that was read.
+    Value(Option<Value>),
+    /// It was done.
+    Done,
+    /// There is one already.
+    Exists,
+    /// There is none.
+    Missing,
+    /// There is another one than expected.
+    Mismatch,
+    /// Nothing: it may have been done, or will be, or not.
+    Unknown,
+}
+
+/// One operation of a history.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Operation {
+    /// Who asked, for people.
+    pub who: String,
+    /// What was asked for.
+    pub call: Call,
+    /// When.
+    pub begun: Duration,
+    /// What was told.
+    pub told: Return,
+    /// When; not heeded where nothing was.
+    pub ended: Duration,
+}
+
+/// What the search found.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// An order that explains everything.
+    Linearizable,
+    /// No order does; in words, where the best of them gets stuck.
+    Not(String),
+    /// The search was given up.
+    Undecided,
+}
+
+/// Operations on one key. More of them are not decided.
+const OPERATIONS_MAX: usize = 256;
+/// States that are looked at before the search is given up.
+const STEPS_MAX: usize = 1_000_000;
+
+type State = Option<Value>;
+
+impl Operation {
+    fn is_known(&self) -> bool {
+        self.told != Return::Unknown
+    }
+
+    /// What is there after the operation took place in `state`; `None` where it cannot have.
+    fn after(&self, state: State) -> Option<State> {
+        let (told, after) = match self.call {
+            Call::Read => (Return::Value(state), state),
+            Call::Insert(value) => match state {
+                None => (Return::Done, Some(value)),
+                Some(_) => (Return::Exists, state),
+            },
+            Call::Upsert(value) => (Return::Done, Some(value)),
+            Call::Replace(value, expected) => conditional(state, expected, Some(value)),
+            Call::Delete(expected) => conditional(state, expected, None),
+        };
+        (!self.is_known() || self.told == told).then_some(after)
+    }
+}
+
+fn conditional(state: State, expected: Expected, after: State) -> (Return, State) {
+    match (state, expected) {
+        (None, _) => (Return::Missing, state),
+        (Some(there), Expected::Is(value)) if there != value => (Return::Mismatch, state),
+        _ => (Return::Done, after),
+    }
+}
+
+/// Looks for an order of all operations, on one key, that begins without a value.
+pub fn check(operations: &[Operation]) -> Verdict {
+    if operations.len() > OPERATIONS_MAX {
+        return Verdict::Undecided;
+    }
+    let mut operations: Vec<&Operation> = operations.iter().collect();
+    operations.sort_by_key(|operation| operation.begun);
+    Search::new(operations).run()
+}
+
+/// A set of operations by their indexes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+struct Taken([u64; OPERATIONS_MAX / 64]);
+
+impl Taken {
+    fn contains(self, index: usize) -> bool {
+        self.0[index / 64] >> (index % 64) & 1 == 1
+    }
+
+    fn with(self, index: usize) -> Self {
+        let mut more = self;
+        more.0[index / 64] |= 1 << (index % 64);
+        more
+    }
+}
+
+struct Search<'a> {
+    operations: Vec<&'a Operation>,
+    tried: HashSet<(Taken, State)>,
+    open: Vec<(Taken, State)>,
+    /// The most known operations that found their place, with what was left then.
+    best: (usize, Taken, State),
+}
+
+impl<'a> Search<'a> {
+    fn new(operations: Vec<&'a Operation>) -> Self {
+        let none = Taken([0; OPERATIONS_MAX / 64]);
+        Self { open: vec![(none, None)], tried: HashSet::new(), best: (0, none, None), operations }
+    }
+
+    fn run(mut self) -> Verdict {
+        while let Some((taken, state)) = self.open.pop() {
+            if !self.tried.insert((taken, state)) {
+                continue;
+            }
+            if self.tried.len() > STEPS_MAX {
+                return Verdict::Undecided;
+            }
+            let left = self.known_left(&taken);
+            if left == 0 {
+                return Verdict::Linearizable;
+            }
+            let placed = self.operations.len() - left;
+            if placed > self.best.0 {
+                self.best = (placed, taken, state);
+            }
+            self.extend(&taken, state);
+        }
+        Verdict::Not(self.explain())
+    }
+
+    fn known_left(&self, taken: &Taken) -> usize {
+        let left =
+            |(index, operation): &(usize, &&Operation)| operation.is_known() && !taken.contains(*index);
+        self.operations.iter().enumerate().filter(left).count()
+    }
+
+    /// Adds what can come next: whatever began before all that is left had ended.
+    fn extend(&mut self, taken: &Taken, state: State) {
+        for index in self.candidates(taken) {
+            let operation = self.operations[index];
+            match operation.after(state) {
+                // What nobody was told of needs no place if it changes nothing.
+                Some(after) if operation.is_known() || after != state => {
+                    self.open.push((taken.with(index), after));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn candidates(&self, taken: &Taken) -> Vec<usize> {
+        let left = || self.operations.iter().enumerate().filter(|(index, _)| !taken.contains(*index));
+        let known = left().filter(|(_, operation)| operation.is_known());
+        let first_end = known.map(|(_, operation)| operation.ended).min().unwrap_or(Duration::MAX);
+        left().filter(|(_, operation)| operation.begun <= first_end).map(|(index, _)| index).collect()
+    }
+
+    fn explain(&self) -> String {
+        let (placed, taken, state) = &self.best;
+        let stuck = self.candidates(taken);
+        let stuck: Vec<String> = stuck.iter().map(|index| self.operations[*index].to_string()).collect();
+        let before = self.operations.iter().enumerate().filter(|(index, _)| taken.contains(*index));
+        let mut before: Vec<&Operation> = before.map(|(_, operation)| *operation).collect();
+        before.sort_by_key(|operation| operation.ended);
+        let before: Vec<String> = before.iter().rev().take(4).rev().map(ToString::to_string).collect();
+        format!(
+            "after {placed} of {} operations, the last of them\n      {}\n    the value is {state:?}, and none of these can come next:\n      {}",
+            self.operations.len(),
+            before.join("\n      "),
+            stuck.join("\n      ")
+        )
+    }
+}
+
+impl fmt::Display for Operation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (begun, ended) = (self.begun.as_secs_f64(), self.ended.as_secs_f64());
+        write!(f, "{} [{begun:.3} {ended:.3}] {:?} -> {:?}", self.who, self.call, self.told)
+    }
+}

@@ -1,0 +1,299 @@
+//! What can go wrong, as switches: each is on in some seeds and off in the others.
+//!
+//! | catalogue | switch, or why one process cannot have it |
+//! |---|---|
+//! | **process** crash | [`Fault::Crash`] |
+//! | crash loop | [`Fault::CrashLoop`] |
+//! | stopped for 1-60 s (zombie) | [`Fault::Pause`] |
+//! | slow CPU | [`Fault::SlowProcess`]: as its callers see it, by calls that take long |
+//! | out of memory | like a crash. That memory is bounded is measured on real processes |
+//! | **clock** skew of 15 min | [`Fault::ClockSkew`] |
+//! | jump, run backwards | [`Fault::ClockStep`] |
+//! | stop | [`Fault::ClockStop`] |
+//! | **network** drop, half open | [`Fault::LostReply`]: the reply never comes, the connection hangs |
+//! | delay, clog, reorder | [`Fault::SlowNetwork`]; connections overtake one another in any case |
+//! | duplicates | [`Fault::DuplicateRequest`] |
+//! | partitions between front end, partition server and manager | not here: they speak by calls, not yet by a network |
+//! | **store** 503, slow down | [`Fault::StoreBusy`] |
+//! | timeout before the effect | [`Fault::TimeoutBefore`] |
+//! | timeout after the effect | [`Fault::TimeoutAfter`] |
+//! | lost response | [`Fault::LostResponse`] |
+//! | CAS conflict with own earlier try | [`Fault::OwnConflict`] |
+//! | stale LIST | [`Fault::StaleList`] |
+//! | torn append | [`Fault::TornUpload`]: a store has no appends; an upload in parts breaks off |
+//! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
+//! | truncated or misdirected read | [`Fault::TruncatedRead`]; misdirected: as a flip of all bits |
+//! | ENOSPC | [`Fault::StoreFull`] |
+//! | 10x latency | [`Fault::SlowStore`] |
+//! | throttled per prefix | [`Fault::ThrottledPrefix`] |
+//! | **control** two managers | [`Fault::TwoManagers`] |
+//! | manager dead for long | [`Fault::ManagerDead`], for up to the whole run |
+//! | stale map at a front end | [`Fault::StaleMap`] |
+//! | restart in the middle of a change | [`Fault::CrashMidChange`] |
+//! | map rolled back, upgrade N, N+1, N | not here: a run has one program and one past |
+//! | **load** flash crowd | [`Fault::FlashCrowd`] |
+//! | retry storm | [`Fault::RetryStorm`] |
+//! | poison request | not here: no request is known that kills a server; one that does fails the run |
+//! | **client** slow body | [`Fault::SlowBody`] |
+//! | cancelled request | [`Fault::CancelledRequest`] |
+//! | duplicate request ids | [`Fault::DuplicateRequest`] |
+//!
+//! The end of each run is *calm*: the switches go off, what was crashed or paused comes back, and
+//! the cluster must then serve everything again.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::chance::{Chance, Dice};
+
+/// A switch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Fault {
+    /// A process ends at any moment, and comes back after a while.
+    Crash,
+    /// A process ends again as soon as it is up, several times.
+    CrashLoop,
+    /// A process stands still for 1 to 60 s, and then goes on as if nothing had been.
+    Pause,
+    /// The calls of one process take ten times as long for a while.
+    SlowProcess,
+    /// A process's wall clock is up to 15 minutes off.
+    ClockSkew,
+    /// A process's wall clock steps, ahead or back, by up to 15 minutes.
+    ClockStep,
+    /// A process's wall clock stands still for a while.
+    ClockStop,
+    /// The reply to a request never arrives, though the connection stays.
+    LostReply,
+    /// Requests and replies take long.
+    SlowNetwork,
+    /// A call of the store is refused: "slow down".
+    StoreBusy,
+    /// A call of the store has no effect, and an error comes late.
+    TimeoutBefore,
+    /// A call of the store has its effect, and an error comes late.
+    TimeoutAfter,
+    /// A call of the store has its effect, and an error comes at once.
+    LostResponse,
+    /// A conditional put has its effect, and is told that somebody was faster: its own first try.
+    OwnConflict,
+    /// A listing shows what was there up to 2 s before.
+    StaleList,
+    /// An upload in parts breaks off in the middle.
+    TornUpload,
+    /// A bit is not what was written, while it is read.
+    FlippedBit,
+    /// Fewer bytes come than were asked for.
+    TruncatedRead,
+    /// The store takes no writes for a while.
+    StoreFull,
+    /// The store takes ten times as long for a while.
+    SlowStore,
+    /// All calls below one prefix are refused for a while.
+    ThrottledPrefix,
+    /// Two managers work at the same time.
+    TwoManagers,
+    /// There is no manager for a while.
+    ManagerDead,
+    /// A front end does not hear of new maps for a while.
+    StaleMap,
+    /// A process crashes at a named step of a split, merge or move.
+    CrashMidChange,
+    /// Many clients come at once, all to one partition.
+    FlashCrowd,
+    /// Clients that are refused ask again at once, and again.
+    RetryStorm,
+    /// The body of a request comes slowly.
+    SlowBody,
+    /// A client hangs up before the reply is there.
+    CancelledRequest,
+    /// A request arrives twice, with the same request id.
+    DuplicateRequest,
+}
+
+impl Fault {
+    /// All switches, in the order of the table.
+    pub const ALL: [Self; 30] = [
+        Self::Crash,
+        Self::CrashLoop,
+        Self::Pause,
+        Self::SlowProcess,
+        Self::ClockSkew,
+        Self::ClockStep,
+        Self::ClockStop,
+        Self::LostReply,
+        Self::SlowNetwork,
+        Self::StoreBusy,
+        Self::TimeoutBefore,
+        Self::TimeoutAfter,
+        Self::LostResponse,
+        Self::OwnConflict,
+        Self::StaleList,
+        Self::TornUpload,
+        Self::FlippedBit,
+        Self::TruncatedRead,
+        Self::StoreFull,
+        Self::SlowStore,
+        Self::ThrottledPrefix,
+        Self::TwoManagers,
+        Self::ManagerDead,
+        Self::StaleMap,
+        Self::CrashMidChange,
+        Self::FlashCrowd,
+        Self::RetryStorm,
+        Self::SlowBody,
+        Self::CancelledRequest,
+        Self::DuplicateRequest,
+    ];
+
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // `StoreBusy` is `store-busy` to people.
+        for (at, letter) in format!("{self:?}").char_indices() {
+            if letter.is_uppercase() && at > 0 {
+                f.write_str("-")?;
+            }
+            write!(f, "{}", letter.to_ascii_lowercase())?;
+        }
+        Ok(())
+    }
+}
+
+/// Seeds without any fault: there no client may see an error, whatever is split, merged or moved.
+const FAULTLESS_SHARE: f64 = 0.12;
+/// How likely a switch is on in a seed that has faults.
+const ON_SHARE: f64 = 0.2;
+/// How likely a fault that strikes single calls strikes one: between these.
+const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
+
+/// The faults of one run. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Weather(Arc<Inner>);
+
+#[derive(Debug)]
+struct Inner {
+    switches: [Switch; Fault::ALL.len()],
+    calm: AtomicBool,
+    throttled: Mutex<Option<String>>,
+}
+
+#[derive(Debug, Default)]
+struct Switch {
+    /// How likely it strikes one call; `None` when the switch is off.
+    share: Option<f64>,
+    /// For faults that last: whether it does so now.
+    raging: AtomicBool,
+    struck: AtomicU64,
+}
+
+impl Weather {
+    /// The faults that the seed's chance has chosen.
+    pub fn of(chance: Chance) -> Self {
+        let mut dice = chance.dice("weather");
+        let faultless = dice.happens(FAULTLESS_SHARE);
+        let switches = Fault::ALL.map(|_| {
+            let on = dice.happens(ON_SHARE) && !faultless;
+            let share = dice.spread(STRIKE_SHARES.0, STRIKE_SHARES.1);
+            Switch { share: on.then_some(share), ..Switch::default() }
+        });
+        Self::with(switches)
+    }
+
+    /// No faults.
+    pub fn fair() -> Self {
+        Self::with(Default::default())
+    }
+
+    /// One switch on, which strikes a call with probability `share`: for tests.
+    pub fn only(fault: Fault, share: f64) -> Self {
+        let mut switches: [Switch; Fault::ALL.len()] = Default::default();
+        switches[fault.index()].share = Some(share);
+        Self::with(switches)
+    }
+
+    fn with(switches: [Switch; Fault::ALL.len()]) -> Self {
+        Self(Arc::new(Inner { switches, calm: AtomicBool::new(false), throttled: Mutex::new(None) }))
+    }
+
+    /// Whether the switch is on in this run.
+    pub fn is_on(&self, fault: Fault) -> bool {
+        self.switch(fault).share.is_some()
+    }
+
+    /// Whether no switch is on.
+    pub fn is_fair(&self) -> bool {
+        !Fault::ALL.into_iter().any(|fault| self.is_on(fault))
+    }
+
+    /// From now on nothing strikes any more.
+    pub fn calm_down(&self) {
+        self.0.calm.store(true, Ordering::Relaxed);
+        *self.throttled() = None;
+    }
+
+    /// Whether it has calmed down.
+    pub fn is_calm(&self) -> bool {
+        self.0.calm.load(Ordering::Relaxed)
+    }
+
+    /// Whether the fault strikes now.
+    pub fn strikes(&self, fault: Fault, dice: &mut Dice) -> bool {
+        let switch = self.switch(fault);
+        let Some(share) = switch.share else { return false };
+        let strikes = dice.happens(share) && !self.is_calm();
+        if strikes {
+            self.struck(fault);
+        }
+        strikes
+    }
+
+    /// Notes that a fault took place that somebody else brought about.
+    pub fn struck(&self, fault: Fault) {
+        self.switch(fault).struck.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// A fault that lasts begins or ends.
+    pub fn set_raging(&self, fault: Fault, raging: bool) {
+        if raging {
+            self.struck(fault);
+        }
+        self.switch(fault).raging.store(raging, Ordering::Relaxed);
+    }
+
+    /// Whether a fault that lasts does so now.
+    pub fn rages(&self, fault: Fault) -> bool {
+        self.switch(fault).raging.load(Ordering::Relaxed) && !self.is_calm()
+    }
+
+    /// Refuses all calls below `prefix`, or none.
+    pub fn throttle(&self, prefix: Option<String>) {
+        if prefix.is_some() {
+            self.struck(Fault::ThrottledPrefix);
+        }
+        *self.throttled() = prefix;
+    }
+
+    /// Whether the object at `path` is below the throttled prefix.
+    pub fn throttles(&self, path: &str) -> bool {
+        self.throttled().as_deref().is_some_and(|prefix| path.starts_with(prefix))
+    }
+
+    /// How often the fault took place.
+    pub fn count(&self, fault: Fault) -> u64 {
+        self.switch(fault).struck.load(Ordering::Relaxed)
+    }
+
+    fn switch(&self, fault: Fault) -> &Switch {
+        &self.0.switches[fault.index()]
+    }
+
+    fn throttled(&self) -> std::sync::MutexGuard<'_, Option<String>> {
+        self.0.throttled.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,187 @@
+//! One run: a cluster, its clients, what befalls them, and what was wrong.
+//!
+//! ```text
+//!   0 s         tables are made, workloads begin, faults strike
+//!   CALM_AT     no more faults; everything comes back
+//!   END_AT      workloads end; everything is read once more and checked
+//! ```
+
+use std::fmt;
+use std::panic;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use tokio::runtime::{Builder, RngSeed};
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use crate::chance::Chance;
+use crate::client::Client;
+use crate::events::Events;
+use crate::faults::{Fault, Weather};
+use crate::workload::ledger::Ledger;
+use crate::workload::register::Registers;
+use crate::workload::tables::Tables;
+use crate::workload::{bank, listing};
+use crate::world::{Size, World};
+
+/// When faults end.
+const CALM_AT: Duration = Duration::from_secs(45);
+/// When workloads end.
+const END_AT: Duration = Duration::from_secs(60);
+/// A run that has not ended by then hangs.
+const HANGS_AFTER: Duration = Duration::from_secs(1_800);
+
+/// What a run was.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Its seed.
+    pub seed: u64,
+    /// What was wrong, in words. Empty when the run has passed.
+    pub findings: Vec<String>,
+    /// Requests of clients.
+    pub requests: u64,
+    /// Simulated time.
+    pub simulated: Duration,
+    /// Events in the log, and its hash.
+    pub digest: (u64, u64),
+    /// The switches that were on, with how often each fault struck.
+    pub faults: Vec<(Fault, u64)>,
+    /// Histories too entangled to be decided.
+    pub undecided: usize,
+}
+
+/// Panics since the last run began, in words. A panic of a background task is otherwise silent.
+static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+/// Lets panics count as findings, and prints each where `loud`. To be called once, at the start of
+/// the program.
+pub fn watch_panics(loud: bool) {
+    let usual = panic::take_hook();
+    panic::set_hook(Box::new(move |info| {
+        PANICS.lock().unwrap_or_else(PoisonError::into_inner).push(info.to_string());
+        if loud {
+            usual(info);
+        }
+    }));
+}
+
+/// Runs `seed`; prints its log if it is asked for.
+pub fn run(seed: u64, print_log: bool) -> Outcome {
+    run_in(seed, Weather::of(Chance::of_seed(seed)), print_log)
+}
+
+/// Runs `seed` in a weather of the caller's choice.
+pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
+    PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
+    let runtime = Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .rng_seed(RngSeed::from_bytes(&seed.to_le_bytes()))
+        .build()
+        .expect("a runtime without IO always builds");
+    let mut outcome = runtime.block_on(async {
+        let events = Events::begin(print_log);
+        let chance = Chance::of_seed(seed);
+        let world = World::begin(chance, weather.clone(), events.clone(), size(chance));
+        let undecided = match tokio::time::timeout(HANGS_AFTER, live(&world)).await {
+            Ok(undecided) => undecided,
+            Err(_) => {
+                world.found(format_args!("the run did not end within {HANGS_AFTER:?}"));
+                0
+            }
+        };
+        Outcome {
+            seed,
+            findings: world.findings(),
+            requests: world.requests(),
+            simulated: events.now(),
+            digest: events.digest(),
+            faults: Fault::ALL
+                .into_iter()
+                .filter(|fault| weather.is_on(*fault))
+                .map(|fault| (fault, weather.count(fault)))
+                .collect(),
+            undecided,
+        }
+    });
+    drop(runtime);
+    outcome.findings.append(&mut PANICS.lock().unwrap_or_else(PoisonError::into_inner));
+    outcome
+}
+
+/// How large the cluster is.
+fn size(chance: Chance) -> Size {
+    let mut dice = chance.dice("size");
+    let processes = *dice.pick(&[1, 2, 2, 3]);
+    Size { processes, servers: if processes == 1 { 3 } else { dice.between(1, 2) } }
+}
+
+/// The whole of a run. Returns how many histories could not be decided.
+async fn live(world: &World) -> usize {
+    let registers = Registers::new(4, 2);
+    let ledger = Arc::<Ledger>::default();
+    let mut first = Client::new(world, "setup", None).only_once();
+    registers.set_up(&mut first).await;
+    bank::set_up(&mut first).await;
+    listing::set_up(&mut first).await;
+    ledger.set_up(&mut first).await;
+    world.let_loose();
+
+    let mut workloads = JoinSet::new();
+    for number in 0..4 {
+        let client = Client::new(world, &format!("reg{number}"), None);
+        workloads.spawn(Arc::clone(&registers).run(client, END_AT, (100, 1_200)));
+    }
+    for number in 0..2 {
+        let client = Client::new(world, &format!("bank{number}"), None);
+        workloads.spawn(bank::transfer(client, END_AT, (200, 2_500)));
+        let client = Client::new(world, &format!("ledger{number}"), None);
+        workloads.spawn(Arc::clone(&ledger).run(client, END_AT, (100, 2_000)));
+    }
+    workloads.spawn(bank::audit(Client::new(world, "audit", None), END_AT, (300, 3_000)));
+    workloads.spawn(listing::churn(Client::new(world, "churn", None), END_AT, (300, 2_000)));
+    workloads.spawn(listing::walk(Client::new(world, "walk", None), END_AT, (20, 2_500)));
+    let tables = Arc::<Tables>::default();
+    workloads.spawn(Arc::clone(&tables).own(Client::new(world, "owner", None), END_AT, (200, 3_000)));
+    workloads.spawn(tables.meddle(Client::new(world, "meddler", None), END_AT, (200, 2_000)));
+
+    sleep(CALM_AT.saturating_sub(world.now())).await;
+    world.heal();
+    while let Some(ended) = workloads.join_next().await {
+        if let Err(error) = ended {
+            world.found(format_args!("a workload failed: {error}"));
+        }
+    }
+    let mut last = Client::new(world, "last", None).only_once();
+    registers.read_all(&mut last).await;
+    bank::audit_at_last(&mut last).await;
+    listing::walk_at_last(&mut last).await;
+    ledger.read_all(&mut last).await;
+    registers.check(world)
+}
+
+impl Outcome {
+    /// Whether nothing was wrong.
+    pub fn passed(&self) -> bool {
+        self.findings.is_empty()
+    }
+}
+
+impl fmt::Display for Outcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { seed, requests, digest, .. } = self;
+        let verdict = if self.passed() { "passed" } else { "FAILED" };
+        write!(
+            f,
+            "seed {seed} {verdict}: {requests} requests, {} events in {} s, log {:016x}",
+            digest.0,
+            self.simulated.as_secs(),
+            digest.1
+        )?;
+        for finding in &self.findings {
+            write!(f, "\n    {finding}")?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,124 @@
+//! What becomes of one call of the store: how long it takes, and what goes wrong.
+
+use std::time::Duration;
+
+use object_store::{Error, path::Path};
+
+use crate::chance::Dice;
+use crate::faults::{Fault, Weather};
+
+/// What a call wants.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wish {
+    /// To read an object.
+    Get,
+    /// To list names.
+    List,
+    /// To write an object.
+    Put {
+        /// Only if none, or a certain one, is there.
+        conditional: bool,
+    },
+    /// To write a part of an object.
+    Part,
+    /// To delete an object.
+    Delete,
+}
+
+/// How a call goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Fate {
+    /// From the call to its effect.
+    pub(crate) before: Duration,
+    /// From its effect to the return.
+    pub(crate) after: Duration,
+    /// What goes wrong.
+    pub(crate) fault: Option<Fault>,
+}
+
+/// Whether a call with this fault has its effect.
+pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
+    !matches!(
+        fault,
+        Some(
+            Fault::StoreBusy
+                | Fault::ThrottledPrefix
+                | Fault::StoreFull
+                | Fault::TimeoutBefore
+                | Fault::TornUpload
+        )
+    )
+}
+
+/// Chooses the fate of a call on `path`. A process may be slow for itself.
+pub(crate) fn choose(wish: Wish, path: &str, slow: bool, weather: &Weather, dice: &mut Dice) -> Fate {
+    let (low, high) = match wish {
+        Wish::Get | Wish::Delete => (1, 4),
+        Wish::Put { .. } | Wish::Part => (2, 8),
+        Wish::List => (2, 10),
+    };
+    let mut ms = dice.between(low, high);
+    if dice.happens(0.01) {
+        ms *= 10;
+    }
+    if slow || weather.rages(Fault::SlowStore) {
+        ms *= 10;
+    }
+    let fault = fault(wish, path, weather, dice);
+    let (mut before, mut after) = (Duration::from_millis(ms), Duration::ZERO);
+    match fault {
+        Some(Fault::TimeoutBefore) => before += late(dice),
+        Some(Fault::TimeoutAfter) => after = late(dice),
+        // Sometimes the world goes on between an effect and its return.
+        _ if dice.happens(0.2) => after = Duration::from_millis(dice.between(1, low + 1)),
+        _ => {}
+    }
+    Fate { before, after, fault }
+}
+
+fn late(dice: &mut Dice) -> Duration {
+    Duration::from_millis(dice.between(200, 8_000))
+}
+
+fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<Fault> {
+    let writes = matches!(wish, Wish::Put { .. } | Wish::Part);
+    if weather.throttles(path) {
+        return Some(Fault::ThrottledPrefix);
+    }
+    if writes && weather.rages(Fault::StoreFull) {
+        return Some(Fault::StoreFull);
+    }
+    let table = path.ends_with(".sst");
+    let possible = [
+        (Fault::StoreBusy, true),
+        (Fault::TimeoutBefore, true),
+        (Fault::TimeoutAfter, wish != Wish::List),
+        (Fault::LostResponse, wish != Wish::List && wish != Wish::Get),
+        (Fault::OwnConflict, wish == Wish::Put { conditional: true }),
+        (Fault::StaleList, wish == Wish::List),
+        (Fault::TornUpload, wish == Wish::Part),
+        // Only sorted files have checksums of their own: for the rest a store in the cloud answers by
+        // the checksums of its transport, and a directory by the seals of its files.
+        (Fault::FlippedBit, wish == Wish::Get && table),
+        (Fault::TruncatedRead, wish == Wish::Get && table),
+    ];
+    possible.into_iter().find(|(fault, can)| *can && weather.strikes(*fault, dice)).map(|(fault, _)| fault)
+}
+
+/// The error that a caller gets; `None` where a fault is none to him.
+pub(crate) fn error(fault: Option<Fault>, wish: Wish, path: &Path) -> Option<Error> {
+    let text = match fault? {
+        Fault::StoreBusy | Fault::ThrottledPrefix => "503: slow down",
+        Fault::StoreFull => "no space left",
+        Fault::TimeoutBefore | Fault::TimeoutAfter => "timed out",
+        Fault::LostResponse => "connection reset",
+        Fault::TornUpload => "connection reset in the middle of an upload",
+        Fault::OwnConflict => {
+            let path = path.to_string();
+            let source = "somebody was faster".into();
+            return Some(Error::AlreadyExists { path, source });
+        }
+        _ => return None,
+    };
+    Some(Error::Generic { store: "bucket", source: format!("{text} ({wish:?} {path})").into() })
+}

@@ -1,0 +1,223 @@
+//! The manager's part: gives ranges of processes that do not answer to others, opens what nobody
+//! holds, and splits, merges and moves at random.
+//!
+//! Each process could be the manager. One is: the first that is up; with [`Fault::TwoManagers`] a
+//! second one believes that it is, too. A manager does one thing at a time, in a task of its own: when
+//! its process crashes, or the one it waits for, the task is given up where it stands.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rangehold_engine::{ChangeError, Executor, PartitionServer};
+use rangehold_map::key::table_prefix;
+use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
+use tokio::task::JoinHandle;
+use tokio::time::{sleep, timeout};
+
+use super::{Process, World};
+use crate::chance::Dice;
+use crate::faults::Fault;
+
+/// How long a process must be silent before its ranges are given to others.
+const SILENT_FOR: Duration = Duration::from_secs(2);
+/// How long a manager waits for one thing to be done before it turns to others.
+const PATIENCE: Duration = Duration::from_secs(90);
+/// How long a manager may be dead before the next one takes its place.
+const ELECTED_AFTER: Duration = Duration::from_secs(1);
+/// How long looking for a place to split may take.
+const SCANNED_WITHIN: Duration = Duration::from_secs(2);
+/// Ranges beyond which nothing is split.
+const RANGES_MAX: usize = 6;
+
+/// What there is to be done.
+#[derive(Debug)]
+enum Job {
+    TakeOver(ServerId),
+    OpenAll,
+    Change(Change<Home>),
+}
+
+impl World {
+    /// The manager in process `number`: acts while it is the one.
+    pub(super) async fn manage(self, number: usize) {
+        let mut dice = self.dice(&format!("manager {number}"));
+        loop {
+            sleep(Duration::from_millis(dice.between(150, 900))).await;
+            let Some(process) = self.process(number).filter(|_| self.is_manager(number)) else { continue };
+            let Some(job) = self.what_to_do(&process, &mut dice).await else { continue };
+            self.do_one(&process, job).await;
+        }
+    }
+
+    /// Whether process `number` believes that it is the manager.
+    fn is_manager(&self, number: usize) -> bool {
+        if self.weather().rages(Fault::ManagerDead) {
+            return false;
+        }
+        let able = |number: &usize| {
+            self.process(*number).is_some_and(|process| !process.is_paused())
+                || self.for_how_long(*number) < ELECTED_AFTER
+        };
+        let managers = if self.weather().rages(Fault::TwoManagers) { 2 } else { 1 };
+        (0..self.processes()).filter(able).take(managers).any(|manager| manager == number)
+    }
+
+    async fn what_to_do(&self, process: &Process, dice: &mut Dice) -> Option<Job> {
+        let map = process.executor().maps().current();
+        let silent = |entry: &&RangeEntry| entry.online && self.is_silent(entry.place.server);
+        if let Some(entry) = map.entries().iter().find(silent) {
+            return Some(Job::TakeOver(entry.place.server));
+        }
+        let broken_off = |entry: &RangeEntry| entry.intent.is_some();
+        let unheld = |entry: &RangeEntry| entry.online && !self.holds(entry.place.server, entry.id);
+        if map.entries().iter().any(|entry| broken_off(entry) || unheld(entry)) {
+            return Some(Job::OpenAll);
+        }
+        if self.for_how_long(process.number) < Duration::from_secs(1) || !dice.happens(0.5) {
+            return None;
+        }
+        self.some_change(&map, dice).await.map(Job::Change)
+    }
+
+    /// Does one thing, to its end or until it must be given up.
+    async fn do_one(&self, process: &Arc<Process>, job: Job) {
+        let (executor, life) = (process.executor().clone(), process.life);
+        let number = process.number;
+        self.events().add(format_args!("m{number}"), format_args!("{job:?}"));
+        let working: JoinHandle<Result<String, ChangeError>> =
+            tokio::spawn(async move { work(&executor, job).await });
+        let abort = working.abort_handle();
+        let done = async {
+            match working.await {
+                Ok(Ok(done)) => self.events().add(format_args!("m{number}"), format_args!("{done}")),
+                Ok(Err(error)) => {
+                    self.events().add(format_args!("m{number}"), format_args!("not done: {error}"))
+                }
+                Err(error) if error.is_cancelled() => {}
+                Err(error) => self.found(format_args!("the manager in p{number} panicked: {error}")),
+            }
+        };
+        let lost = async {
+            loop {
+                sleep(Duration::from_millis(100)).await;
+                let same = self.process(number).is_some_and(|process| process.life == life);
+                // Whoever waits for one that does not answer gives up after a while.
+                if !same || (0..self.processes()).any(|other| self.is_gone(other)) {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            biased;
+            () = done => return,
+            () = lost => {}
+            () = sleep(PATIENCE) => self.events().add(format_args!("m{number}"), format_args!("gives up")),
+        }
+        // What had been asked of others goes on there; here nobody waits for it any more.
+        if self.process(number).is_none_or(|process| process.life != life) {
+            abort.abort();
+        }
+    }
+
+    fn is_gone(&self, number: usize) -> bool {
+        self.process(number).is_none_or(|process| process.is_paused())
+            && self.for_how_long(number) > SILENT_FOR
+    }
+
+    /// Whether the process of a server has not been heard of for so long that it is given up.
+    fn is_silent(&self, server: ServerId) -> bool {
+        self.is_gone(self.process_of(server))
+    }
+
+    fn process_of(&self, server: ServerId) -> usize {
+        usize::try_from((server.0 - 1) / self.0.servers).unwrap_or(usize::MAX)
+    }
+
+    fn holds(&self, server: ServerId, range: RangeId) -> bool {
+        let Some(process) = self.process(self.process_of(server)) else { return false };
+        let server = process.servers().iter().find(|own| own.id() == server);
+        server.is_some_and(|server| server.statistics().iter().any(|(held, _)| *held == range))
+    }
+
+    /// A change that makes sense, chosen at random.
+    async fn some_change(&self, map: &RangeMap, dice: &mut Dice) -> Option<Change<Home>> {
+        let entries = map.entries();
+        // What is offline comes back soon, and at once when all is calm.
+        let offline = entries.iter().position(|entry| !entry.online);
+        let back = offline.filter(|_| dice.happens(0.4) || self.weather().is_calm());
+        let at = back.unwrap_or_else(|| dice.index(entries.len()));
+        let entry = &entries[at];
+        let (range, generation) = (entry.id, entry.generation);
+        match dice.below(20) {
+            _ if !entry.online => Some(Change::Online { range, generation }),
+            0 if !self.weather().is_fair() && !self.weather().is_calm() => {
+                Some(Change::Offline { range, generation })
+            }
+            1..10 if entries.len() < RANGES_MAX => self.some_split(entry, dice).await,
+            10..15 => {
+                let right = entries.get(at + 1).filter(|right| right.online)?;
+                Some(Change::Merge {
+                    left: range,
+                    left_generation: generation,
+                    right: right.id,
+                    right_generation: right.generation,
+                })
+            }
+            15.. => {
+                let up = (0..self.processes()).filter_map(|number| self.process(number));
+                let servers: Vec<ServerId> = up
+                    .flat_map(|process| process.servers().iter().map(PartitionServer::id).collect::<Vec<_>>())
+                    .filter(|server| *server != entry.place.server)
+                    .collect();
+                let server = *servers.get(dice.index(servers.len().max(1)))?;
+                Some(Change::Move { range, generation, to: Home { server, ..entry.place } })
+            }
+            _ => None,
+        }
+    }
+
+    /// A split at the begin of some partition, or table, that is there.
+    async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change<Home>> {
+        let process = self.process(self.process_of(entry.place.server))?;
+        let server = process.servers().iter().find(|own| own.id() == entry.place.server)?;
+        let mut boundaries: Vec<Vec<u8>> = Vec::new();
+        let mut visit = |key: &[u8], _: &bytes::Bytes| {
+            for boundary in boundaries_at(key) {
+                if boundary.as_slice() > entry.keys.low() && boundaries.last() != Some(&boundary) {
+                    boundaries.push(boundary);
+                }
+            }
+            ControlFlow::Continue(())
+        };
+        let scanned = timeout(SCANNED_WITHIN, server.scan(&entry.keys, &mut visit)).await;
+        if !matches!(scanned, Ok(Ok(_))) || boundaries.is_empty() {
+            return None;
+        }
+        let at = dice.pick(&boundaries).clone();
+        Some(Change::Split { range: entry.id, generation: entry.generation, at })
+    }
+}
+
+/// Where ranges may be cut below a row: before its table, and before its partition.
+fn boundaries_at(key: &[u8]) -> Vec<Vec<u8>> {
+    match Key::decode(key) {
+        Ok(Key::Entity { account, table, partition_key, .. }) => vec![
+            table_prefix(&account, table),
+            PartitionPrefix::entity(&account, table, &partition_key).as_bytes().to_vec(),
+        ],
+        _ => Vec::new(),
+    }
+}
+
+async fn work(executor: &Executor, job: Job) -> Result<String, ChangeError> {
+    match job {
+        Job::TakeOver(server) => {
+            executor.take_over(server).await.map(|moved| format!("took over {}", moved.len()))
+        }
+        Job::OpenAll => executor.open_all().await.map(|()| "all open".to_owned()),
+        Job::Change(change) => executor.carry_out(&change).await.map(|done| {
+            format!("{:?} in version {}, held for {:?}", done.ranges, done.map_version, done.held_for)
+        }),
+    }
+}

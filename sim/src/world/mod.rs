@@ -1,0 +1,321 @@
+//! The simulated cluster: processes over one store, what befalls them, and the way to talk to them.
+//!
+//! ```text
+//!   clients  --pipes-->  front end, partition servers   (the real code)   process 1
+//!                        front end, partition servers                     process 2
+//!                                   |  Door
+//!                                 Bucket
+//! ```
+//!
+//! All of it is tasks of one runtime with one thread, whose clock stands still while anything is to
+//! be done and jumps when all wait. A process that crashes is one whose door to the store is closed
+//! for good and whose connections broke: what still runs of it can no longer be seen.
+
+mod freeze;
+mod manager;
+mod nemesis;
+mod process;
+
+use std::fmt;
+use std::future::Future;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use chrono::DateTime;
+use rangehold_engine::{Clock, PartitionServer, Step, StepHook};
+use rangehold_map::Timestamp;
+use tokio::sync::watch;
+use tokio::time::sleep;
+
+pub(crate) use freeze::Freezer;
+pub use process::Process;
+use process::Start;
+
+use crate::chance::{Chance, Dice};
+use crate::events::Events;
+use crate::faults::Weather;
+use crate::store::{Bucket, Door};
+
+/// The wall clock when a run begins: 14 November 2023.
+const EPOCH_SECONDS: i64 = 1_700_000_000;
+/// How long a process that could not start waits before it tries again.
+const START_AGAIN_AFTER: Duration = Duration::from_millis(500);
+
+/// See the module. Clones are the same world.
+#[derive(Clone)]
+pub struct World(Arc<Inner>);
+
+struct Inner {
+    events: Events,
+    weather: Weather,
+    chance: Chance,
+    bucket: Arc<Mutex<Bucket>>,
+    slots: Vec<Slot>,
+    /// Partition servers in each process.
+    servers: u64,
+    /// Where a process is to crash: at the end of this step of a change.
+    trap: Mutex<Option<Step>>,
+    findings: Mutex<Vec<String>>,
+    asked: AtomicU64,
+}
+
+/// How large a cluster is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size {
+    /// Processes.
+    pub processes: usize,
+    /// Partition servers in each.
+    pub servers: u64,
+}
+
+/// The place of a process, through all its lives.
+struct Slot {
+    /// Since when it is up, down or stopped, as it is now.
+    since: Mutex<Duration>,
+    /// Whether it should run.
+    wanted: watch::Sender<bool>,
+    up: watch::Sender<Option<Arc<Process>>>,
+    lives: AtomicU64,
+    /// How far its wall clock is off.
+    clock_ticks: AtomicI64,
+}
+
+impl World {
+    /// A cluster of the given size, which starts at once: the first process makes the first range,
+    /// the others follow.
+    pub fn begin(chance: Chance, weather: Weather, events: Events, size: Size) -> Self {
+        let epoch = DateTime::from_timestamp(EPOCH_SECONDS, 0).expect("it is a time");
+        let slot = |_| Slot {
+            wanted: watch::Sender::new(true),
+            since: Mutex::new(Duration::ZERO),
+            up: watch::Sender::new(None),
+            lives: AtomicU64::new(0),
+            clock_ticks: AtomicI64::new(0),
+        };
+        let world = Self(Arc::new(Inner {
+            events,
+            weather,
+            chance,
+            bucket: Arc::new(Mutex::new(Bucket::new(epoch))),
+            slots: (0..size.processes).map(slot).collect(),
+            servers: size.servers,
+            trap: Mutex::default(),
+            findings: Mutex::default(),
+            asked: AtomicU64::new(0),
+        }));
+        for number in 0..size.processes {
+            tokio::spawn(world.clone().keep_up(number));
+            tokio::spawn(world.clone().manage(number));
+        }
+        world
+    }
+
+    /// The log.
+    pub fn events(&self) -> &Events {
+        &self.0.events
+    }
+
+    /// The faults.
+    pub fn weather(&self) -> &Weather {
+        &self.0.weather
+    }
+
+    /// A generator for the purpose that `name` names.
+    pub fn dice(&self, name: &str) -> Dice {
+        self.0.chance.dice(name)
+    }
+
+    /// Time since the run began.
+    pub fn now(&self) -> Duration {
+        self.0.events.now()
+    }
+
+    /// How many processes there are, up or not.
+    pub fn processes(&self) -> usize {
+        self.0.slots.len()
+    }
+
+    /// Process `number`, if it is up.
+    pub fn process(&self, number: usize) -> Option<Arc<Process>> {
+        self.0.slots[number].up.borrow().clone()
+    }
+
+    /// Notes that something is not as it must be.
+    pub fn found(&self, finding: impl fmt::Display) {
+        self.0.events.add("check", format_args!("FOUND {finding}"));
+        self.0.findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding.to_string());
+    }
+
+    /// What was found so far.
+    pub fn findings(&self) -> Vec<String> {
+        self.0.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Counts a request of a client; returns its number.
+    pub fn count_request(&self) -> u64 {
+        self.0.asked.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    /// Requests so far.
+    pub fn requests(&self) -> u64 {
+        self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// Ends a process at once, and keeps it down.
+    pub fn crash(&self, number: usize) {
+        self.0.events.add("world", format_args!("crash of p{number}"));
+        self.0.slots[number].wanted.send_replace(false);
+        self.mark(number);
+        if let Some(process) = self.0.slots[number].up.send_replace(None) {
+            process.crash();
+        }
+    }
+
+    /// How long a process has been as it is.
+    fn for_how_long(&self, number: usize) -> Duration {
+        let since = *self.0.slots[number].since.lock().unwrap_or_else(PoisonError::into_inner);
+        self.now().saturating_sub(since)
+    }
+
+    fn mark(&self, number: usize) {
+        *self.0.slots[number].since.lock().unwrap_or_else(PoisonError::into_inner) = self.now();
+    }
+
+    /// Starts a process that is down.
+    pub fn restart(&self, number: usize) {
+        self.0.slots[number].wanted.send_replace(true);
+    }
+
+    /// Stops a process where it is, or lets it go on.
+    pub fn set_paused(&self, number: usize, paused: bool) {
+        if let Some(process) = self.process(number) {
+            self.0
+                .events
+                .add("world", format_args!("p{number} {}", if paused { "paused" } else { "goes on" }));
+            self.mark(number);
+            process.set_paused(paused);
+        }
+    }
+
+    /// Steps the wall clock of a process, in this life and in later ones.
+    pub fn step_clock(&self, number: usize, ticks: i64) {
+        self.0.slots[number].clock_ticks.fetch_add(ticks, Ordering::Relaxed);
+        if let Some(process) = self.process(number) {
+            process.clock.step(ticks);
+        }
+    }
+
+    /// Makes the calls of a process slow, or as fast as others'.
+    pub fn set_slow(&self, number: usize, slow: bool) {
+        if let Some(process) = self.process(number) {
+            process.set_slow(slow);
+        }
+    }
+
+    /// Everything that was down or stood still comes back.
+    pub fn heal(&self) {
+        self.0.events.add("world", format_args!("calm"));
+        self.0.weather.calm_down();
+        for number in 0..self.processes() {
+            self.set_slow(number, false);
+            if self.process(number).is_some_and(|process| process.is_paused()) {
+                self.set_paused(number, false);
+            }
+            self.restart(number);
+        }
+    }
+
+    /// Makes all processes that are up known to each other.
+    fn introduce(&self) {
+        let up: Vec<Arc<Process>> = (0..self.processes()).filter_map(|number| self.process(number)).collect();
+        let servers: Vec<PartitionServer> =
+            up.iter().flat_map(|process| process.servers()).cloned().collect();
+        up.iter().for_each(|process| process.introduce(&servers));
+    }
+
+    /// Keeps a process up as long as it should run: a supervisor that starts it again.
+    async fn keep_up(self, number: usize) {
+        let slot = &self.0.slots[number];
+        // The first one makes the first range.
+        if number > 0 {
+            let _ = self.0.slots[0].up.subscribe().wait_for(Option::is_some).await;
+        }
+        loop {
+            let mut wanted = slot.wanted.subscribe();
+            let _ = wanted.wait_for(|wanted| *wanted).await;
+            let start = self.next_life(number);
+            let door = start.door.clone();
+            let starting = tokio::spawn(start.freezer.clone().hold(Process::start(start)));
+            let abort = starting.abort_handle();
+            let ended = async {
+                let _ = wanted.wait_for(|wanted| !*wanted).await;
+            };
+            tokio::select! {
+                biased;
+                () = ended => {}
+                started = starting => match started {
+                    Ok(Ok(process)) => {
+                        self.0.events.add("world", format_args!("p{number} is up"));
+                        self.mark(number);
+                        slot.up.send_replace(Some(Arc::new(process)));
+                        self.introduce();
+                        let _ = wanted.wait_for(|wanted| !*wanted).await;
+                        continue;
+                    }
+                    Ok(Err(error)) => self.0.events.add("world", format_args!("p{number} did not start: {error}")),
+                    Err(error) => self.found(format_args!("starting p{number} failed: {error}")),
+                }
+            }
+            abort.abort();
+            door.set(crate::store::Passage::Closed);
+            sleep(START_AGAIN_AFTER).await;
+        }
+    }
+
+    fn next_life(&self, number: usize) -> Start {
+        let slot = &self.0.slots[number];
+        let life = slot.lives.fetch_add(1, Ordering::Relaxed) + 1;
+        let name = format!("p{number}.{life}");
+        let (inner, dice) = (&self.0, self.dice(&name));
+        let since = i64::try_from(self.now().as_nanos() / 100).unwrap_or(i64::MAX);
+        let wall = Timestamp::from_unix_seconds(EPOCH_SECONDS)
+            .saturating_add(since)
+            .saturating_add(slot.clock_ticks.load(Ordering::Relaxed));
+        let world = self.clone();
+        Start {
+            number,
+            life,
+            servers: inner.servers,
+            weather: inner.weather.clone(),
+            after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
+            clock: Clock::manual(wall),
+            seed: inner.chance.number(&name),
+            door: Door::new(
+                name,
+                Arc::clone(&inner.bucket),
+                inner.weather.clone(),
+                dice,
+                inner.events.clone(),
+            ),
+            freezer: Freezer::default(),
+        }
+    }
+}
+
+/// Tries `once` again, a while after each failure, until it gives something or time is up.
+pub async fn until_some<T, F: Future<Output = Option<T>>>(
+    within: Duration,
+    mut once: impl FnMut() -> F,
+) -> Option<T> {
+    let until = tokio::time::Instant::now() + within;
+    loop {
+        if let Some(found) = once().await {
+            return Some(found);
+        }
+        if tokio::time::Instant::now() >= until {
+            return None;
+        }
+        sleep(Duration::from_millis(200)).await;
+    }
+}

@@ -1,0 +1,171 @@
+//! What befalls the cluster: for each switch that is on and works on processes, clocks or the store as
+//! a whole, a task that lets it strike now and then until all is calm.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use rangehold_engine::Step;
+use rangehold_map::{RangeId, Timestamp};
+use tokio::time::sleep;
+
+use super::World;
+use crate::chance::Dice;
+use crate::faults::Fault;
+
+/// Longest clock skew, and longest step.
+const CLOCK_OFF_MAX_SECONDS: i64 = 15 * 60;
+/// How often a stopped clock is set back.
+const STOPPED_CLOCK_EVERY: Duration = Duration::from_millis(100);
+/// Starts of a crash loop.
+const CRASH_LOOP_MAX: u64 = 6;
+
+impl World {
+    /// Lets loose what is on.
+    pub fn let_loose(&self) {
+        for fault in Fault::ALL.into_iter().filter(|fault| self.weather().is_on(*fault)) {
+            let (world, mut dice) = (self.clone(), self.dice(&fault.to_string()));
+            tokio::spawn(async move {
+                if fault == Fault::ClockSkew {
+                    return world.skew_clocks(&mut dice);
+                }
+                loop {
+                    sleep(Duration::from_millis(dice.between(500, 14_000))).await;
+                    if world.weather().is_calm() {
+                        return;
+                    }
+                    world.strike(fault, &mut dice).await;
+                }
+            });
+        }
+    }
+
+    /// One stroke of a fault, from its begin to its end. Faults of single calls strike elsewhere.
+    async fn strike(&self, fault: Fault, dice: &mut Dice) {
+        let number = dice.index(self.processes());
+        match fault {
+            Fault::Crash => {
+                self.weather().struck(fault);
+                self.crash(number);
+                self.while_stormy(dice, 10, 4_000).await;
+                self.restart(number);
+            }
+            Fault::CrashLoop => self.crash_loop(number, dice).await,
+            Fault::Pause if self.process(number).is_some() => {
+                self.weather().struck(fault);
+                self.set_paused(number, true);
+                // As often for one second as for thirty.
+                let ms = dice.spread(1_000.0, 60_000.0);
+                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+                self.set_paused(number, false);
+            }
+            Fault::SlowProcess => {
+                self.weather().struck(fault);
+                self.set_slow(number, true);
+                self.while_stormy(dice, 2_000, 12_000).await;
+                self.set_slow(number, false);
+            }
+            Fault::ClockStep => {
+                self.weather().struck(fault);
+                let seconds = dice.spread(1.0, CLOCK_OFF_MAX_SECONDS as f64) as i64;
+                let ticks = seconds * Timestamp::TICKS_PER_SECOND;
+                self.step_clock(number, if dice.happens(0.5) { ticks } else { -ticks });
+            }
+            Fault::ClockStop => self.stop_clock(number, dice).await,
+            Fault::SlowNetwork | Fault::StoreFull | Fault::SlowStore | Fault::RetryStorm => {
+                self.weather().set_raging(fault, true);
+                self.while_stormy(dice, 1_000, 10_000).await;
+                self.weather().set_raging(fault, false);
+            }
+            Fault::ThrottledPrefix => {
+                self.weather().throttle(Some(self.some_prefix(dice)));
+                self.while_stormy(dice, 1_000, 8_000).await;
+                self.weather().throttle(None);
+            }
+            Fault::CrashMidChange => {
+                let step = *dice.pick(&Step::ALL);
+                self.events().add("world", format_args!("a trap at {}", step.name()));
+                *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
+            }
+            Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
+                self.weather().set_raging(fault, true);
+                let ms = dice.spread(1_000.0, 60_000.0);
+                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+                self.weather().set_raging(fault, false);
+            }
+            _ => {}
+        }
+    }
+
+    /// What happens after a step of a change: a process may be meant to die there.
+    pub(super) async fn after_step(self, number: usize, life: u64, step: Step, range: RangeId) {
+        self.events().add(format_args!("p{number}.{life}"), format_args!("{} of {range}", step.name()));
+        let trapped = {
+            let mut trap = self.0.trap.lock().unwrap_or_else(PoisonError::into_inner);
+            trap.take_if(|trap| *trap == step).is_some()
+        };
+        let lives = self.process(number).is_some_and(|process| process.life == life);
+        if trapped && lives && !self.weather().is_calm() {
+            self.weather().struck(Fault::CrashMidChange);
+            let mut dice = self.dice(&format!("trap {range} {}", step.name()));
+            let world = self.clone();
+            tokio::spawn(async move {
+                world.crash(number);
+                world.while_stormy(&mut dice, 10, 9_000).await;
+                world.restart(number);
+            });
+            std::future::pending::<()>().await;
+        }
+    }
+
+    async fn crash_loop(&self, number: usize, dice: &mut Dice) {
+        for _ in 0..dice.between(2, CRASH_LOOP_MAX) {
+            if self.weather().is_calm() {
+                break;
+            }
+            self.weather().struck(Fault::CrashLoop);
+            self.crash(number);
+            self.while_stormy(dice, 1, 200).await;
+            self.restart(number);
+            self.while_stormy(dice, 5, 1_500).await;
+        }
+    }
+
+    async fn stop_clock(&self, number: usize, dice: &mut Dice) {
+        self.weather().struck(Fault::ClockStop);
+        let ticks = i64::try_from(STOPPED_CLOCK_EVERY.as_nanos() / 100).unwrap_or(i64::MAX);
+        for _ in 0..dice.between(10, 120) {
+            if self.weather().is_calm() {
+                break;
+            }
+            sleep(STOPPED_CLOCK_EVERY).await;
+            self.step_clock(number, -ticks);
+        }
+    }
+
+    fn skew_clocks(&self, dice: &mut Dice) {
+        for number in 0..self.processes() {
+            self.weather().struck(Fault::ClockSkew);
+            let ticks = CLOCK_OFF_MAX_SECONDS * Timestamp::TICKS_PER_SECOND;
+            let off = dice.below(2 * ticks.unsigned_abs());
+            self.step_clock(number, i64::try_from(off).unwrap_or(0) - ticks);
+        }
+    }
+
+    fn some_prefix(&self, dice: &mut Dice) -> String {
+        let prefixes =
+            ["ranges/", "cluster/map", "cluster/", "changes/", "ranges/1-", "ranges/2-", "ranges/3-"];
+        (*dice.pick(&prefixes)).to_owned()
+    }
+
+    /// Waits between `low` and `high` milliseconds, or until all is calm.
+    async fn while_stormy(&self, dice: &mut Dice, low: u64, high: u64) {
+        self.while_stormy_for(Duration::from_millis(dice.between(low, high))).await;
+    }
+
+    async fn while_stormy_for(&self, wait: Duration) {
+        let until = self.now() + wait;
+        while self.now() < until && !self.weather().is_calm() {
+            sleep(Duration::from_millis(100).min(until - self.now())).await;
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! One process of the cluster, in one of its lives.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use rangehold_engine::store::Store;
+use rangehold_engine::{Clock, Executor, Node, OpenError, Options, PartitionServer, Router, StepHook};
+use rangehold_map::{RangeMap, ServerId};
+use rangehold_server::accounts::{Accounts, SharedAccounts};
+use rangehold_server::listener::serve_stream;
+use rangehold_server::metrics::Metrics;
+use rangehold_server::profile::Profile;
+use rangehold_server::table::{Options as TableOptions, TableService};
+use tokio::io::DuplexStream;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::Freezer;
+use crate::faults::{Fault, Weather};
+use crate::store::{Door, Passage};
+
+/// Memory of one process: the least that is taken.
+const MEMORY_BYTES: u64 = 64 << 20;
+/// Bytes under way on one connection, in each direction.
+const PIPE_BYTES: usize = 64 << 10;
+/// How often a process looks for a newer map in the store.
+const MAP_POLL: Duration = Duration::from_secs(1);
+
+/// See the module.
+pub struct Process {
+    /// Which process of the cluster.
+    pub number: usize,
+    /// Which of its lives, from 1.
+    pub life: u64,
+    /// Its clock.
+    pub clock: Clock,
+    node: Node,
+    own: Vec<PartitionServer>,
+    /// The front end's own router: it may believe in an older map than the rest of the process.
+    router: Router,
+    door: Door,
+    freezer: Freezer,
+    tables: Arc<TableService>,
+    tasks: Mutex<JoinSet<()>>,
+    was_paused: AtomicBool,
+}
+
+/// What a process is started with.
+pub(crate) struct Start {
+    pub(crate) number: usize,
+    pub(crate) life: u64,
+    pub(crate) servers: u64,
+    pub(crate) clock: Clock,
+    pub(crate) door: Door,
+    pub(crate) freezer: Freezer,
+    pub(crate) seed: u64,
+    pub(crate) weather: Weather,
+    pub(crate) after_step: StepHook,
+}
+
+impl Process {
+    /// Starts it: the same steps as those of the program, but for sockets.
+    pub(crate) async fn start(start: Start) -> Result<Self, OpenError> {
+        let Start { number, life, servers, clock, door, freezer, seed, weather, after_step } = start;
+        let options = Options {
+            compact_on_callers_runtime: true,
+            servers,
+            first_server: first_server(number, servers),
+            after_step,
+            ..Options::new(MEMORY_BYTES, clock.clone(), seed)
+        };
+        let node = Node::join(Store::on(Arc::new(door.clone())), options).await?;
+        let (shown, map) = watch::channel(node.executor().maps().current());
+        let mut tasks = JoinSet::new();
+        tasks.spawn(freezer.hold(look_for_maps(node.executor().clone(), shown, weather)));
+        let own = node.executor().servers();
+        let router = Router::new(node.executor().maps().clone(), map, own.iter().cloned());
+        let tables = Arc::new(TableService::new(
+            router.clone(),
+            SharedAccounts::new(Accounts::well_known()),
+            None,
+            clock.clone(),
+            TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: Profile::fast() },
+            Metrics::new(),
+        ));
+        let (tasks, was_paused) = (Mutex::new(tasks), AtomicBool::new(false));
+        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, tasks, was_paused })
+    }
+
+    /// Its partition servers.
+    pub fn servers(&self) -> &[PartitionServer] {
+        &self.own
+    }
+
+    /// The way to change ranges, for a manager in this process.
+    pub fn executor(&self) -> &Executor {
+        self.node.executor()
+    }
+
+    /// These are the cluster's servers from now on.
+    pub(crate) fn introduce(&self, servers: &[PartitionServer]) {
+        self.node.router().set_servers(servers.iter().cloned());
+        self.node.executor().set_servers(servers.iter().cloned());
+        self.router.set_servers(servers.iter().cloned());
+    }
+
+    /// A new connection to its front end.
+    pub fn connect(&self) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(PIPE_BYTES);
+        let tables = Arc::clone(&self.tables);
+        let handler = move |connection, request| {
+            let tables = Arc::clone(&tables);
+            async move { tables.handle(connection, request).await }
+        };
+        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
+        let serving = self.freezer.hold(serve_stream(server, peer, handler));
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        while tasks.try_join_next().is_some() {}
+        tasks.spawn(serving);
+        client
+    }
+
+    /// Ends it at once: nothing it is about to do takes place, and its connections break.
+    pub(crate) fn crash(&self) {
+        self.door.set(Passage::Closed);
+        self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
+    }
+
+    /// Stops it where it is, or lets it go on from there.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.was_paused.fetch_or(paused, Ordering::Relaxed);
+        self.freezer.set(paused);
+        self.door.set(if paused { Passage::Held } else { Passage::Open });
+    }
+
+    /// Whether it stands still.
+    pub fn is_paused(&self) -> bool {
+        self.freezer.is_frozen()
+    }
+
+    /// Whether it ever stood still.
+    pub fn was_paused(&self) -> bool {
+        self.was_paused.load(Ordering::Relaxed)
+    }
+
+    /// Makes its calls of the store slow, or as fast as others'.
+    pub(crate) fn set_slow(&self, slow: bool) {
+        self.door.set_slow(slow);
+    }
+}
+
+/// The first server of process `number`, where each process has `servers`.
+fn first_server(number: usize, servers: u64) -> ServerId {
+    ServerId(u64::try_from(number).unwrap_or(0) * servers + 1)
+}
+
+/// Reads the map now and then, since other processes change it too, and shows it to the front end.
+async fn look_for_maps(executor: Executor, shown: watch::Sender<Arc<RangeMap>>, weather: Weather) {
+    let mut own = executor.maps().subscribe();
+    loop {
+        tokio::select! {
+            biased;
+            changed = own.changed() => if changed.is_err() { return },
+            () = sleep(MAP_POLL) => {
+                // What fails is tried again.
+                let _ = executor.maps().refresh().await;
+            }
+        }
+        if !weather.rages(Fault::StaleMap) {
+            shown.send_replace(own.borrow().clone());
+        }
+    }
+}

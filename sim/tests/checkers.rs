@@ -1,0 +1,196 @@
+//! The checkers fail on bad histories, and only on those.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+use std::time::Duration;
+
+use proptest::prelude::*;
+use rangehold_sim::check::etags::{self, Sight};
+use rangehold_sim::check::register::{self, Call, Expected, Operation, Return, Value, Verdict};
+
+/// A history in short: who, from when, until when, what, and what was told.
+fn history(lines: &[(&str, u64, u64, Call, Return)]) -> Vec<Operation> {
+    lines
+        .iter()
+        .map(|&(who, begun, ended, call, told)| Operation {
+            who: who.to_owned(),
+            call,
+            begun: Duration::from_millis(begun),
+            told,
+            ended: Duration::from_millis(ended),
+        })
+        .collect()
+}
+
+fn is_good(lines: &[(&str, u64, u64, Call, Return)]) -> bool {
+    match register::check(&history(lines)) {
+        Verdict::Linearizable => true,
+        Verdict::Not(_) => false,
+        Verdict::Undecided => panic!("a short history is always decided"),
+    }
+}
+
+use Call::{Delete, Insert, Read, Replace, Upsert};
+use Return::{Done, Exists, Mismatch, Missing, Unknown};
+
+const fn value(value: Value) -> Return {
+    Return::Value(Some(value))
+}
+
+const NONE: Return = Return::Value(None);
+
+#[test]
+fn a_stale_read_is_found() {
+    let write_then =
+        |told| [("a", 0, 10, Upsert(1), Done), ("a", 20, 30, Upsert(2), Done), ("b", 40, 50, Read, told)];
+    assert!(is_good(&write_then(value(2))));
+    assert!(!is_good(&write_then(value(1))));
+    assert!(!is_good(&write_then(NONE)));
+    // While the second write is under way, either may be read, but not back again.
+    let during = |first, second| {
+        [
+            ("a", 0, 10, Upsert(1), Done),
+            ("a", 20, 90, Upsert(2), Done),
+            ("b", 40, 50, Read, first),
+            ("b", 60, 70, Read, second),
+        ]
+    };
+    assert!(is_good(&during(value(1), value(2))));
+    assert!(!is_good(&during(value(2), value(1))));
+}
+
+#[test]
+fn a_lost_write_is_found() {
+    assert!(!is_good(&[("a", 0, 10, Insert(1), Done), ("b", 20, 30, Insert(2), Done)]));
+    assert!(is_good(&[("a", 0, 10, Insert(1), Done), ("b", 20, 30, Insert(2), Exists)]));
+    assert!(!is_good(&[("a", 0, 10, Insert(1), Done), ("b", 20, 30, Delete(Expected::Any), Missing)]));
+}
+
+#[test]
+fn a_write_that_was_made_twice_is_found() {
+    // Told that it exists: but nobody else had written it.
+    assert!(!is_good(&[("a", 0, 10, Insert(1), Exists), ("b", 20, 30, Read, value(1))]));
+    // Its second arrival undoes a later write.
+    assert!(!is_good(&[
+        ("a", 0, 10, Upsert(1), Done),
+        ("b", 20, 30, Upsert(2), Done),
+        ("b", 40, 50, Read, value(1)),
+    ]));
+}
+
+#[test]
+fn a_condition_that_did_not_hold_is_found() {
+    let conditional = |expected, told| {
+        [
+            ("a", 0, 10, Upsert(1), Done),
+            ("b", 20, 30, Upsert(2), Done),
+            ("a", 40, 50, Replace(3, expected), told),
+        ]
+    };
+    assert!(is_good(&conditional(Expected::Is(2), Done)));
+    assert!(is_good(&conditional(Expected::Is(1), Mismatch)));
+    assert!(is_good(&conditional(Expected::Any, Done)));
+    assert!(!is_good(&conditional(Expected::Is(1), Done)));
+    assert!(!is_good(&conditional(Expected::Is(2), Mismatch)));
+    assert!(!is_good(&conditional(Expected::Any, Missing)));
+}
+
+#[test]
+fn what_nobody_knows_may_come_late_or_never() {
+    let unknown = |reads: [Return; 3]| {
+        [
+            ("a", 0, 10, Upsert(1), Done),
+            ("b", 20, 20, Upsert(2), Unknown),
+            ("a", 30, 40, Read, reads[0]),
+            ("a", 50, 60, Read, reads[1]),
+            ("a", 70, 80, Read, reads[2]),
+        ]
+    };
+    assert!(is_good(&unknown([value(1), value(1), value(1)])));
+    assert!(is_good(&unknown([value(1), value(2), value(2)])));
+    assert!(!is_good(&unknown([value(1), value(2), value(1)])), "not back again");
+    // Not before it was asked for.
+    assert!(!is_good(&[("a", 0, 10, Read, value(2)), ("b", 20, 20, Upsert(2), Unknown)]));
+}
+
+/// Operations that take place at random moments between their calls and returns.
+fn true_history(most: usize) -> impl Strategy<Value = Vec<Operation>> {
+    let step = (0u64..4, 0u64..40, 0u64..40, 0u8..6, any::<bool>(), any::<bool>());
+    prop::collection::vec(step, 1..most).prop_map(|steps| {
+        let (mut now, mut state, mut seen) = (0, None::<Value>, 0);
+        let mut operations = Vec::new();
+        for (number, (who, before, after, kind, any, known)) in steps.into_iter().enumerate() {
+            now += 5;
+            let new = number as u64 + 1;
+            let expected = if any { Expected::Any } else { Expected::Is(seen) };
+            let call = match kind {
+                0 | 1 => Read,
+                2 => Insert(new),
+                3 => Upsert(new),
+                4 => Replace(new, expected),
+                _ => Delete(expected),
+            };
+            let fits = expected == Expected::Any || state.is_none_or(|there| Expected::Is(there) == expected);
+            let (told, next) = match (call, state) {
+                (Read, state) => (Return::Value(state), state),
+                (Insert(_), Some(_)) => (Exists, state),
+                (Insert(_), None) | (Upsert(_), _) => (Done, Some(new)),
+                (Replace(..) | Delete(_), None) => (Missing, None),
+                (Replace(..) | Delete(_), _) if !fits => (Mismatch, state),
+                (Replace(..), _) => (Done, Some(new)),
+                (Delete(_), _) => (Done, None),
+            };
+            // Some of unknown outcome took place, and some did not.
+            let unknown = !known && call != Read;
+            if !unknown || any {
+                state = next;
+            }
+            seen = state.unwrap_or(seen);
+            operations.push(Operation {
+                who: who.to_string(),
+                call,
+                begun: Duration::from_millis(1_000 + now - before),
+                told: if unknown { Unknown } else { told },
+                ended: Duration::from_millis(1_000 + now + after),
+            });
+        }
+        operations
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_happened_in_some_order_is_linearizable(operations in true_history(40)) {
+        prop_assert_eq!(register::check(&operations), Verdict::Linearizable);
+    }
+
+    #[test]
+    fn a_value_from_nowhere_is_found(operations in true_history(16), which in any::<prop::sample::Index>()) {
+        let mut operations = operations;
+        let which = which.index(operations.len());
+        operations[which].call = Read;
+        operations[which].told = value(99_999);
+        prop_assert!(matches!(register::check(&operations), Verdict::Not(_)));
+    }
+}
+
+fn sight(begun: u64, ended: u64, tag: u64, value: Value) -> Sight {
+    Sight { begun: Duration::from_millis(begun), ended: Duration::from_millis(ended), tag, value }
+}
+
+#[test]
+fn tags_that_go_back_are_found() {
+    assert_eq!(
+        etags::check(&[sight(0, 10, 5, 1), sight(20, 30, 6, 2), sight(40, 50, 6, 2)]),
+        Vec::<String>::new()
+    );
+    // At the same time either may come first.
+    assert_eq!(etags::check(&[sight(0, 30, 6, 2), sight(20, 50, 5, 1)]), Vec::<String>::new());
+    for bad in [
+        [sight(0, 10, 6, 2), sight(20, 30, 5, 1)],
+        [sight(0, 10, 5, 1), sight(20, 30, 5, 2)],
+        [sight(0, 10, 5, 1), sight(20, 30, 6, 1)],
+    ] {
+        assert_eq!(etags::check(&bad).len(), 1, "{bad:?}");
+    }
+}
