@@ -87,7 +87,7 @@ impl Policy {
     pub fn fast() -> Self {
         let load = LoadPolicy::fast();
         Self {
-            tick: Duration::from_secs(5),
+            tick: Duration::from_secs(3),
             split_rate: load.cap * load.hot_share,
             splits_share: 0.001,
             ranges_per_server_high: 1_000,

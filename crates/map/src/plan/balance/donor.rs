@@ -7,7 +7,6 @@ use super::super::draft::{Draft, View};
 use super::super::fleet::{Level, Server};
 use super::super::policy::Policy;
 use super::super::report::BusyWait;
-use super::too_busy;
 
 /// A server that gives ranges away.
 pub(super) struct Donor {
@@ -98,8 +97,9 @@ pub(super) fn donors(draft: &Draft<'_>, mean: f64) -> Vec<Option<Donor>> {
         donors[index as usize] = Some(Donor::new(goal, false, server.load));
     }
     for (index, server) in draft.fleet.serving() {
-        if server.load > too_busy(server, policy, mean) {
-            let goal = (mean * server.capacity * policy.relieve_to).max(server.hottest);
+        let fair = mean * server.capacity;
+        if server.load > (fair * policy.relieve_from).max(server.hottest) {
+            let goal = (fair * policy.relieve_to).max(server.hottest);
             donors[index as usize] = Some(Donor::new(goal, true, server.load));
         }
     }

@@ -15,9 +15,9 @@
 //! Load that moves is load whose caches are cold, so a tick moves a small share of it, `churn`, and
 //! more only in an emergency. A range that moved stays for `cool_down`.
 //!
-//! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It counts as
-//! what its server has at least: nothing is moved away from beside it just because the mean is out of
-//! reach, and the report says which range it is.
+//! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It gets its
+//! server to itself, which is as even as it can be; then nothing is moved just because the mean is out
+//! of reach, and the report says which range it is.
 
 mod donor;
 mod trade;
@@ -84,7 +84,7 @@ fn report_floor(draft: &mut Draft<'_>, mean: f64) {
     draft.report.say(Reported::Floor { range, rate, mean: mean * largest, floor: floor / mean, why });
 }
 
-/// The load at which a server is too busy: well above the mean, and above its hottest range alone.
+/// The load at which a server is worth a word: well above the mean, and above its hottest range alone.
 fn too_busy(server: &Server, policy: &Policy, mean: f64) -> f64 {
     let spread = policy.relieve_from / policy.relieve_to;
     (mean * server.capacity * policy.relieve_from).max(server.hottest * spread)

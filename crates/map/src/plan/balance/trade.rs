@@ -150,7 +150,9 @@ impl<'a> Market<'a> {
         };
         let stuck = stuck.iter().filter_map(busy).collect();
         let worth = |from: u32| {
-            let enough = |d: &Donor| d.goes_on || d.given >= d.load * self.policy.relief_min;
+            // Beside a range that is the floor the last bit counts, and none comes back to it.
+            let alone = |d: &Donor| d.goal == self.fleet.get(from).hottest;
+            let enough = |d: &Donor| d.goes_on || alone(d) || d.given >= d.load * self.policy.relief_min;
             self.donors[from as usize].as_ref().is_some_and(enough)
         };
         let moves = self.moves.into_iter().filter(|chosen| worth(chosen.from)).collect();
