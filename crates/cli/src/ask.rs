@@ -1,4 +1,4 @@
-//! `status` and `health`: asking a running server by its admin endpoint.
+//! Asking a running server by its admin endpoint; `status` and `health`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -8,11 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::Args;
 use rangehold_server::admin::TOKEN_FILE;
+use serde_json::Value;
 
-/// How long a server may take to answer.
-const ANSWER_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server may take to answer what it knows.
+pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 /// Bytes of an answer.
-const ANSWER_BYTES_MAX: u64 = 16 << 20;
+const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// Which server.
 #[derive(Debug, Args)]
@@ -25,30 +26,60 @@ pub(crate) struct Asking {
     data: PathBuf,
 }
 
+/// Prints the server's status.
+pub(crate) fn status(asking: &Asking) -> Result<()> {
+    let status = asking.get("/v1/status", ANSWER_WITHIN)?;
+    println!("{status:#}");
+    Ok(())
+}
+
 impl Asking {
-    /// What the server answers to whoever has its admin token; an error if it refuses.
-    pub(crate) fn send(&self, method: &str, path: &str, body: &str) -> Result<String> {
-        let file = self.data.join(TOKEN_FILE);
-        let token = std::fs::read_to_string(&file).with_context(|| {
-            format!("cannot read the admin token {}; is --data the server's directory?", file.display())
+    /// What the admin API says at `path`, waiting so long for it.
+    pub(crate) fn get(&self, path: &str, within: Duration) -> Result<Value> {
+        self.ask(&Request { method: "GET", path, body: "", within })
+    }
+
+    /// What the admin API answers to a command.
+    pub(crate) fn post(&self, path: &str, body: &Value, within: Duration) -> Result<Value> {
+        self.ask(&Request { method: "POST", path, body: &body.to_string(), within })
+    }
+
+    /// What the admin API answers when something is to go.
+    pub(crate) fn delete(&self, path: &str) -> Result<Value> {
+        self.ask(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
+    }
+
+    fn ask(&self, request: &Request<'_>) -> Result<Value> {
+        let path = self.data.join(TOKEN_FILE);
+        let token = std::fs::read_to_string(&path).with_context(|| {
+            format!("cannot read the admin token {}; is --data the server's directory?", path.display())
         })?;
-        let (status, answer) = send(self.admin, method, path, Some(token.trim()), body)?;
-        if status != 200 {
-            bail!("{} answered {status}: {}", self.admin, answer.trim());
+        let (status, body) = exchange(self.admin, request, Some(token.trim()))?;
+        if status == 200 {
+            return serde_json::from_str(&body).context("the server's answer is not JSON");
         }
-        Ok(answer)
+        // What the API refuses it says in a sentence; what comes before the API, as text.
+        let refused: Option<Value> = serde_json::from_str(&body).ok();
+        match refused.as_ref().and_then(|refused| refused["error"]["message"].as_str()) {
+            Some(message) => bail!("{message}"),
+            None => bail!("{} answered {status}: {}", self.admin, body.trim()),
+        }
     }
 }
 
-/// Prints the server's status.
-pub(crate) fn status(asking: &Asking) -> Result<()> {
-    print!("{}", asking.send("GET", "/v1/status", "")?);
-    Ok(())
+/// One request.
+struct Request<'a> {
+    method: &'a str,
+    path: &'a str,
+    body: &'a str,
+    /// How long the answer may take.
+    within: Duration,
 }
 
 /// Succeeds if the server is ready.
 pub(crate) fn health(asking: &Asking) -> Result<()> {
-    let (status, body) = send(asking.admin, "GET", "/readyz", None, "")?;
+    let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
+    let (status, body) = exchange(asking.admin, &ready, None)?;
     if status != 200 {
         bail!("not ready: {}", body.trim());
     }
@@ -57,16 +88,11 @@ pub(crate) fn health(asking: &Asking) -> Result<()> {
 }
 
 /// One HTTP/1.1 request of the plainest kind; a client library would be larger than its use here.
-fn send(
-    address: SocketAddr,
-    method: &str,
-    path: &str,
-    token: Option<&str>,
-    body: &str,
-) -> Result<(u16, String)> {
+fn exchange(address: SocketAddr, request: &Request<'_>, token: Option<&str>) -> Result<(u16, String)> {
+    let Request { method, path, body, within } = request;
     let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)
         .with_context(|| format!("no server answers at {address}; give its admin endpoint by --admin"))?;
-    stream.set_read_timeout(Some(ANSWER_WITHIN))?;
+    stream.set_read_timeout(Some(*within))?;
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let length = body.len();
     write!(

@@ -44,6 +44,13 @@ pub(crate) struct DevFlags {
     /// Memory for caches and buffers, such as 512MiB or 2GiB [default: 512MiB]
     #[arg(long, env = "RANGEHOLD_MEMORY", value_name = "SIZE")]
     memory: Option<String>,
+    /// Partition servers in this process, each with ranges of its own [default: 1]
+    #[arg(long, env = "RANGEHOLD_SERVERS", value_name = "N")]
+    servers: Option<u64>,
+    /// Whether ranges are split, merged and moved as their load asks for; `off` leaves that to
+    /// `rangehold map` [default: on]
+    #[arg(long, env = "RANGEHOLD_MANAGER", value_name = "on|off")]
+    manager: Option<Switch>,
     /// Accounts as `name:key1[:key2];...` instead of the well-known development account.
     #[arg(long, env = "RANGEHOLD_ACCOUNTS", value_name = "LIST", hide_env_values = true)]
     accounts: Option<String>,
@@ -89,12 +96,22 @@ pub(crate) enum ProfileName {
 }
 
 impl ProfileName {
-    const fn profile(self) -> Profile {
+    fn profile(self) -> Profile {
         match self {
             Self::Fast => Profile::fast(),
             Self::Cloud => Profile::cloud(),
         }
     }
+}
+
+/// On or off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Switch {
+    /// It works.
+    On,
+    /// It does nothing.
+    Off,
 }
 
 /// Where the certificate comes from, when no files are given.
@@ -147,6 +164,8 @@ pub(crate) struct Config {
     pub(crate) table_port: u16,
     pub(crate) admin_port: u16,
     pub(crate) memory_bytes: u64,
+    pub(crate) servers: u64,
+    pub(crate) manager: Switch,
     pub(crate) accounts: Accounts,
     pub(crate) tls: Tls,
     pub(crate) oauth: OAuth,
@@ -158,6 +177,8 @@ pub(crate) struct Config {
 
 /// The least memory that caches and buffers can work in.
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// Partition servers of one process: each has a lease to keep.
+const SERVERS_MAX: u64 = 64;
 
 impl DevFlags {
     /// Decides every setting. Reads the file, so calling it again sees a file that changed.
@@ -188,6 +209,10 @@ impl DevFlags {
         if memory_bytes < MEMORY_BYTES_MIN {
             bail!("--memory: at least 64MiB is needed");
         }
+        let servers = flags.servers.unwrap_or(1);
+        if !(1..=SERVERS_MAX).contains(&servers) {
+            bail!("--servers {servers}: choose from 1 to {SERVERS_MAX}");
+        }
         let in_memory = flags.in_memory.unwrap_or(false);
         if in_memory && flags.data.is_some() {
             bail!("--in-memory keeps nothing, so --data has no use: give one of them");
@@ -201,6 +226,8 @@ impl DevFlags {
             table_port: flags.table_port.unwrap_or(10002),
             admin_port: flags.admin_port.unwrap_or(10080),
             memory_bytes,
+            servers,
+            manager: flags.manager.unwrap_or(Switch::On),
             accounts,
             tls: flags.tls()?,
             oauth: match flags.oauth.as_deref() {
@@ -246,6 +273,8 @@ impl DevFlags {
             table_port: self.table_port.or(file.table_port),
             admin_port: self.admin_port.or(file.admin_port),
             memory: self.memory.or(file.memory),
+            servers: self.servers.or(file.servers),
+            manager: self.manager.or(file.manager),
             accounts: self.accounts.or(file.accounts),
             allow_public_well_known_key: self
                 .allow_public_well_known_key
@@ -328,6 +357,19 @@ mod tests {
         let config = flags.or(file).resolve().unwrap();
         assert_eq!((config.table_port, config.admin_port, config.data), (3, 2, None));
         assert_eq!((config.memory_bytes, config.profile), (512 << 20, Profile::cloud()));
+    }
+
+    #[test]
+    fn a_process_has_one_server_at_least() {
+        let servers = |count| DevFlags { servers: Some(count), ..DevFlags::default() }.resolve();
+        assert_eq!(servers(4).unwrap().servers, 4);
+        assert_eq!(DevFlags::default().resolve().unwrap().servers, 1);
+        for wrong in [0, SERVERS_MAX + 1] {
+            assert!(servers(wrong).unwrap_err().to_string().contains("--servers"), "{wrong}");
+        }
+        let file: DevFlags = toml::from_str("servers = 3\nmanager = \"off\"").unwrap();
+        let config = DevFlags { servers: Some(2), ..DevFlags::default() }.or(file).resolve().unwrap();
+        assert_eq!((config.servers, config.manager), (2, Switch::Off));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options};
 use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
+use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::table::{self, TableService};
 use rangehold_server::tokens::TokenVerifier;
@@ -16,7 +17,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::chance;
-use crate::config::{Config, DevFlags, OAuth, Tls};
+use crate::config::{Config, DevFlags, OAuth, Switch, Tls};
 use crate::logs;
 
 /// Serves until SIGTERM or Ctrl-C, then finishes what is under way; a second one ends it at once.
@@ -65,7 +66,11 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let store = Store::open(&location, options)?;
     let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
     let clock = Clock::system();
-    let options = Options::new(config.memory_bytes, clock.clone(), chance::seed()?);
+    let options = Options {
+        servers: config.servers,
+        load: config.profile.load.clone(),
+        ..Options::new(config.memory_bytes, clock.clone(), chance::seed()?)
+    };
     let node = Node::open(store, options).await?;
 
     let token = match &config.data {
@@ -75,6 +80,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         None => None,
     };
     let metrics = Metrics::new();
+    let manager = Manager::new(&node, manager_options(config));
     let tables = TableService::new(
         node.router().clone(),
         accounts.clone(),
@@ -87,8 +93,15 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         },
         metrics.clone(),
     );
-    let admin = Admin::new(node.clone(), &tables, metrics, token, config.admin_host);
+    let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
     Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
+}
+
+/// Keys that name no account are meant in the first one.
+fn manager_options(config: &Config) -> ManagerOptions {
+    let account = config.accounts.iter().next().map_or(WELL_KNOWN_ACCOUNT, |account| account.name.as_str());
+    let options = ManagerOptions::new(config.profile.plan.clone(), &config.profile.load, account);
+    ManagerOptions { plans: config.manager == Switch::On, ..options }
 }
 
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
 //! | `status`, `health` | ask a running server |
+//! | `ranges`, `map`, `events` | show and change the ranges of a running server |
 //! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
 //! | `connection-string` | prints what SDKs want |
@@ -15,8 +16,10 @@ mod chance;
 mod config;
 mod dev;
 mod logs;
+mod ranges;
 mod rehearse;
 mod stores;
+mod text_table;
 
 use clap::{Parser, Subcommand};
 
@@ -42,6 +45,13 @@ enum Command {
     Status(ask::Asking),
     /// Exit 0 if a server is ready, 1 if not: for container health checks.
     Health(ask::Asking),
+    /// Show each range of a running server: where it is, its load, and what is found about that.
+    Ranges(ranges::Showing),
+    /// Show and change the map of ranges of a running server.
+    #[command(subcommand)]
+    Map(ranges::MapCommand),
+    /// Show what happened to the ranges of a running server.
+    Events(ranges::Following),
     /// Let a range misbehave for a while, so that retry code can be tried.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
@@ -59,6 +69,9 @@ fn main() -> std::process::ExitCode {
         Command::ConnectionString(flags) => dev::print_connection_string(flags),
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
+        Command::Ranges(showing) => ranges::show(&showing),
+        Command::Map(command) => ranges::map(&command),
+        Command::Events(following) => ranges::events(&following),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),

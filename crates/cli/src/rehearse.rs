@@ -5,8 +5,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
 use rangehold_server::admin::rehearsals::{Order, Part};
+use serde_json::{Value, json};
 
-use crate::ask::Asking;
+use crate::ask::{ANSWER_WITHIN, Asking};
 
 const PATH: &str = "/v1/rehearsals";
 
@@ -59,8 +60,8 @@ pub(crate) struct Lasting {
 /// Gives the order to the server, and prints what is rehearsed then.
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
     let (asking, order) = match rehearse {
-        Rehearse::List(asking) => return print(&asking.send("GET", PATH, "")?),
-        Rehearse::Stop(asking) => return print(&asking.send("DELETE", PATH, "")?),
+        Rehearse::List(asking) => return print(&asking.get(PATH, ANSWER_WITHIN)?),
+        Rehearse::Stop(asking) => return print(&asking.delete(PATH)?),
         Rehearse::Offline(lasting) => (&lasting.asking, order(lasting, Part::Offline)),
         Rehearse::Busy { lasting, rate } => {
             (&lasting.asking, Order { rate: Some(*rate), ..order(lasting, Part::Busy) })
@@ -71,7 +72,7 @@ pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
             (&lasting.asking, Order { rate, late_seconds, gateway, ..order(lasting, Part::Timeout) })
         }
     };
-    print(&asking.send("POST", PATH, &serde_json::to_string(&order)?)?)
+    print(&asking.post(PATH, &json!(order), ANSWER_WITHIN)?)
 }
 
 fn order(lasting: &Lasting, act: Part) -> Order {
@@ -79,8 +80,8 @@ fn order(lasting: &Lasting, act: Part) -> Order {
     Order { range, act, seconds, rate: None, late_seconds: None, gateway: false }
 }
 
-fn print(answer: &str) -> Result<()> {
-    print!("{answer}");
+fn print(answer: &Value) -> Result<()> {
+    println!("{answer:#}");
     Ok(())
 }
 

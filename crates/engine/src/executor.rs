@@ -228,7 +228,8 @@ impl Executor {
         self.0.servers.load().get(&id).cloned().ok_or(ChangeError::NoServer(id))
     }
 
-    pub(crate) fn router(&self) -> &Router {
+    /// The way to the ranges.
+    pub fn router(&self) -> &Router {
         &self.0.router
     }
 

@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use rangehold_map::load::LoadPolicy;
 use rangehold_map::{RangeId, ServerId};
 
 use crate::change::{Step, StepHook};
@@ -12,7 +13,7 @@ use crate::error::OpenError;
 use crate::governor::{Shares, watch_memtables};
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
-use crate::range::{HeldBytes, Owner, Range, Surroundings};
+use crate::range::{HeldBytes, Owner, Range, Surroundings, end_seconds};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
 
@@ -32,6 +33,8 @@ pub struct Options {
     pub first_server: ServerId,
     /// How long a dropped table's id stays refused at least: longer than any request may take.
     pub dropped_remembered: Duration,
+    /// By which the load of ranges is called hot and judged.
+    pub load: LoadPolicy,
     /// Whether compaction runs on the caller's runtime, as in simulation, and not on its own
     /// thread of low priority.
     pub compact_on_callers_runtime: bool,
@@ -49,6 +52,7 @@ impl Options {
             servers: 1,
             first_server: ServerId(1),
             dropped_remembered: DROPPED_REMEMBERED,
+            load: LoadPolicy::fast(),
             compact_on_callers_runtime: false,
             after_step: StepHook::default(),
         }
@@ -65,6 +69,7 @@ struct Inner {
     shares: Shares,
     options: Options,
     held_bytes: Arc<HeldBytes>,
+    load: Arc<LoadPolicy>,
     ranges: Arc<OpenRanges>,
     tasks: Mutex<Tasks>,
     panicked: Panicked,
@@ -110,10 +115,12 @@ impl Host {
             "the housekeeper".to_owned(),
             around.housekeeping.clone().run(around.clone()),
         );
+        tasks.spawn("the meter of load".to_owned(), end_seconds(Arc::clone(&ranges)));
         Ok(Self(Arc::new(Inner {
             store,
             around,
             shares,
+            load: Arc::new(options.load.clone()),
             options,
             held_bytes: Arc::default(),
             ranges,
@@ -161,6 +168,7 @@ impl Host {
             store: Arc::clone(&self.0.store),
             lease,
             held_bytes: Arc::clone(&self.0.held_bytes),
+            load: Arc::clone(&self.0.load),
         }
     }
 

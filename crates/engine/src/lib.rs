@@ -49,5 +49,5 @@ pub use housekeeping::Borrowed;
 pub use map_store::{MAP_PREFIX, Maps};
 pub use node::{Node, Statistics};
 pub use partition_server::PartitionServer;
-pub use range::{Changes, RangeStatistics, ScanEnd, WriteRequest};
+pub use range::{Changes, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
 pub use router::{Part, Router};

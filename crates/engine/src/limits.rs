@@ -176,3 +176,5 @@ pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
 pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
 /// Pause before a map that the store did not take is stored again.
 pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
+/// How often the requests of every range are folded into its rates.
+pub(crate) const LOAD_SECOND: Duration = Duration::from_secs(1);

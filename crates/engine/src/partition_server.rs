@@ -17,7 +17,7 @@ use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::range::{
-    Changes, DroppedTable, Identity, Inheritance, Owner, Range, RangeStatistics, Remains, ScanEnd,
+    Changes, DroppedTable, Identity, Inheritance, Owner, Range, RangeSeen, RangeStatistics, Remains, ScanEnd,
     WriteRequest,
 };
 
@@ -261,6 +261,19 @@ impl PartitionServer {
     /// What its ranges count.
     pub fn statistics(&self) -> Vec<(RangeId, RangeStatistics)> {
         self.ranges().iter().map(|range| (range.id(), range.statistics())).collect()
+    }
+
+    /// What is seen of its ranges, in the order of their keys.
+    pub fn observe(&self) -> Vec<RangeSeen> {
+        self.ranges().iter().map(|range| range.seen()).collect()
+    }
+
+    /// Requests for `key` were refused to protect its range or this server. They are no load, but
+    /// tell where load wants to be.
+    pub fn throttled(&self, key: &[u8], requests: u32) {
+        if let Some(range) = self.range_of(key) {
+            range.throttled(key, requests);
+        }
     }
 
     /// What keeps ranges from being served now, in words.

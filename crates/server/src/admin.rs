@@ -7,17 +7,21 @@
 //! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
+//! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
+//! | `POST /v1/map/{split,merge,move,offline,online}` | yes | has a change carried out |
 //! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
 //! A web page that the user visits must not reach this through his browser: a request with an
 //! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
 
+mod api;
 pub mod rehearsals;
 
 use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
@@ -27,11 +31,13 @@ use http::{HeaderValue, Method, Request, Response, StatusCode, header};
 use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use rangehold_engine::Node;
-use serde_json::json;
+use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 use tokio::time::timeout;
 
-use crate::limits;
+use self::api::Refused;
+use crate::limits::{ADMIN_BODY_BYTES_MAX, ADMIN_BODY_WITHIN, EVENTS_WAIT};
+use crate::manager::Manager;
 use crate::metrics::Metrics;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
@@ -44,6 +50,7 @@ pub const TOKEN_FILE: &str = "admin-token";
 /// The admin endpoint of one process.
 pub struct Admin {
     node: Node,
+    manager: Manager,
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
@@ -72,16 +79,23 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 impl Admin {
-    /// An admin endpoint of `node` and `tables` that will listen on `address` and takes `token`; without
-    /// one it shows no more than health and metrics.
+    /// An admin endpoint of `node`, its `manager` and `tables` that will listen on `address` and takes
+    /// `token`; without one it shows no more than health and metrics.
     pub fn new(
         node: Node,
+        manager: Manager,
         tables: &TableService,
         metrics: Arc<Metrics>,
         token: Option<String>,
         address: IpAddr,
     ) -> Self {
-        Self { node, queries: tables.queries(), rehearsals: tables.rehearsals(), metrics, token, address }
+        let (queries, rehearsals) = (tables.queries(), tables.rehearsals());
+        Self { node, manager, queries, rehearsals, metrics, token, address }
+    }
+
+    /// Who carries changes out.
+    pub fn manager(&self) -> &Manager {
+        &self.manager
     }
 
     /// Answers one request.
@@ -105,11 +119,20 @@ impl Admin {
             );
             return plain(StatusCode::UNAUTHORIZED, text);
         }
+        if let Some(verb) = head.uri.path().strip_prefix("/v1/map/").filter(|verb| *verb != "check") {
+            return match head.method {
+                Method::POST => answer(self.change(verb, body).await),
+                _ => not_served(&head, "POST"),
+            };
+        }
         if head.uri.path() == "/v1/rehearsals" {
-            return self.rehearse(&head, body).await;
+            return match head.method {
+                Method::GET | Method::POST | Method::DELETE => answer(self.rehearse(&head, body).await),
+                _ => not_served(&head, "GET, POST or DELETE"),
+            };
         }
         if head.method != Method::GET {
-            return plain(StatusCode::METHOD_NOT_ALLOWED, "only GET is served here\n");
+            return not_served(&head, "GET");
         }
         match head.uri.path() {
             "/livez" | "/healthz" => plain(StatusCode::OK, "ok\n"),
@@ -120,26 +143,61 @@ impl Admin {
                 response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(content_type));
                 response
             }
-            "/v1/status" => self.status(),
-            "/v1/queries" => json_text(format!("{:#}\n", self.queries.to_json())),
+            "/v1/status" => json_response(StatusCode::OK, &self.status()),
+            "/v1/map" => {
+                let names = self.manager.names().await;
+                json_response(StatusCode::OK, &api::map(&self.node.executor().maps().current(), &names))
+            }
+            "/v1/map/check" => {
+                json_response(StatusCode::OK, &api::check(&self.node.executor().maps().current()))
+            }
+            "/v1/ranges" => {
+                let names = self.manager.names().await;
+                let map = self.node.executor().maps().current();
+                json_response(StatusCode::OK, &api::ranges(&map, &self.manager, &names))
+            }
+            "/v1/queries" => json_response(StatusCode::OK, &self.queries.to_json()),
+            "/v1/events" => answer(self.events(head.uri.query()).await),
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/queries and /v1/rehearsals\n",
+                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map, /v1/events, /v1/queries and /v1/rehearsals\n",
             ),
         }
     }
 
-    async fn rehearse(&self, head: &Parts, body: Incoming) -> Response<Full<Bytes>> {
-        let body = Limited::new(body, rehearsals::ORDER_BYTES_MAX).collect();
-        let Ok(Ok(body)) = timeout(limits::ROOM_WITHIN, body).await else {
-            return plain(StatusCode::BAD_REQUEST, "the order did not come, or is too long\n");
-        };
+    async fn rehearse(&self, head: &Parts, body: Incoming) -> Result<Value, Refused> {
+        let body = body_of(body).await?;
         let map = self.node.router().map();
-        let known = |range| map.get(range).is_some();
-        match rehearsals::answer(&self.rehearsals, &head.method, &body.to_bytes(), known) {
-            (StatusCode::OK, text) => json_text(text),
-            (status, text) => plain(status, text),
+        rehearsals::answer(&self.rehearsals, &head.method, &body, |range| map.get(range).is_some())
+    }
+
+    async fn change(&self, verb: &str, body: Incoming) -> Result<Value, Refused> {
+        let body = body_of(body).await?;
+        let Some(asked) = api::asked(verb, &body) else {
+            return Err(Refused::malformed(format!(
+                "there is no change {verb:?}: choose split, merge, move, offline or online"
+            )));
+        };
+        let map = self.node.executor().maps().current();
+        api::change(&self.manager, &map, &asked?).await
+    }
+
+    /// The events after a number, as soon as there are some, or none when the wait is over.
+    async fn events(&self, query: Option<&str>) -> Result<Value, Refused> {
+        let (mut after, mut wait) = (0, EVENTS_WAIT);
+        for parameter in query.unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty()) {
+            let number = parameter.split_once('=').and_then(|(name, text)| Some((name, text.parse().ok()?)));
+            match number {
+                Some(("after", number)) => after = number,
+                Some(("wait", seconds)) => wait = EVENTS_WAIT.min(Duration::from_secs(seconds)),
+                _ => {
+                    return Err(Refused::malformed(format!(
+                        "{parameter:?} is not understood: write after=NUMBER or wait=SECONDS"
+                    )));
+                }
+            }
         }
+        Ok(api::events(&self.manager.events().wait_after(after, wait).await))
     }
 
     fn host_is_ours(&self, head: &Parts) -> bool {
@@ -173,7 +231,7 @@ impl Admin {
         plain(StatusCode::OK, "ready\n")
     }
 
-    fn status(&self) -> Response<Full<Bytes>> {
+    fn status(&self) -> Value {
         let engine = self.node.statistics();
         let ranges: Vec<_> = engine
             .ranges
@@ -192,20 +250,40 @@ impl Admin {
                 })
             })
             .collect();
-        let status = json!({
+        json!({
             "version": env!("CARGO_PKG_VERSION"),
             "map_version": engine.map_version,
             "ranges": ranges,
             "disk_free_bytes": engine.disk_free_bytes,
             "disk_low": engine.disk_low,
             "damaged_files": engine.damaged_files,
-        });
-        json_text(format!("{status:#}\n"))
+        })
     }
 }
 
-fn json_text(text: String) -> Response<Full<Bytes>> {
-    let mut response = plain(StatusCode::OK, text);
+async fn body_of(body: Incoming) -> Result<Bytes, Refused> {
+    match timeout(ADMIN_BODY_WITHIN, Limited::new(body, ADMIN_BODY_BYTES_MAX).collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        _ => Err(Refused::malformed(format!(
+            "the body did not come: send at most {ADMIN_BODY_BYTES_MAX} bytes, within {} s",
+            ADMIN_BODY_WITHIN.as_secs()
+        ))),
+    }
+}
+
+fn not_served(head: &Parts, methods: &str) -> Response<Full<Bytes>> {
+    plain(StatusCode::METHOD_NOT_ALLOWED, format!("only {methods} is served at {}\n", head.uri.path()))
+}
+
+fn answer(result: Result<Value, Refused>) -> Response<Full<Bytes>> {
+    match result {
+        Ok(value) => json_response(StatusCode::OK, &value),
+        Err(refused) => json_response(refused.status, &refused.json()),
+    }
+}
+
+fn json_response(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
+    let mut response = plain(status, format!("{value:#}\n"));
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

@@ -3,7 +3,8 @@
 //! ```text
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
-//!   admin      health, metrics, status
+//!   admin      health, metrics, status, the API about ranges
+//!   manager    which ranges are split, merged and moved, and what happened
 //!   accounts   names and keys          tokens   bearer tokens' signatures
 //! ```
 //!
@@ -16,6 +17,7 @@ mod admission;
 mod body;
 pub mod limits;
 pub mod listener;
+pub mod manager;
 pub mod metrics;
 pub mod profile;
 pub mod queries;
@@ -35,6 +37,7 @@ use tokio::task::JoinHandle;
 use tokio_rustls::TlsAcceptor;
 
 use crate::admin::Admin;
+use crate::manager::Manager;
 use crate::table::TableService;
 
 /// A server that runs: its sockets, and the way to stop it.
@@ -44,8 +47,9 @@ pub struct Running {
     /// Where the admin endpoint is served.
     pub admin_address: SocketAddr,
     node: Node,
+    manager: Manager,
     stop: watch::Sender<bool>,
-    listeners: Vec<JoinHandle<()>>,
+    tasks: Vec<JoinHandle<()>>,
 }
 
 /// Serves tables on `table_socket` and the admin endpoint on `admin_socket`, until stopped.
@@ -59,6 +63,7 @@ pub fn serve(
 ) -> std::io::Result<Running> {
     let (stop, stopped) = watch::channel(false);
     let (table_address, admin_address) = (table_socket.local_addr()?, admin_socket.local_addr()?);
+    let manager = admin.manager().clone();
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
     let on_table = move |connection, request| {
         let tables = tables.clone();
@@ -68,21 +73,24 @@ pub fn serve(
         let admin = admin.clone();
         async move { admin.handle(request).await }
     };
-    let listeners = vec![
+    let tasks = vec![
         tokio::spawn(listener::serve(table_socket, tls, on_table, stopped.clone())),
-        tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped)),
+        tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped.clone())),
+        tokio::spawn(manager.clone().run(stopped)),
     ];
-    Ok(Running { table_address, admin_address, node, stop, listeners })
+    Ok(Running { table_address, admin_address, node, manager, stop, tasks })
 }
 
 impl Running {
     /// Stops accepting, finishes what is under way, and closes the store.
     pub async fn stop(self) {
         self.stop.send_replace(true);
-        for listener in self.listeners {
-            // A listener that panicked has nothing left to finish.
-            let _ = listener.await;
+        self.manager.events().end();
+        for task in self.tasks {
+            // A task that panicked has nothing left to finish.
+            let _ = task.await;
         }
+        self.manager.finish().await;
         self.node.close().await;
     }
 }

@@ -62,6 +62,25 @@ pub const SHUTDOWN_WITHIN: Duration = Duration::from_secs(30);
 /// Between two looks at the accounts' configuration.
 pub const ACCOUNTS_REREAD_EVERY: Duration = Duration::from_secs(60);
 
+/// Events that are kept; older ones are forgotten.
+pub const EVENTS_KEPT: usize = 4096;
+/// How long a request for events waits for the next one. Below [`OPEN_REQUEST_QUIET_MAX`].
+pub const EVENTS_WAIT: Duration = Duration::from_secs(30);
+/// Changes of ranges that are carried out at the same time; further ones wait.
+pub const CHANGES_AT_ONCE: usize = 16;
+/// How many of them the manager's own plans may be.
+pub const PLANNED_CHANGES_AT_ONCE: usize = 4;
+/// How often the manager looks at the ranges.
+pub const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// Tables whose names are used to write keys; others are written by their ids.
+pub const NAMED_TABLES_MAX: usize = 10_000;
+/// For the names of tables to be read.
+pub const NAMES_WITHIN: Duration = Duration::from_secs(1);
+/// Bytes of a request's body to the admin endpoint.
+pub const ADMIN_BODY_BYTES_MAX: usize = 64 * 1024;
+/// For that body to arrive.
+pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
+
 /// Connections that this process can have open at once: the soft limit of file descriptors is
 /// raised to the hard one, and what the store needs is kept back.
 pub fn connections_max() -> usize {

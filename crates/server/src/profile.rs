@@ -8,6 +8,9 @@
 
 use std::time::Duration;
 
+use rangehold_map::load::LoadPolicy;
+use rangehold_map::plan::Policy;
+
 use crate::limits;
 
 /// The numbers of one profile.
@@ -27,6 +30,10 @@ pub struct Profile {
     pub pages: PageRules,
     /// What a range answers while it moves.
     pub moving: MovingAnswers,
+    /// When a range is hot, and what is said of that.
+    pub load: LoadPolicy,
+    /// When ranges are split, merged and moved.
+    pub plan: Policy,
 }
 
 /// What may be used of something in a second.
@@ -76,7 +83,7 @@ pub struct MovingAnswers {
 
 impl Profile {
     /// As good as we can: no budget, no error that could be avoided.
-    pub const fn fast() -> Self {
+    pub fn fast() -> Self {
         Self {
             name: "fast",
             account: None,
@@ -91,11 +98,13 @@ impl Profile {
             },
             pages: PageRules { end_with_range: false, within: limits::PAGE_WITHIN },
             moving: MovingAnswers { lasting: Duration::ZERO, busy: 0.0, timeouts: 0.0, late: Duration::ZERO },
+            load: LoadPolicy::fast(),
+            plan: Policy::fast(),
         }
     }
 
     /// As the cloud's documents say.
-    pub const fn cloud() -> Self {
+    pub fn cloud() -> Self {
         // Documented for a standard account, for entities of 1 KiB. No document gives a table a
         // target of its own: it may use its account's.
         let account = Budget { per_second: 20_000.0, credit: Duration::ZERO };
@@ -119,6 +128,8 @@ impl Profile {
                 timeouts: 0.1,
                 late: Duration::from_secs(2),
             },
+            load: LoadPolicy::cloud(),
+            plan: Policy::cloud(),
         }
     }
 }

@@ -7,7 +7,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_map::load::{Access, HotState, LoadPolicy, RangeLoad, Sample};
 
-use super::workload::Keys;
+use super::keys::{Keys, hex};
 
 /// Different keys in a round; more than caches of the processor hold of the range's own data.
 const KEYS: usize = 10_000;
@@ -16,7 +16,7 @@ const ROUNDS: usize = 60;
 
 /// Prints nanoseconds for each kind of state and traffic.
 pub(super) fn print() {
-    println!("ns for each recorded request (keys of {} bytes)", key_of(&mut Keys::new(), 0).len());
+    println!("ns for each recorded request (keys of {} bytes)", key_of(&mut Keys::new(hex), 0).len());
     for (name, cap, partitions) in [
         ("cold, all keys different", f64::INFINITY, u64::MAX),
         ("cold, 20 partitions", f64::INFINITY, 20),
@@ -29,7 +29,7 @@ pub(super) fn print() {
 
 fn nanoseconds(cap: f64, partitions: u64) -> f64 {
     let mut dice = StdRng::seed_from_u64(1);
-    let mut keys = Keys::new();
+    let mut keys = Keys::new(hex);
     let keys: Vec<Vec<u8>> =
         (0..KEYS).map(|_| key_of(&mut keys, dice.random_range(0..=partitions - 1))).collect();
     let mut load = RangeLoad::new(LoadPolicy { cap, ..LoadPolicy::fast() }, 1);

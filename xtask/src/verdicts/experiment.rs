@@ -3,6 +3,7 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 
+use super::keys::TENANT;
 use super::workload::{Draw, Requests, Workload, Zipf, any, at, at_time, chance, hashed};
 
 /// Keys of the Zipf workloads.
@@ -11,8 +12,6 @@ const KEYS: usize = 10_000;
 const EXPONENT: f64 = 0.99;
 /// Seconds of appended keys that were there before the start.
 const BEFORE: f64 = 1_000.0;
-/// Places of one tenant.
-pub(super) const TENANT: u64 = 1 << 50;
 
 /// All of them.
 pub(super) const WORKLOADS: [Workload; 13] = [
@@ -57,6 +56,6 @@ pub(super) fn append(late: f64) -> Requests {
     Box::new(move |dice: &mut StdRng, now| Draw::write(at_time(now - late * any(dice))))
 }
 
-fn tenants_append(tenants: u64) -> Requests {
+pub(super) fn tenants_append(tenants: u64) -> Requests {
     Box::new(move |dice, now| Draw::write(dice.random_range(0..tenants) * TENANT + at_time(now)))
 }

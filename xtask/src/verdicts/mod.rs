@@ -11,12 +11,15 @@
 
 mod cost;
 mod experiment;
+mod held_out;
+mod keys;
 mod ours;
 mod trial;
 mod truth;
 mod workload;
 
 use std::collections::BTreeMap;
+use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
@@ -37,13 +40,13 @@ pub(crate) struct Arguments {
     /// The first of them.
     #[arg(long, default_value_t = 0)]
     first_seed: u64,
-    /// Requests per second.
-    #[arg(long, default_value_t = 3_000.0)]
+    /// Requests per second; what a range may bear goes with it.
+    #[arg(long, default_value_t = trial::USUAL_RATE)]
     rate: f64,
     /// Whose numbers: `fast` or `cloud`.
     #[arg(long, default_value = "fast", value_parser = ["fast", "cloud"])]
     profile: String,
-    /// Only workloads whose name contains this.
+    /// Only workloads whose name, or the title of their list, contains this.
     #[arg(long)]
     only: Option<String>,
     /// Go on for so many minutes after a verdict against a split: nothing may be split later either.
@@ -72,15 +75,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         ("workloads of the experiment", experiment::WORKLOADS.as_slice()),
         ("other workloads", ours::FIRST.as_slice()),
         ("workloads that came last", ours::SECOND.as_slice()),
+        ("other keys and rates", held_out::WORKLOADS.as_slice()),
         (LIMITS_TITLE, ours::LIMITS.as_slice()),
     ] {
         println!(
             "{title:<42} {:>6} {:>8} {:>7} {:>7} {:>6} {:>10} {:>10}  verdicts",
             "split", "useless", "missed", "wrong", "after", "imbalance", "splittable"
         );
-        for workload in workloads.iter().filter(|workload| wanted(workload.name)) {
-            let seeds = (arguments.first_seed..).take(arguments.seeds as usize);
-            let outcomes: Vec<Outcome> = seeds.map(|seed| trial::run(workload, &setting, seed)).collect();
+        for workload in workloads.iter().filter(|workload| wanted(workload.name) || wanted(title)) {
+            let outcomes = run_all(workload, &setting, arguments);
             if print_line(workload, &outcomes) > 0 && title != LIMITS_TITLE {
                 missed.push(workload.name);
             }
@@ -96,6 +99,22 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         arguments.profile
     );
     if missed.is_empty() { Ok(()) } else { bail!("verdicts: misses in {}", missed.join("; ")) }
+}
+
+/// All seeds of a workload, on all cores.
+fn run_all(workload: &Workload, setting: &Setting<'_>, arguments: &Arguments) -> Vec<Outcome> {
+    let seeds: Vec<u64> = (arguments.first_seed..).take(arguments.seeds as usize).collect();
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    std::thread::scope(|scope| {
+        let part = |seeds: &'_ [u64]| {
+            let seeds = seeds.to_vec();
+            scope.spawn(move || seeds.into_iter().map(|seed| trial::run(workload, setting, seed)).collect())
+        };
+        let parts: Vec<ScopedJoinHandle<'_, Vec<Outcome>>> =
+            seeds.chunks(seeds.len().div_ceil(cores).max(1)).map(part).collect();
+        let joined = parts.into_iter().map(ScopedJoinHandle::join);
+        joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+    })
 }
 
 /// Prints what became of a workload; returns the number of misses.

@@ -4,10 +4,14 @@ use std::time::Duration;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
-use rangehold_map::load::{Cause, LoadPolicy, RangeLoad, Sample, Verdict};
+use rangehold_map::load::{Access, Cause, LoadPolicy, RangeLoad, Sample, Verdict};
 
+use super::keys::Keys;
 use super::truth::{self, Effect, Traffic};
-use super::workload::{Keys, Requests, Workload};
+use super::workload::{Requests, Workload};
+
+/// Requests per second to which the policy's cap belongs: a little more than that.
+pub(super) const USUAL_RATE: f64 = 3_000.0;
 
 /// What a trial runs with.
 #[derive(Clone, Copy)]
@@ -57,11 +61,12 @@ impl Outcome {
 
 /// Runs one trial.
 pub(super) fn run(workload: &Workload, setting: &Setting<'_>, seed: u64) -> Outcome {
-    let policy = LoadPolicy { cap: setting.policy.cap * workload.scale, ..setting.policy.clone() };
+    let cap = setting.policy.cap * setting.rate / USUAL_RATE * workload.scale;
+    let policy = LoadPolicy { cap, ..setting.policy.clone() };
     let mut dice = StdRng::seed_from_u64(seed);
     let requests = (workload.make)(&mut dice);
     let mut load = RangeLoad::new(policy.clone(), seed);
-    let mut keys = Keys::new();
+    let mut keys = Keys::new(workload.shape);
     let mut verdict = None;
     let mut seconds = 0;
     // Long enough for a slow range; one that is not judged by then has the verdict `none`.
@@ -83,7 +88,7 @@ pub(super) fn run(workload: &Workload, setting: &Setting<'_>, seed: u64) -> Outc
             }
         }
     }
-    prove(verdict, seconds, &requests, &keys, &policy, &mut dice)
+    prove(verdict, seconds, &requests, &mut keys, &policy, &mut dice)
 }
 
 fn second(
@@ -97,8 +102,10 @@ fn second(
     let mut high = Vec::new();
     for request in 0..count {
         let draw = requests(dice, from + f64::from(request) / f64::from(count));
-        high.clear();
-        high.extend_from_slice(keys.key(draw.to, u32::MAX));
+        if draw.access == Access::Scan {
+            high.clear();
+            high.extend_from_slice(keys.key(draw.to, u32::MAX));
+        }
         let key = keys.key(draw.place, draw.row);
         load.record(&Sample {
             access: draw.access,
@@ -114,7 +121,7 @@ fn prove(
     verdict: Option<Verdict>,
     seconds: u32,
     requests: &Requests,
-    keys: &Keys,
+    keys: &mut Keys,
     policy: &LoadPolicy,
     dice: &mut StdRng,
 ) -> Outcome {

@@ -6,7 +6,8 @@
 use rand::RngExt;
 use rand::rngs::StdRng;
 use rangehold_map::load::Access;
-use rangehold_map::{PartitionPrefix, TableId};
+
+use super::keys::{Shape, hex};
 
 /// One request: the partition at a place of the key space, and a row in it.
 #[derive(Clone, Copy, Debug)]
@@ -49,6 +50,8 @@ pub(super) struct Workload {
     pub(super) pace: Pace,
     /// Rate and cap in shares of the usual.
     pub(super) scale: f64,
+    /// How keys are written.
+    pub(super) shape: Shape,
     /// Seconds to go on after a verdict against a split, for a workload that settles later.
     pub(super) patience: u32,
 }
@@ -59,7 +62,7 @@ impl Workload {
         causes: &'static [&'static str],
         make: fn(&mut StdRng) -> Requests,
     ) -> Self {
-        Self { name, causes, make, pace: steady, scale: 1.0, patience: 0 }
+        Self { name, causes, make, pace: steady, scale: 1.0, shape: hex, patience: 0 }
     }
 
     pub(super) const fn with_pace(self, pace: Pace) -> Self {
@@ -70,6 +73,10 @@ impl Workload {
         Self { scale, ..self }
     }
 
+    pub(super) const fn with_keys(self, shape: Shape) -> Self {
+        Self { shape, ..self }
+    }
+
     pub(super) const fn with_patience(self, patience: u32) -> Self {
         Self { patience, ..self }
     }
@@ -77,52 +84,6 @@ impl Workload {
 
 fn steady(_: f64) -> f64 {
     1.0
-}
-
-/// Writes stored keys: `place` as the PartitionKey, `row` as the RowKey, both in hex, so that they sort
-/// as the numbers do.
-pub(super) struct Keys {
-    bytes: Vec<u8>,
-    place_at: usize,
-}
-
-const PLACE_DIGITS: usize = 16;
-const ROW_DIGITS: usize = 8;
-
-impl Keys {
-    pub(super) fn new() -> Self {
-        let zeros = "0".repeat(PLACE_DIGITS);
-        let prefix = PartitionPrefix::entity("load", TableId(1), &zeros);
-        let place_at = prefix.as_bytes().len() - 1 - PLACE_DIGITS;
-        Self { bytes: prefix.key(&zeros[..ROW_DIGITS]), place_at }
-    }
-
-    /// The stored key of a row; valid until the next call.
-    pub(super) fn key(&mut self, place: u64, row: u32) -> &[u8] {
-        let row_at = self.place_at + PLACE_DIGITS + 1;
-        put_hex(&mut self.bytes[self.place_at..self.place_at + PLACE_DIGITS], place);
-        put_hex(&mut self.bytes[row_at..row_at + ROW_DIGITS], u64::from(row));
-        &self.bytes
-    }
-
-    /// The least place whose keys lie at or above a cut.
-    pub(super) fn place_of(&self, cut: &[u8]) -> u64 {
-        let digits = &cut[self.place_at..self.place_at + PLACE_DIGITS];
-        let place = digits.iter().fold(0, |place, digit| place << 4 | u64::from(hex_value(*digit)));
-        // What ends in the closing byte is the partition itself, anything else is just above it.
-        if cut.last() == Some(&0) { place } else { place + 1 }
-    }
-}
-
-fn put_hex(out: &mut [u8], mut value: u64) {
-    for digit in out.iter_mut().rev() {
-        *digit = b"0123456789abcdef"[(value & 0xF) as usize];
-        value >>= 4;
-    }
-}
-
-fn hex_value(digit: u8) -> u8 {
-    (digit as char).to_digit(16).map_or(0, |value| value as u8)
 }
 
 /// The whole key space that places are drawn from.

@@ -20,6 +20,7 @@ mod flush;
 mod gate;
 mod keep;
 mod latest;
+mod load;
 mod meta;
 mod read;
 mod retire;
@@ -33,6 +34,7 @@ mod write;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use rangehold_map::load::LoadPolicy;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
@@ -45,6 +47,9 @@ use flush::Flusher;
 pub(crate) use flush::flush;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
+use load::Meter;
+pub use load::RangeSeen;
+pub(crate) use load::end_seconds;
 pub(crate) use meta::NEWEST_FILE_KEY;
 pub use read::ScanEnd;
 pub(crate) use run_to_end::RunToEnd;
@@ -93,6 +98,8 @@ pub(crate) struct Owner {
     pub(crate) store: Arc<Store>,
     pub(crate) lease: Lease,
     pub(crate) held_bytes: Arc<HeldBytes>,
+    /// By which its load is called hot and judged.
+    pub(crate) load: Arc<LoadPolicy>,
 }
 
 /// What a range takes over from those whose keys it got.
@@ -123,6 +130,7 @@ pub(crate) struct Range {
     /// Held by whoever changes its hands: one at a time.
     changing: tokio::sync::Mutex<()>,
     counts: Counts,
+    meter: Meter,
 }
 
 /// Whether the range can be asked.
@@ -247,6 +255,8 @@ impl Range {
         let meta = read::load_meta(&opening.db, &dropped)
             .await
             .map_err(|error| database_error(&place.path, error))?;
+        // Ranges differ in what they look at.
+        let meter = Meter::new(&owner.load, owner.around.seed ^ identity.id.0);
         Ok(Arc::new(Self {
             identity,
             place,
@@ -262,6 +272,7 @@ impl Range {
             retired: Mutex::new(meta.retired),
             changing: tokio::sync::Mutex::default(),
             counts: Counts::default(),
+            meter,
         }))
     }
 
@@ -449,7 +460,13 @@ impl Range {
         let background = tokio::runtime::Handle::current();
         let around = Surroundings::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
         let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");
-        let owner = Owner { around, store: Arc::new(store), lease, held_bytes: Arc::default() };
+        let owner = Owner {
+            around,
+            store: Arc::new(store),
+            lease,
+            held_bytes: Arc::default(),
+            load: Arc::new(LoadPolicy::fast()),
+        };
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
         let identity = Identity { id: RangeId(1), keys: KeyRange::whole(), database };
         Self::create(identity, &owner).await.expect("memory takes everything")

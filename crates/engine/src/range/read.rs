@@ -19,6 +19,7 @@ use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
 use slatedb::{Db, DbIterator};
 
 use super::dropped::{DroppedTable, DroppedTables};
+use super::load::Scanned;
 use super::{Range, meta};
 use crate::change::RecordName;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
@@ -43,6 +44,7 @@ impl Range {
         if self.dropped.covers(key) {
             return Err(ReadError::TableDropped);
         }
+        self.meter.read(key, value.as_ref().map_or(0, Bytes::len));
         Ok(value)
     }
 
@@ -58,11 +60,14 @@ impl Range {
         let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await?;
         let some_dropped = !self.dropped.is_empty();
         let mut end = ScanEnd::Exhausted;
+        let mut scanned = Scanned::default();
         while let Some(row) = next(&mut rows).await? {
             if some_dropped && self.dropped.covers(&row.key) {
                 continue;
             }
+            scanned.row(&row.key, &row.value);
             if visitor(&row.key, &row.value).is_break() {
+                scanned.stopped_at(&row.key);
                 end = ScanEnd::Stopped;
                 break;
             }
@@ -71,6 +76,7 @@ impl Range {
         if self.dropped.covers_all(keys) {
             return Err(ReadError::TableDropped);
         }
+        self.meter.scanned(keys, &scanned, end == ScanEnd::Stopped);
         Ok(end)
     }
 

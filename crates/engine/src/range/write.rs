@@ -93,6 +93,7 @@ impl Range {
                 let newest = *guard;
                 drop(guard);
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
+                self.meter.judged(keys);
                 if !mutants::active(Mutant::EarlyRefusal) {
                     wait_until_durable(&opening, newest, deadline).await?;
                 }
@@ -108,6 +109,7 @@ impl Range {
                 Ok(stamp.at)
             }
             Ok(changes) => {
+                self.meter.wrote(&changes);
                 let batch = self.batch(partition, changes, stripe, stamp);
                 self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
             }

@@ -31,10 +31,10 @@
 use std::time::Duration;
 
 use super::chance::Chance;
+use super::edges::Edges;
 use super::look::{Gaps, Look, mean_balance};
-use super::partition::just_above;
 use super::policy::LoadPolicy;
-use super::reservoir::Reservoir;
+use super::reservoir::{Reservoir, cuts_around};
 use super::top_keys::TopKey;
 use super::{Access, Sample};
 
@@ -45,13 +45,12 @@ const EARLY: Duration = Duration::from_millis(500);
 /// Everything there is to judge by.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
-    /// The cuts that were tried, in order: sampled partitions, and just above the last of them.
+    /// The cuts that were tried, in order. The last is just above all samples of A.
     pub(super) cuts: Vec<Vec<u8>>,
     pub(super) b: Look,
     pub(super) c: Look,
-    /// The partitions that B and C sampled, in order.
-    pub(super) samples_b: Vec<Vec<u8>>,
-    pub(super) samples_c: Vec<Vec<u8>>,
+    /// The partitions that each look from B to C sampled, in order.
+    pub(super) samples: Vec<Vec<Vec<u8>>>,
     /// From one look to the next, and from the middle of B to the middle of C.
     pub(super) look: Duration,
     pub(super) gap: Duration,
@@ -64,6 +63,17 @@ pub(super) struct Evidence {
     /// The partition with the most load at the end of B and at the end of C.
     pub(super) top_b: Option<TopKey>,
     pub(super) top_c: Option<TopKey>,
+}
+
+impl Evidence {
+    /// What B sampled, and what C did.
+    pub(super) fn samples_b(&self) -> &[Vec<u8>] {
+        self.samples.first().map_or(&[], Vec::as_slice)
+    }
+
+    pub(super) fn samples_c(&self) -> &[Vec<u8>] {
+        self.samples.last().map_or(&[], Vec::as_slice)
+    }
 }
 
 /// Looks at one range, until it has seen enough.
@@ -81,6 +91,7 @@ pub(super) struct Finder {
     b: Option<Ended>,
     swings: Vec<Swing>,
     climbs: Vec<f64>,
+    samples: Vec<Vec<Vec<u8>>>,
     /// The mean balance in the last second, from B on.
     height: Option<f64>,
     jump: f64,
@@ -91,16 +102,7 @@ pub(super) struct Finder {
 struct Ended {
     at: Duration,
     look: Look,
-    samples: Vec<Vec<u8>>,
     top: Option<TopKey>,
-}
-
-/// The ends of what the look before saw, and what this look saw beyond them.
-#[derive(Debug, Clone, Default)]
-struct Edges {
-    ends: Option<(Vec<u8>, Vec<u8>)>,
-    below: u64,
-    above: u64,
 }
 
 /// Sum over seconds of |L-R|, and of L+R.
@@ -132,13 +134,21 @@ impl Finder {
             b: None,
             swings: Vec::new(),
             climbs: Vec::new(),
+            samples: Vec::new(),
             height: None,
             jump: 0.0,
         }
     }
 
-    /// Counts one request that begins in `partition`.
-    pub(super) fn record(&mut self, partition: &[u8], sample: &Sample<'_>, cost: u32, chance: &mut Chance) {
+    /// Counts a request that begins in `partition`, or several of the same cost, with the sum of their costs and
+    /// of the squares of these.
+    pub(super) fn record(
+        &mut self,
+        partition: &[u8],
+        sample: &Sample<'_>,
+        (cost, squares): (u32, u64),
+        chance: &mut Chance,
+    ) {
         let begin = self.gap_of(partition);
         let end = match (sample.access, sample.high) {
             (Access::PointRead | Access::Write, _) => begin,
@@ -147,7 +157,7 @@ impl Finder {
         };
         self.second.add(begin, end, cost, sample.access != Access::Write);
         self.look.cost += u64::from(cost);
-        self.look.squares += u64::from(cost) * u64::from(cost);
+        self.look.squares += squares;
         self.edges.add(partition, cost);
         self.reservoir.offer(partition, cost, chance);
     }
@@ -177,12 +187,12 @@ impl Finder {
         if in_look + EARLY < schedule.look {
             return None;
         }
-        let (look, samples) = self.end_look(now);
+        let look = self.end_look(now);
         let is_last = now.saturating_sub(self.began) + EARLY >= schedule.end;
         match self.b.take() {
-            None => self.b = Some(Ended { at: now, look, samples, top: top() }),
+            None => self.b = Some(Ended { at: now, look, top: top() }),
             Some(b) if is_last => {
-                let c = Ended { at: now, look, samples, top: top() };
+                let c = Ended { at: now, look, top: top() };
                 return Some(self.evidence(b, c, schedule.look));
             }
             b => self.b = b,
@@ -215,35 +225,25 @@ impl Finder {
     }
 
     fn end_a(&mut self, now: Duration) {
-        self.cuts = self.turn_edges();
-        self.cuts.dedup();
-        if let Some(last) = self.cuts.last() {
-            self.cuts.push(just_above(last));
-        }
+        let samples = self.reservoir.take();
+        self.edges.turn(&self.look, &samples);
+        self.cuts = cuts_around(&samples);
         self.second = Gaps::new(self.cuts.len());
         self.swings = vec![Swing::default(); self.cuts.len()];
         self.height = None;
         self.begin_look(now);
     }
 
-    fn end_look(&mut self, now: Duration) -> (Look, Vec<Vec<u8>>) {
-        let climb = self.look.share(self.edges.above) - self.look.share(self.edges.below);
-        self.climbs.push(climb);
-        let samples = self.turn_edges();
-        (self.begin_look(now), samples)
+    fn end_look(&mut self, now: Duration) -> Look {
+        let samples = self.reservoir.take();
+        self.climbs.push(self.edges.turn(&self.look, &samples));
+        self.samples.push(samples);
+        self.begin_look(now)
     }
 
     fn begin_look(&mut self, now: Duration) -> Look {
         self.look_began = now;
         std::mem::replace(&mut self.look, Look::new(self.cuts.len()))
-    }
-
-    /// The ends of this look's sample are the edges of the next; returns the sample.
-    fn turn_edges(&mut self) -> Vec<Vec<u8>> {
-        let samples = self.reservoir.take();
-        let ends = samples.first().cloned().zip(samples.last().cloned());
-        self.edges = Edges { ends, ..Edges::default() };
-        samples
     }
 
     fn evidence(&mut self, b: Ended, c: Ended, look: Duration) -> Evidence {
@@ -254,8 +254,7 @@ impl Finder {
             cuts: std::mem::take(&mut self.cuts),
             b: b.look,
             c: c.look,
-            samples_b: b.samples,
-            samples_c: c.samples,
+            samples: std::mem::take(&mut self.samples),
             look,
             gap: c.at.saturating_sub(b.at),
             swings: self.swings.iter().map(swing).collect(),
@@ -277,18 +276,6 @@ impl Schedule {
     /// From the middle of B to the middle of C.
     fn gap(&self) -> Duration {
         self.end.saturating_sub(self.look * 2)
-    }
-}
-
-impl Edges {
-    fn add(&mut self, partition: &[u8], cost: u32) {
-        if let Some((low, high)) = &self.ends {
-            if partition < low.as_slice() {
-                self.below += u64::from(cost);
-            } else if partition > high.as_slice() {
-                self.above += u64::from(cost);
-            }
-        }
     }
 }
 

@@ -1,35 +1,33 @@
 //! From evidence to a cause. Pure, and in this order: what is found first is said.
 //!
-//! 1. one partition has half the load in both looks: a hot key, whatever cut may look balanced;
+//! 1. one partition at a time has half the load: a hot key, whatever cut may look balanced;
 //! 2. a cut that is balanced, steady, and not crossed by most requests: split. If there is none, one that
 //!    takes less off will do, such as the frontier between an append and many reads of what is behind;
 //! 3. such cuts were there, but part of the load is about to move past them: append or prepend;
 //! 4. most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend;
 //! 5. scans would touch both sides of any cut;
 //! 6. all cuts drift the same way, evenly: an append or prepend whose entries come late;
-//! 7. every cut is uneven because one partition is in the way: a hot key after all;
+//! 7. every cut is uneven because one partition is in the way, or one place that moves within itself: a hot
+//!    key after all, or an append or prepend among others;
 //! 8. unclear, and what was wrong with the best cut.
 
-use std::time::Duration;
-
 use super::finder::{Evidence, spread};
-use super::front::{Way, time_to_pass};
-use super::look::mean_balance;
+use super::front::Way;
 use super::policy::LoadPolicy;
 use super::top_keys::TopKey;
-use super::verdict::{Cause, Doubt, Manner, Travel};
+use super::verdict::{Cause, Doubt};
 
 /// What holds of this evidence.
 pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
     let trial = Trial { evidence, policy };
     trial
-        .hot_key(policy.hot_key_share)
+        .hot_key()
         .or_else(|| trial.split())
         .or_else(|| trial.travel_behind())
         .or_else(|| trial.travel_beyond())
         .or_else(|| trial.scan())
         .or_else(|| trial.travel_late())
-        .or_else(|| trial.blocking_key())
+        .or_else(|| trial.blocking())
         .unwrap_or_else(|| Cause::Unclear(trial.doubt()))
 }
 
@@ -48,27 +46,28 @@ pub(super) fn still_holds(cause: &Cause, evidence: &Evidence, policy: &LoadPolic
     }
 }
 
-struct Trial<'a> {
-    evidence: &'a Evidence,
-    policy: &'a LoadPolicy,
+/// Evidence, and the numbers to judge it by.
+pub(super) struct Trial<'a> {
+    pub(super) evidence: &'a Evidence,
+    pub(super) policy: &'a LoadPolicy,
 }
 
 /// What the two looks say of one cut.
-struct Balance {
-    b: f64,
-    c: f64,
+pub(super) struct Balance {
+    pub(super) b: f64,
+    pub(super) c: f64,
     /// Change per second.
     drift: f64,
     /// Standard deviation of `c - b`.
-    spread: f64,
+    pub(super) spread: f64,
 }
 
 impl Trial<'_> {
-    fn gap(&self) -> f64 {
+    pub(super) fn gap(&self) -> f64 {
         self.evidence.gap.as_secs_f64().max(1.0)
     }
 
-    fn balance(&self, cut: usize) -> Balance {
+    pub(super) fn balance(&self, cut: usize) -> Balance {
         let (b, c) = (&self.evidence.b, &self.evidence.c);
         let (b_sides, c_sides) = (&b.sides[cut], &c.sides[cut]);
         Balance {
@@ -79,7 +78,7 @@ impl Trial<'_> {
         }
     }
 
-    fn cuts(&self) -> std::ops::Range<usize> {
+    pub(super) fn cuts(&self) -> std::ops::Range<usize> {
         0..self.evidence.cuts.len()
     }
 
@@ -88,19 +87,16 @@ impl Trial<'_> {
         balance.c + balance.drift * self.policy.useful_for.as_secs_f64()
     }
 
-    /// The partition that leads at the end of both looks, with its lesser share.
-    fn leader(&self) -> Option<(&TopKey, f64)> {
+    /// The partition that leads at the end of C, and the lesser share of whichever led then and after B.
+    fn leaders(&self) -> Option<(&TopKey, f64)> {
         let (b, c) = (self.evidence.top_b.as_ref()?, self.evidence.top_c.as_ref()?);
-        (b.partition == c.partition).then_some((c, b.share.min(c.share)))
+        Some((c, b.share.min(c.share)))
     }
 
-    fn hot_key(&self, share_min: f64) -> Option<Cause> {
-        let (top, share) = self.leader()?;
-        (share >= share_min).then(|| Cause::HotKey {
-            key: top.partition.clone(),
-            share: top.share,
-            row: top.row.clone(),
-        })
+    /// Not always the same partition: where each minute is one, one at a time has it all.
+    fn hot_key(&self) -> Option<Cause> {
+        let (top, share) = self.leaders()?;
+        (share >= self.policy.hot_key_share).then(|| hot_key(top))
     }
 
     fn split(&self) -> Option<Cause> {
@@ -111,7 +107,7 @@ impl Trial<'_> {
     }
 
     /// The best of all useful cuts for which a condition holds.
-    fn best(&self, condition: impl Fn(usize) -> bool) -> Option<usize> {
+    pub(super) fn best(&self, condition: impl Fn(usize) -> bool) -> Option<usize> {
         let worth = |cut: usize| {
             let balance = self.balance(cut);
             balance.c.abs().max(self.later(&balance).abs())
@@ -122,30 +118,10 @@ impl Trial<'_> {
         })
     }
 
-    /// Part of the load that moves to a cut and will have passed it before the split has been of use.
-    fn passed_by(&self, cut: usize) -> Option<(Way, Duration)> {
-        /// How far an estimate by the bytes of keys may be off: digits do not use all values of a byte.
-        const ERROR: u32 = 4;
-        [Way::Up, Way::Down].into_iter().find_map(|way| {
-            let time = time_to_pass(self.evidence, cut, way)?;
-            (time < self.policy.useful_for * ERROR).then_some((way, time))
-        })
-    }
-
-    /// A cut would be useful, were it not passed by.
-    fn travel_behind(&self) -> Option<Cause> {
-        let best = self.best(|cut| self.passed_by(cut).is_some())?;
-        let (way, over) = self.passed_by(best)?;
-        let share = match way {
-            Way::Up => self.evidence.c.left(best),
-            Way::Down => self.evidence.c.right(best),
-        };
-        Some(way.cause(Travel { manner: Manner::Behind, share, over }))
-    }
-
     fn is_useful(&self, cut: usize, balance_max: f64) -> bool {
         let balance = self.balance(cut);
-        is_balanced(&balance, balance_max)
+        // That it was balanced in B too follows, as far as it matters: it is where C is less the drift.
+        balance.c.abs() < balance_max
             && (balance.c - balance.b).abs() < self.policy.drift_max * self.gap()
             && self.is_firm(&balance)
             && self.later(&balance).abs() < self.policy.imbalance_max
@@ -172,92 +148,6 @@ impl Trial<'_> {
         self.policy.sigmas * balance.spread <= 1.25 * self.policy.drift_max * self.gap()
     }
 
-    /// The load is beyond the edge of A or, if it began anew meanwhile, of each look the next.
-    fn travel_beyond(&self) -> Option<Cause> {
-        for way in [Way::Up, Way::Down] {
-            let step = self.median_climb(way);
-            for (share, over) in [(self.beyond(way), self.evidence.gap), (step, self.evidence.look)] {
-                if share > self.policy.beyond_share && self.is_even_climb(way, share / 2.0) {
-                    return Some(way.cause(Travel { manner: Manner::Ahead, share, over }));
-                }
-            }
-        }
-        None
-    }
-
-    /// The share of C beyond the edge of A.
-    fn beyond(&self, way: Way) -> f64 {
-        match (way, self.evidence.cuts.len()) {
-            (_, 0) => 0.0,
-            (Way::Up, cuts) => self.evidence.c.right(cuts - 1),
-            (Way::Down, _) => self.evidence.c.left(0),
-        }
-    }
-
-    fn still_travels(&self, way: Way, travel: &Travel) -> bool {
-        match travel.manner {
-            Manner::Ahead => self.beyond(way).max(self.median_climb(way)) >= travel.share / 2.0,
-            Manner::Late => self.drift(way) >= self.policy.drift_max / 4.0,
-            Manner::Behind => self.travel_behind().is_some(),
-        }
-    }
-
-    fn median_climb(&self, way: Way) -> f64 {
-        let mut steps: Vec<f64> = self.evidence.climbs.iter().map(|climb| climb * way.sign()).collect();
-        steps.sort_by(f64::total_cmp);
-        steps.get(steps.len() / 2).copied().unwrap_or(0.0)
-    }
-
-    /// Whether the load went that way from every look to the next, about evenly, and together by
-    /// `shift` of the load at least. One step and the next are forgiven: keys that grow may begin anew each
-    /// day, and the look in which they do has samples of both ends.
-    fn is_even_climb(&self, way: Way, shift: f64) -> bool {
-        /// How far a step may miss by chance: the edges are the ends of a sample of 64.
-        const CHANCE: f64 = 0.03;
-        let median = self.median_climb(way);
-        let steps = &self.evidence.climbs;
-        let is_far = |step: &f64| step * way.sign() >= median / 2.0 - CHANCE;
-        let near = |at: usize| steps.get(at).is_some_and(|step| !is_far(step));
-        let first_near = (0..steps.len()).find(|&at| near(at));
-        let others_are_far = first_near.is_none_or(|first| (first + 2..steps.len()).all(|at| !near(at)));
-        others_are_far && median * steps.len() as f64 >= shift
-    }
-
-    /// The mean drift of all cuts, per second, positive if it is that way.
-    fn drift(&self, way: Way) -> f64 {
-        way.sign() * (mean_balance(&self.evidence.c.sides) - mean_balance(&self.evidence.b.sides))
-            / self.gap()
-    }
-
-    /// All cuts drift one way, and never by a jump.
-    fn travel_late(&self) -> Option<Cause> {
-        let way = if self.drift(Way::Up) > 0.0 { Way::Up } else { Way::Down };
-        let against = |cut: usize| {
-            let balance = self.balance(cut);
-            way.sign() * (balance.c - balance.b) < -self.policy.sigmas * balance.spread
-        };
-        if self.drift(way) < self.policy.drift_max || self.cuts().any(against) || self.has_jumped(way) {
-            return None;
-        }
-        let off_middle = |cut: usize| self.balance(cut).b.abs();
-        let middle = self.cuts().min_by(|&a, &b| off_middle(a).total_cmp(&off_middle(b)))?;
-        let share = match way {
-            Way::Up => self.evidence.c.right(middle),
-            Way::Down => self.evidence.c.left(middle),
-        };
-        Some(way.cause(Travel { manner: Manner::Late, share, over: self.evidence.gap }))
-    }
-
-    /// Whether a good part of the drift was made in one second, and not by chance.
-    fn has_jumped(&self, way: Way) -> bool {
-        let c = &self.evidence.c;
-        let per_second = c.sample(c.cost) / self.evidence.look.as_secs_f64().max(1.0);
-        // A mean over cuts, which lie everywhere in the load, spreads by 1/sqrt(3) of what one cut does. One
-        // standard deviation more, because this is the greatest of many seconds.
-        let chance = (self.policy.sigmas + 1.0) * spread(per_second, per_second) / 3f64.sqrt();
-        self.evidence.jump > chance.max(self.drift(way) * self.gap() / 4.0)
-    }
-
     fn scan(&self) -> Option<Cause> {
         let share = self.crossing();
         (share >= self.policy.crossing_max).then_some(Cause::Scan { share })
@@ -271,10 +161,18 @@ impl Trial<'_> {
         best.map_or(0.0, |cut| c.crossing(cut))
     }
 
-    fn blocking_key(&self) -> Option<Cause> {
-        let any_balanced =
-            self.cuts().any(|cut| is_balanced(&self.balance(cut), self.policy.balance_max_at_worst));
-        if any_balanced { None } else { self.hot_key(self.policy.blocking_key_share) }
+    /// One partition, or one narrow place that moves, has so much that no cut is balanced.
+    fn blocking(&self) -> Option<Cause> {
+        let balance_max = self.policy.balance_max_at_worst;
+        if self.cuts().any(|cut| is_balanced(&self.balance(cut), balance_max)) {
+            return None;
+        }
+        let (top, share) = self.leaders()?;
+        let is_same = self.evidence.top_b.as_ref().is_some_and(|before| before.partition == top.partition);
+        if is_same && share >= self.policy.blocking_share {
+            return Some(hot_key(top));
+        }
+        self.travel_within()
     }
 
     fn doubt(&self) -> Doubt {
@@ -306,11 +204,6 @@ fn is_balanced(balance: &Balance, balance_max: f64) -> bool {
     balance.b.abs() < balance_max && balance.c.abs() < balance_max
 }
 
-impl Way {
-    fn cause(self, travel: Travel) -> Cause {
-        match self {
-            Self::Up => Cause::Append(travel),
-            Self::Down => Cause::Prepend(travel),
-        }
-    }
+fn hot_key(top: &TopKey) -> Cause {
+    Cause::HotKey { key: top.partition.clone(), share: top.share, row: top.row.clone() }
 }

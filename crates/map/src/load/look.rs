@@ -126,6 +126,17 @@ impl Look {
     }
 }
 
+/// Of all pairs of an earlier and a later sample, the share in which the later one is higher, less the share
+/// in which it is lower. Both are in order.
+pub(super) fn rise(before: &[Vec<u8>], now: &[Vec<u8>]) -> f64 {
+    let over = |sample: &Vec<u8>| {
+        let lower = before.partition_point(|other| other < sample);
+        let higher = before.len() - before.partition_point(|other| other <= sample);
+        lower as f64 - higher as f64
+    };
+    now.iter().map(over).sum::<f64>() / (before.len() * now.len()).max(1) as f64
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -153,5 +164,14 @@ mod tests {
             look.squares += cost * cost;
         }
         assert_eq!(look.sample(look.cost), 4.0);
+    }
+
+    #[test]
+    fn a_rise_is_told_by_pairs() {
+        let keys = |keys: &str| keys.bytes().map(|key| vec![key]).collect::<Vec<_>>();
+        // a: -3; k: 2 and one pair is equal; l and z: 3 each; of twelve pairs.
+        let rise_of = |before: &str, now: &str| rise(&keys(before), &keys(now));
+        assert!((rise_of("dgk", "aklz") - 5.0 / 12.0).abs() < 1e-9, "{}", rise_of("dgk", "aklz"));
+        assert_eq!([rise_of("aa", "aaa"), rise_of("", "a"), rise_of("b", "a")], [0.0, 0.0, -1.0]);
     }
 }

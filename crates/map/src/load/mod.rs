@@ -13,7 +13,7 @@
 //!        +---------------------- cools down --------------------------------+
 //! ```
 //!
-//! While a range is a candidate the [finder] looks at it; then the [judge] finds the cause: a key
+//! While a range is a candidate the `finder` looks at it; then the `judge` finds the cause: a key
 //! at which a split helps, or the reason why none does, which the user is told ([`Verdict`]). A verdict
 //! against a split is kept for half an hour, so that a range that cannot be split is not looked at for
 //! ever; meanwhile the finder goes on looking, and once the cause is not seen any more in two looks
@@ -27,6 +27,8 @@
 //! first second on; the peak is unknown for ten minutes, and so no child is merged again before.
 
 mod chance;
+mod digits;
+mod edges;
 mod finder;
 mod front;
 mod judge;
@@ -37,6 +39,7 @@ mod rate;
 mod reservoir;
 mod state;
 mod top_keys;
+mod travel;
 mod verdict;
 
 use std::time::Duration;
@@ -175,7 +178,7 @@ impl RangeLoad {
         self.second.entities += u64::from(sample.entities);
         self.second.bytes += sample.bytes;
         self.second.writes += u64::from(sample.access == Access::Write);
-        self.place(sample, cost);
+        self.place(sample, cost, u64::from(cost) * u64::from(cost));
     }
 
     /// Counts requests for `key` that were refused to protect this range. They are no load, but where
@@ -183,11 +186,12 @@ impl RangeLoad {
     pub fn throttled(&mut self, key: &[u8], requests: u32) {
         self.second.throttled += u64::from(requests);
         let sample = Sample { access: Access::PointRead, key, high: None, entities: 1, bytes: 0 };
-        self.place(&sample, requests);
+        // So many requests of cost 1: their squares add up to as many.
+        self.place(&sample, requests, u64::from(requests));
     }
 
-    /// Counts where in the range a request was.
-    fn place(&mut self, sample: &Sample<'_>, cost: u32) {
+    /// Counts where in the range a request was, or several; `squares` is the sum of the squares of their costs.
+    fn place(&mut self, sample: &Sample<'_>, cost: u32, squares: u64) {
         let partition = partition_of(sample.key);
         match (sample.access, sample.high) {
             (Access::PointRead | Access::Write, _) => self.top.add(partition, Some(sample.key), cost),
@@ -195,7 +199,7 @@ impl RangeLoad {
             (Access::Scan, _) => self.top.add_to_none(cost),
         }
         if let Some(finder) = self.state.finder() {
-            finder.record(partition, sample, cost, &mut self.chance);
+            finder.record(partition, sample, (cost, squares), &mut self.chance);
         }
     }
 

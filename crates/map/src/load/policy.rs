@@ -30,9 +30,10 @@ pub struct LoadPolicy {
     pub look_max: Duration,
     /// Share of one partition from which it is a hot key.
     pub hot_key_share: f64,
-    /// Share of one partition from which it is blamed when every cut is uneven.
-    pub blocking_key_share: f64,
-    /// Greatest imbalance |L-R| / (L+R) of a cut, in each look.
+    /// Share of one partition, or of one narrow place that moves, from which it is blamed when every cut is
+    /// uneven.
+    pub blocking_share: f64,
+    /// Greatest imbalance |L-R| / (L+R) of a cut.
     pub balance_max: f64,
     /// The same if no cut is as good as that: a split must take some load off.
     pub balance_max_at_worst: f64,
@@ -74,7 +75,7 @@ impl LoadPolicy {
             look: Duration::from_secs(10),
             look_max: Duration::from_secs(120),
             hot_key_share: 0.5,
-            blocking_key_share: 0.25,
+            blocking_share: 0.25,
             balance_max: 0.25,
             balance_max_at_worst: 0.4,
             drift_max: 0.06 / 40.0,

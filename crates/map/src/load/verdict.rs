@@ -73,6 +73,9 @@ pub enum Manner {
     /// `share` lies beyond the key that halved the load `over` ago: it moves slowly for its width, as when
     /// entries come late by some minutes.
     Late,
+    /// `share` moves on between two keys that were neighbours `over` ago: in one narrow place, such as one
+    /// tenant's, with other load on both sides.
+    Within,
     /// `share` moves towards the best cut and has passed it after `over`: one of several streams, such as
     /// of clocks that differ.
     Behind,
@@ -205,6 +208,10 @@ fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str
         Manner::Late => format!(
             "the load moves to ever {higher} keys, and so past any cut: {share} of it is {above} the key that \
              halved it {seconds} s ago"
+        ),
+        Manner::Within => format!(
+            "{share} of the load moves to ever {higher} keys in one narrow place, such as one tenant's, where \
+             nothing was {seconds} s ago, and so on one side of any cut"
         ),
         Manner::Behind => format!(
             "{share} of the load moves to ever {higher} keys behind the rest, and would pass the best cut in \

@@ -6,18 +6,17 @@
 //! | `POST /v1/rehearsals` | begins one: the body is an [`Order`] in JSON |
 //! | `DELETE /v1/rehearsals` | ends all |
 //!
-//! Refusals are plain text that says what was wrong.
+//! Refusals are those of the whole API.
 
 use std::time::Duration;
 
-use http::{Method, StatusCode};
+use http::Method;
 use rangehold_map::RangeId;
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
+use super::api::Refused;
 use crate::rehearsal::{Act, Rehearsals};
-
-/// Bytes of an order.
-pub(super) const ORDER_BYTES_MAX: usize = 4096;
 
 /// What is rehearsed, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -98,30 +97,23 @@ impl Order {
     }
 }
 
-/// Answers a request: status, and JSON or, for refusals, text. `known` says whether there is such a
+/// Answers a GET, POST or DELETE with what is rehearsed then. `known` says whether there is such a
 /// range.
 pub(super) fn answer(
     rehearsals: &Rehearsals,
     method: &Method,
     body: &[u8],
     known: impl FnOnce(RangeId) -> bool,
-) -> (StatusCode, String) {
-    let listed = || {
-        let orders: Vec<Order> = rehearsals.list().iter().map(Order::of).collect();
-        (StatusCode::OK, json(&orders))
-    };
+) -> Result<Value, Refused> {
     match *method {
-        Method::GET => listed(),
+        Method::POST => begin(rehearsals, body, known).map_err(Refused::malformed)?,
         Method::DELETE => {
             rehearsals.end_all();
-            listed()
         }
-        Method::POST => match begin(rehearsals, body, known) {
-            Ok(()) => listed(),
-            Err(why) => (StatusCode::BAD_REQUEST, why + "\n"),
-        },
-        _ => (StatusCode::METHOD_NOT_ALLOWED, "GET, POST and DELETE are served here\n".to_owned()),
+        _ => {}
     }
+    let orders: Vec<Order> = rehearsals.list().iter().map(Order::of).collect();
+    Ok(json!(orders))
 }
 
 fn begin(rehearsals: &Rehearsals, body: &[u8], known: impl FnOnce(RangeId) -> bool) -> Result<(), String> {
@@ -133,18 +125,14 @@ fn begin(rehearsals: &Rehearsals, body: &[u8], known: impl FnOnce(RangeId) -> bo
     rehearsals.begin(range, act, lasting).map_err(|why| why.to_string())
 }
 
-fn json(orders: &[Order]) -> String {
-    let mut text = serde_json::to_string_pretty(orders).expect("an order is written as JSON");
-    text.push('\n');
-    text
-}
-
 #[cfg(test)]
 mod tests {
+    use http::StatusCode;
+
     use super::*;
     use crate::profile::Profile;
 
-    fn post(rehearsals: &Rehearsals, body: &str) -> (StatusCode, String) {
+    fn post(rehearsals: &Rehearsals, body: &str) -> Result<Value, Refused> {
         answer(rehearsals, &Method::POST, body.as_bytes(), |range| range == RangeId(7))
     }
 
@@ -153,11 +141,9 @@ mod tests {
         let rehearsals = Rehearsals::new(Profile::fast().moving, 1);
         let order =
             r#"{"range":"r7","act":"timeout","seconds":10,"rate":0.5,"late_seconds":1.5,"gateway":true}"#;
-        let (status, text) = post(&rehearsals, order);
-        assert_eq!(status, StatusCode::OK);
-        let listed: Vec<Order> = serde_json::from_str(&text).unwrap();
+        let listed: Vec<Order> = serde_json::from_value(post(&rehearsals, order).unwrap()).unwrap();
         assert_eq!(listed, [serde_json::from_str::<Order>(order).unwrap()]);
-        assert_eq!(answer(&rehearsals, &Method::DELETE, b"", |_| true).1, "[]\n");
+        assert_eq!(answer(&rehearsals, &Method::DELETE, b"", |_| true), Ok(json!([])));
         assert!(!rehearsals.any());
     }
 
@@ -172,8 +158,9 @@ mod tests {
             (r#"{"range":"r7","act":"offline","seconds":10,"late":1}"#, "`late`"),
             (r#"{"range":"r7","act":"busy","seconds":10,"rate":2}"#, "2"),
         ] {
-            let (status, why) = post(&rehearsals, order);
-            assert_eq!(status, StatusCode::BAD_REQUEST, "{order}");
+            let refused = post(&rehearsals, order).unwrap_err();
+            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{order}");
+            let why = refused.json().to_string();
             assert!(why.contains(word), "{order}: {why}");
         }
         assert!(!rehearsals.any());

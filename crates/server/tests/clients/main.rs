@@ -12,4 +12,5 @@ mod browsers;
 mod credentials;
 mod heads;
 mod profiles;
+mod ranges;
 mod slow;

@@ -9,6 +9,7 @@ use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Node};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
+use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::profile::Profile;
 use rangehold_server::table::{Options, TableService};
@@ -44,18 +45,26 @@ impl Service {
 
     /// The same with other accounts.
     pub(crate) async fn with_accounts(accounts: Accounts) -> Self {
-        Self::with(accounts, Profile::fast()).await
+        Self::with(accounts, Profile::fast(), 1).await
     }
 
     /// The same by another profile.
     pub(crate) async fn with_profile(profile: Profile) -> Self {
-        Self::with(Accounts::well_known(), profile).await
+        Self::with(Accounts::well_known(), profile, 1).await
     }
 
-    async fn with(accounts: Accounts, profile: Profile) -> Self {
+    /// The same with the well-known account and several partition servers.
+    pub(crate) async fn with_servers(servers: u64) -> Self {
+        Self::with(Accounts::well_known(), Profile::fast(), servers).await
+    }
+
+    async fn with(accounts: Accounts, profile: Profile, servers: u64) -> Self {
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
-        let options = rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1);
+        let options = rangehold_engine::Options {
+            servers,
+            ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
+        };
         let node = Node::open(Store::in_memory(), options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);
@@ -65,11 +74,13 @@ impl Service {
             accounts.clone(),
             Some(TokenVerifier::ClaimsOnly),
             clock.clone(),
-            Options { seed: 2, memory_bytes: MEMORY_BYTES, profile },
+            Options { seed: 2, memory_bytes: MEMORY_BYTES, profile: profile.clone() },
             metrics.clone(),
         );
+        let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
+        let manager = Manager::new(&node, ManagerOptions { plans: false, ..manager });
         let admin_service =
-            Admin::new(node.clone(), &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+            Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
         Self { running, accounts, clock, node }
     }

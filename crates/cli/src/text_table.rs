@@ -1,0 +1,30 @@
+//! Tables for people: columns side by side, as wide as what is in them.
+
+/// Lines with the cells of `rows` under `head`, two spaces apart.
+pub(crate) fn text_table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().map(|row| row[column].chars().count());
+        cells.chain([head[column].len()]).max().unwrap_or(0)
+    };
+    let widths: [usize; N] = std::array::from_fn(width);
+    let mut text = String::new();
+    for row in std::iter::once(&head.map(str::to_owned)).chain(rows) {
+        let cells: Vec<String> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        text.push_str(cells.join("  ").trim_end());
+        text.push('\n');
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_are_as_wide_as_their_widest_cell() {
+        let rows = [["r1".to_owned(), "[start, é)".to_owned(), String::new()]];
+        let table = text_table(["range", "keys", "note"], &rows);
+        assert_eq!(table, "range  keys        note\nr1     [start, é)\n");
+    }
+}

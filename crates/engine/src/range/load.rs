@@ -1,0 +1,145 @@
+//! What the requests to a range are: counted as they are answered, folded into rates each second.
+//!
+//! The counting is [`RangeLoad`]'s, which is pure. Here is the short lock around it, and one task
+//! for all ranges of the process that ends their seconds ([`end_seconds`]): a timer for each of a
+//! thousand idle ranges would be a thousand wake-ups.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample};
+use rangehold_map::{Generation, KeyRange, RangeId};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+
+use super::write::Changes;
+use super::{Opening, Range};
+use crate::host::OpenRanges;
+use crate::limits::LOAD_SECOND;
+
+/// The load of one range, under its lock.
+pub(super) struct Meter(Mutex<RangeLoad>);
+
+/// What a scan has seen so far.
+#[derive(Debug, Default)]
+pub(super) struct Scanned {
+    entities: u32,
+    bytes: u64,
+    last: Vec<u8>,
+}
+
+/// What is seen of a range that a server holds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RangeSeen {
+    /// The range.
+    pub range: RangeId,
+    /// The generation in which it is held.
+    pub generation: Generation,
+    /// Bytes of its database, about. What it shares with another one is counted in both.
+    pub bytes: u64,
+    /// Its load.
+    pub load: Load,
+}
+
+impl Meter {
+    /// Nothing was asked yet. The seed decides which requests are looked at closely.
+    pub(super) fn new(policy: &LoadPolicy, seed: u64) -> Self {
+        Self(Mutex::new(RangeLoad::new(policy.clone(), seed)))
+    }
+
+    /// One row was read.
+    pub(super) fn read(&self, key: &[u8], bytes: usize) {
+        let bytes = bytes as u64;
+        self.lock().record(&Sample { access: Access::PointRead, key, high: None, entities: 1, bytes });
+    }
+
+    /// Rows of one partition were read in order to judge a write, which was then refused.
+    pub(super) fn judged(&self, keys: &[Vec<u8>]) {
+        if let Some(key) = keys.first() {
+            let entities = count(keys.len());
+            self.lock().record(&Sample { access: Access::PointRead, key, high: None, entities, bytes: 0 });
+        }
+    }
+
+    /// Rows of one partition were written.
+    pub(super) fn wrote(&self, changes: &Changes) {
+        if let Some((key, _)) = changes.first() {
+            let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
+            let bytes = changes.iter().map(|(key, value)| (key.len() + size(value)) as u64).sum();
+            let entities = count(changes.len());
+            self.lock().record(&Sample { access: Access::Write, key, high: None, entities, bytes });
+        }
+    }
+
+    /// An interval was read: to its end, or until somebody had enough.
+    pub(super) fn scanned(&self, keys: &KeyRange, scanned: &Scanned, stopped: bool) {
+        let high = if stopped { Some(scanned.last.as_slice()) } else { keys.high() };
+        self.lock().record(&Sample {
+            access: Access::Scan,
+            key: keys.low(),
+            high,
+            entities: scanned.entities,
+            bytes: scanned.bytes,
+        });
+    }
+
+    fn lock(&self) -> MutexGuard<'_, RangeLoad> {
+        // A holder that panicked has at worst lost a count.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Scanned {
+    /// One more row was visited.
+    pub(super) fn row(&mut self, key: &[u8], value: &[u8]) {
+        self.entities = self.entities.saturating_add(1);
+        self.bytes += (key.len() + value.len()) as u64;
+    }
+
+    /// The row after which it was stopped.
+    pub(super) fn stopped_at(&mut self, key: &[u8]) {
+        self.last = key.to_vec();
+    }
+}
+
+fn count(rows: usize) -> u32 {
+    u32::try_from(rows).unwrap_or(u32::MAX)
+}
+
+impl Range {
+    /// Requests for `key` were refused to protect the range or its server.
+    pub(crate) fn throttled(&self, key: &[u8], requests: u32) {
+        self.meter.lock().throttled(key, requests);
+    }
+
+    /// What is seen of it.
+    pub(crate) fn seen(&self) -> RangeSeen {
+        RangeSeen {
+            range: self.id(),
+            generation: self.generation(),
+            bytes: self.open_now().map_or(0, |opening| opening.stored_bytes()),
+            load: self.meter.lock().observe(),
+        }
+    }
+}
+
+impl Opening {
+    /// Bytes of the files that its database reads, and of what is not in files yet.
+    fn stored_bytes(&self) -> u64 {
+        let files: u64 =
+            self.status.borrow().current_manifest.all_sst_views().map(|file| file.estimate_size()).sum();
+        files + self.unflushed_bytes()
+    }
+}
+
+/// Ends the seconds of all open ranges.
+pub(crate) async fn end_seconds(open: Arc<OpenRanges>) {
+    let began = Instant::now();
+    let mut second = interval(LOAD_SECOND);
+    second.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    loop {
+        second.tick().await;
+        let now = began.elapsed();
+        for range in open.list() {
+            range.meter.lock().tick(now);
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What happened to ranges: a bounded list that can be followed.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rangehold_engine::Clock;
+use rangehold_map::{RangeId, Timestamp};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use crate::limits::EVENTS_KEPT;
+
+/// The last events of a process, at most [`EVENTS_KEPT`]. Clones are the same list.
+#[derive(Clone)]
+pub struct Events(Arc<Inner>);
+
+struct Inner {
+    clock: Clock,
+    kept: Mutex<VecDeque<Arc<Event>>>,
+    progress: watch::Sender<Progress>,
+}
+
+/// What those who follow wait for.
+#[derive(Debug, Clone, Copy, Default)]
+struct Progress {
+    /// The number of the last event; 0 before the first.
+    newest: u64,
+    /// The process stops: nobody should wait any more.
+    ended: bool,
+}
+
+/// Something that happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Event {
+    /// Counts the events of the process from 1 on.
+    pub number: u64,
+    /// When.
+    pub at: Timestamp,
+    /// What.
+    pub happened: Happened,
+}
+
+/// What happened.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happened {
+    /// Of which kind it is.
+    pub kind: EventKind,
+    /// The ranges it is about; where a change was done, those that hold the keys now.
+    pub ranges: Vec<RangeId>,
+    /// The sentence for people.
+    pub text: String,
+    /// The map in which it is done.
+    pub map_version: Option<u64>,
+    /// How long writes were held.
+    pub held_for: Option<Duration>,
+}
+
+/// The kinds of events.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EventKind {
+    /// A change was asked for, and is looked into.
+    Asked,
+    /// It is done.
+    Done,
+    /// It was not begun: it does not fit the map, or the range is not ready.
+    Refused,
+    /// It was begun and is undone: the range goes on as before.
+    Undone,
+    /// It was begun and is neither done nor undone yet.
+    BrokenOff,
+    /// The cause of a range's load was found.
+    Verdict,
+}
+
+impl EventKind {
+    /// Its name in JSON and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Asked => "asked",
+            Self::Done => "done",
+            Self::Refused => "refused",
+            Self::Undone => "undone",
+            Self::BrokenOff => "broken-off",
+            Self::Verdict => "verdict",
+        }
+    }
+}
+
+impl Events {
+    /// Nothing happened yet.
+    pub(crate) fn new(clock: Clock) -> Self {
+        Self(Arc::new(Inner { clock, kept: Mutex::default(), progress: watch::Sender::default() }))
+    }
+
+    pub(super) fn clock(&self) -> &Clock {
+        &self.0.clock
+    }
+
+    pub(crate) fn add(&self, happened: Happened) {
+        let mut kept = self.kept();
+        let number = kept.back().map_or(1, |last| last.number + 1);
+        if kept.len() == EVENTS_KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(Arc::new(Event { number, at: self.0.clock.wall(), happened }));
+        self.0.progress.send_modify(|progress| progress.newest = number);
+    }
+
+    /// Lets those who wait go: there is nothing more to wait for.
+    pub(crate) fn end(&self) {
+        self.0.progress.send_modify(|progress| progress.ended = true);
+    }
+
+    /// The events that are kept with numbers above `after`, in their order. A number that this
+    /// process has not reached comes from one that ran before it: then all.
+    pub fn after(&self, after: u64) -> Vec<Arc<Event>> {
+        let kept = self.kept();
+        let newest = kept.back().map_or(0, |last| last.number);
+        let after = if after > newest { 0 } else { after };
+        kept.iter().filter(|event| event.number > after).cloned().collect()
+    }
+
+    /// The same, but waits up to `wait` for the first one.
+    pub async fn wait_after(&self, after: u64, wait: Duration) -> Vec<Arc<Event>> {
+        let mut progress = self.0.progress.subscribe();
+        let some = progress.wait_for(|progress| progress.newest != after || progress.ended);
+        // None in time: then what there is, which is nothing.
+        let _ = timeout(wait, some).await;
+        self.after(after)
+    }
+
+    fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
+        // A holder that panicked has at worst not added one.
+        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn verdict(text: String) -> Happened {
+        Happened {
+            kind: EventKind::Verdict,
+            ranges: vec![RangeId(1)],
+            text,
+            map_version: None,
+            held_for: None,
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn the_newest_are_kept_and_can_be_followed() {
+        let events = Events::new(Clock::system());
+        let follower = events.clone();
+        let waiting = tokio::spawn(async move { follower.wait_after(0, Duration::from_secs(9)).await });
+        tokio::task::yield_now().await;
+        events.add(verdict("first".to_owned()));
+        assert_eq!(waiting.await.unwrap()[0].happened.text, "first");
+        assert_eq!(events.wait_after(1, Duration::from_secs(9)).await, []);
+        for number in 2..=EVENTS_KEPT as u64 + 1 {
+            events.add(verdict(number.to_string()));
+        }
+        let numbers: Vec<u64> = events.after(0).iter().map(|event| event.number).collect();
+        assert_eq!(numbers, (2..=EVENTS_KEPT as u64 + 1).collect::<Vec<_>>());
+        assert_eq!(events.after(EVENTS_KEPT as u64).len(), 1);
+        assert_eq!(events.after(u64::MAX).len(), EVENTS_KEPT, "a number of an earlier process");
+    }
+}

@@ -1,0 +1,365 @@
+//! The partition manager: sees how ranges are loaded, plans what to change, and has it carried out.
+//!
+//! ```text
+//!   each second       observe: the load of every range, verdicts that were reached
+//!   each tick         plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
+//!                                                                 |
+//!   the command line, the admin API --------- a change ---------> carry out, in a task of its own
+//!                                                                 |
+//!                                                               events
+//! ```
+//!
+//! Plans and people go through the same door, [`Manager::carry_out`]. A change that was let in goes to
+//! its end, whoever asked for it; when the process stops, the manager lets nothing more in and
+//! waits for what is under way. A plan may be late: each of its changes names
+//! the generation for which it was made, and is refused if the range has changed meanwhile.
+//!
+//! All servers of one process live and end together with the manager, so it finds none of them
+//! dead: each one is reported as serving, and a range is never suspected of having ended one.
+
+mod events;
+mod memory;
+pub(crate) mod names;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use arc_swap::ArcSwapOption;
+use rangehold_engine::{ChangeError, Changed, Executor, Node, RangeSeen};
+use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
+use rangehold_map::script::{Asked, Command, Names, Step};
+use rangehold_map::{Change, RangeId, ServerId, Timestamp};
+use thiserror::Error;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::time::{Instant, MissedTickBehavior, interval};
+use tracing::{info, warn};
+
+pub use rangehold_map::load::LoadPolicy;
+pub use rangehold_map::plan::Policy;
+
+pub use events::{Event, EventKind, Events, Happened};
+use memory::Memory;
+
+use crate::limits::{CHANGES_AT_ONCE, LOOK_EVERY, PLANNED_CHANGES_AT_ONCE};
+
+/// By what the manager decides.
+#[derive(Debug, Clone)]
+pub struct ManagerOptions {
+    /// Whether it plans; else it only does what it is told.
+    pub plans: bool,
+    /// The planner's numbers.
+    pub policy: Policy,
+    /// What each server is meant to bear, in cost per second.
+    pub server_capacity: f64,
+    /// The account that is meant where a key names none.
+    pub account: String,
+}
+
+impl ManagerOptions {
+    /// A manager that plans by the numbers of `policy`. Two ranges at the cap of `load` fill a server.
+    pub fn new(policy: Policy, load: &LoadPolicy, account: &str) -> Self {
+        Self { plans: true, policy, server_capacity: 2.0 * load.cap, account: account.to_owned() }
+    }
+}
+
+/// See the module. Clones are the same manager.
+#[derive(Clone)]
+pub struct Manager(Arc<Inner>);
+
+struct Inner {
+    executor: Executor,
+    options: ManagerOptions,
+    events: Events,
+    places: Arc<Semaphore>,
+    /// How many changes are being carried out on each range.
+    busy: Mutex<BTreeMap<RangeId, u32>>,
+    planned: ArcSwapOption<Planned>,
+}
+
+/// The last plan.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Planned {
+    /// When it was made.
+    pub at: Timestamp,
+    /// What it says.
+    pub plan: Plan,
+}
+
+/// What a server holds, as it is seen.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ServerSeen {
+    /// The server.
+    pub server: ServerId,
+    /// What it is meant to bear, in cost per second.
+    pub capacity: f64,
+    /// Its ranges, in the order of their keys.
+    pub ranges: Vec<RangeSeen>,
+}
+
+/// Why a change was not made.
+#[derive(Debug, Error)]
+pub enum NotDone {
+    /// The executor's reason.
+    #[error(transparent)]
+    Change(#[from] ChangeError),
+    /// The process is about to stop, and begins no change any more.
+    #[error("the process is being stopped: ask again when it runs")]
+    Stopping,
+    /// A bug: the change ended without a result. The next start brings it to its end.
+    #[error("the change was broken off by a fault of this program: restart it")]
+    Panicked,
+}
+
+impl Manager {
+    /// A manager of the ranges of `node`.
+    pub fn new(node: &Node, options: ManagerOptions) -> Self {
+        Self(Arc::new(Inner {
+            executor: node.executor().clone(),
+            options,
+            events: Events::new(node.host().clock().clone()),
+            places: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
+            busy: Mutex::default(),
+            planned: ArcSwapOption::empty(),
+        }))
+    }
+
+    /// What happened.
+    pub fn events(&self) -> &Events {
+        &self.0.events
+    }
+
+    /// By what it decides.
+    pub fn options(&self) -> &ManagerOptions {
+        &self.0.options
+    }
+
+    /// The last plan; `None` before the first one, and if it does not plan.
+    pub fn planned(&self) -> Option<Arc<Planned>> {
+        self.0.planned.load_full()
+    }
+
+    /// What is seen of the servers and their ranges now.
+    pub fn observe(&self) -> Vec<ServerSeen> {
+        let capacity = self.0.options.server_capacity;
+        let seen = |server: &rangehold_engine::PartitionServer| ServerSeen {
+            server: server.id(),
+            capacity,
+            ranges: server.observe(),
+        };
+        self.0.executor.servers().iter().map(seen).collect()
+    }
+
+    /// Carries a change out, to its end or not at all, even if the caller gives up meanwhile. Waits
+    /// for its turn: [`CHANGES_AT_ONCE`] are under way at most.
+    pub async fn carry_out(&self, change: Change, names: Arc<Names>) -> Result<Changed, NotDone> {
+        let places = Arc::clone(&self.0.places);
+        let place = places.acquire_owned().await.map_err(|_| NotDone::Stopping)?;
+        let task = tokio::spawn(self.clone().to_its_end(change, names, place));
+        task.await.unwrap_or(Err(NotDone::Panicked))
+    }
+
+    async fn to_its_end(
+        self,
+        change: Change,
+        names: Arc<Names>,
+        _place: OwnedSemaphorePermit,
+    ) -> Result<Changed, NotDone> {
+        let _busy = Busy::mark(&self, &change);
+        let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
+        self.tell(EventKind::Asked, &change, asked.clone());
+        match self.0.executor.carry_out(&change).await {
+            Ok(changed) => {
+                info!(map_version = changed.map_version, held_for = ?changed.held_for, "{asked}: done");
+                self.0.events.add(Happened {
+                    kind: EventKind::Done,
+                    ranges: changed.ranges.clone(),
+                    text: asked,
+                    map_version: Some(changed.map_version),
+                    held_for: Some(changed.held_for),
+                });
+                Ok(changed)
+            }
+            Err(error) => {
+                let why = sentence(&error, &names);
+                warn!("{asked}: {why}");
+                self.tell(kind_of(&error), &change, format!("{asked}: {why}"));
+                Err(error.into())
+            }
+        }
+    }
+
+    fn tell(&self, kind: EventKind, change: &Change, text: String) {
+        let ranges = ranges_of(change);
+        self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
+    }
+
+    /// Observes, and plans, until it is told to stop.
+    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
+        let began = Instant::now();
+        let mut memory = Memory::default();
+        let mut planned_at = Duration::ZERO;
+        let mut look = interval(LOOK_EVERY);
+        look.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            tokio::select! {
+                _ = look.tick() => {}
+                _ = stop.wait_for(|stop| *stop) => return,
+            }
+            let now = began.elapsed();
+            let seen = self.observe();
+            self.look(&mut memory, &seen, now).await;
+            if self.0.options.plans && now.saturating_sub(planned_at) >= self.0.options.policy.tick {
+                planned_at = now;
+                self.plan(&memory, &seen, now).await;
+            }
+        }
+    }
+
+    /// Notes what is seen, and tells of new verdicts.
+    async fn look(&self, memory: &mut Memory, seen: &[ServerSeen], now: Duration) {
+        let ranges: Vec<RangeSeen> = seen.iter().flat_map(|server| &server.ranges).cloned().collect();
+        let reached = memory.look(&ranges, now);
+        if reached.is_empty() {
+            return;
+        }
+        let names = self.names().await;
+        for (range, verdict) in reached {
+            let text = verdict.sentence(&|account, table| names::table_name(&names, account, table));
+            info!(%range, "{text}");
+            self.0.events.add(Happened {
+                kind: EventKind::Verdict,
+                ranges: vec![range],
+                text,
+                map_version: None,
+                held_for: None,
+            });
+        }
+    }
+
+    /// Makes a plan, keeps its report, and begins as much of it as may be under way at once. What is
+    /// left the next plan finds again, if it is still wanted.
+    async fn plan(&self, memory: &Memory, seen: &[ServerSeen], now: Duration) {
+        let map = self.0.executor.maps().current();
+        let observations = self.observations(memory, seen, now);
+        let plan = plan(&map, &observations, &self.0.options.policy);
+        let changes = plan.changes.clone();
+        let at = self.clock_wall();
+        self.0.planned.store(Some(Arc::new(Planned { at, plan })));
+        if changes.is_empty() {
+            return;
+        }
+        let names = Arc::new(self.names().await);
+        for change in changes {
+            // Some places are kept for people.
+            if self.0.places.available_permits() <= CHANGES_AT_ONCE - PLANNED_CHANGES_AT_ONCE {
+                return;
+            }
+            let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { return };
+            // Not joined: its end is an event, and `finish` waits for its place.
+            tokio::spawn(self.clone().to_its_end(change, Arc::clone(&names), place));
+        }
+    }
+
+    fn observations(&self, memory: &Memory, seen: &[ServerSeen], now: Duration) -> Observations {
+        let busy = self.busy();
+        let ranges = seen.iter().flat_map(|server| &server.ranges);
+        Observations {
+            ranges: ranges
+                .map(|range| memory.observation(range, now, busy.contains_key(&range.range)))
+                .collect(),
+            servers: seen
+                .iter()
+                .map(|server| ServerObservation {
+                    id: server.server,
+                    standing: Standing::Serving,
+                    capacity: server.capacity,
+                })
+                .collect(),
+        }
+    }
+
+    /// The names of tables as they are now.
+    pub(crate) async fn names(&self) -> Names {
+        names::read(self.0.executor.router(), &self.0.options.account).await
+    }
+
+    /// Begins no change any more, and waits for those under way.
+    pub(crate) async fn finish(&self) {
+        let all = u32::try_from(CHANGES_AT_ONCE).expect("a small number");
+        // Fails only if it was closed before, and then nothing is under way.
+        let _all = self.0.places.acquire_many(all).await;
+        self.0.places.close();
+    }
+
+    fn clock_wall(&self) -> Timestamp {
+        self.0.events.clock().wall()
+    }
+
+    fn busy(&self) -> MutexGuard<'_, BTreeMap<RangeId, u32>> {
+        // A holder only counts.
+        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Marks ranges as being changed, until it is dropped.
+struct Busy {
+    manager: Manager,
+    ranges: Vec<RangeId>,
+}
+
+impl Busy {
+    fn mark(manager: &Manager, change: &Change) -> Self {
+        let ranges = ranges_of(change);
+        let mut busy = manager.busy();
+        for range in &ranges {
+            *busy.entry(*range).or_default() += 1;
+        }
+        drop(busy);
+        Self { manager: manager.clone(), ranges }
+    }
+}
+
+impl Drop for Busy {
+    fn drop(&mut self) {
+        let mut busy = self.manager.busy();
+        for range in &self.ranges {
+            if let Some(count) = busy.get_mut(range) {
+                *count -= 1;
+            }
+        }
+        busy.retain(|_, count| *count > 0);
+    }
+}
+
+fn ranges_of(change: &Change) -> Vec<RangeId> {
+    match change {
+        Change::Merge { left, right, .. } => vec![*left, *right],
+        Change::Split { range, .. }
+        | Change::Move { range, .. }
+        | Change::Offline { range, .. }
+        | Change::Online { range, .. } => vec![*range],
+    }
+}
+
+fn kind_of(error: &ChangeError) -> EventKind {
+    match error {
+        ChangeError::Refused(_)
+        | ChangeError::NotHeld { .. }
+        | ChangeError::NoServer(_)
+        | ChangeError::NotYet { .. } => EventKind::Refused,
+        ChangeError::Undone { .. } => EventKind::Undone,
+        // Whether the map was stored is not known.
+        ChangeError::BrokenOff { .. } | ChangeError::Store(_) => EventKind::BrokenOff,
+    }
+}
+
+/// Why a change was not made, for people.
+pub(crate) fn sentence(error: &ChangeError, names: &Names) -> String {
+    match error {
+        ChangeError::Refused(refused) => refused.sentence(|key| names.name(key).to_string()),
+        ChangeError::NotYet { .. } => format!("{error}; nothing was changed, ask again"),
+        ChangeError::NotHeld { .. } => format!("{error}: look at the map and ask again"),
+        other => other.to_string(),
+    }
+}

@@ -1,0 +1,51 @@
+//! The names of tables, by which keys are written for people.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use rangehold_engine::Router;
+use rangehold_map::key::{KIND_CATALOGUE, table_prefix};
+use rangehold_map::script::{KeyName, Names, TableRef};
+use rangehold_map::{Key, KeyRange, TableId};
+use rangehold_protocol::table::catalogue::TableRecord;
+use tokio::time::timeout;
+use tracing::debug;
+
+use crate::limits::{NAMED_TABLES_MAX, NAMES_WITHIN};
+
+/// The names of all tables, of the first [`NAMED_TABLES_MAX`] if there are more. `account` is meant
+/// where none is written. If the catalogue cannot be read in time, no table has a name: its id
+/// stands for it, and commands may use that.
+pub(crate) async fn read(router: &Router, account: &str) -> Names {
+    let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
+    let tables = router.scan(&catalogue, Vec::new, note_table);
+    let mut names = Names::new(account);
+    match timeout(NAMES_WITHIN, tables).await {
+        Ok(Ok(tables)) => {
+            for (account, name, id) in &tables {
+                names.add_table(Some(account), name, *id);
+            }
+        }
+        Ok(Err(error)) => debug!(%error, "the names of tables could not be read"),
+        Err(_) => debug!("the names of tables could not be read in time"),
+    }
+    names
+}
+
+fn note_table(tables: &mut Vec<(String, String, TableId)>, key: &[u8], value: &Bytes) -> ControlFlow<()> {
+    if let (Ok(Key::Table { account, .. }), Ok(table)) = (Key::decode(key), TableRecord::decode(value)) {
+        tables.push((account, table.name, table.id));
+    }
+    if tables.len() < NAMED_TABLES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+}
+
+/// The name of an account's table, if it is known.
+pub(crate) fn table_name(names: &Names, account: &str, table: TableId) -> Option<String> {
+    match names.name(&table_prefix(account, table)) {
+        KeyName::Table(table) => match table.table {
+            TableRef::Name(name) => Some(name),
+            TableRef::Id(_) => None,
+        },
+        _ => None,
+    }
+}
