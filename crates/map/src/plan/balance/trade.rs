@@ -133,11 +133,13 @@ impl<'a> Market<'a> {
             return fits;
         }
         let better = self.used(from) * (1.0 - self.policy.exchange_gain) - self.used(to);
-        let large = donor.largest_within(better * taker.capacity);
-        large
-            .filter(|place| donor.ranges[*place].0 * 2.0 >= surplus)
-            .or(fits)
-            .or_else(|| donor.largest_within(half))
+        let rate = |place: usize| donor.ranges[place].0;
+        let halving = donor.largest_within(half);
+        let large =
+            donor.largest_within(better * taker.capacity).filter(|place| rate(*place) * 2.0 >= surplus);
+        // Of two that are nearly equal the smaller one, which is not worth moving back.
+        let equal = halving.filter(|place| large.is_some_and(|large| rate(*place) >= 0.9 * rate(large)));
+        equal.or(large).or(fits).or(halving)
     }
 
     /// Drops the moves of servers that would not be relieved much, and tells who stays busy.
