@@ -4,6 +4,7 @@
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
 //!
 //! The program under test is a process of its own, spoken to over HTTP by a [client] that
@@ -14,6 +15,7 @@
     reason = "xtask drives real processes from outside and lives in real time"
 )]
 
+mod balance;
 mod client;
 mod crash;
 mod fuzz;
@@ -44,6 +46,7 @@ enum Task {
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Verdicts(verdicts::Arguments),
+    Balance(balance::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
+        Task::Balance(arguments) => balance::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -11,22 +11,44 @@ use crate::range::RangeId;
 use crate::range_map::{Change, Intent, RangeEntry, RangeMap};
 
 /// One range, with what was seen of it.
+///
+/// The steps walk over all ranges several times, and a map may have a million: what decides whether
+/// a step looks closer is copied here, side by side.
 pub(super) struct View<'a> {
     pub(super) entry: &'a RangeEntry,
     /// What was seen of it in the generation that the map has.
     pub(super) seen: Option<&'a RangeObservation>,
-    /// Index of the server that has it, or that is about to have it. `None`: nobody was seen to.
-    pub(super) server: Option<u32>,
     /// Its load per second; 0 where none was seen.
     pub(super) rate: f64,
+    /// Index of the server that has it, or that is about to have it; or [`NOBODY`].
+    server: u32,
+    /// Its greatest load of late; infinite where that is unknown, or where it is not to be merged.
+    pub(super) peak: f32,
+    pub(super) mebibytes: u32,
+    /// It serves, was seen, and nothing is under way with it.
+    open: bool,
+    /// There is a verdict about it.
+    pub(super) judged: bool,
+    /// Its owner does not serve.
+    pub(super) lost: bool,
     /// It is in a change of this plan: a range takes one at a time.
     pub(super) taken: bool,
+    /// The report says what it waits for to merge.
+    pub(super) told: bool,
 }
 
+/// No server that was seen.
+const NOBODY: u32 = u32::MAX;
+
 impl View<'_> {
-    /// What was seen of a range that takes a change now: it serves and nothing else is under way.
-    pub(super) fn free(&self) -> Option<&RangeObservation> {
-        self.seen.filter(|seen| !seen.busy && !self.taken && self.entry.online && self.entry.intent.is_none())
+    /// Index of the server that has it, or that is about to have it.
+    pub(super) fn server(&self) -> Option<u32> {
+        (self.server != NOBODY).then_some(self.server)
+    }
+
+    /// Whether it takes a change now.
+    pub(super) fn is_free(&self) -> bool {
+        self.open && !self.taken
     }
 }
 
@@ -34,6 +56,8 @@ impl View<'_> {
 pub(super) struct Draft<'a> {
     pub(super) policy: &'a Policy,
     pub(super) ranges: Vec<View<'a>>,
+    /// The places of those with which the map says something is under way.
+    pub(super) under_way: Vec<usize>,
     pub(super) fleet: Fleet,
     pub(super) changes: Vec<Change>,
     pub(super) report: Report,
@@ -77,25 +101,26 @@ impl<'a> Draft<'a> {
         let mut fleet = Fleet::new(&observations.servers);
         let mut seen = Seen::new(&observations.ranges);
         let ranges: Vec<_> =
-            map.entries().iter().map(|entry| view(entry, seen.next(entry.id), &mut fleet)).collect();
+            (map.entries().iter()).map(|entry| view(entry, seen.next(entry.id), &mut fleet)).collect();
+        let under_way = (0..ranges.len()).filter(|index| map.entries()[*index].intent.is_some()).collect();
         let mut report = Report::default();
         let unseen = ranges.iter().filter(|range| range.seen.is_none()).count();
         if unseen > 0 {
             report.say(Reported::Unseen { ranges: unseen });
         }
         let (changes, balance, churn) = (Vec::new(), Balance::default(), Churn::FREE);
-        Self { policy, ranges, fleet, changes, report, balance, churn, version: map.version() }
+        Self { policy, ranges, under_way, fleet, changes, report, balance, churn, version: map.version() }
     }
 
     /// Decides that a range moves, and counts its load where it will be.
     pub(super) fn move_range(&mut self, range: usize, to: u32) {
         let view = &mut self.ranges[range];
         let home = Home { server: self.fleet.get(to).id, database: view.entry.place.database };
-        if let Some(from) = view.server {
+        if let Some(from) = view.server() {
             self.fleet.get_mut(from).remove(view.rate);
         }
         self.fleet.get_mut(to).add(view.rate);
-        view.server = Some(to);
+        view.server = to;
         view.taken = true;
         let (range, generation) = (view.entry.id, view.entry.generation);
         self.changes.push(Change::Move { range, generation, to: home });
@@ -123,8 +148,24 @@ fn view<'a>(entry: &'a RangeEntry, seen: Option<&'a RangeObservation>, fleet: &m
     if let Some(server) = server {
         fleet.get_mut(server).add(rate);
     }
+    let lost = !owner.is_some_and(|owner| fleet.serves(owner));
     let seen = seen.filter(|seen| seen.generation == entry.generation);
-    View { entry, seen, server, rate, taken: false }
+    let open = entry.online && entry.intent.is_none() && seen.is_some_and(|seen| !seen.busy);
+    let judged = seen.is_some_and(|seen| seen.cause.is_some());
+    let quiet = seen.filter(|_| open && !judged && !lost);
+    View {
+        entry,
+        seen,
+        rate,
+        server: server.unwrap_or(NOBODY),
+        peak: quiet.and_then(|seen| seen.peak).map_or(f32::INFINITY, |peak| peak as f32),
+        mebibytes: quiet.map_or(u32::MAX, |seen| (seen.bytes >> 20).min(u64::from(u32::MAX)) as u32),
+        open,
+        judged,
+        lost,
+        taken: false,
+        told: false,
+    }
 }
 
 /// Finds what was seen of one range after the other.

@@ -12,46 +12,50 @@
 use std::collections::BinaryHeap;
 use std::time::Duration;
 
-use super::draft::Draft;
-use super::observe::RangeObservation;
+use super::draft::{Draft, View};
+use super::policy::Policy;
 use super::report::{Kind, LINES_PER_KIND, MergeWait, Reported};
 use crate::range_map::{Change, Intent};
 
 pub(super) fn merge(draft: &mut Draft<'_>) {
     let Candidates { ready, early, waiting } = candidates(draft);
-    let few = |draft: &mut Draft<'_>, ranges, kept| draft.report.say(Reported::FewRanges { ranges, kept });
+    let mut merging = count_begun(draft);
     let kept = draft.policy.ranges_per_server_low as usize * draft.fleet.serving_count();
-    let ranges = draft.ranges.len() - count_begun(draft);
-    if ranges <= kept {
-        if !ready.is_empty() || waiting > 0 {
-            few(draft, ranges, kept);
-        }
-        return;
-    }
-    let mut left = ranges - kept;
-    let limit = per_server(draft, ranges);
-    let (here, apart): (Vec<_>, Vec<_>) =
-        ready.into_iter().partition(|index| draft.ranges[*index].server == draft.ranges[index + 1].server);
+    let ranges = draft.ranges.len();
+    let limit = per_server(draft, ranges - merging);
+    let (here, apart): (Vec<_>, Vec<_>) = ready
+        .into_iter()
+        .partition(|index| draft.ranges[*index].server() == draft.ranges[index + 1].server());
+    let (mut refused, mut more) = (Vec::new(), waiting > 0);
     for index in here.into_iter().chain(apart) {
+        if ranges - merging <= kept {
+            more = true;
+            break;
+        }
         if draft.ranges[index].taken || draft.ranges[index + 1].taken {
             continue;
         }
-        if left == 0 {
-            few(draft, kept, kept);
-            break;
+        match merge_pair(draft, index, limit) {
+            Ok(()) => merging += 1,
+            Err(until) => refused.push((index, until)),
         }
-        left -= usize::from(merge_pair(draft, index, limit));
     }
-    report_waiting(draft, early, waiting);
+    let ranges = ranges - merging;
+    if ranges > kept {
+        report_waiting(draft, refused, early, waiting, ranges - kept);
+    } else if more || !refused.is_empty() {
+        draft.report.say(Reported::FewRanges { ranges, merging, kept });
+    }
 }
 
 /// Counts the merges that were begun before, and puts each down to its servers.
 fn count_begun(draft: &mut Draft<'_>) -> usize {
     let mut begun = 0;
-    for pair in draft.ranges.windows(2) {
-        if matches!(pair[0].entry.intent, Some(Intent::Merge { .. })) {
+    for index in draft.under_way.iter().copied() {
+        if matches!(draft.ranges[index].entry.intent, Some(Intent::Merge { .. })) {
             begun += 1;
-            let (at, from) = (pair[0].server, pair[1].server.filter(|from| Some(*from) != pair[0].server));
+            let at = draft.ranges[index].server();
+            let from = draft.ranges.get(index + 1).and_then(View::server).filter(|from| Some(*from) != at);
             for server in [at, from].into_iter().flatten() {
                 draft.fleet.get_mut(server).merges += 1;
             }
@@ -67,75 +71,83 @@ fn per_server(draft: &Draft<'_>, ranges: usize) -> u32 {
     if crowded { draft.policy.merges_per_server_crowded } else { draft.policy.merges_per_server }
 }
 
+/// The load below which two ranges are cold together. One range that is a good part of what a server
+/// has on average fits nowhere; where nothing would be moved, that does not matter.
+fn cold_mark(draft: &Draft<'_>) -> f64 {
+    let policy = draft.policy;
+    let mark = policy.split_rate * policy.merge_share;
+    let servers = draft.fleet.serving_count();
+    if servers < 2 {
+        return mark;
+    }
+    let capacity = draft.fleet.serving().map(|(_, server)| server.capacity).sum::<f64>() / servers as f64;
+    mark.min(policy.merge_grain * capacity * draft.fleet.mean().max(policy.calm_utilisation))
+}
+
 /// Neighbours that are cold, by the place of the left one in the map.
 struct Candidates {
     /// Those that could merge now, in the map's order.
     ready: Vec<usize>,
     /// Those that could soonest, with how long that takes; no more than a report has lines.
     early: BinaryHeap<(Duration, usize)>,
-    /// How many could later, `early` included.
+    /// How many could later, `early` included, with each range in one pair.
     waiting: usize,
 }
 
 fn candidates(draft: &Draft<'_>) -> Candidates {
     let mut found = Candidates { ready: Vec::new(), early: BinaryHeap::new(), waiting: 0 };
-    let quiet = |index: usize| {
-        let range = &draft.ranges[index];
-        let served = range.server.is_some_and(|server| draft.fleet.serves(server));
-        range.free().filter(|seen| served && seen.cause.is_none())
-    };
-    let mut before = None;
-    for index in 0..draft.ranges.len() {
-        let right = quiet(index);
-        if let (Some(left), Some(right)) = (before, right)
-            && cold(draft, left, right).is_some()
-        {
-            let unchanged = left.unchanged_for.min(right.unchanged_for);
-            let wait = draft.policy.merge_after.saturating_sub(unchanged);
-            if wait.is_zero() {
-                found.ready.push(index - 1);
-            } else {
-                found.waiting += 1;
-                found.early.push((wait, index - 1));
-                if found.early.len() > LINES_PER_KIND {
-                    found.early.pop();
-                }
-            }
+    let mark = cold_mark(draft);
+    let mut paired = None;
+    for (index, pair) in draft.ranges.windows(2).enumerate() {
+        if !cold(draft.policy, mark, &pair[0], &pair[1]) {
+            continue;
         }
-        before = right;
+        let unchanged =
+            [&pair[0], &pair[1]].map(|range| range.seen.map_or(Duration::ZERO, |s| s.unchanged_for));
+        let wait = draft.policy.merge_after.saturating_sub(unchanged[0].min(unchanged[1]));
+        if wait.is_zero() {
+            found.ready.push(index);
+            continue;
+        }
+        if paired != Some(index) {
+            found.waiting += 1;
+            paired = Some(index + 1);
+        }
+        found.early.push((wait, index));
+        if found.early.len() > LINES_PER_KIND {
+            found.early.pop();
+        }
     }
     found
 }
 
-/// The sum of the peaks of two neighbours that are cold and small enough to be one.
-fn cold(draft: &Draft<'_>, left: &RangeObservation, right: &RangeObservation) -> Option<f64> {
-    let peak = left.peak? + right.peak?;
-    let small = left.bytes.saturating_add(right.bytes) <= draft.policy.merge_bytes_max;
-    (small && peak < draft.policy.split_rate * draft.policy.merge_share).then_some(peak)
+/// Whether two neighbours are cold and small enough to be one.
+fn cold(policy: &Policy, mark: f64, left: &View<'_>, right: &View<'_>) -> bool {
+    let mebibytes = u64::from(left.mebibytes) + u64::from(right.mebibytes);
+    f64::from(left.peak + right.peak) < mark
+        && mebibytes <= policy.merge_bytes_max >> 20
+        && !left.taken
+        && !right.taken
 }
 
 /// Merges the range at this place with the next one, if their servers have time.
-fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> bool {
+fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> Result<(), MergeWait> {
     let (left, right) = (&draft.ranges[index], &draft.ranges[index + 1]);
-    let (Some(at), Some(from)) = (left.server, right.server) else {
-        return false;
-    };
-    let peak = left.seen.zip(right.seen).and_then(|(l, r)| cold(draft, l, r)).unwrap_or(0.0);
+    let (left_server, right_server) = (left.server(), right.server());
+    let servers = || [left_server, right_server.filter(|right| Some(*right) != left_server)];
+    let peak = f64::from(left.peak + right.peak);
     let (left, right) = (left.entry, right.entry);
-    if let Some(busy) = [at, from].into_iter().find(|server| draft.fleet.get(*server).merges >= limit) {
-        let until = MergeWait::Turn { server: draft.fleet.get(busy).id };
-        draft.report.say(Reported::MergeWaits { left: left.id, right: right.id, until });
-        return false;
+    let id = |server: u32| draft.fleet.get(server).id;
+    if let Some(busy) = servers().into_iter().flatten().find(|s| draft.fleet.get(*s).merges >= limit) {
+        return Err(MergeWait::Turn { server: id(busy) });
     }
-    if at != from && !draft.churn.spend(draft.ranges[index + 1].rate) {
-        let until = MergeWait::Budget { share: draft.churn.share };
-        draft.report.say(Reported::MergeWaits { left: left.id, right: right.id, until });
-        return false;
+    let moves_first = left_server.zip(right_server).filter(|(at, from)| at != from);
+    let moves_first = moves_first.map(|(at, from)| (id(from), id(at)));
+    if moves_first.is_some() && !draft.churn.spend(draft.ranges[index + 1].rate) {
+        return Err(MergeWait::Budget { share: draft.churn.share });
     }
-    let moves_first = (at != from).then(|| (draft.fleet.get(from).id, draft.fleet.get(at).id));
-    draft.fleet.get_mut(at).merges += 1;
-    if at != from {
-        draft.fleet.get_mut(from).merges += 1;
+    for server in servers().into_iter().flatten() {
+        draft.fleet.get_mut(server).merges += 1;
     }
     draft.ranges[index].taken = true;
     draft.ranges[index + 1].taken = true;
@@ -146,16 +158,34 @@ fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> bool {
         right_generation: right.generation,
     });
     draft.report.say(Reported::Merged { left: left.id, right: right.id, peak, moves_first });
-    true
+    Ok(())
 }
 
-fn report_waiting(draft: &mut Draft<'_>, early: BinaryHeap<(Duration, usize)>, waiting: usize) {
-    let told = early.len();
-    for (left, index) in early.into_sorted_vec() {
-        let of = draft.policy.merge_after;
-        let (left_id, right_id) = (draft.ranges[index].entry.id, draft.ranges[index + 1].entry.id);
-        let until = MergeWait::Unchanged { left, of };
-        draft.report.say(Reported::MergeWaits { left: left_id, right: right_id, until });
+/// Says what merges wait for: the refused ones first, then those that could be made soonest. A range is
+/// named in one pair only, and no more pairs than there are ranges to spare.
+fn report_waiting(
+    draft: &mut Draft<'_>,
+    refused: Vec<(usize, MergeWait)>,
+    early: BinaryHeap<(Duration, usize)>,
+    waiting: usize,
+    spare: usize,
+) {
+    let of = draft.policy.merge_after;
+    let refusals = refused.len();
+    let early = early.into_sorted_vec().into_iter();
+    let early = early.map(|(left, index)| (index, MergeWait::Unchanged { left, of }));
+    let (mut lines, mut early_lines) = (0, 0);
+    for (place, (index, until)) in refused.into_iter().chain(early).enumerate() {
+        let free = |range: &View<'_>| !range.taken && !range.told;
+        if lines == spare || !draft.ranges[index..=index + 1].iter().all(free) {
+            continue;
+        }
+        draft.ranges[index].told = true;
+        draft.ranges[index + 1].told = true;
+        let (left, right) = (draft.ranges[index].entry.id, draft.ranges[index + 1].entry.id);
+        draft.report.say(Reported::MergeWaits { left, right, until });
+        lines += 1;
+        early_lines += usize::from(place >= refusals);
     }
-    draft.report.count_only(Kind::MergeWaits, waiting - told);
+    draft.report.count_only(Kind::MergeWaits, waiting.saturating_sub(early_lines).min(spare - lines));
 }

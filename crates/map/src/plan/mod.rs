@@ -14,11 +14,11 @@
 //! A plan goes through four steps. A range takes part in one change at most, so earlier steps come
 //! first:
 //!
-//! 1. [`rehome`]: ranges of servers that are dead or leaving get another owner, now and all of
+//! 1. *rehome*: ranges of servers that are dead or leaving get another owner, now and all of
 //!    them. A range that seems to kill its owners is set offline instead.
-//! 2. [`split`]: ranges whose load was judged worth a split are split, the hottest first.
-//! 3. [`balance`]: servers well above the mean give ranges away, within a budget.
-//! 4. [`merge`]: cold neighbours become one, where there are more ranges than needed.
+//! 2. *split*: ranges whose load was judged worth a split are split, the hottest first.
+//! 3. *balance*: servers well above the mean give ranges away, within a budget.
+//! 4. *merge*: cold neighbours become one, where there are more ranges than needed.
 //!
 //! Plans may be late. Each change names the generation it was made for, so one that is carried out
 //! when the range has changed meanwhile is refused by the map and does no harm; the next plan is

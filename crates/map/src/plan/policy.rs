@@ -26,6 +26,9 @@ pub struct Policy {
     pub ranges_per_server_low: u32,
     /// Two neighbours merge if the sum of their peaks is below this share of `split_rate`.
     pub merge_share: f64,
+    /// The same as a share of a server's load, on average, where there are several servers. Larger ranges
+    /// are too coarse to be evened out: that is about the distance from `relieve_from` to `relieve_to`.
+    pub merge_grain: f64,
     /// How long both must have been neither split nor merged nor moved.
     pub merge_after: Duration,
     /// Bytes that a merged range may have at most.
@@ -52,6 +55,9 @@ pub struct Policy {
     pub lenders_max: usize,
     /// Share of its load that a server must be rid of by what moves in one tick; else nothing moves.
     pub relief_min: f64,
+    /// A range larger than half the distance between two servers goes, if nothing else would relieve the
+    /// one soon, and the other ends this share below where the one was.
+    pub exchange_gain: f64,
     /// Ranges that one server gives away in one tick at most.
     pub moves_per_server: u32,
     /// Share of all load that may move in one tick; one range always may.
@@ -81,12 +87,13 @@ impl Policy {
     pub fn fast() -> Self {
         let load = LoadPolicy::fast();
         Self {
-            tick: Duration::from_secs(5),
+            tick: Duration::from_secs(3),
             split_rate: load.cap * load.hot_share,
             splits_share: 0.001,
             ranges_per_server_high: 1_000,
             ranges_per_server_low: 10,
             merge_share: 0.4,
+            merge_grain: 0.04,
             merge_after: Duration::from_secs(10 * 60),
             merge_bytes_max: 4 << 30,
             merges_per_server: 1,
@@ -98,6 +105,7 @@ impl Policy {
             starving_share: 0.5,
             lenders_max: 32,
             relief_min: 0.02,
+            exchange_gain: 0.1,
             moves_per_server: 64,
             churn: 0.01,
             churn_emergency: 0.09,

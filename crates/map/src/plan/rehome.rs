@@ -30,11 +30,8 @@ pub(super) fn rehome(draft: &mut Draft<'_>) {
 /// The ranges that need another owner, by their places in the map.
 fn lost(draft: &mut Draft<'_>) -> Vec<usize> {
     let mut lost = Vec::new();
-    for (index, range) in draft.ranges.iter().enumerate() {
+    for (index, range) in draft.ranges.iter().enumerate().filter(|(_, range)| range.lost) {
         let owner = range.entry.place.server;
-        if serves(&draft.fleet, draft.fleet.index(owner)) {
-            continue;
-        }
         let id = range.entry.id;
         // A dead owner can't be busy with the range; a leaving one can.
         let busy = range.seen.is_some_and(|seen| seen.busy) && !is_dead(&draft.fleet, range);
@@ -98,10 +95,6 @@ fn spread(draft: &mut Draft<'_>, mut lost: Vec<usize>) {
             takers.push(Reverse((Level(draft.fleet.get(to).utilisation()), had + 1, to)));
         }
     }
-}
-
-fn serves(fleet: &Fleet, server: Option<u32>) -> bool {
-    server.is_some_and(|server| fleet.serves(server))
 }
 
 /// Whether the owner of a range has no lease, so that nobody serves it.

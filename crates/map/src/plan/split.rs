@@ -42,8 +42,8 @@ pub(super) fn split(draft: &mut Draft<'_>) {
 
 /// The ranges that are to be split, the hottest first; those with another verdict are reported.
 fn judged(draft: &mut Draft<'_>) -> Vec<usize> {
-    let has_verdict = |index: &usize| draft.ranges[*index].seen.is_some_and(|seen| seen.cause.is_some());
-    let mut judged: Vec<usize> = (0..draft.ranges.len()).filter(has_verdict).collect();
+    let mut judged: Vec<usize> =
+        (0..draft.ranges.len()).filter(|index| draft.ranges[*index].judged).collect();
     judged.sort_by_key(|index| (Reverse(Level(draft.ranges[*index].rate)), *index));
     judged.retain(|index| {
         let range = &draft.ranges[*index];
@@ -59,11 +59,10 @@ fn judged(draft: &mut Draft<'_>) -> Vec<usize> {
 /// The split of a range with such a verdict, if it can be made now, and the share of the load above it.
 fn cut(draft: &Draft<'_>, index: usize) -> Result<(Change, f64), SplitWait> {
     let range = &draft.ranges[index];
-    let seen = range.free().ok_or(SplitWait::Busy)?;
-    if !range.server.is_some_and(|server| draft.fleet.serves(server)) {
+    if !range.is_free() || range.lost {
         return Err(SplitWait::Busy);
     }
-    let Some(Cause::Split { at, above, .. }) = seen.cause.as_deref() else {
+    let Some(Cause::Split { at, above, .. }) = range.seen.and_then(|seen| seen.cause.as_deref()) else {
         return Err(SplitWait::NewVerdict);
     };
     if !range.entry.keys.is_cut_by(at) || !is_partition_boundary(at) {

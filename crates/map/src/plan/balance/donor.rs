@@ -1,14 +1,12 @@
 //! The servers that give ranges away, and what they could give.
 
 use std::cmp::Reverse;
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::super::draft::{Draft, View};
 use super::super::fleet::{Level, Server};
 use super::super::policy::Policy;
-use super::too_busy;
-use crate::range::RangeId;
+use super::super::report::BusyWait;
 
 /// A server that gives ranges away.
 pub(super) struct Donor {
@@ -25,13 +23,13 @@ pub(super) struct Donor {
     pub(super) count: u32,
     /// It has more to give, which is for the next tick.
     pub(super) goes_on: bool,
-    /// The range that would go soonest, had it not come just now.
-    pub(super) cooling: Option<(Duration, RangeId)>,
+    /// What keeps the range that it could give soonest, of those that stay for now.
+    hindrance: Option<(Duration, BusyWait)>,
 }
 
 impl Donor {
     fn new(goal: f64, busy: bool, load: f64) -> Self {
-        Self { goal, busy, load, ranges: Vec::new(), given: 0.0, count: 0, goes_on: false, cooling: None }
+        Self { goal, busy, load, ranges: Vec::new(), given: 0.0, count: 0, goes_on: false, hindrance: None }
     }
 
     /// Takes note of one of its ranges.
@@ -40,16 +38,18 @@ impl Donor {
         if range.rate * f64::from(policy.moves_per_server) < self.load * policy.relief_min {
             return;
         }
-        let Some(seen) = range.free().filter(|seen| seen.unchanged_for >= policy.settle) else {
-            return;
-        };
-        match policy.cool_down.checked_sub(seen.unmoved_for) {
-            None | Some(Duration::ZERO) => self.ranges.push((range.rate, index, false)),
-            Some(left) => {
-                let this = (left, range.entry.id);
-                self.cooling = Some(self.cooling.map_or(this, |other| other.min(this)));
+        match hindrance(range, policy) {
+            Ok(()) => self.ranges.push((range.rate, index, false)),
+            Err(Some(this)) if self.hindrance.is_none_or(|other| this.0 < other.0) => {
+                self.hindrance = Some(this);
             }
+            Err(_) => {}
         }
+    }
+
+    /// Why it stays busy if none of the ranges that it could give fits anywhere.
+    pub(super) fn stuck(&self) -> BusyWait {
+        self.hindrance.map_or(BusyWait::NothingFits, |(_, why)| why)
     }
 
     /// Takes note that one of its ranges goes.
@@ -67,30 +67,51 @@ impl Donor {
     }
 }
 
-/// The servers that are to give ranges away, with those ranges, by index.
-pub(super) fn donors(draft: &Draft<'_>, mean: f64) -> BTreeMap<u32, Donor> {
-    let policy = draft.policy;
-    let mut donors = BTreeMap::new();
-    for (index, server) in draft.fleet.serving() {
-        if server.load > too_busy(server, policy, mean) {
-            let goal = (mean * server.capacity * policy.relieve_to).max(server.hottest);
-            donors.insert(index, Donor::new(goal, true, server.load));
-        }
+/// What keeps a range from being moved for balance, with how long it will; nothing is said of one that is
+/// offline, or was not seen.
+fn hindrance(range: &View<'_>, policy: &Policy) -> Result<(), Option<(Duration, BusyWait)>> {
+    let id = range.entry.id;
+    let seen = range.seen.filter(|_| range.entry.online).ok_or(None)?;
+    if !range.is_free() {
+        return Err(Some((Duration::MAX, BusyWait::UnderWay { range: id })));
     }
+    let cools = policy.cool_down.saturating_sub(seen.unmoved_for);
+    let settles = policy.settle.saturating_sub(seen.unchanged_for);
+    if !cools.is_zero() {
+        return Err(Some((cools.max(settles), BusyWait::CoolDown { range: id, left: cools.max(settles) })));
+    }
+    if !settles.is_zero() {
+        return Err(Some((settles, BusyWait::Settling { range: id, left: settles })));
+    }
+    Ok(())
+}
+
+/// The servers that are to give ranges away, with those ranges, each at its index.
+pub(super) fn donors(draft: &Draft<'_>, mean: f64) -> Vec<Option<Donor>> {
+    let policy = draft.policy;
+    let mut donors: Vec<Option<Donor>> = Vec::new();
+    donors.resize_with(draft.fleet.loads().len(), || None);
     for index in lenders(draft, mean) {
         let server = draft.fleet.get(index);
         let goal = (mean * server.capacity / policy.relieve_to).max(server.hottest);
-        donors.entry(index).or_insert_with(|| Donor::new(goal, false, server.load));
+        donors[index as usize] = Some(Donor::new(goal, false, server.load));
     }
-    if donors.is_empty() {
+    for (index, server) in draft.fleet.serving() {
+        let fair = mean * server.capacity;
+        if server.load > (fair * policy.relieve_from).max(server.hottest) {
+            let goal = (fair * policy.relieve_to).max(server.hottest);
+            donors[index as usize] = Some(Donor::new(goal, true, server.load));
+        }
+    }
+    if donors.iter().all(Option::is_none) {
         return donors;
     }
     for (index, range) in draft.ranges.iter().enumerate() {
-        if let Some(donor) = range.server.and_then(|server| donors.get_mut(&server)) {
+        if let Some(donor) = range.server().and_then(|server| donors[server as usize].as_mut()) {
             donor.offer(index, range, policy);
         }
     }
-    for donor in donors.values_mut() {
+    for donor in donors.iter_mut().flatten() {
         donor.ranges.sort_by_key(|(rate, index, _)| (Reverse(Level(*rate)), *index));
     }
     donors

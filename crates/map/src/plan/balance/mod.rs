@@ -3,28 +3,28 @@
 //! A server is too busy when it is `relieve_from` times as busy as the mean; then it gives ranges
 //! away until it is at `relieve_to`. The busiest server goes first and gives the least busy one the
 //! largest range that fits: what it has to lose and what the other has room for. So the fewest
-//! ranges move. Whatever fits, a range is never larger than half the distance between the two:
-//! they cannot change places, and the same move is never worth making backwards.
+//! ranges move. Nor is it larger than half the distance between the two: so they cannot change
+//! places, and the same move is not worth making backwards.
 //!
 //! What does not fit may still help: of three equal ranges on one of two servers none fits the
 //! *room* of the other, and the first one halves the distance. So where nothing fits, half the
-//! distance alone is the bound.
+//! distance alone is the bound. And where a server has two hot ranges and otherwise next to nothing, one of
+//! the two goes if the server that gets it ends well below where the other was: it can then give
+//! its lesser ranges away.
 //!
 //! Load that moves is load whose caches are cold, so a tick moves a small share of it, `churn`, and
 //! more only in an emergency. A range that moved stays for `cool_down`.
 //!
-//! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It counts as
-//! what its server has at least: nothing is moved away from beside it just because the mean is out of
-//! reach, and the report says which range it is.
+//! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It gets its
+//! server to itself, which is as even as it can be; then nothing is moved just because the mean is out
+//! of reach, and the report says which range it is.
 
 mod donor;
 mod trade;
 
-use std::cmp::Reverse;
-
 use super::Balance;
-use super::draft::{Churn, Draft, View};
-use super::fleet::{Fleet, Level, Server};
+use super::draft::{Churn, Draft};
+use super::fleet::{Fleet, Server};
 use super::policy::Policy;
 use super::report::{NoSplit, Reported};
 use crate::range_map::Intent;
@@ -62,29 +62,29 @@ fn churn(draft: &Draft<'_>) -> Churn {
     let policy = draft.policy;
     let share = if draft.balance.emergency { policy.churn_emergency } else { policy.churn };
     let total = draft.fleet.serving().map(|(_, server)| server.load).sum();
-    let moving = |range: &&View<'_>| matches!(range.entry.intent, Some(Intent::Move { .. }));
-    Churn::new(share, total, draft.ranges.iter().filter(moving).map(|range| range.rate).sum())
+    let under_way = draft.under_way.iter().map(|index| &draft.ranges[*index]);
+    let moving = under_way.filter(|range| matches!(range.entry.intent, Some(Intent::Move { .. })));
+    Churn::new(share, total, moving.map(|range| range.rate).sum())
 }
 
 /// Says so if one range alone is more than a server's fair share.
 fn report_floor(draft: &mut Draft<'_>, mean: f64) {
-    let hottest = (draft.ranges.iter())
-        .filter(|range| range.server.is_some_and(|server| draft.fleet.serves(server)))
-        .max_by_key(|range| (Level(range.rate), Reverse(range.entry.id)));
-    let largest = draft.fleet.serving().map(|(_, server)| server.capacity).fold(0.0, f64::max);
-    let Some(range) = hottest.filter(|_| largest > 0.0) else {
+    let most = |figure: fn(&Server) -> f64| draft.fleet.serving().map(|(_, s)| figure(s)).fold(0.0, f64::max);
+    let (rate, largest) = (most(|server| server.hottest), most(|server| server.capacity));
+    let floor = rate / largest;
+    draft.balance.floor = floor;
+    if floor <= mean * draft.policy.relieve_from {
+        return;
+    }
+    let Some(range) = draft.ranges.iter().find(|range| range.rate == rate && range.server().is_some()) else {
         return;
     };
-    let floor = range.rate / largest;
-    draft.balance.floor = floor;
-    if floor > mean * draft.policy.relieve_from {
-        let why = range.seen.and_then(|seen| seen.cause.as_deref()).and_then(NoSplit::of);
-        let (range, rate) = (range.entry.id, range.rate);
-        draft.report.say(Reported::Floor { range, rate, mean: mean * largest, floor: floor / mean, why });
-    }
+    let why = range.seen.and_then(|seen| seen.cause.as_deref()).and_then(NoSplit::of);
+    let range = range.entry.id;
+    draft.report.say(Reported::Floor { range, rate, mean: mean * largest, floor: floor / mean, why });
 }
 
-/// The load at which a server is too busy: well above the mean, and above its hottest range alone.
+/// The load at which a server is worth a word: well above the mean, and above its hottest range alone.
 fn too_busy(server: &Server, policy: &Policy, mean: f64) -> f64 {
     let spread = policy.relieve_from / policy.relieve_to;
     (mean * server.capacity * policy.relieve_from).max(server.hottest * spread)

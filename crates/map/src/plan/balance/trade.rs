@@ -1,7 +1,7 @@
 //! Who gives which range to whom.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
 use super::super::draft::{Churn, Draft};
 use super::super::fleet::{Fleet, Level};
@@ -9,6 +9,9 @@ use super::super::policy::Policy;
 use super::super::report::{BusyWait, Reported};
 use super::donor::Donor;
 use super::too_busy;
+
+/// If a server is relieved by so many moves, ranges that fit go, and no larger ones.
+const FEW_MOVES: u32 = 8;
 
 /// What came out: the moves in the order in which they were chosen, the busiest server's first, and
 /// what is to be said of servers that stay too busy.
@@ -30,7 +33,7 @@ pub(super) struct Chosen {
 }
 
 /// Lets the donors give ranges away until each has reached its goal or is stuck.
-pub(super) fn trade(draft: &Draft<'_>, donors: BTreeMap<u32, Donor>, mean: f64) -> Traded {
+pub(super) fn trade(draft: &Draft<'_>, donors: Vec<Option<Donor>>, mean: f64) -> Traded {
     let mut market = Market::new(draft, donors, mean);
     let mut stuck = Vec::new();
     while let Some((_, Reverse(from))) = market.givers.pop() {
@@ -50,7 +53,7 @@ struct Market<'a> {
     policy: &'a Policy,
     mean: f64,
     loads: Vec<f64>,
-    donors: BTreeMap<u32, Donor>,
+    donors: Vec<Option<Donor>>,
     /// Donors, the busiest first.
     givers: BinaryHeap<(Level, Reverse<u32>)>,
     /// Servers below the mean, the least busy first.
@@ -60,17 +63,22 @@ struct Market<'a> {
 }
 
 impl<'a> Market<'a> {
-    fn new(draft: &'a Draft<'a>, donors: BTreeMap<u32, Donor>, mean: f64) -> Self {
+    fn new(draft: &'a Draft<'a>, donors: Vec<Option<Donor>>, mean: f64) -> Self {
         let (fleet, policy) = (&draft.fleet, draft.policy);
         let takers = (fleet.serving())
             .filter(|(_, server)| server.utilisation() < mean)
-            .filter(|(_, server)| server.ranges < policy.ranges_per_server_high)
             .map(|(index, server)| Reverse((Level(server.utilisation()), index)))
             .collect();
-        let givers =
-            donors.keys().map(|index| (Level(fleet.get(*index).utilisation()), Reverse(*index))).collect();
+        let givers = (fleet.serving())
+            .filter(|(index, _)| donors[*index as usize].is_some())
+            .map(|(index, server)| (Level(server.utilisation()), Reverse(index)))
+            .collect();
         let (loads, moves) = (fleet.loads(), Vec::new());
         Self { draft, fleet, policy, mean, loads, donors, givers, takers, moves, churn: draft.churn }
+    }
+
+    fn donor(&self, server: u32) -> Option<&Donor> {
+        self.donors[server as usize].as_ref()
     }
 
     fn used(&self, server: u32) -> f64 {
@@ -79,19 +87,16 @@ impl<'a> Market<'a> {
 
     /// Lets one server give one range away. `Ok(false)`: it has reached its goal.
     fn give(&mut self, from: u32) -> Result<bool, BusyWait> {
-        let Some(donor) = self.donors.get(&from).filter(|donor| self.loads[from as usize] > donor.goal)
-        else {
+        let Some(donor) = self.donor(from).filter(|donor| self.loads[from as usize] > donor.goal) else {
             return Ok(false);
         };
-        let stuck =
-            donor.cooling.map_or(BusyWait::NothingFits, |(left, range)| BusyWait::CoolDown { range, left });
         let Some(&Reverse((_, to))) = self.takers.peek() else {
-            return Err(stuck);
+            return Err(donor.stuck());
         };
-        let place = self.fitting(donor, from, to).ok_or(stuck)?;
+        let place = self.fitting(donor, from, to).ok_or_else(|| donor.stuck())?;
         let (rate, range, _) = donor.ranges[place];
         if donor.count >= self.policy.moves_per_server || !self.churn.spend(rate) {
-            if let Some(donor) = self.donors.get_mut(&from) {
+            if let Some(donor) = &mut self.donors[from as usize] {
                 donor.goes_on = true;
             }
             return Err(BusyWait::Budget { share: self.churn.share });
@@ -109,7 +114,7 @@ impl<'a> Market<'a> {
         self.loads[to as usize] += rate;
         self.takers.pop();
         self.takers.push(Reverse((Level(self.used(to)), to)));
-        if let Some(donor) = self.donors.get_mut(&from) {
+        if let Some(donor) = &mut self.donors[from as usize] {
             donor.gave(place);
         }
         Ok(true)
@@ -122,8 +127,19 @@ impl<'a> Market<'a> {
         let surplus = self.loads[from as usize] - donor.goal;
         let room = self.mean * taker.capacity - self.loads[to as usize];
         let fits = donor.largest_within(half.min(surplus).min(room));
-        // Who only lends a hand does not make a sacrifice.
-        fits.or_else(|| donor.largest_within(half).filter(|_| donor.busy))
+        // Who only lends a hand gives what fits, or nothing.
+        let few = fits.is_some_and(|place| donor.ranges[place].0 * f64::from(FEW_MOVES) >= surplus);
+        if few || !donor.busy {
+            return fits;
+        }
+        let better = self.used(from) * (1.0 - self.policy.exchange_gain) - self.used(to);
+        let rate = |place: usize| donor.ranges[place].0;
+        let halving = donor.largest_within(half);
+        let large =
+            donor.largest_within(better * taker.capacity).filter(|place| rate(*place) * 2.0 >= surplus);
+        // Of two that are nearly equal the smaller one, which is not worth moving back.
+        let equal = halving.filter(|place| large.is_some_and(|large| rate(*place) >= 0.9 * rate(large)));
+        equal.or(large).or(fits).or(halving)
     }
 
     /// Drops the moves of servers that would not be relieved much, and tells who stays busy.
@@ -136,8 +152,10 @@ impl<'a> Market<'a> {
         };
         let stuck = stuck.iter().filter_map(busy).collect();
         let worth = |from: u32| {
-            let enough = |d: &Donor| d.goes_on || d.given >= d.load * self.policy.relief_min;
-            self.donors.get(&from).is_some_and(enough)
+            // Beside a range that is the floor the last bit counts, and none comes back to it.
+            let alone = |d: &Donor| d.goal == self.fleet.get(from).hottest;
+            let enough = |d: &Donor| d.goes_on || alone(d) || d.given >= d.load * self.policy.relief_min;
+            self.donors[from as usize].as_ref().is_some_and(enough)
         };
         let moves = self.moves.into_iter().filter(|chosen| worth(chosen.from)).collect();
         Traded { moves, stuck, churn: self.churn }

@@ -4,13 +4,14 @@
 //! thousands of changes, so only the first [`LINES_PER_KIND`] lines of each kind are kept, those that
 //! matter most first; the rest are counted.
 
+mod reasons;
 mod words;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use crate::load::Cause;
 use crate::range::{RangeId, ServerId};
+
+pub use reasons::{BusyWait, MergeWait, NoSplit, SplitWait};
 
 /// Lines of one kind that a report has at most.
 pub const LINES_PER_KIND: usize = 50;
@@ -104,8 +105,10 @@ pub enum Reported {
     },
     /// Cold ranges stay apart, since a few ranges for each server are kept.
     FewRanges {
-        /// How many there are.
+        /// How many there are, once all merges of this plan and those under way are done.
         ranges: usize,
+        /// How many merges that are.
+        merging: usize,
         /// How many are kept.
         kept: usize,
     },
@@ -178,95 +181,6 @@ pub enum Reported {
         /// How many.
         lines: usize,
     },
-}
-
-/// What a split waits for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum SplitWait {
-    /// Hotter ranges are split first.
-    Turn {
-        /// How many are split at once.
-        limit: usize,
-    },
-    /// There are as many ranges as the servers may have.
-    Room {
-        /// How many ranges there may be.
-        limit: usize,
-    },
-    /// Something else is under way with the range, or it is offline.
-    Busy,
-    /// The verdict names a key outside the range: it was made for a range that is no more.
-    NewVerdict,
-}
-
-/// Why a hot range is not split.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum NoSplit {
-    /// One key has this share of the load.
-    HotKey(f64),
-    /// This share of the load lies above everything that went before.
-    Append(f64),
-    /// This share of the load lies below everything that went before.
-    Prepend(f64),
-    /// This share of the load reads across any cut.
-    Scan(f64),
-    /// No cut promises to be of use.
-    Unclear,
-}
-
-impl NoSplit {
-    /// What a verdict has against a split.
-    pub fn of(cause: &Cause) -> Option<Self> {
-        match cause {
-            Cause::Split { .. } => None,
-            Cause::HotKey { share, .. } => Some(Self::HotKey(*share)),
-            Cause::Append(travel) => Some(Self::Append(travel.share)),
-            Cause::Prepend(travel) => Some(Self::Prepend(travel.share)),
-            Cause::Scan { share } => Some(Self::Scan(*share)),
-            Cause::Unclear(_) => Some(Self::Unclear),
-        }
-    }
-}
-
-/// What a merge waits for.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum MergeWait {
-    /// Both must have been left alone for a while.
-    Unchanged {
-        /// For how much longer.
-        left: Duration,
-        /// For how long in all.
-        of: Duration,
-    },
-    /// As much load moves as may move in one tick, and one of the two would have to.
-    Budget {
-        /// The share of all load.
-        share: f64,
-    },
-    /// A server is in as many merges as it may be.
-    Turn {
-        /// The server.
-        server: ServerId,
-    },
-}
-
-/// Why a server stays busy.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub enum BusyWait {
-    /// As much load moves as may move in one tick.
-    Budget {
-        /// The share of all load.
-        share: f64,
-    },
-    /// A range that would fit elsewhere came here a short while ago.
-    CoolDown {
-        /// The range.
-        range: RangeId,
-        /// For how much longer it stays.
-        left: Duration,
-    },
-    /// None of its ranges fits another server, or so little does that it is not worth it.
-    NothingFits,
 }
 
 /// The kinds of lines, without what they say.

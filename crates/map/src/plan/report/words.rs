@@ -43,10 +43,13 @@ impl fmt::Display for Reported {
                 write!(f, "{range} with {rate:.0}/s is not split: {why}")
             }
             Self::MergeWaits { left, right, until } => write!(f, "{left} merges with {right} {until}"),
-            Self::FewRanges { ranges, kept } => write!(
-                f,
-                "no cold ranges merge: there are {ranges} ranges, and up to {kept} are kept to spread load over"
-            ),
+            Self::FewRanges { ranges, merging, kept } => {
+                match merging {
+                    0 => write!(f, "no cold ranges merge: there are {ranges} ranges")?,
+                    _ => write!(f, "no more cold ranges merge: once those have there are {ranges} ranges")?,
+                }
+                write!(f, ", and up to {kept} are kept to spread load over")
+            }
             Self::StaysBusy { server, over_mean, why } => {
                 write!(f, "{server} has {over_mean:.2} times the mean load: {why}")
             }
@@ -139,6 +142,10 @@ impl fmt::Display for BusyWait {
             Self::CoolDown { range, left } => {
                 write!(f, "{range} came a short while ago and stays {}", Span(*left))
             }
+            Self::Settling { range, left } => {
+                write!(f, "{range} has changed just now and its load is known in {}", Span(*left))
+            }
+            Self::UnderWay { range } => write!(f, "something is under way with {range}"),
             Self::NothingFits => write!(f, "none of its ranges would be better off elsewhere"),
         }
     }

@@ -1,0 +1,144 @@
+//! Appends: load that moves on to ever higher keys, with entries that come late by up to five minutes.
+//!
+//! One appending tenant cannot be helped by a split: asked for are no split that is useless, honest
+//! refusals and the verdict. A hundred tenants who append side by side, ten in one range and all on one
+//! server, which they ask for two and a half times what it bears, can be helped: they are to be spread.
+
+use rangehold_map::load::{Cause, LoadPolicy};
+
+use super::{RANGES, TWO_HOURS, even};
+use crate::balance::demand::{CELL, Demand, Piece, Place};
+use crate::balance::judge::Rule;
+use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent};
+use crate::balance::world::{Setting, World};
+
+const NAME: &str = "append";
+/// How late entries come, evenly from 0 to so many seconds; each has a range of its own.
+const LATE: [f64; 6] = [0.0, 1.0, 5.0, 20.0, 60.0, 300.0];
+/// What a lone tenant wants, which is more than one range bears; and each of the hundred.
+const LONE_RATE: f64 = 5_500.0;
+const RATE: f64 = 250.0;
+const TENANTS: u64 = 100;
+const TOGETHER: u64 = 10;
+/// The cells of the lone tenants, and of the hundred.
+const LONE: u64 = 1_000;
+const MANY: u64 = 2_000;
+/// When the hundred must be spread.
+const LATER: f64 = 1_800.0;
+
+pub(super) fn run() -> Outcome {
+    let mut outcome = Outcome::default();
+    let setting = Setting { rule: Rule::Finder, ..Setting::fast(5) };
+    let ours = live(setting.clone(), TWO_HOURS);
+    outcome.add(Line::new(
+        NAME,
+        "no useless split",
+        format!("{} of {}", ours.useless.useless, ours.trace.splits),
+        ours.useless.useless == 0,
+    ));
+    let causes: Vec<&str> = (0..LATE.len()).map(|lone| cause(&ours, lone)).collect();
+    outcome.add(Line::new(
+        NAME,
+        "lone tenants: the verdict is append, and some are refused",
+        format!("{}; {:.0}/s refused", causes.join(", "), refused(&ours)),
+        causes.iter().all(|cause| *cause == "append") && refused(&ours) > 0.0,
+    ));
+    let (servers, hottest) = spread(&ours);
+    let balanced = ours.trace.balanced_share(LATER, 1.1);
+    outcome.add(Line::new(
+        NAME,
+        "100 tenants on one server: spread, max/mean <= 1.1 in 99 %, no range hot",
+        format!("on {servers} servers; {}; hottest range {hottest:.0}/s", percent(balanced)),
+        servers >= 10 && balanced >= 0.99 && hottest < 2_000.0,
+    ));
+    let no_trend =
+        LoadPolicy { drift_max: f64::INFINITY, useful_for: std::time::Duration::ZERO, ..LoadPolicy::fast() };
+    let rivals = [
+        ("without trend test", Setting { load_policy: no_trend, ..setting.clone() }),
+        ("split rule: every 15 s (WAS)", Setting { rule: Rule::FifteenSeconds, ..setting.clone() }),
+        ("split rule: CockroachDB", Setting { rule: Rule::Cockroach, ..setting.clone() }),
+        ("static hashing", Setting { rule: Rule::Never, balances: false, ..setting }),
+    ];
+    let mut curves = vec![ranges_curve("planner, fast", &ours)];
+    for (name, setting) in rivals {
+        let world = live(setting, 2_400.0);
+        let (servers, hottest) = spread(&world);
+        outcome.add(Line::compared(
+            NAME,
+            name,
+            format!(
+                "{} of {} splits useless; the 100 on {servers} servers, hottest range {hottest:.0}/s",
+                world.useless.useless, world.trace.splits
+            ),
+        ));
+        curves.push(ranges_curve(name, &world));
+    }
+    outcome.pictures.push(Picture::Curves {
+        title: "append: ranges above the first 100,000".to_owned(),
+        unit: "ranges",
+        limit: None,
+        curves,
+    });
+    outcome
+}
+
+fn ranges_curve(name: &str, world: &World) -> Curve {
+    let more: Vec<f64> =
+        world.trace.ranges.iter().map(|ranges| ranges.saturating_sub(RANGES) as f64).collect();
+    Curve::new(name, &world.trace.times, &more)
+}
+
+fn live(setting: Setting, until: f64) -> World {
+    let mut cells = even(RANGES, 50.0, 6);
+    cells[LONE as usize..(MANY + TENANTS) as usize].fill(1.0);
+    // The ranges of the hundred lie next to each other, so they were split off one another on one server.
+    let together = MANY..MANY + TENANTS / TOGETHER;
+    let owners: Vec<usize> = (0..RANGES as u64)
+        .map(|cell| if together.contains(&cell) { 0 } else { (cell as usize * 7_919) % setting.servers })
+        .collect();
+    let mut world = World::with_owners(setting, Demand::new(&cells, 1), &owners);
+    world.run(until, |world| {
+        let now = world.now;
+        let lone = (0u64..)
+            .zip(LATE)
+            .map(|(tenant, late)| piece((LONE + 10 * tenant) * CELL, CELL, now, late, LONE_RATE));
+        let many = (0..TENANTS).map(|tenant| {
+            let width = CELL / TOGETHER;
+            let late = LATE[tenant as usize % LATE.len()];
+            piece(MANY * CELL + tenant * width, width, now, late, RATE)
+        });
+        world.demand.pieces = lone.chain(many).collect();
+    });
+    world
+}
+
+/// The load of a tenant that appends into `[from, from + width)`, and gets nearly to the end of it. It
+/// began before the run did.
+fn piece(from: Place, width: Place, now: f64, late: f64, rate: f64) -> Piece {
+    let pace = width as f64 / (TWO_HOURS + 700.0);
+    let at = |time: f64| from + (time * pace) as Place;
+    let high = at(now + 600.0);
+    Piece { low: at(now + 600.0 - late).min(high - 1), high, rate }
+}
+
+/// What is said of the range in which a lone tenant appends.
+fn cause(world: &World, lone: usize) -> &'static str {
+    let piece = world.demand.pieces[lone];
+    let range = world.range_at(piece.low);
+    let cause = world.facts[range].watched.as_ref().and_then(|watched| watched.cause());
+    cause.as_ref().map_or("none", Cause::name)
+}
+
+/// What is refused per second, at last.
+fn refused(world: &World) -> f64 {
+    world.flows.iter().map(|flow| flow.wanted - flow.answered).sum()
+}
+
+/// On how many servers the hundred are, and the hottest range that any of them is in.
+fn spread(world: &World) -> (usize, f64) {
+    assert!(world.now >= LATER);
+    let ranges = world.demand.pieces[LATE.len()..].iter().map(|piece| world.range_at(piece.low));
+    let flows: Vec<_> = ranges.map(|range| world.flows[range]).collect();
+    let servers: std::collections::BTreeSet<_> = flows.iter().map(|flow| flow.server).collect();
+    (servers.len(), flows.iter().map(|flow| flow.wanted).fold(0.0, f64::max))
+}

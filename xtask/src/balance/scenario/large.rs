@@ -1,0 +1,96 @@
+//! A million ranges on a thousand servers, ten million requests a second.
+//!
+//! Asked for: a decision takes at most a quarter of a second on one core, and few ranges move until the
+//! load, uneven at first, is even.
+
+use rangehold_map::Change;
+
+use super::zipf;
+use crate::balance::demand::Demand;
+use crate::balance::outcome::{Curve, Line, Outcome, percent};
+use crate::balance::world::{Setting, World};
+
+const NAME: &str = "large";
+const MILLION: usize = 1_000_000;
+/// What ranges want before each is held at 2,000/s: so that ten million are left.
+const WANTED: f64 = 16.2e6;
+const HELD: f64 = 2_000.0;
+const UNTIL: f64 = 1_800.0;
+
+pub(super) fn run() -> Outcome {
+    let mut outcome = Outcome::default();
+    let rates: Vec<f64> =
+        zipf(MILLION, 1.0, WANTED, 16).into_iter().map(|rate| rate.min(HELD * 0.99)).collect();
+    let all: f64 = rates.iter().sum();
+    let setting = Setting { capacity: 20_000.0, step: 15.0, ..Setting::fast(17) };
+    let mut world = World::new(setting, Demand::new(&rates, 1));
+    let (moves, ranges) = moves_until_even(&mut world);
+    let first = world.trace.max_over_mean.first().copied().unwrap_or(0.0);
+    outcome.add(Line::new(
+        NAME,
+        "max/mean 2.0 to 1.1: <= 0.1 % of the ranges move",
+        format!(
+            "from {first:.2}: {moves} moves, {:.3} %; then {} times the mean",
+            moves as f64 / ranges as f64 * 100.0,
+            format_args!("{:.3}", world.trace.max_over_mean.last().copied().unwrap_or(0.0))
+        ),
+        moves as f64 <= ranges as f64 * 0.001,
+    ));
+    let (median, longest) = world.trace.decision_times();
+    outcome.add(Line::new(
+        NAME,
+        format!("a decision for 10^6 ranges, {:.1}e6/s: <= 250 ms", all / 1e6),
+        format!(
+            "median {} ms, longest {} ms of {}",
+            median.as_millis(),
+            longest.as_millis(),
+            world.trace.decisions.len()
+        ),
+        longest.as_millis() <= 250,
+    ));
+    let balanced = world.trace.balanced_share(60.0, 1.1);
+    outcome.add(Line::new(
+        NAME,
+        "max/mean <= 1.1 in 99 % of the time after a minute",
+        percent(balanced),
+        balanced >= 0.99,
+    ));
+    outcome.balance("a million ranges", 1.1, vec![Curve::max_over_mean("planner", &world.trace)]);
+    outcome
+}
+
+/// Lets the service live; returns how many moves were made until max/mean was 1.1, and of how many ranges.
+fn moves_until_even(world: &mut World) -> (usize, usize) {
+    let ranges = world.flows.len();
+    let mut moves = None;
+    let mut before = 0;
+    let mut loads: Vec<f64> = Vec::new();
+    let mut rates = std::collections::HashMap::new();
+    world.run(UNTIL, |world| {
+        if moves.is_none() && !loads.is_empty() {
+            // The last plan once more, move by move, on the loads it was made for.
+            let changes = world.plan.as_ref().map(|plan| plan.changes.clone()).unwrap_or_default();
+            for change in &changes {
+                let Change::Move { range, to, .. } = change else { continue };
+                before += 1;
+                let (rate, from): (f64, usize) = rates[range];
+                loads[from] -= rate;
+                loads[to.server.0 as usize - 1] += rate;
+                let mean = loads.iter().sum::<f64>() / loads.len() as f64;
+                if loads.iter().copied().fold(0.0, f64::max) <= 1.1 * mean {
+                    moves = Some(before);
+                    return;
+                }
+            }
+        }
+        if moves.is_none() {
+            loads = vec![0.0; world.servers.len()];
+            for (flow, entry) in world.flows.iter().zip(world.map.entries()) {
+                loads[flow.server as usize] += flow.wanted;
+                rates.insert(entry.id, (flow.wanted, flow.server as usize));
+            }
+            world.plan = None;
+        }
+    });
+    (moves.unwrap_or(usize::MAX), ranges)
+}

@@ -1,0 +1,56 @@
+//! A range whose requests bring down whatever server has it, four seconds after that begins to serve it.
+//!
+//! Asked for: two servers are lost at most; then the range is offline, and no other is.
+
+use std::collections::BTreeSet;
+
+use super::{RANGES, TWO_HOURS, even};
+use crate::balance::demand::{CELL, Demand};
+use crate::balance::outcome::{Line, Outcome};
+use crate::balance::world::{Setting, World};
+
+const NAME: &str = "poison";
+const POISON: u64 = 777 * CELL;
+const BEGINS: f64 = 600.0;
+const KILLS_AFTER: f64 = 4.0;
+const BACK_AFTER: f64 = 60.0;
+
+pub(super) fn run() -> Outcome {
+    let mut world =
+        World::new(Setting { step: 1.0, ..Setting::fast(14) }, Demand::new(&even(RANGES, 50.0, 15), 1));
+    let mut lost = BTreeSet::new();
+    let mut served_since = BEGINS;
+    world.run(TWO_HOURS, |world| {
+        let range = world.range_at(POISON);
+        let server = world.flows[range].server as usize;
+        let serves = world.servers[server].alive && f64::from(world.flows[range].opens) <= world.now;
+        if !serves || !world.map.entries()[range].online || world.now < BEGINS {
+            served_since = world.now;
+        } else if world.now - served_since >= KILLS_AFTER {
+            world.kill(server);
+            lost.insert(server);
+        }
+        for server in 0..world.servers.len() {
+            let state = &world.servers[server];
+            if !state.alive && world.now >= state.died + BACK_AFTER {
+                world.start(server);
+            }
+        }
+    });
+    let offline: Vec<_> =
+        world.map.entries().iter().filter(|entry| !entry.online).map(|entry| entry.id).collect();
+    let named = offline == [world.map.entries()[world.range_at(POISON)].id];
+    let mut outcome = Outcome::default();
+    outcome.add(Line::new(
+        NAME,
+        "at most 2 servers lost, then that range is offline and no other",
+        format!(
+            "{} servers lost; {} ranges offline{}",
+            lost.len(),
+            offline.len(),
+            if named { ", the right one" } else { "" }
+        ),
+        lost.len() <= 2 && named,
+    ));
+    outcome
+}

@@ -1,0 +1,170 @@
+//! What the simulated service is made of: how it begins, its ranges, its servers.
+
+use rangehold_map::load::LoadPolicy;
+use rangehold_map::plan::{Policy, Standing};
+use rangehold_map::{DatabaseName, Generation, Home, KeyRange, RangeEntry, RangeId, ServerId};
+
+use super::execute::Done;
+use crate::balance::demand::{Demand, Place};
+use crate::balance::judge::{Rule, Watched};
+use crate::balance::keys;
+
+/// Windows of a peak: as `map`'s own.
+pub(super) const WINDOWS: usize = 6;
+/// How the service begins.
+#[derive(Clone)]
+pub(in crate::balance) struct Setting {
+    pub(in crate::balance) servers: usize,
+    /// What each server can bear, per second.
+    pub(in crate::balance) capacity: f64,
+    /// What one range can bear, per second.
+    pub(in crate::balance) range_limit: f64,
+    /// Bytes of each range.
+    pub(in crate::balance) bytes: u64,
+    pub(in crate::balance) policy: Policy,
+    pub(in crate::balance) load_policy: LoadPolicy,
+    pub(in crate::balance) rule: Rule,
+    /// Whether the planner's moves and merges are made. Without it ranges stay where they are.
+    pub(in crate::balance) balances: bool,
+    /// Seconds of one step.
+    pub(in crate::balance) step: f64,
+    pub(in crate::balance) seed: u64,
+}
+
+impl Setting {
+    /// A thousand servers of 10,000/s, in the profile `fast`, whose ranges are too large to merge.
+    pub(in crate::balance) fn fast(seed: u64) -> Self {
+        Self {
+            servers: 1_000,
+            capacity: 10_000.0,
+            range_limit: 5_000.0,
+            bytes: 3 << 30,
+            policy: Policy::fast(),
+            load_policy: LoadPolicy::fast(),
+            rule: Rule::Arithmetic,
+            balances: true,
+            step: 1.0,
+            seed,
+        }
+    }
+}
+
+/// What changes of a range in every step. Kept apart from the rest, since it is walked so often.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::balance) struct Flow {
+    /// Load of its cells before factors, and the group whose factor counts; several if `MANY`.
+    pub(super) plain: f64,
+    pub(super) group: u32,
+    /// Index of its server.
+    pub(in crate::balance) server: u32,
+    /// Wanted per second.
+    pub(in crate::balance) wanted: f64,
+    /// Answered per second.
+    pub(in crate::balance) answered: f64,
+    /// Decayed count and time, as `map` measures a rate.
+    pub(super) count: f64,
+    pub(super) seconds: f64,
+    /// Greatest rate in the window that is being filled.
+    pub(super) window_max: f32,
+    /// When it can be served again after its server died.
+    pub(in crate::balance) opens: f32,
+    /// Whether the judge has an eye on it.
+    pub(in crate::balance) watched: bool,
+}
+
+pub(super) const MANY: u32 = u32::MAX;
+
+/// What changes of a range seldom.
+#[derive(Debug)]
+pub(in crate::balance) struct Facts {
+    pub(in crate::balance) low: Place,
+    pub(in crate::balance) high: Place,
+    pub(super) windows: [f32; WINDOWS],
+    /// When it was made by a split or merge or moved last; long ago if never.
+    pub(super) changed: f64,
+    pub(super) moved: f64,
+    /// When it was made, and whether by a split or a merge.
+    pub(super) made: f64,
+    pub(super) made_by: Option<Done>,
+    /// Times in which a merge undid a split or the other way round within the hour.
+    pub(in crate::balance) cycles: u32,
+    pub(in crate::balance) watched: Option<Box<Watched>>,
+}
+
+pub(super) const LONG_AGO: f64 = -1e9;
+
+/// A server, as it is and as the manager takes it to be.
+#[derive(Clone, Debug)]
+pub(in crate::balance) struct Server {
+    pub(in crate::balance) alive: bool,
+    /// When it died, if it has.
+    pub(in crate::balance) died: f64,
+    pub(in crate::balance) standing: Standing,
+    /// Answered per second.
+    pub(in crate::balance) load: f64,
+}
+
+impl Flow {
+    /// Folds a step into the rate, as the owner of a range does; `kept` of what was is left of it.
+    pub(super) fn measure(&mut self, step: f64, kept: f64) {
+        self.count = self.count * kept + self.answered * step;
+        self.seconds = self.seconds * kept + step;
+        self.window_max = self.window_max.max(self.rate() as f32);
+    }
+
+    /// The measured rate.
+    pub(in crate::balance) fn rate(&self) -> f64 {
+        if self.seconds > 0.0 { self.count / self.seconds } else { 0.0 }
+    }
+}
+
+impl Facts {
+    pub(super) fn new(low: Place, high: Place) -> Self {
+        Self {
+            low,
+            high,
+            windows: [0.0; WINDOWS],
+            changed: LONG_AGO,
+            moved: LONG_AGO,
+            made: LONG_AGO,
+            made_by: None,
+            cycles: 0,
+            watched: None,
+        }
+    }
+}
+
+/// A range that nothing was measured of.
+pub(super) fn flow(demand: &Demand, low: Place, high: Place, server: u32) -> Flow {
+    Flow {
+        plain: demand.plain(low, high),
+        group: demand.one_group(low, high).map_or(MANY, |group| group as u32),
+        server,
+        wanted: 0.0,
+        answered: 0.0,
+        count: 0.0,
+        seconds: 0.0,
+        window_max: 0.0,
+        opens: 0.0,
+        watched: false,
+    }
+}
+
+/// A line of the map; the first range also has what lies below the cells.
+pub(super) fn entry(id: RangeId, owner: usize, low: Place, high: Option<Place>) -> RangeEntry {
+    let low = if low == 0 { KeyRange::whole().low().to_vec() } else { keys::boundary(low) };
+    RangeEntry {
+        id,
+        keys: KeyRange::new(low, high.map(keys::boundary)),
+        generation: Generation::FIRST,
+        place: home(id, owner),
+        online: true,
+        intent: None,
+    }
+}
+
+/// The first database of a range, at a server.
+pub(super) fn home(id: RangeId, owner: usize) -> Home {
+    let database = DatabaseName { range: id, generation: Generation::FIRST, attempt: 1 };
+    Home { server: ServerId(owner as u64 + 1), database }
+}
