@@ -29,6 +29,7 @@ pub(super) const STEPS: &[Step] = &[
     step("python-cloud", "a job over a hot partition with it, under --profile cloud", python_cloud),
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("raw", "requests that no SDK sends, byte by byte", raw),
+    step("verdicts", "causes of load, and no useless splits, on 4 seeds of each workload", verdicts),
     step("fuzz", "20 s for each parser", fuzz),
     step("crash", "kill -9 under load, 10 rounds", crash),
     step("power", "power loss at 60 moments", power),
@@ -129,6 +130,10 @@ fn node() -> Result<()> {
 fn raw() -> Result<()> {
     let runner = suite("raw")?.join("run.py");
     with_server("raw", &[], |server| run_script(&runner, server, &[]))
+}
+
+fn verdicts() -> Result<()> {
+    xtask(&["verdicts", "--seeds", "4"])
 }
 
 fn fuzz() -> Result<()> {
