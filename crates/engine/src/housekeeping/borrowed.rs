@@ -37,7 +37,7 @@ impl Borrowed {
     }
 
     /// Whether a range over such a database may be split or merged now. If not, it has to be
-    /// rewritten first ([`super::Housekeeping::rewrite`]).
+    /// rewritten first (`Housekeeping::rewrite`).
     pub fn lets_split(&self) -> bool {
         self.databases <= BORROWED_FROM_MAX
     }

@@ -27,6 +27,8 @@ pub enum Passage {
     HoldWrites,
     /// Writes of the log fail in a way that is not tried again.
     FailLog,
+    /// No database gets a new manifest: none can be made, and none opened.
+    FailManifests,
     /// Nothing returns any more: the process has crashed.
     Dead,
 }
@@ -74,18 +76,22 @@ impl Gate {
         let mut passage = self.passage.subscribe();
         self.held.fetch_add(1, Ordering::SeqCst);
         let open = passage
-            .wait_for(|p| matches!(p, Passage::Open | Passage::FailLog))
+            .wait_for(|p| matches!(p, Passage::Open | Passage::FailLog | Passage::FailManifests))
             .await
             .map(|p| *p)
             .expect("the sender lives as long as the gate");
         self.held.fetch_sub(1, Ordering::SeqCst);
-        if open == Passage::FailLog && location.as_ref().contains("/wal/") {
-            return Err(object_store::Error::Generic {
-                store: "gate",
-                source: Box::new(NonRetryable(Box::new(std::io::Error::other("the log cannot be written")))),
-            });
+        let closed = match open {
+            Passage::FailLog => "/wal/",
+            Passage::FailManifests => "/manifest/",
+            _ => return Ok(()),
+        };
+        if !location.as_ref().contains(closed) {
+            return Ok(());
         }
-        Ok(())
+        let error = std::io::Error::other(format!("{closed} cannot be written"));
+        let source = Box::new(NonRetryable(Box::new(error)));
+        Err(object_store::Error::Generic { store: "gate", source })
     }
 }
 

@@ -1,0 +1,293 @@
+//! A crash after each step of each change of hands, while rows are written.
+//!
+//! The process dies at the step: nothing it does from then on reaches the store. Another one, of the
+//! same servers, opens what is there. It must hold every row that was acknowledged, its map must keep
+//! every rule with no change half done, and the same kind of change must then succeed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use object_store::ObjectStore;
+use object_store::memory::InMemory;
+use rangehold_engine::{Clock, Node, Options, ReadError, Step, StepHook};
+use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
+use support::{Gate, Passage, get, open, partition, put, rows, simulated, start, table_keys};
+use tokio::time::{sleep, timeout};
+
+/// What is done to the ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Split,
+    Merge,
+    /// Of ranges that lie on two servers.
+    MergeAcross,
+    Move,
+    Offline,
+}
+
+const KINDS: [Kind; 5] = [Kind::Split, Kind::Merge, Kind::MergeAcross, Kind::Move, Kind::Offline];
+
+/// A store, and the process that serves it now.
+struct World {
+    objects: Arc<dyn ObjectStore>,
+    gate: Arc<Gate>,
+    node: Node,
+    /// Where the process dies, from when on it is armed.
+    crash: Arc<Crash>,
+}
+
+#[derive(Debug, Default)]
+struct Crash {
+    after: Mutex<Option<Step>>,
+    /// Whether databases cannot be made for a while, so that the change is undone.
+    failing: AtomicBool,
+    reached: AtomicBool,
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::on(Arc::new(InMemory::new())).await
+    }
+
+    async fn on(objects: Arc<dyn ObjectStore>) -> Self {
+        let gate = Gate::before(&objects);
+        let crash = Arc::<Crash>::default();
+        let gated: Arc<dyn ObjectStore> = gate.clone();
+        let hook = {
+            let (gate, crash) = (gate.clone(), crash.clone());
+            StepHook::new(move |step, _| after(step, gate.clone(), crash.clone()))
+        };
+        let options = Options { servers: 2, after_step: hook, ..simulated(&Clock::manual(start())) };
+        Self { node: open(&gated, options).await, objects, gate, crash }
+    }
+
+    async fn crash_and_start_again(self) -> Self {
+        self.gate.set(Passage::Dead);
+        Self::on(self.objects).await
+    }
+
+    fn map(&self) -> Arc<RangeMap> {
+        self.node.executor().maps().current()
+    }
+
+    /// The ranges of the partitions below and above "5".
+    fn halves(&self) -> (RangeEntry, RangeEntry) {
+        let map = self.map();
+        let at = |key: &str| map.lookup(partition(key).as_bytes()).unwrap().clone();
+        (at("0"), at("9"))
+    }
+
+    /// The change of this kind that fits the map.
+    fn change(&self, kind: Kind) -> Change {
+        let (left, right) = self.halves();
+        let (range, generation) = (left.id, left.generation);
+        match kind {
+            Kind::Split => Change::Split { range, generation, at: partition("5").as_bytes().to_vec() },
+            Kind::Merge | Kind::MergeAcross => Change::Merge {
+                left: range,
+                left_generation: generation,
+                right: right.id,
+                right_generation: right.generation,
+            },
+            Kind::Move => {
+                let to = if left.place.server == ServerId(1) { ServerId(2) } else { ServerId(1) };
+                Change::Move { range, generation, to: rangehold_map::Home { server: to, ..left.place } }
+            }
+            Kind::Offline => Change::Offline { range, generation },
+        }
+    }
+
+    async fn carry_out(&self, kind: Kind) -> Result<(), String> {
+        let changed = self.node.executor().carry_out(&self.change(kind)).await;
+        changed.map(drop).map_err(|error| error.to_string())
+    }
+
+    /// Makes what a change of this kind needs.
+    async fn prepare(&self, kind: Kind) {
+        for key in 0..10 {
+            put(&self.node, &key.to_string(), "first", "v").await.unwrap();
+        }
+        if matches!(kind, Kind::Merge | Kind::MergeAcross) {
+            self.carry_out(Kind::Split).await.unwrap();
+        }
+        if kind == Kind::MergeAcross {
+            self.carry_out(Kind::Move).await.unwrap();
+        }
+    }
+
+    /// Writes rows until the process dies or the change is over; which were acknowledged.
+    async fn change_under_load(&self, kind: Kind) -> BTreeSet<(String, String)> {
+        let acknowledged = Mutex::new(BTreeSet::new());
+        let writing = async {
+            for number in 0_u64.. {
+                let (key, row) = ((number % 10).to_string(), format!("row {number}"));
+                if put(&self.node, &key, &row, "v").await.is_ok() {
+                    acknowledged.lock().unwrap().insert((key, row));
+                }
+                sleep(Duration::from_millis(3)).await;
+            }
+        };
+        let changing = async {
+            let _ = self.carry_out(kind).await;
+            sleep(Duration::from_millis(50)).await;
+        };
+        tokio::select! {
+            () = writing => {}
+            over = timeout(Duration::from_secs(90), changing) => drop(over),
+        }
+        acknowledged.into_inner().unwrap()
+    }
+
+    /// Everything acknowledged is there, and nothing of the change is half done.
+    async fn check(&self, acknowledged: &BTreeSet<(String, String)>, what: &str) {
+        let map = self.map();
+        assert_eq!(map.check_homes(), [], "{what}");
+        assert!(map.entries().iter().all(|entry| entry.intent.is_none()), "{what}: {map:?}");
+        for entry in map.entries().iter().filter(|entry| !entry.online) {
+            let online = Change::Online { range: entry.id, generation: entry.generation };
+            self.node.executor().carry_out(&online).await.unwrap();
+        }
+        for key in 0..10 {
+            assert!(get(&self.node, &key.to_string(), "first").await.unwrap().is_some(), "{what}: {key}");
+        }
+        for (key, row) in acknowledged {
+            assert!(get(&self.node, key, row).await.unwrap().is_some(), "{what}: {key} {row} is lost");
+        }
+        let all = rows(&self.node, &table_keys(support::TABLE)).await.unwrap();
+        let distinct: BTreeMap<_, _> = all.iter().cloned().collect();
+        assert_eq!(all.len(), distinct.len(), "{what}: a row is there twice");
+        for key in 0..10 {
+            put(&self.node, &key.to_string(), "afterwards", "v").await.unwrap();
+        }
+    }
+}
+
+async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
+    let target = *crash.after.lock().unwrap();
+    if target == Some(step) {
+        gate.set(Passage::Dead);
+        crash.reached.store(true, Ordering::SeqCst);
+        std::future::pending::<()>().await;
+    }
+    if crash.failing.load(Ordering::SeqCst) {
+        if matches!(step, Step::Checkpointed | Step::Saved) {
+            gate.set(Passage::FailManifests);
+            // A move's source opens the database again, which needs a manifest too.
+            let gate = gate.clone();
+            tokio::spawn(async move {
+                sleep(Duration::from_secs(2)).await;
+                if step == Step::Saved {
+                    gate.set(Passage::Open);
+                }
+            });
+        }
+        if step == Step::UndoDecided {
+            gate.set(Passage::Open);
+        }
+    }
+}
+
+/// The steps of a change that succeeds, or that is undone, in their order.
+fn steps(kind: Kind, undone: bool) -> &'static [Step] {
+    use Step::{
+        Begun, Checkpointed, Cloned, Frozen, HeirsOpen, Inherited, LetGo, Published, Recorded, Restored,
+        Retired, Saved, Served, Taken, UndoDecided, UndoPublished,
+    };
+    match (kind, undone) {
+        (Kind::Split | Kind::Merge, false) => &[
+            Begun, Frozen, Retired, Checkpointed, Cloned, Recorded, HeirsOpen, Served, Inherited, Published,
+        ],
+        // The move that brings the ranges together is a change of its own, before this one.
+        (Kind::MergeAcross, false) => &[
+            Begun, Frozen, Saved, Taken, LetGo, Served, Published, Retired, Checkpointed, Cloned, Recorded,
+            HeirsOpen, Inherited,
+        ],
+        (Kind::Move, false) => &[Begun, Frozen, Saved, Taken, LetGo, Served, Published],
+        (Kind::Split | Kind::Merge, true) => &[UndoDecided, Restored, UndoPublished],
+        (Kind::Move, true) => &[Restored, UndoPublished],
+        (Kind::MergeAcross, true) => &[],
+        (Kind::Offline, _) => &[],
+    }
+}
+
+async fn crash_at(kind: Kind, undone: bool, step: Step) {
+    let what = format!("{kind:?}, {}, crash after {step:?}", if undone { "undone" } else { "done" });
+    let world = World::new().await;
+    world.prepare(kind).await;
+    *world.crash.after.lock().unwrap() = Some(step);
+    world.crash.failing.store(undone, Ordering::SeqCst);
+    let acknowledged = world.change_under_load(kind).await;
+    assert!(world.crash.reached.load(Ordering::SeqCst), "{what}: the step was not reached");
+
+    let world = world.crash_and_start_again().await;
+    world.check(&acknowledged, &what).await;
+    // Whatever became of it, it can be done now.
+    let (left, right) = world.halves();
+    let again = match kind {
+        Kind::Split if left.id != right.id => Kind::Merge,
+        Kind::Merge | Kind::MergeAcross if left.id == right.id => Kind::Split,
+        other => other,
+    };
+    world.carry_out(again).await.unwrap_or_else(|why| panic!("{what}: then {again:?}: {why}"));
+    let world = world.crash_and_start_again().await;
+    world.check(&acknowledged, &what).await;
+    world.node.close().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_after_any_step_of_a_change_is_finished_or_undone_by_the_next_process() {
+    for kind in KINDS {
+        for step in steps(kind, false) {
+            crash_at(kind, false, *step).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_crash_while_a_change_is_undone_is_finished_or_undone_by_the_next_process() {
+    for kind in KINDS {
+        for step in steps(kind, true) {
+            crash_at(kind, true, *step).await;
+        }
+    }
+}
+
+/// The steps above are all there are: a new one without a crash after it would go untested.
+#[test]
+fn every_step_is_crashed_after() {
+    let tested: BTreeSet<Step> =
+        KINDS.iter().flat_map(|kind| steps(*kind, false).iter().chain(steps(*kind, true))).copied().collect();
+    assert_eq!(tested, Step::ALL.into());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_range_stays_offline_through_a_crash() {
+    let world = World::new().await;
+    world.prepare(Kind::Offline).await;
+    world.carry_out(Kind::Offline).await.unwrap();
+    let world = world.crash_and_start_again().await;
+    let read = get(&world.node, "1", "first").await;
+    assert!(matches!(read, Err(ReadError::Offline(_))), "{read:?}");
+    world.check(&BTreeSet::new(), "offline").await;
+}
+
+/// An empty range has no file to clone.
+#[tokio::test(start_paused = true)]
+async fn empty_ranges_are_split_and_merged_again_and_again() {
+    let mut world = World::new().await;
+    for round in 0..6 {
+        world.carry_out(Kind::Split).await.unwrap();
+        if round % 2 == 1 {
+            world = world.crash_and_start_again().await;
+        }
+        world.carry_out(Kind::Merge).await.unwrap();
+    }
+    world.prepare(Kind::Split).await;
+    world.check(&BTreeSet::new(), "empty").await;
+}
