@@ -36,9 +36,9 @@ pub(super) enum Rule {
 }
 
 /// Requests drawn for one range in one second at most; with more, some stand for several.
-const DRAWS_MAX: f64 = 2_500.0;
+const DRAWS_MAX: f64 = 2_000.0;
 /// The same for refused requests. One that stands for many would tell the finder less than they do.
-const REFUSED_DRAWS_MAX: f64 = 2_000.0;
+const REFUSED_DRAWS_MAX: f64 = 1_000.0;
 const QUANTUM: f64 = 15.0;
 
 /// A warm range under a rule's eyes.

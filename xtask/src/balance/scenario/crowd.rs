@@ -13,7 +13,7 @@ use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent, seconds};
 use crate::balance::world::{Setting, World};
 
 const NAME: &str = "flash crowd";
-const BEGINS: f64 = 600.0;
+const BEGINS: f64 = 120.0;
 /// When it begins in the runs that only try another moment of a tick; a multiple of every tick.
 const SOONER: f64 = 60.0;
 /// The ranges that the crowd comes to.
@@ -54,7 +54,7 @@ pub(super) fn run() -> Outcome {
     ));
     let mut curves = vec![Curve::max_over_mean("planner, fast", &ours.trace)];
     for (name, setting) in rivals(&fast) {
-        let world = live(setting, 1_200.0);
+        let world = live(setting, 720.0);
         outcome.add(Line::compared(
             NAME,
             name,
@@ -76,7 +76,7 @@ pub(super) fn run() -> Outcome {
         limit: None,
         curves: vec![refused, Curve::new("planner, cloud", &cloud.trace.times, &cloud.trace.refused)],
     });
-    outcome.balance("flash crowd at 600 s", 1.1, curves);
+    outcome.balance("flash crowd at 120 s", 1.1, curves);
     outcome.heat("flash crowd: utilisation of servers", &ours.trace);
     outcome
 }

@@ -26,7 +26,7 @@ use rangehold_map::plan::{Plan, Standing, Suspects};
 use rangehold_map::{RangeId, RangeMap, ServerId};
 
 use super::demand::{CELL, Demand, Place};
-use super::judge::Judge;
+use super::judge::{Judge, Rule};
 use super::trace::{Trace, UselessSplits};
 pub(super) use parts::{Facts, Flow, Server, Setting};
 use parts::{LONG_AGO, MANY, WINDOWS, entry, flow};
@@ -141,7 +141,8 @@ impl World {
         let lost_server = self.notice_dead();
         if self.now >= self.next_tick || lost_server {
             self.next_tick = self.next_tick.max(self.now) + self.setting.policy.tick.as_secs_f64();
-            if self.now >= self.manager_away_until {
+            let static_map = self.setting.rule == Rule::Never && !self.setting.balances;
+            if self.now >= self.manager_away_until && !static_map {
                 self.tick();
             }
         }
