@@ -2,6 +2,7 @@
 //!
 //! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
+//! - `handoff`: what splits, merges and moves cost those who are served meanwhile ([`handoff`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
@@ -17,6 +18,7 @@
 mod client;
 mod crash;
 mod fuzz;
+mod handoff;
 mod load;
 mod power;
 mod scale;
@@ -41,6 +43,7 @@ struct CommandLine {
 enum Task {
     Test(test::Arguments),
     Crash(crash::Arguments),
+    Handoff(handoff::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Verdicts(verdicts::Arguments),
@@ -50,6 +53,7 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
+        Task::Handoff(arguments) => handoff::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
