@@ -17,6 +17,9 @@ pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 16_384;
 /// just become durable get their next one into the same flush. Ten were seen to double throughput
 /// and to halve latency with 64 writers; with one writer they cost microseconds.
 pub(crate) const FLUSH_YIELDS: usize = 10;
+/// How long that may take: where readers keep the processors busy, each step back waits for all of
+/// them, and ten were seen to cost a write 60 ms.
+pub(crate) const FLUSH_YIELDS_WITHIN: Duration = Duration::from_millis(1);
 
 // ---- Timestamps ----
 
