@@ -3,6 +3,8 @@
 //! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `handoff`: what splits, merges and moves cost those who are served meanwhile ([`handoff`]);
+//! - `space`: how soon splits and merges give their space back ([`space`]);
+//! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
@@ -21,8 +23,10 @@ mod fuzz;
 mod handoff;
 mod load;
 mod power;
+mod ranges;
 mod scale;
 mod server;
+mod space;
 mod test;
 mod verdicts;
 mod workspace;
@@ -44,6 +48,8 @@ enum Task {
     Test(test::Arguments),
     Crash(crash::Arguments),
     Handoff(handoff::Arguments),
+    Space(space::Arguments),
+    Ranges(ranges::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Verdicts(verdicts::Arguments),
@@ -54,6 +60,8 @@ fn main() -> ExitCode {
         Task::Test(arguments) => test::run(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
         Task::Handoff(arguments) => handoff::run(&arguments),
+        Task::Space(arguments) => space::run(&arguments),
+        Task::Ranges(arguments) => ranges::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),

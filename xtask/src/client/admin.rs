@@ -4,13 +4,15 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
 use super::{Connection, Request};
 
 /// Longest wait for a change: two ranges get ready for it, one after the other, in a minute each.
 const CHANGE_WAIT: Duration = Duration::from_secs(180);
+/// How often a change is asked for again.
+const AGAIN_MAX: u32 = 10;
 /// File with the token, in the data directory.
 const TOKEN_FILE: &str = "admin-token";
 
@@ -87,6 +89,19 @@ impl Admin {
             (503, _) => Err(Refusal::Again(message.to_owned())),
             _ => Err(Refusal::Failed(anyhow!("{change:?} was answered {status}: {answer}"))),
         }
+    }
+
+    /// Has a change carried out, asking again where nothing was done.
+    pub(crate) fn change_patiently(&self, change: &Change) -> Result<Changed> {
+        let mut last = String::new();
+        for _ in 0..AGAIN_MAX {
+            match self.change(change) {
+                Ok(changed) => return Ok(changed),
+                Err(Refusal::Again(why)) => last = why,
+                Err(Refusal::Failed(error)) => return Err(error),
+            }
+        }
+        bail!("{change:?} was asked for {AGAIN_MAX} times, the last answer was: {last}")
     }
 
     /// The ranges, in the order of their keys.

@@ -18,16 +18,16 @@ const AGAIN_MAX: u32 = 20;
 
 /// The kinds of changes.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Split,
     Merge,
     Move,
 }
 
 impl Kind {
-    pub(super) const ALL: [Self; 3] = [Self::Split, Self::Merge, Self::Move];
+    pub(crate) const ALL: [Self; 3] = [Self::Split, Self::Merge, Self::Move];
 
-    pub(super) fn label(self) -> &'static str {
+    pub(crate) fn label(self) -> &'static str {
         match self {
             Self::Split => "split",
             Self::Merge => "merge",
@@ -37,31 +37,31 @@ impl Kind {
 }
 
 /// A change that was made.
-pub(super) struct Made {
-    pub(super) kind: Kind,
-    pub(super) window: Window,
+pub(crate) struct Made {
+    pub(crate) kind: Kind,
+    pub(crate) window: Window,
     /// How long writes were held, as the server says.
-    pub(super) held_for: Duration,
+    pub(crate) held_for: Duration,
 }
 
 /// Somebody who has changes made.
-pub(super) struct Changer {
+pub(crate) struct Changer {
     admin: Admin,
     rng: StdRng,
     /// How many partition servers there are.
     servers: u64,
-    pub(super) made: Vec<Made>,
+    pub(crate) made: Vec<Made>,
     /// Answers that nothing was done, with their reasons.
-    pub(super) again: Vec<String>,
+    pub(crate) again: Vec<String>,
 }
 
 impl Changer {
-    pub(super) fn new(admin: Admin, servers: u64, seed: u64) -> Self {
+    pub(crate) fn new(admin: Admin, servers: u64, seed: u64) -> Self {
         Self { admin, rng: StdRng::seed_from_u64(seed), servers, made: Vec::new(), again: Vec::new() }
     }
 
     /// Cuts the table into slots and spreads them over the servers.
-    pub(super) fn prepare(&mut self) -> Result<()> {
+    pub(crate) fn prepare(&mut self) -> Result<()> {
         for slot in 0..SLOTS {
             let at = if slot == 0 { format!("{TABLE}/*") } else { boundary(slot, 0) };
             let halves = self.change(slot, Kind::Split, &Change::Split { at })?;
@@ -78,7 +78,7 @@ impl Changer {
     }
 
     /// One round in a slot: a split, a merge and a move.
-    pub(super) fn round(&mut self, slot: usize, round: u32) -> Result<()> {
+    pub(crate) fn round(&mut self, slot: usize, round: u32) -> Result<()> {
         let at = boundary(slot, self.rng.random_range(1..PARTITIONS));
         let halves = self.change(slot, Kind::Split, &Change::Split { at })?;
         let [left, right] =

@@ -16,12 +16,12 @@
 //! - [`changes`]: splits, merges and moves;
 //! - [`mod@pauses`], [`disk`]: the figures, and their unit.
 
-mod changes;
+pub(crate) mod changes;
 mod connections;
 mod disk;
-mod pauses;
+pub(crate) mod pauses;
 mod report;
-mod slot;
+pub(crate) mod slot;
 
 use std::net::SocketAddr;
 use std::sync::Arc;

@@ -12,41 +12,41 @@ use std::time::{Duration, Instant};
 use crate::load::Timed;
 
 /// The requests of one connection, in their order.
-pub(super) struct Connection {
-    pub(super) slot: usize,
-    pub(super) times: Vec<Timed>,
+pub(crate) struct Connection {
+    pub(crate) slot: usize,
+    pub(crate) times: Vec<Timed>,
 }
 
 /// Between asking for a change of a slot and its answer.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Window {
-    pub(super) slot: usize,
-    pub(super) from: Instant,
-    pub(super) to: Instant,
+pub(crate) struct Window {
+    pub(crate) slot: usize,
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
 }
 
 /// Durations, in order.
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-pub(super) struct Distribution(Vec<Duration>);
+pub(crate) struct Distribution(Vec<Duration>);
 
 impl Distribution {
-    pub(super) fn of(durations: impl IntoIterator<Item = Duration>) -> Self {
+    pub(crate) fn of(durations: impl IntoIterator<Item = Duration>) -> Self {
         let mut durations: Vec<Duration> = durations.into_iter().collect();
         durations.sort_unstable();
         Self(durations)
     }
 
     /// The least duration that `percent` of them do not exceed; zero if there are none.
-    pub(super) fn at(&self, percent: usize) -> Duration {
+    pub(crate) fn at(&self, percent: usize) -> Duration {
         let rank = (self.0.len() * percent).div_ceil(100);
         self.0.get(rank.max(1) - 1).copied().unwrap_or_default()
     }
 
-    pub(super) fn max(&self) -> Duration {
+    pub(crate) fn max(&self) -> Duration {
         self.at(100)
     }
 
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 }
@@ -61,7 +61,7 @@ impl Connection {
 }
 
 /// The pauses of these changes, for writes or for reads. A change during which nobody asked has none.
-pub(super) fn pauses(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
+pub(crate) fn pauses(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
     let of = |window: &Window| {
         let slot = connections.iter().filter(|connection| connection.slot == window.slot);
         slot.filter_map(|connection| connection.longest(window, writes)).max()
@@ -70,7 +70,7 @@ pub(super) fn pauses(connections: &[Connection], windows: &[Window], writes: boo
 }
 
 /// Requests during which no change of their slot was under way.
-pub(super) fn otherwise(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
+pub(crate) fn otherwise(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
     let mut quiet = Vec::new();
     for connection in connections {
         let mut windows: Vec<&Window> =

@@ -11,41 +11,41 @@ use serde_json::Map;
 use crate::load::{Key, Row, TABLE};
 
 /// Slots.
-pub(super) const SLOTS: usize = 8;
+pub(crate) const SLOTS: usize = 8;
 /// Partitions of a slot: a split comes between two of them.
-pub(super) const PARTITIONS: usize = 8;
+pub(crate) const PARTITIONS: usize = 8;
 /// Steady rows of a partition: one batch.
-pub(super) const STEADY: usize = 60;
+pub(crate) const STEADY: usize = 60;
 /// Bytes of text in a steady row.
 const TEXT_BYTES: usize = 200;
 
 /// PartitionKey of a slot's partition.
-pub(super) fn partition(slot: usize, number: usize) -> String {
+pub(crate) fn partition(slot: usize, number: usize) -> String {
     format!("s{slot}-{number}")
 }
 
 /// All of a slot's PartitionKeys.
-pub(super) fn partitions(slot: usize) -> Vec<String> {
+pub(crate) fn partitions(slot: usize) -> Vec<String> {
     (0..PARTITIONS).map(|number| partition(slot, number)).collect()
 }
 
 /// Where a partition begins, as the admin API writes keys.
-pub(super) fn boundary(slot: usize, number: usize) -> String {
+pub(crate) fn boundary(slot: usize, number: usize) -> String {
     format!("{TABLE}/{}", partition(slot, number))
 }
 
 /// The condition of a query for a slot's entities.
-pub(super) fn filter(slot: usize) -> String {
+pub(crate) fn filter(slot: usize) -> String {
     format!("PartitionKey ge 's{slot}-' and PartitionKey lt 's{slot}-~'")
 }
 
 /// The slot of an entity.
-pub(super) fn slot_of(key: &Key) -> Option<usize> {
+pub(crate) fn slot_of(key: &Key) -> Option<usize> {
     key.partition.strip_prefix('s')?.split_once('-')?.0.parse().ok()
 }
 
 /// The steady rows of a partition.
-pub(super) fn steady_of(slot: usize, number: usize) -> BTreeMap<Key, Row> {
+pub(crate) fn steady_of(slot: usize, number: usize) -> BTreeMap<Key, Row> {
     let row = |index: usize| {
         let key = Key {
             table: TABLE.to_owned(),
@@ -62,6 +62,6 @@ pub(super) fn steady_of(slot: usize, number: usize) -> BTreeMap<Key, Row> {
 }
 
 /// The steady rows of a slot.
-pub(super) fn steady(slot: usize) -> BTreeMap<Key, Row> {
+pub(crate) fn steady(slot: usize) -> BTreeMap<Key, Row> {
     (0..PARTITIONS).flat_map(|number| steady_of(slot, number)).collect()
 }
