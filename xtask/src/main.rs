@@ -2,6 +2,9 @@
 //!
 //! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
+//! - `handoff`: what splits, merges and moves cost those who are served meanwhile ([`handoff`]);
+//! - `space`: how soon splits and merges give their space back ([`space`]);
+//! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
@@ -19,10 +22,13 @@ mod balance;
 mod client;
 mod crash;
 mod fuzz;
+mod handoff;
 mod load;
 mod power;
+mod ranges;
 mod scale;
 mod server;
+mod space;
 mod test;
 mod verdicts;
 mod workspace;
@@ -43,6 +49,9 @@ struct CommandLine {
 enum Task {
     Test(test::Arguments),
     Crash(crash::Arguments),
+    Handoff(handoff::Arguments),
+    Space(space::Arguments),
+    Ranges(ranges::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Verdicts(verdicts::Arguments),
@@ -53,6 +62,9 @@ fn main() -> ExitCode {
     let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
+        Task::Handoff(arguments) => handoff::run(&arguments),
+        Task::Space(arguments) => space::run(&arguments),
+        Task::Ranges(arguments) => ranges::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),

@@ -4,18 +4,16 @@
 //! requests go to both in turn, so that whatever else the machine does hits both. What is compared
 //! is the median; beside it, how soon the large one is ready again, and what memory it holds.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Map, Value};
 
-use crate::client::{self, ACCOUNT, Client, Credential, Request, Step, percent_encode};
+use crate::client::{self, ACCOUNT, Client, Credential, Request, Step, in_parallel, must, percent_encode};
 use crate::server::{Server, Setup};
 use crate::workspace::{self, Profile};
 
@@ -137,54 +135,29 @@ fn load(program: &Path, data: &Path, size: Size, memory_mib: u64) -> Result<Load
     let address = server.address;
     let next = AtomicU64::new(0);
     // Units of work: first the tables, then the batches, taken by whoever is free.
-    in_parallel(
-        |client| {
-            loop {
-                let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= size.tables {
-                    return Ok(());
-                }
-                send(client, client::create_table(&table(number)), 204)?;
+    in_parallel(LOADERS, address, |client| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= size.tables {
+                return Ok(());
             }
-        },
-        address,
-    )?;
+            must(client, client::create_table(&table(number)), 204)?;
+        }
+    })?;
     next.store(0, Ordering::Relaxed);
-    in_parallel(
-        |client| {
-            loop {
-                let first = next.fetch_add(BATCH, Ordering::Relaxed);
-                if first >= size.entities {
-                    return Ok(());
-                }
-                let changes: Vec<Request> =
-                    (first..first + BATCH).map(|number| insert(number, number)).collect();
-                send(client, client::batch(&changes), 202)?;
+    in_parallel(LOADERS, address, |client| {
+        loop {
+            let first = next.fetch_add(BATCH, Ordering::Relaxed);
+            if first >= size.entities {
+                return Ok(());
             }
-        },
-        address,
-    )?;
+            let changes: Vec<Request> = (first..first + BATCH).map(|number| insert(number, number)).collect();
+            must(client, client::batch(&changes), 202)?;
+        }
+    })?;
     let took = begin.elapsed();
     println!("loaded {} entities and {} tables in {took:.1?}", size.entities, size.tables);
     Ok(Loaded { server, setup, size })
-}
-
-fn in_parallel(work: impl Fn(&mut Client) -> Result<()> + Sync, address: SocketAddr) -> Result<()> {
-    thread::scope(|scope| {
-        let loaders: Vec<_> = (0..LOADERS)
-            .map(|_| scope.spawn(|| work(&mut Client::new(address, Credential::SharedKey))))
-            .collect();
-        loaders.into_iter().try_for_each(|loader| loader.join().expect("loaders do not panic"))
-    })
-}
-
-fn send(client: &mut Client, request: Request, expected: u16) -> Result<()> {
-    let line = format!("{} {}", request.method, request.target);
-    let answer = client.send(request, "scale").with_context(|| line.clone())?;
-    if answer.status != expected {
-        bail!("{line} was answered {}: {}", answer.status, answer.text());
-    }
-    Ok(())
 }
 
 /// The big table is the first of them.
@@ -218,7 +191,7 @@ fn compare(kind: Kind, small: &Loaded, large: &Loaded) -> Result<(Duration, Dura
         for (index, (client, loaded)) in clients.iter_mut().enumerate() {
             let (request, expected) = request(kind, loaded.size, round as u64, &mut rng);
             let begin = Instant::now();
-            send(client, request, expected)?;
+            must(client, request, expected)?;
             // The first requests find cold connections and code.
             if round >= ROUNDS / 20 {
                 times[index].push(begin.elapsed());

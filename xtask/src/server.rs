@@ -4,6 +4,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::net::SocketAddr;
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::thread;
@@ -18,6 +19,8 @@ use crate::client::{Connection, Request};
 const READY_WAIT: Duration = Duration::from_secs(60);
 /// Longest wait for a server to end after it was asked to.
 const STOP_WAIT: Duration = Duration::from_secs(60);
+/// What the kernel counts processor times in, towards programs, on all machines of our day.
+const TICKS_PER_SECOND: u64 = 100;
 /// The line that tools wait for; the address follows.
 const LISTENING: &str = "Table service is successfully listening at ";
 /// The line after it.
@@ -101,6 +104,18 @@ impl Server {
         Ok(())
     }
 
+    /// Starts a server that ends by itself, before it is ready or soon after; an error when it lives on,
+    /// or ends otherwise than by `signal`.
+    pub(crate) fn start_to_end(setup: &Setup, signal: Signal) -> Result<()> {
+        let mut child = spawn(setup)?;
+        wait_end(&mut child, signal)
+    }
+
+    /// Waits until the server ends by itself, by `signal`.
+    pub(crate) fn wait_end(mut self, signal: Signal) -> Result<()> {
+        wait_end(&mut self.child, signal)
+    }
+
     fn wait_ready(&self, begin: Instant) -> Result<()> {
         loop {
             let request =
@@ -152,6 +167,17 @@ impl Server {
             .ok_or_else(|| anyhow!("no VmRSS in {path}"))?;
         Ok(kib * 1024)
     }
+
+    /// Processor time that the process has used, in user mode and for it in the kernel.
+    pub(crate) fn processor_time(&self) -> Result<Duration> {
+        let path = format!("/proc/{}/stat", self.process.as_raw_nonzero());
+        let text = std::fs::read_to_string(&path)?;
+        // Behind the name, which may hold anything: the state is field 3, the times are 14 and 15.
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
+        let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
+        Ok(Duration::from_millis((user + kernel) * 1_000 / TICKS_PER_SECOND))
+    }
 }
 
 impl Drop for Server {
@@ -161,6 +187,24 @@ impl Drop for Server {
             let _gone = kill_process(self.process, Signal::KILL);
             let _killed = self.child.wait();
         }
+    }
+}
+
+fn wait_end(child: &mut Child, signal: Signal) -> Result<()> {
+    let begin = Instant::now();
+    loop {
+        if let Some(status) = child.try_wait()? {
+            if status.signal() != Some(signal.as_raw()) {
+                bail!("the server ended with {status}, not by {signal:?}");
+            }
+            return Ok(());
+        }
+        if begin.elapsed() > STOP_WAIT {
+            child.kill()?;
+            child.wait()?;
+            bail!("the server did not end by itself within {STOP_WAIT:?}");
+        }
+        thread::sleep(Duration::from_millis(5));
     }
 }
 

@@ -1,6 +1,7 @@
 //! Where things are: the repository, the build directory, the program under test.
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -105,6 +106,24 @@ pub(crate) fn files(root: &Path) -> Result<BTreeMap<PathBuf, u64>> {
         }
     }
     Ok(found)
+}
+
+/// What the files below a directory take of the disk, in bytes. Files that go meanwhile do not count.
+pub(crate) fn bytes_on_disk(root: &Path) -> Result<u64> {
+    let (mut bytes, mut open) = (0, vec![root.to_owned()]);
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries {
+            let entry = entry?;
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => open.push(entry.path()),
+                // In units of 512 bytes, whatever the blocks of the file system are.
+                Ok(metadata) => bytes += metadata.blocks() * 512,
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(bytes)
 }
 
 /// Copies a directory and all that is in it.

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow, bail};
 use clap::{Args, ValueEnum};
+use rangehold_engine::Step;
 use rangehold_server::accounts::Accounts;
 use rangehold_server::profile::Profile;
 use rangehold_server::tls::TlsFiles;
@@ -83,6 +84,10 @@ pub(crate) struct DevFlags {
     /// Do not wait for the disk: a power failure then loses acknowledged writes. For tests alone.
     #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
     unsafe_no_fsync: Option<bool>,
+    /// End the process without a warning after the N-th such step of a change of ranges (default: the
+    /// first), such as `cloned:2`. For tests alone.
+    #[arg(long, env = "RANGEHOLD_CRASH_AFTER_STEP", value_name = "STEP[:N]", hide = true)]
+    crash_after_step: Option<String>,
 }
 
 /// Which set of numbers; see [`Profile`].
@@ -173,6 +178,16 @@ pub(crate) struct Config {
     pub(crate) profile: Profile,
     pub(crate) log_format: LogFormat,
     pub(crate) fsync: bool,
+    pub(crate) crash: Option<Crash>,
+}
+
+/// When the process ends itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Crash {
+    /// After this step of a change.
+    pub(crate) after: Step,
+    /// The how manieth such step, from 1.
+    pub(crate) occurrence: u64,
 }
 
 /// The least memory that caches and buffers can work in.
@@ -239,6 +254,7 @@ impl DevFlags {
             profile: flags.profile.unwrap_or(ProfileName::Fast).profile(),
             log_format: flags.log_format.unwrap_or(LogFormat::Text),
             fsync: !flags.unsafe_no_fsync.unwrap_or(false),
+            crash: flags.crash_after_step.as_deref().map(parse_crash).transpose()?,
         })
     }
 
@@ -287,6 +303,7 @@ impl DevFlags {
             profile: self.profile.or(file.profile),
             log_format: self.log_format.or(file.log_format),
             unsafe_no_fsync: self.unsafe_no_fsync.or(file.unsafe_no_fsync),
+            crash_after_step: self.crash_after_step.or(file.crash_after_step),
         }
     }
 
@@ -335,6 +352,21 @@ fn parse_size(text: &str) -> Result<u64> {
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 
+/// Such as `cloned`, `cloned:2`.
+fn parse_crash(text: &str) -> Result<Crash> {
+    let (name, occurrence) = text.split_once(':').unwrap_or((text, "1"));
+    let step = Step::ALL.into_iter().find(|step| step.name() == name);
+    let occurrence = occurrence.parse().ok().filter(|occurrence| *occurrence > 0);
+    let (Some(after), Some(occurrence)) = (step, occurrence) else {
+        let names: Vec<&str> = Step::ALL.iter().map(|step| step.name()).collect();
+        bail!(
+            "--crash-after-step {text:?}: write STEP or STEP:N with N from 1, and a step out of {}",
+            names.join(", ")
+        );
+    };
+    Ok(Crash { after, occurrence })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -370,6 +402,16 @@ mod tests {
         let file: DevFlags = toml::from_str("servers = 3\nmanager = \"off\"").unwrap();
         let config = DevFlags { servers: Some(2), ..DevFlags::default() }.or(file).resolve().unwrap();
         assert_eq!((config.servers, config.manager), (2, Switch::Off));
+    }
+
+    #[test]
+    fn a_crash_is_after_a_step() {
+        let crash = |text| parse_crash(text).ok().map(|crash| (crash.after, crash.occurrence));
+        assert_eq!(crash("heirs-open"), Some((Step::HeirsOpen, 1)));
+        assert_eq!(crash("begun:3"), Some((Step::Begun, 3)));
+        for wrong in ["", "begun:", "begun:0", "begin", "begun:-1"] {
+            assert!(parse_crash(wrong).unwrap_err().to_string().contains("heirs-open"), "{wrong}");
+        }
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! `rangehold dev`: one process that is the whole service.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Node, Options};
+use rangehold_engine::{Clock, Node, Options, StepHook};
 use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::manager::{Manager, ManagerOptions};
@@ -17,7 +18,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::chance;
-use crate::config::{Config, DevFlags, OAuth, Switch, Tls};
+use crate::config::{Config, Crash, DevFlags, OAuth, Switch, Tls};
 use crate::logs;
 
 /// Serves until SIGTERM or Ctrl-C, then finishes what is under way; a second one ends it at once.
@@ -69,6 +70,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let options = Options {
         servers: config.servers,
         load: config.profile.load.clone(),
+        after_step: config.crash.map_or_else(StepHook::default, crash_after),
         ..Options::new(config.memory_bytes, clock.clone(), chance::seed()?)
     };
     let node = Node::open(store, options).await?;
@@ -95,6 +97,17 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
     let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
     Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
+}
+
+/// Ends the process as `kill -9` does, when a step was reached so often.
+fn crash_after(crash: Crash) -> StepHook {
+    let reached = AtomicU64::new(0);
+    StepHook::new(move |step, _| {
+        if step == crash.after && reached.fetch_add(1, Ordering::Relaxed) + 1 == crash.occurrence {
+            std::process::abort();
+        }
+        std::future::ready(())
+    })
 }
 
 /// Keys that name no account are meant in the first one.

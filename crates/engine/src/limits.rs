@@ -17,6 +17,9 @@ pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 16_384;
 /// just become durable get their next one into the same flush. Ten were seen to double throughput
 /// and to halve latency with 64 writers; with one writer they cost microseconds.
 pub(crate) const FLUSH_YIELDS: usize = 10;
+/// How long that may take: where readers keep the processors busy, each step back waits for all of
+/// them, and ten were seen to cost a write 60 ms.
+pub(crate) const FLUSH_YIELDS_WITHIN: Duration = Duration::from_millis(1);
 
 // ---- Timestamps ----
 
@@ -146,9 +149,6 @@ pub(crate) const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
 pub(crate) const OWN_WRITE_WAITS_MAX: Duration = Duration::from_secs(30);
 /// Sorted files that must still fit before flushing would wait for compaction.
 pub(crate) const FREE_L0_FILES_MIN: usize = 4;
-/// Databases with which a range may share files and yet be split, merged or moved. Each one costs
-/// a look at each opening, and keeps a dead range's files on the disk.
-pub(crate) const EXTERNAL_DATABASES_MAX: usize = 4;
 /// Bytes that the last flush may have to save.
 pub(crate) const READY_UNFLUSHED_BYTES_MAX: u64 = 256 << 10;
 /// Flushes before a range whose writes come faster than they are saved is said not to be ready.

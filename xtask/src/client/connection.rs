@@ -52,9 +52,14 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects; fails at once when nobody listens.
     pub(crate) fn open(address: SocketAddr) -> io::Result<Self> {
+        Self::open_patient(address, ANSWER_WAIT)
+    }
+
+    /// The same, for answers that may take so long.
+    pub(crate) fn open_patient(address: SocketAddr, wait: Duration) -> io::Result<Self> {
         let stream = TcpStream::connect_timeout(&address, Duration::from_secs(5))?;
         stream.set_nodelay(true)?;
-        stream.set_read_timeout(Some(ANSWER_WAIT))?;
+        stream.set_read_timeout(Some(wait))?;
         stream.set_write_timeout(Some(ANSWER_WAIT))?;
         Ok(Self { stream: BufReader::new(stream), host: address.to_string() })
     }

@@ -3,10 +3,12 @@
 //! It keeps one connection, signs with the development account, and tells apart the three things that
 //! can happen to a request: it was never sent, it was answered, or its outcome is unknown.
 
+mod admin;
 mod connection;
 mod signature;
 mod table;
 
+pub(crate) use admin::{Admin, Change, Entry as AdminEntry, Refusal};
 pub(crate) use connection::{Connection, Request, Response};
 pub(crate) use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page};
 
@@ -14,6 +16,7 @@ use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
+use anyhow::{Context, Result, bail};
 pub(crate) use signature::{ACCOUNT, percent_encode};
 
 /// How requests prove who sends them.
@@ -60,7 +63,7 @@ impl Client {
 
     /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, which
     /// is how a recorded answer is recognised later.
-    pub(crate) fn send(&mut self, mut request: Request, id: &str) -> Result<Response, Failure> {
+    pub(crate) fn send(&mut self, mut request: Request, id: &str) -> std::result::Result<Response, Failure> {
         self.sign(&mut request, id);
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
@@ -91,4 +94,28 @@ impl Client {
             }
         }
     }
+}
+
+/// Has so many clients do the same work at once; the first error counts.
+pub(crate) fn in_parallel(
+    clients: u64,
+    address: SocketAddr,
+    work: impl Fn(&mut Client) -> Result<()> + Sync,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..clients)
+            .map(|_| scope.spawn(|| work(&mut Client::new(address, Credential::SharedKey))))
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
+    })
+}
+
+/// Sends a request for which only one status will do.
+pub(crate) fn must(client: &mut Client, request: Request, expected: u16) -> Result<Response> {
+    let line = format!("{} {}", request.method, request.target);
+    let answer = client.send(request, "must").with_context(|| line.clone())?;
+    if answer.status != expected {
+        bail!("{line} was answered {}: {}", answer.status, answer.text());
+    }
+    Ok(answer)
 }

@@ -4,11 +4,13 @@
 //! something, and compares what the service then holds with what it had acknowledged.
 //!
 //! - [`kill`]: `kill -9` at random moments.
+//! - [`changes`]: the process ends between any two steps of a split, a merge or a move.
 //! - [`power`]: the power fails; what was not synced is lost, reordered or torn.
 //! - [`damage`]: a synced file goes bad.
 //! - [`disk_full`]: the disk fills up, and has room again.
 //! - [`clock`]: the wall clock steps back by an hour.
 
+mod changes;
 mod clock;
 mod damage;
 mod disk_full;
@@ -33,6 +35,9 @@ pub(crate) struct Arguments {
     /// Seed of all choices; the same seed makes the same operations and the same choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// End the server after each step of a split, a merge and a move of ranges.
+    #[arg(long, group = "kind")]
+    changes: bool,
     /// Record the server's file operations, and rebuild the disk as power losses would leave it.
     #[arg(long, group = "kind")]
     power: bool,
@@ -62,6 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let &Arguments { rounds, seed, points, no_fsync, .. } = arguments;
     if arguments.power {
         power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
+    } else if arguments.changes {
+        changes::run(seed)
     } else if arguments.damage {
         damage::run(seed)
     } else if arguments.disk_full {

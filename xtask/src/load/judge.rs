@@ -146,12 +146,12 @@ fn difference(key: &Key, before: Option<&Row>, is: Option<&Row>) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use super::super::op::Generator;
+    use super::super::op::{Generator, Shape};
     use super::*;
 
     /// A writer's history of some length, and its next operation.
     fn history(seed: u64, length: usize) -> (State, Op) {
-        let mut generator = Generator::new(0, seed);
+        let mut generator = Generator::new(0, seed, Shape::default());
         let mut state = State::default();
         for _ in 0..length {
             let op = generator.next(&state);

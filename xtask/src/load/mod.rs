@@ -6,20 +6,26 @@
 //! after a crash is simple to say: the state after all of the writer's acknowledged operations, or that
 //! plus its one unanswered operation, whole. Partitions are shared, so writers do meet in the server.
 //!
+//! Other numbers of writers, in partitions of their own, are for [`crate::handoff`]. There a [`Ledger`]
+//! tells what a listing has to show while they write.
+//!
 //! - [`op`]: the operations and the state they lead to; draws the next operation.
 //! - [`writer`]: carries them out and keeps what was acknowledged.
+//! - [`ledger`]: which entities are there for certain while writers are at work;
 //! - [`mod@observe`]: reads everything that the service holds.
 //! - [`mod@judge`]: compares the two; the pure heart of every crash test.
 
 mod judge;
+mod ledger;
 mod observe;
 mod op;
 mod writer;
 
 pub(crate) use judge::{Finding, Kind, judge, judge_tally};
-pub(crate) use observe::{Observed, observe};
-pub(crate) use op::State;
-pub(crate) use writer::{Entry, What, Writer};
+pub(crate) use ledger::Ledger;
+pub(crate) use observe::{Observed, observe, observe_writers};
+pub(crate) use op::{Key, Row, Shape, State};
+pub(crate) use writer::{Entry, Timed, What, Writer, properties};
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -71,7 +77,11 @@ pub(crate) struct Load {
 impl Load {
     /// A load that has done nothing yet. `keep_log` keeps every acknowledged operation in order.
     pub(crate) fn new(seed: u64, keep_log: bool) -> Self {
-        let writers = (0..WRITERS).map(|index| Writer::new(index, seed, keep_log)).collect();
+        Self::of((0..WRITERS).map(|index| Writer::new(index, seed, Shape::default(), keep_log)).collect())
+    }
+
+    /// A load of these writers.
+    pub(crate) fn of(writers: Vec<Writer>) -> Self {
         Self { writers, tally: Tally::default() }
     }
 
@@ -142,12 +152,16 @@ pub(crate) struct Counts {
     pub(crate) deletes: u64,
     /// Batches that were acknowledged.
     pub(crate) batches: u64,
+    /// Reads of single entities that were answered rightly.
+    pub(crate) reads: u64,
     /// Tables made and deleted.
     pub(crate) tables: u64,
     /// Answers 503: refused before anything was done.
     pub(crate) busy: u64,
     /// Answers 500: outcome unknown.
     pub(crate) failed: u64,
+    /// Requests without an answer, because the connection broke or could not be made.
+    pub(crate) broken: u64,
     /// Operations whose outcome was unknown and that turned out to be applied.
     pub(crate) unknown_applied: u64,
     /// ... and that turned out not to be.
@@ -155,13 +169,16 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    fn plus(mut self, other: &Self) -> Self {
+    /// The sum of both.
+    pub(crate) fn plus(mut self, other: &Self) -> Self {
         self.changes += other.changes;
         self.deletes += other.deletes;
         self.batches += other.batches;
+        self.reads += other.reads;
         self.tables += other.tables;
         self.busy += other.busy;
         self.failed += other.failed;
+        self.broken += other.broken;
         self.unknown_applied += other.unknown_applied;
         self.unknown_dropped += other.unknown_dropped;
         self

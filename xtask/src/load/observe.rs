@@ -24,8 +24,17 @@ pub(crate) struct Observed {
 
 /// Lists all tables and all their entities, by pages.
 pub(crate) fn observe(address: SocketAddr, credential: Credential) -> Result<Observed> {
+    observe_writers(address, credential, WRITERS)
+}
+
+/// The same for a load of so many writers.
+pub(crate) fn observe_writers(
+    address: SocketAddr,
+    credential: Credential,
+    writers: usize,
+) -> Result<Observed> {
     let mut client = Client::new(address, credential);
-    let mut observed = Observed { writers: vec![State::default(); WRITERS], ..Observed::default() };
+    let mut observed = Observed { writers: vec![State::default(); writers], ..Observed::default() };
     for table in all_pages(&mut client, &format!("/{ACCOUNT}/Tables"))? {
         let name = table["TableName"].as_str().context("a table without a name")?.to_owned();
         let entities = all_pages(&mut client, &format!("/{ACCOUNT}/{name}()"))?;
@@ -53,7 +62,7 @@ impl Observed {
     fn take_table(&mut self, name: &str, entities: Vec<Value>) -> Result<()> {
         let scratch_of: Option<usize> = name.strip_prefix("scratch").and_then(|text| text.parse().ok());
         match scratch_of {
-            Some(index) if index < WRITERS => {
+            Some(index) if index < self.writers.len() => {
                 self.writers[index].tables.insert(name.to_owned());
             }
             _ if name == TABLE => self.prepared = true,

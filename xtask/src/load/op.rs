@@ -12,10 +12,12 @@ use crate::client::Step;
 /// The properties of an entity, without its keys.
 pub(crate) type Row = Map<String, Value>;
 
-/// Partitions of the shared table.
+/// Partitions of the shared table, unless a writer has others.
 const PARTITIONS: u32 = 4;
-/// Rows that a writer keeps at most, so that reading everything stays quick.
+/// Rows that a writer keeps at most, so that reading everything stays quick, unless it is told otherwise.
 const ROWS_MAX: usize = 300;
+/// Keys of deleted rows that a writer remembers.
+const DELETED_MAX: usize = 2_000;
 /// Rows put into a scratch table before it is deleted.
 const SCRATCH_ROWS_MAX: usize = 3;
 
@@ -41,9 +43,31 @@ pub(crate) struct Change {
     pub(crate) properties: Row,
 }
 
+/// What a writer does, and where.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    /// Its partitions of the shared table; other writers may share them.
+    pub(crate) partitions: Vec<String>,
+    /// Rows that it keeps at most.
+    pub(crate) rows_max: usize,
+    /// Whether it makes and deletes a table of its own, and counts the tally up.
+    pub(crate) tables: bool,
+    /// Of a hundred operations, how many read a row that it wrote or deleted.
+    pub(crate) reads: u32,
+}
+
+impl Default for Shape {
+    fn default() -> Self {
+        let partitions = (0..PARTITIONS).map(|number| format!("p{number}")).collect();
+        Self { partitions, rows_max: ROWS_MAX, tables: true, reads: 0 }
+    }
+}
+
 /// One operation of a writer.
 #[derive(Clone, Debug)]
 pub(crate) enum Op {
+    /// Reads a row that the writer wrote, or deleted.
+    Read(Key),
     Change(Change),
     /// Changes of one partition, applied whole or not at all.
     Batch(Vec<Change>),
@@ -73,7 +97,7 @@ impl State {
                 self.tables.remove(name);
                 self.rows.retain(|key, _| key.table != *name);
             }
-            Op::Tally => {}
+            Op::Read(_) | Op::Tally => {}
         }
     }
 
@@ -96,6 +120,7 @@ impl State {
 pub(crate) struct Generator {
     rng: StdRng,
     writer: usize,
+    shape: Shape,
     /// Number of the next operation; written into what it changes.
     serial: u32,
     /// Keys whose entities were deleted, some of which are inserted again.
@@ -104,23 +129,38 @@ pub(crate) struct Generator {
 
 impl Generator {
     /// The generator of one writer of a run.
-    pub(crate) fn new(writer: usize, seed: u64) -> Self {
+    pub(crate) fn new(writer: usize, seed: u64, shape: Shape) -> Self {
         let rng = StdRng::seed_from_u64(seed.wrapping_mul(1_000).wrapping_add(writer as u64));
-        Self { rng, writer, serial: 0, deleted: Vec::new() }
+        Self { rng, writer, shape, serial: 0, deleted: Vec::new() }
     }
 
     /// The next operation, for a writer whose part holds `state`.
     pub(crate) fn next(&mut self, state: &State) -> Op {
         self.serial += 1;
+        if self.shape.reads > 0
+            && self.rng.random_range(0..100) < self.shape.reads
+            && let Some(key) = self.known(state)
+        {
+            return Op::Read(key);
+        }
         match self.rng.random_range(0..100) {
-            0..4 => self.scratch(state),
-            4..10 => Op::Tally,
+            0..4 if self.shape.tables => self.scratch(state),
+            4..10 if self.shape.tables => Op::Tally,
             10..26 => self.batch(state),
             _ => {
                 let partition = self.partition();
                 Op::Change(self.one(state, &partition, &BTreeSet::new()))
             }
         }
+    }
+
+    /// A key of a row that is there, or was.
+    fn known(&mut self, state: &State) -> Option<Key> {
+        if !self.deleted.is_empty() && self.rng.random_bool(0.2) {
+            return Some(self.deleted[self.rng.random_range(0..self.deleted.len())].clone());
+        }
+        let index = self.rng.random_range(0..state.rows.len().max(1));
+        state.rows.keys().nth(index).cloned()
     }
 
     /// The scratch table is made, filled a little, deleted, and made again under the same name.
@@ -161,7 +201,7 @@ impl Generator {
             .keys()
             .filter(|key| key.table == TABLE && key.partition == partition && !used.contains(key))
             .collect();
-        let full = state.rows.len() >= ROWS_MAX;
+        let full = state.rows.len() >= self.shape.rows_max;
         let fresh = mine.is_empty() || (!full && self.rng.random_bool(0.45));
         if fresh {
             let key = self.fresh_key(state, partition, used);
@@ -174,6 +214,9 @@ impl Generator {
         let step = if full { Step::Delete } else { steps[self.rng.random_range(0..steps.len())] };
         let properties = match step {
             Step::Delete => {
+                if self.deleted.len() >= DELETED_MAX {
+                    self.deleted.drain(..DELETED_MAX / 2);
+                }
                 self.deleted.push(key.clone());
                 Map::new()
             }
@@ -200,7 +243,7 @@ impl Generator {
     }
 
     fn partition(&mut self) -> String {
-        format!("p{}", self.rng.random_range(0..PARTITIONS))
+        self.shape.partitions[self.rng.random_range(0..self.shape.partitions.len())].clone()
     }
 
     fn properties(&mut self) -> Row {
@@ -223,7 +266,7 @@ mod tests {
     #[test]
     fn operations_fit_their_state() {
         for seed in 0..20 {
-            let mut generator = Generator::new(3, seed);
+            let mut generator = Generator::new(3, seed, Shape::default());
             let mut state = State::default();
             for _ in 0..500 {
                 let op = generator.next(&state);

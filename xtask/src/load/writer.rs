@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Map, Value};
 
 use super::judge::{Finding, Kind, judge};
-use super::op::{Change, Generator, Key, Op, State};
+use super::ledger::Ledger;
+use super::op::{Change, Generator, Key, Op, Row, Shape, State};
 use super::{Counts, TABLE, TALLY, Tally};
 use crate::client::{self, Client, Credential, Failure, Request, Response, Step};
 
 /// Pause after an answer 503, as a polite client makes.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
+/// Answers other than what was asked for that a writer keeps the text of.
+const REFUSALS_KEPT_MAX: usize = 3;
 
 /// An answer that promised something, in the order of the writer's requests.
 #[derive(Clone, Debug)]
@@ -33,6 +37,17 @@ pub(crate) enum What {
     Tally(u64),
 }
 
+/// One request and its answer, as a client sees it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timed {
+    /// Whether it changes anything.
+    pub(crate) writes: bool,
+    /// Before its first byte is sent.
+    pub(crate) from: Instant,
+    /// After the last byte of its answer.
+    pub(crate) to: Instant,
+}
+
 /// A writer and everything it knows.
 pub(crate) struct Writer {
     pub(crate) index: usize,
@@ -49,6 +64,12 @@ pub(crate) struct Writer {
     pub(crate) counts: Counts,
     /// Answers of the running service that contradict what it acknowledged.
     pub(crate) findings: Vec<Finding>,
+    /// Every request, when that is wanted.
+    pub(crate) timed: Option<Vec<Timed>>,
+    /// Who is told what is certainly there.
+    pub(crate) ledger: Option<Arc<Ledger>>,
+    /// The first answers 503 and 500, in words.
+    pub(crate) refusals: Vec<String>,
 }
 
 /// What an operation came to.
@@ -66,10 +87,10 @@ enum Outcome {
 }
 
 impl Writer {
-    pub(crate) fn new(index: usize, seed: u64, keep_log: bool) -> Self {
+    pub(crate) fn new(index: usize, seed: u64, shape: Shape, keep_log: bool) -> Self {
         Self {
             index,
-            generator: Generator::new(index, seed),
+            generator: Generator::new(index, seed, shape),
             state: State::default(),
             pending: None,
             times: BTreeMap::new(),
@@ -77,6 +98,9 @@ impl Writer {
             log: keep_log.then(Vec::new),
             counts: Counts::default(),
             findings: Vec::new(),
+            timed: None,
+            ledger: None,
+            refusals: Vec::new(),
         }
     }
 
@@ -109,8 +133,12 @@ impl Writer {
     /// Takes one operation to its end; false when the writer cannot go on.
     fn carry_out(&mut self, client: &mut Client, op: Op, stop: &AtomicBool, tally: &Tally) -> bool {
         loop {
+            if let Some(ledger) = &self.ledger {
+                ledger.begin(&op);
+            }
             let outcome = match &op {
                 Op::Tally => self.count_up(client, tally),
+                Op::Read(key) => self.read(client, key),
                 _ => self.exchange(client, request(&op), &expected(&op)),
             };
             match outcome {
@@ -142,15 +170,23 @@ impl Writer {
         self.requests += 1;
         let id = format!("w{}-{}", self.index, self.requests);
         let line = format!("{} {}", request.method, request.target);
-        match client.send(request, &id) {
+        let writes = request.method != "GET";
+        let from = Instant::now();
+        let sent = client.send(request, &id);
+        if let Some(timed) = &mut self.timed {
+            timed.push(Timed { writes, from, to: Instant::now() });
+        }
+        match sent {
             Ok(answer) => match status(&answer) {
                 status if expected.contains(&status) => Outcome::Done { id, answer },
                 503 => {
                     self.counts.busy += 1;
+                    self.refused(&line, &answer);
                     Outcome::Busy
                 }
                 500.. => {
                     self.counts.failed += 1;
+                    self.refused(&line, &answer);
                     Outcome::Unknown
                 }
                 _ => {
@@ -159,9 +195,36 @@ impl Writer {
                     Outcome::Wrong(format!("{line} was answered {}: {text}", answer.status))
                 }
             },
-            Err(Failure::Unsent(_)) => Outcome::Unsent,
-            Err(Failure::Unknown(_)) => Outcome::Unknown,
+            Err(failure) => {
+                self.counts.broken += 1;
+                match failure {
+                    Failure::Unsent(_) => Outcome::Unsent,
+                    Failure::Unknown(_) => Outcome::Unknown,
+                }
+            }
         }
+    }
+
+    fn refused(&mut self, line: &str, answer: &Response) {
+        if self.refusals.len() < REFUSALS_KEPT_MAX {
+            self.refusals.push(format!("{line} was answered {}: {}", answer.status, answer.text()));
+        }
+    }
+
+    /// Reads one of its own rows, which nobody else changes: it must be as it was left.
+    fn read(&mut self, client: &mut Client, key: &Key) -> Outcome {
+        let path = client::entity_path(&key.table, &key.partition, &key.row);
+        let expected = self.state.rows.get(key).cloned();
+        let (id, answer) = match self.exchange(client, client::get(path), &[200, 404]) {
+            Outcome::Done { id, answer } => (id, answer),
+            // A read has no outcome to be unsure of.
+            Outcome::Unknown => return Outcome::Unsent,
+            other => return other,
+        };
+        if properties(&answer) != expected {
+            return Outcome::Wrong(format!("{key} was read as {}: {}", answer.status, answer.text()));
+        }
+        Outcome::Done { id, answer }
     }
 
     /// Reads the tally and writes it back plus one, until no other writer came in between.
@@ -198,6 +261,7 @@ impl Writer {
     fn acknowledge(&mut self, op: Op, id: String, answer: &Response) {
         match &op {
             Op::Tally => self.counts.changes += 1,
+            Op::Read(_) => self.counts.reads += 1,
             Op::Change(change) => {
                 self.counts.changes += 1;
                 self.counts.deletes += u64::from(change.step == Step::Delete);
@@ -216,7 +280,10 @@ impl Writer {
             Op::CreateTable(_) | Op::DeleteTable(_) => self.counts.tables += 1,
         }
         self.state.apply(&op);
-        if !matches!(op, Op::Tally) {
+        if let Some(ledger) = &self.ledger {
+            ledger.done(&op);
+        }
+        if !matches!(op, Op::Tally | Op::Read(_)) {
             self.promise(id, What::Done(op));
         }
     }
@@ -275,8 +342,22 @@ fn request(op: &Op) -> Request {
         Op::Batch(changes) => client::batch(&changes.iter().map(one).collect::<Vec<_>>()),
         Op::CreateTable(name) => client::create_table(name),
         Op::DeleteTable(name) => client::delete_table(name),
+        Op::Read(_) => unreachable!("a read is compared, and has no outcome to be settled"),
         Op::Tally => unreachable!("the tally is counted up by two requests"),
     }
+}
+
+/// The properties of an entity that was read, without those that the service adds; `None` for an
+/// answer 404.
+pub(crate) fn properties(answer: &Response) -> Option<Row> {
+    if answer.status == 404 {
+        return None;
+    }
+    let mut row: Row = serde_json::from_slice(&answer.body).unwrap_or_default();
+    for name in ["PartitionKey", "RowKey", "Timestamp"] {
+        row.remove(name);
+    }
+    Some(row)
 }
 
 /// The status that says that an operation was carried out.

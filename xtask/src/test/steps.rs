@@ -32,6 +32,8 @@ pub(super) const STEPS: &[Step] = &[
     step("verdicts", "causes of load, and no useless splits, on 4 seeds of each workload", verdicts),
     step("fuzz", "20 s for each parser", fuzz),
     step("crash", "kill -9 under load, 10 rounds", crash),
+    step("changes", "the process ends between any two steps of a split, merge or move", changes),
+    step("handoff", "30 changes of ranges under load, without an error", handoff),
     step("power", "power loss at 60 moments", power),
     step("control", "the same without fsync, which must find losses", control),
     step("damage", "damaged files are refused by name", damage),
@@ -142,6 +144,14 @@ fn fuzz() -> Result<()> {
 
 fn crash() -> Result<()> {
     xtask(&["crash", "--rounds", "10"])
+}
+
+fn changes() -> Result<()> {
+    xtask(&["crash", "--changes"])
+}
+
+fn handoff() -> Result<()> {
+    xtask(&["handoff", "--rounds", "10"])
 }
 
 fn power() -> Result<()> {

@@ -27,6 +27,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use super::borrowed::lenders;
 use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
+use super::records::Records;
 use crate::error::with_causes;
 use crate::range::Surroundings;
 use crate::store::Store;
@@ -54,10 +55,11 @@ where
     }
 }
 
-/// Remembers since when a directory has been dead.
+/// Remembers since when a directory has been dead, and what its range's [`Records`] wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Undertaker {
     dead_since: BTreeMap<String, Instant>,
+    records: Records,
 }
 
 impl Undertaker {
@@ -71,7 +73,7 @@ impl Undertaker {
     where
         F: Future<Output = Result<BTreeSet<String>, String>>,
     {
-        let found = directories(around).await?;
+        let (found, recorded) = (directories(around).await?, Records::list(around).await?);
         let living = living().await?;
         let now = Instant::now();
         self.dead_since.retain(|path, _| found.contains(path) && !living.contains(path));
@@ -82,12 +84,15 @@ impl Undertaker {
                 due.insert(path);
             }
         }
-        if due.is_empty() {
-            return Ok(Vec::new());
+        let mut buried = Vec::new();
+        if !due.is_empty() {
+            let named = named_by(around, &living).await?;
+            due.retain(|path| !named.contains(path));
+            buried = self.bury(around, store, due).await?;
         }
-        let named = named_by(around, &living).await?;
-        due.retain(|path| !named.contains(path));
-        self.bury(around, store, due).await
+        let dead = self.dead_since.keys().cloned().collect();
+        self.records.forget(around, store, recorded, &living, &dead).await?;
+        Ok(buried)
     }
 
     /// Buries whom it can of `due`, again and again: each may have pinned the next.
@@ -164,7 +169,7 @@ async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bo
 }
 
 /// Deletes everything below `path`.
-async fn delete_objects(around: &Surroundings, path: &str) -> Result<(), object_store::Error> {
+pub(super) async fn delete_objects(around: &Surroundings, path: &str) -> Result<(), object_store::Error> {
     let objects: Vec<Path> =
         around.objects.list(Some(&Path::from(path))).map_ok(|object| object.location).try_collect().await?;
     let deleted = around.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());

@@ -10,6 +10,7 @@
 //! | rewriting | somebody ordered it, or a child still reads its parent's files | the same |
 //! | collecting | a manifest changed, and then nothing for two minutes | [`garbage`] |
 //! | burying | a directory under `ranges/` belongs to no living range | [`burial`] |
+//! | forgetting | change records that no database can name any more | [`records`] |
 //!
 //! **How space comes back after a split or merge.** Children name their parents' files and pin them:
 //!
@@ -35,6 +36,7 @@ mod garbage;
 mod housekeeper;
 mod limits;
 mod plan;
+mod records;
 #[cfg(test)]
 mod tests;
 

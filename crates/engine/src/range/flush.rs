@@ -12,9 +12,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use slatedb::Db;
 use slatedb::config::{FlushOptions, FlushType};
 use tokio::sync::{Notify, oneshot};
+use tokio::time::Instant;
 
 use crate::error::with_causes;
-use crate::limits::FLUSH_YIELDS;
+use crate::limits::{FLUSH_YIELDS, FLUSH_YIELDS_WITHIN};
 
 /// Settled when everything that was in the log when it was taken is durable, or with the reason
 /// why nobody will know.
@@ -55,8 +56,13 @@ impl Flusher {
     pub(crate) async fn run(&self, db: &Db, mut flushed: impl FnMut()) -> String {
         loop {
             self.wake.notified().await;
+            let begun = Instant::now();
             for _ in 0..FLUSH_YIELDS {
                 tokio::task::yield_now().await;
+                // With many tasks ready each step back is a long one.
+                if begun.elapsed() >= FLUSH_YIELDS_WITHIN {
+                    break;
+                }
             }
             let tickets = mem::take(&mut self.queue().waiting);
             if tickets.is_empty() {

@@ -20,9 +20,9 @@ use tokio::time::{Instant, sleep};
 use super::{Frozen, Inheritance, Opening, Range, State, database, flush, meta};
 use crate::change::RecordName;
 use crate::error::{OpenError, ReadError};
+use crate::housekeeping::Borrowed;
 use crate::limits::{
-    EXTERNAL_DATABASES_MAX, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
-    READY_UNFLUSHED_BYTES_MAX,
+    FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL, READY_UNFLUSHED_BYTES_MAX,
 };
 
 impl Range {
@@ -48,10 +48,11 @@ impl Range {
         if files + FREE_L0_FILES_MIN > L0_FILES_MAX {
             return Err(format!("waiting for compaction: {files} files are waiting for it"));
         }
-        let externals = opening.db.manifest().external_dbs().len();
-        if externals > EXTERNAL_DATABASES_MAX {
+        let borrowed = Borrowed::in_manifest(&opening.db.manifest());
+        if !borrowed.lets_split() {
             return Err(format!(
-                "waiting for compaction: the range still shares files with {externals} others"
+                "waiting for compaction: the range still reads files of {} others",
+                borrowed.databases
             ));
         }
         for _ in 0..READY_FLUSHES_MAX {

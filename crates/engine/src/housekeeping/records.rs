@@ -1,0 +1,89 @@
+//! Change records go with the last database that could ask for them.
+//!
+//! Who opens a retired database looks for the record that its last row names. The record of a split lies
+//! under the range that was split, that of a merge under the left one, so a record has to stay for
+//! longer than its own range's directory. It is enough to wait for *every* directory that was dead when the
+//! range was first seen to be gone from the map: among them are both parents, and every attempt at a
+//! child. Nobody can open what a deleted record would have decided about; and a range's number is
+//! never given twice.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object_store::path::Path;
+
+use super::burial::delete_objects;
+use crate::change::CHANGES_PREFIX;
+use crate::range::Surroundings;
+use crate::store::Store;
+
+/// Remembers for which directories the records of each dead range wait.
+#[derive(Debug, Default)]
+pub(super) struct Records(BTreeMap<u64, BTreeSet<String>>);
+
+impl Records {
+    /// The numbers of all ranges that have records. To be asked before who is living.
+    pub(super) async fn list(around: &Surroundings) -> Result<BTreeSet<u64>, String> {
+        let prefix = Path::from(CHANGES_PREFIX);
+        let listed = around.objects.list_with_delimiter(Some(&prefix)).await;
+        let listed = listed.map_err(|error| format!("{CHANGES_PREFIX} could not be listed: {error}"))?;
+        Ok(listed.common_prefixes.iter().filter_map(|path| path.filename()?.parse().ok()).collect())
+    }
+
+    /// Deletes the records of `recorded` ranges that nobody can ask for any more. `living` and `dead`
+    /// are the paths of databases.
+    pub(super) async fn forget(
+        &mut self,
+        around: &Surroundings,
+        store: &Store,
+        recorded: BTreeSet<u64>,
+        living: &BTreeSet<String>,
+        dead: &BTreeSet<String>,
+    ) -> Result<(), String> {
+        for range in self.due(recorded, living, dead) {
+            let path = format!("{CHANGES_PREFIX}/{range}");
+            delete_objects(around, &path).await.map_err(|error| format!("{path}: {error}"))?;
+            store.remove_directory(&path).await.map_err(|error| format!("{path}: {error}"))?;
+            self.0.remove(&range);
+        }
+        Ok(())
+    }
+
+    /// The ranges whose records may go.
+    fn due(
+        &mut self,
+        recorded: BTreeSet<u64>,
+        living: &BTreeSet<String>,
+        dead: &BTreeSet<String>,
+    ) -> Vec<u64> {
+        let living: BTreeSet<u64> = living.iter().filter_map(|path| range_of(path)).collect();
+        self.0.retain(|range, _| recorded.contains(range) && !living.contains(range));
+        for range in recorded.into_iter().filter(|range| !living.contains(range)) {
+            self.0.entry(range).or_insert_with(|| dead.clone()).retain(|path| dead.contains(path));
+        }
+        self.0.iter().filter(|(_, waits)| waits.is_empty()).map(|(range, _)| *range).collect()
+    }
+}
+
+/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`.
+fn range_of(path: &str) -> Option<u64> {
+    path.rsplit('/').next()?.split('-').next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_record_goes_after_every_directory_that_was_dead_with_its_range() {
+        let set = |ids: &[u64]| ids.iter().copied().collect::<BTreeSet<u64>>();
+        let paths = |names: &[&str]| names.iter().map(|name| format!("ranges/{name}")).collect();
+        let mut records = Records::default();
+        let merged = paths(&["4-1-1"]);
+        // 2 and 3 became 4; 2 has the record, and its own directory goes first.
+        assert!(records.due(set(&[2]), &paths(&["2-1-1", "3-1-1"]), &paths(&[])).is_empty(), "it lives");
+        assert!(records.due(set(&[2]), &merged, &paths(&["2-1-1", "3-1-1"])).is_empty());
+        assert!(records.due(set(&[2]), &merged, &paths(&["3-1-1"])).is_empty(), "3 names the record too");
+        // Who dies later is not waited for.
+        assert_eq!(records.due(set(&[2, 4]), &paths(&["5-1-1"]), &paths(&["4-1-1"])), [2]);
+    }
+}

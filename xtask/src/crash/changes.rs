@@ -1,0 +1,225 @@
+//! The process ends between any two steps of a split, a merge or a move.
+//!
+//! One trial: a server with four partition servers, and ranges that fit the change; load; the change is
+//! asked for by the admin API; the process ends after one of its steps. The next start brings the
+//! change to its end, and in some trials ends as well, in the middle of that. The start after it must
+//! serve: the map breaks no rule, and what the service holds is what it acknowledged.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rustix::process::Signal;
+
+use super::conclude;
+use crate::client::{Admin, AdminEntry, Change, Credential};
+use crate::load::{Finding, Kind, Load, observe};
+use crate::server::{Server, Setup};
+use crate::workspace::{self, Profile};
+
+/// Variable that names the step after which the server ends.
+const CRASH_VARIABLE: &str = "RANGEHOLD_CRASH_AFTER_STEP";
+/// Time under load before the change, in milliseconds.
+const LOAD_MILLIS: std::ops::Range<u64> = 30..200;
+/// Partition servers.
+const SERVERS: u64 = 4;
+/// Where ranges are cut: `load`'s partitions are p0 to p3, and its tables come one after the other.
+const CUTS: [&str; 4] = ["load/*", "load/p1", "load/p2", "load/p3"];
+
+/// Steps of a split and of a merge, up to the commit point and after it.
+const BEFORE_COMMIT: [&str; 5] = ["begun", "frozen", "retired", "checkpointed", "cloned"];
+const AFTER_COMMIT: [&str; 5] = ["recorded", "heirs-open", "served", "inherited", "published"];
+/// Steps of a move.
+const OF_MOVE: [&str; 7] = ["begun", "frozen", "saved", "taken", "let-go", "served", "published"];
+/// Steps of the next start that undoes a split or a merge, and of one that finishes it.
+const OF_UNDOING: [&str; 3] = ["undo-decided", "restored", "undo-published"];
+const OF_FINISHING: [&str; 2] = ["inherited", "published"];
+
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum What {
+    Split,
+    /// Of two ranges of one server.
+    Merge,
+    /// Of ranges of two servers: the right one moves first, by the same steps.
+    MergeApart,
+    Move,
+}
+
+/// One trial.
+struct Trial {
+    what: What,
+    /// After which step the server ends.
+    step: String,
+    /// After which step of its recovery the next one ends.
+    then: Option<&'static str>,
+}
+
+/// Every step, and every step of what follows.
+fn trials() -> Vec<Trial> {
+    let mut trials = Vec::new();
+    let mut add = |what, step: &str, then| trials.push(Trial { what, step: step.to_owned(), then });
+    for index in 0..BEFORE_COMMIT.len().max(AFTER_COMMIT.len()) {
+        for what in [What::Split, What::Merge] {
+            add(what, BEFORE_COMMIT[index], None);
+            add(what, AFTER_COMMIT[index], None);
+        }
+    }
+    for index in 0..OF_UNDOING.len() {
+        for what in [What::Split, What::Merge] {
+            add(what, "cloned", Some(OF_UNDOING[index]));
+        }
+    }
+    for then in OF_FINISHING {
+        for what in [What::Split, What::Merge] {
+            add(what, "recorded", Some(then));
+        }
+    }
+    for step in OF_MOVE {
+        add(What::Move, step, None);
+        add(What::MergeApart, step, None);
+    }
+    for what in [What::Split, What::Merge, What::Move] {
+        add(what, "begun", Some("undo-published"));
+    }
+    // The merge that follows the move.
+    for step in ["begun:2", "frozen:2", "served:2"] {
+        add(What::MergeApart, step, None);
+    }
+    trials
+}
+
+/// Runs all trials on one data directory.
+pub(super) fn run(seed: u64) -> Result<()> {
+    let program = workspace::program(Profile::Dev)?;
+    let directory = workspace::scratch("crash-changes")?;
+    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut load = Load::new(seed, false);
+    let mut findings: Vec<Finding> = Vec::new();
+    let trials = trials();
+    let (mut done, mut undone) = (0, 0);
+    let mut server = Server::start(&setup)?;
+    let mut slowest = server.start_time;
+    load.prepare(server.address, Credential::SharedKey)?;
+    for trial in &trials {
+        let name = format!("{:?} ends after {}, then {:?}", trial.what, trial.step, trial.then);
+        let admin = Admin::new(server.admin, &setup.data)?;
+        let change = prepare(&admin, trial.what, &mut rng).with_context(|| name.clone())?;
+        let before = admin.map()?;
+        server.kill()?;
+
+        let ending = Server::start(&crashing(&setup, &trial.step)).with_context(|| name.clone())?;
+        let lead = Duration::from_millis(rng.random_range(LOAD_MILLIS));
+        crash(&mut load, ending, &setup, &change, lead).with_context(|| name.clone())?;
+        if let Some(then) = trial.then {
+            Server::start_to_end(&crashing(&setup, then), Signal::ABORT).with_context(|| name.clone())?;
+        }
+
+        server = Server::start(&setup).with_context(|| format!("after: {name}"))?;
+        slowest = slowest.max(server.start_time);
+        let admin = Admin::new(server.admin, &setup.data)?;
+        findings.extend(
+            admin.check()?.into_iter().map(|what| Finding::new(Kind::Wrong, format!("{name}: {what}"))),
+        );
+        let found = load.settle(&observe(server.address, Credential::SharedKey)?);
+        let named = |finding: Finding| Finding::new(finding.kind, format!("{name}: {}", finding.what));
+        findings.extend(found.into_iter().map(named));
+        match placed(&before) == placed(&admin.map()?) {
+            true => undone += 1,
+            false => done += 1,
+        }
+    }
+    server.stop()?;
+    println!(
+        "{} trials: {done} changes came to their end, {undone} were undone; the slowest start took {} ms",
+        trials.len(),
+        slowest.as_millis()
+    );
+    conclude("changes", &load.counts(), &findings)
+}
+
+fn crashing(setup: &Setup, step: &str) -> Setup {
+    let mut setup = setup.clone();
+    setup.environment.push((CRASH_VARIABLE.to_owned(), step.into()));
+    setup
+}
+
+/// Brings the map into a state for this kind of change, and says which change.
+fn prepare(admin: &Admin, what: What, rng: &mut StdRng) -> Result<Change> {
+    match what {
+        What::Split => {
+            let map = admin.map()?;
+            let free: Vec<&str> =
+                CUTS.into_iter().filter(|cut| map.iter().all(|entry| entry.low != *cut)).collect();
+            if free.is_empty() {
+                let (left, right) = neighbours(&map, rng)?;
+                admin.change_patiently(&Change::Merge { left, right })?;
+                return prepare(admin, what, rng);
+            }
+            Ok(Change::Split { at: free[rng.random_range(0..free.len())].to_owned() })
+        }
+        What::Merge | What::MergeApart => {
+            if admin.map()?.len() < 2 {
+                admin.change_patiently(&Change::Split { at: CUTS[1].to_owned() })?;
+            }
+            let map = admin.map()?;
+            let (left, right) = neighbours(&map, rng)?;
+            let server =
+                |range: &str| map.iter().find(|entry| entry.range == range).map(|entry| &entry.server);
+            let together = server(&left) == server(&right);
+            if together != (what == What::Merge) {
+                let to = match what {
+                    What::Merge => server(&left).context("a range that is not in the map")?.clone(),
+                    _ => other_server(server(&left).context("a range that is not in the map")?, rng)?,
+                };
+                admin.change_patiently(&Change::Move { range: right.clone(), to })?;
+            }
+            Ok(Change::Merge { left, right })
+        }
+        What::Move => {
+            let map = admin.map()?;
+            let entry = &map[rng.random_range(0..map.len())];
+            Ok(Change::Move { range: entry.range.clone(), to: other_server(&entry.server, rng)? })
+        }
+    }
+}
+
+fn neighbours(map: &[AdminEntry], rng: &mut StdRng) -> Result<(String, String)> {
+    if map.len() < 2 {
+        bail!("there are no two ranges to merge");
+    }
+    let at = rng.random_range(1..map.len());
+    Ok((map[at - 1].range.clone(), map[at].range.clone()))
+}
+
+fn other_server(server: &str, rng: &mut StdRng) -> Result<String> {
+    let number: u64 = server.trim_start_matches('s').parse().context("a server is named s1")?;
+    Ok(format!("s{}", (number - 1 + rng.random_range(1..SERVERS)) % SERVERS + 1))
+}
+
+/// Asks for the change under load; the server must end of it.
+fn crash(load: &mut Load, server: Server, setup: &Setup, change: &Change, lead: Duration) -> Result<()> {
+    let stop = AtomicBool::new(false);
+    let address = server.address;
+    let admin = Admin::new(server.admin, &setup.data)?;
+    thread::scope(|scope| {
+        let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
+        thread::sleep(lead);
+        let ended = match admin.change_patiently(change) {
+            Ok(_) => Err(anyhow::anyhow!("the change was done, and the server lives")),
+            Err(answer) => server.wait_end(Signal::ABORT).context(answer),
+        };
+        stop.store(true, Ordering::Relaxed);
+        writers.join().expect("writers do not panic");
+        ended
+    })
+}
+
+/// Where each key is.
+fn placed(map: &[AdminEntry]) -> Vec<(&str, &str, &str)> {
+    map.iter().map(|entry| (entry.low.as_str(), entry.server.as_str(), entry.database.as_str())).collect()
+}

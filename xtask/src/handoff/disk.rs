@@ -1,0 +1,42 @@
+//! The unit in which pauses are told: what one durable file costs on this disk, now.
+
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+use super::pauses::Distribution;
+
+/// Bytes of the file: as a record of a change has.
+const BYTES: usize = 512;
+/// Pause between two files, so that the measurement is no load of its own.
+const PAUSE: Duration = Duration::from_millis(100);
+
+/// Makes files in `directory` until `stop`, or so many.
+pub(super) fn creates(directory: &Path, stop: &AtomicBool, most: usize) -> Result<Distribution> {
+    fs::create_dir_all(directory)?;
+    let mut times = Vec::new();
+    while times.len() < most && !stop.load(Ordering::Relaxed) {
+        let begin = Instant::now();
+        create(directory, times.len()).context("cannot make a file to measure the disk by")?;
+        times.push(begin.elapsed());
+        thread::sleep(PAUSE);
+    }
+    Ok(Distribution::of(times))
+}
+
+/// One file, durable under its name: written aside, synced, linked, and its directory synced.
+fn create(directory: &Path, number: usize) -> Result<()> {
+    let (aside, name) = (directory.join("aside"), directory.join(number.to_string()));
+    let mut file = File::create(&aside)?;
+    file.write_all(&[b'x'; BYTES])?;
+    file.sync_all()?;
+    fs::hard_link(&aside, name)?;
+    fs::remove_file(&aside)?;
+    File::open(directory)?.sync_all()?;
+    Ok(())
+}

@@ -1,0 +1,129 @@
+//! How long changes made clients wait: from the times of requests and of changes.
+//!
+//! **The pause of a change** is the longest time that a request of a connection of its slot took, from
+//! its first byte sent to its answer read, among the requests that were under way at any moment between
+//! the asking for the change and its answer; for writes and for reads apart. So it is no less than
+//! what the change cost anybody, and it holds the usual waiting as well: for the disk, for other
+//! requests, for the processors. The times of requests during which no change of their slot was under
+//! way stand beside it, to tell how much of it that is.
+
+use std::time::{Duration, Instant};
+
+use crate::load::Timed;
+
+/// The requests of one connection, in their order.
+pub(crate) struct Connection {
+    pub(crate) slot: usize,
+    pub(crate) times: Vec<Timed>,
+}
+
+/// Between asking for a change of a slot and its answer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Window {
+    pub(crate) slot: usize,
+    pub(crate) from: Instant,
+    pub(crate) to: Instant,
+}
+
+/// Durations, in order.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Distribution(Vec<Duration>);
+
+impl Distribution {
+    pub(crate) fn of(durations: impl IntoIterator<Item = Duration>) -> Self {
+        let mut durations: Vec<Duration> = durations.into_iter().collect();
+        durations.sort_unstable();
+        Self(durations)
+    }
+
+    /// The least duration that `percent` of them do not exceed; zero if there are none.
+    pub(crate) fn at(&self, percent: usize) -> Duration {
+        let rank = (self.0.len() * percent).div_ceil(100);
+        self.0.get(rank.max(1) - 1).copied().unwrap_or_default()
+    }
+
+    pub(crate) fn max(&self) -> Duration {
+        self.at(100)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+}
+
+impl Connection {
+    /// Its longest request, of writes or of reads, under way in the window.
+    fn longest(&self, window: &Window, writes: bool) -> Option<Duration> {
+        let first = self.times.partition_point(|timed| timed.to < window.from);
+        let during = self.times[first..].iter().take_while(|timed| timed.from <= window.to);
+        during.filter(|timed| timed.writes == writes).map(|timed| timed.to - timed.from).max()
+    }
+}
+
+/// The pauses of these changes, for writes or for reads. A change during which nobody asked has none.
+pub(crate) fn pauses(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
+    let of = |window: &Window| {
+        let slot = connections.iter().filter(|connection| connection.slot == window.slot);
+        slot.filter_map(|connection| connection.longest(window, writes)).max()
+    };
+    Distribution::of(windows.iter().filter_map(of))
+}
+
+/// Requests during which no change of their slot was under way.
+pub(crate) fn otherwise(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
+    let mut quiet = Vec::new();
+    for connection in connections {
+        let mut windows: Vec<&Window> =
+            windows.iter().filter(|window| window.slot == connection.slot).collect();
+        windows.sort_unstable_by_key(|window| window.from);
+        for timed in connection.times.iter().filter(|timed| timed.writes == writes) {
+            // Changes of one slot follow one another.
+            let next = windows.partition_point(|window| window.to < timed.from);
+            if windows.get(next).is_none_or(|window| window.from > timed.to) {
+                quiet.push(timed.to - timed.from);
+            }
+        }
+    }
+    Distribution::of(quiet)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles() {
+        let hundred = Distribution::of((1..=100).rev().map(Duration::from_millis));
+        assert_eq!([50, 99, 100].map(|percent| hundred.at(percent).as_millis()), [50, 99, 100]);
+        let one = Distribution::of([Duration::from_millis(7)]);
+        assert_eq!((one.at(50), one.at(99)), (one.max(), one.max()));
+        assert_eq!(Distribution::default().at(50), Duration::ZERO);
+    }
+
+    #[test]
+    fn a_pause_is_the_longest_request_that_meets_the_change_in_its_slot() {
+        let begin = Instant::now();
+        let at = |ms: u64| begin + Duration::from_millis(ms);
+        let timed = |writes, from, to| Timed { writes, from: at(from), to: at(to) };
+        let connections = [
+            Connection {
+                slot: 0,
+                times: vec![
+                    timed(true, 0, 90),
+                    timed(true, 95, 105),
+                    timed(false, 106, 109),
+                    timed(true, 190, 230),
+                ],
+            },
+            Connection { slot: 0, times: vec![timed(false, 80, 101), timed(true, 102, 122)] },
+            Connection { slot: 1, times: vec![timed(true, 0, 900)] },
+        ];
+        let window = |from, to| Window { slot: 0, from: at(from), to: at(to) };
+        let windows = [window(100, 120), window(200, 210)];
+        let ms = |of: Distribution| of.0.iter().map(Duration::as_millis).collect::<Vec<_>>();
+        assert_eq!(ms(pauses(&connections, &windows, true)), [20, 40]);
+        assert_eq!(ms(pauses(&connections, &windows, false)), [21]);
+        assert_eq!(ms(otherwise(&connections, &windows, true)), [90, 900]);
+        assert_eq!(ms(otherwise(&connections, &windows, false)), [0; 0]);
+    }
+}

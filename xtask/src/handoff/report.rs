@@ -1,0 +1,122 @@
+//! The figures of a run, and the verdict.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+
+use super::Outcome;
+use super::changes::{Kind, Made};
+use super::pauses::{Distribution, Window, otherwise, pauses};
+
+/// A pause above this is a failure.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+/// What pauses aim at, in durable files: of writes their p50 and p99, of reads their p99.
+const WRITES_P50_AIM: f64 = 30.0;
+const WRITES_P99_AIM: f64 = 100.0;
+const READS_P99_AIM: f64 = 10.0;
+/// Errors and wrong entities that are printed in full; the rest is counted.
+const PRINTED_MAX: usize = 20;
+
+/// Prints everything; an error when something is not as it must be.
+pub(super) fn conclude(outcome: &Outcome) -> Result<()> {
+    let (unit, quiet) = (outcome.created.at(50), outcome.created_quiet.at(50));
+    print_summary(outcome);
+    println!(
+        "one durable file: p50 {} ms under this load ({} made), {} ms before it",
+        ms(unit),
+        outcome.created.len(),
+        ms(quiet)
+    );
+    println!(
+        "\n{:<26} {:>6} {:>9} {:>9} {:>9} {:>11} {:>11}",
+        "ms", "of", "p50", "p99", "max", "p50/file", "p99/file"
+    );
+    let mut longest = Duration::ZERO;
+    for kind in Kind::ALL {
+        let made: Vec<&Made> = outcome.made.iter().filter(|made| made.kind == kind).collect();
+        let windows: Vec<Window> = made.iter().map(|made| made.window).collect();
+        let name = kind.label();
+        for (writes, what) in [(true, "writes waited"), (false, "reads waited")] {
+            let pauses = pauses(&outcome.connections, &windows, writes);
+            longest = longest.max(pauses.max());
+            row(&format!("{name}: {what}"), &pauses, unit);
+            aims(&pauses, unit, writes);
+        }
+        row(&format!("{name}: held_for_ms"), &Distribution::of(made.iter().map(|made| made.held_for)), unit);
+        let whole = made.iter().map(|made| made.window.to - made.window.from);
+        row(&format!("{name}: asked to answered"), &Distribution::of(whole), unit);
+    }
+    let windows: Vec<Window> = outcome.made.iter().map(|made| made.window).collect();
+    for (writes, what) in [(true, "no change: writes"), (false, "no change: reads")] {
+        row(what, &otherwise(&outcome.connections, &windows, writes), unit);
+    }
+    let errors = outcome.writer_errors as usize + outcome.errors.len();
+    let mut broken = Vec::new();
+    if errors > 0 {
+        broken.push(format!("{errors} errors"));
+    }
+    if !outcome.wrong.is_empty() {
+        broken.push(format!("{} entities wrong or missing", outcome.wrong.len()));
+    }
+    if longest > PAUSE_MAX {
+        broken.push(format!("a pause of {} ms", ms(longest)));
+    }
+    println!("\nlongest pause {} ms, at most {} are allowed", ms(longest), ms(PAUSE_MAX));
+    if broken.is_empty() { Ok(()) } else { bail!("handoff: {}", broken.join(", ")) }
+}
+
+fn print_summary(outcome: &Outcome) {
+    let requests: usize = outcome.connections.iter().map(|connection| connection.times.len()).sum();
+    let count = |kind| outcome.made.iter().filter(|made| made.kind == kind).count();
+    println!(
+        "{} splits, {} merges, {} moves in {:.0} s; {} connections, {requests} requests, {} listings",
+        count(Kind::Split),
+        count(Kind::Merge),
+        count(Kind::Move),
+        outcome.took.as_secs_f64(),
+        outcome.connections.len(),
+        outcome.listings,
+    );
+    println!(
+        "errors: {} of writers, {} others; wrong or missing entities: {}; changes asked for again: {}",
+        outcome.writer_errors,
+        outcome.errors.len(),
+        outcome.wrong.len(),
+        outcome.again.len()
+    );
+    for (what, list) in [("ERROR", &outcome.errors), ("WRONG", &outcome.wrong), ("again", &outcome.again)] {
+        for line in list.iter().take(PRINTED_MAX) {
+            println!("  {what} {line}");
+        }
+    }
+}
+
+fn row(name: &str, times: &Distribution, unit: Duration) {
+    println!(
+        "{name:<26} {:>6} {:>9} {:>9} {:>9} {:>11.1} {:>11.1}",
+        times.len(),
+        ms(times.at(50)),
+        ms(times.at(99)),
+        ms(times.max()),
+        ratio(times.at(50), unit),
+        ratio(times.at(99), unit)
+    );
+}
+
+fn aims(pauses: &Distribution, unit: Duration, writes: bool) {
+    let word = |is: f64, aim: f64| format!("{} (at most {aim})", if is <= aim { "met" } else { "missed" });
+    let (p50, p99) = (ratio(pauses.at(50), unit), ratio(pauses.at(99), unit));
+    if writes {
+        println!("    aims: p50 {}, p99 {}", word(p50, WRITES_P50_AIM), word(p99, WRITES_P99_AIM));
+    } else {
+        println!("    aim: p99 {}", word(p99, READS_P99_AIM));
+    }
+}
+
+fn ratio(time: Duration, unit: Duration) -> f64 {
+    time.as_secs_f64() / unit.as_secs_f64().max(1e-9)
+}
+
+fn ms(time: Duration) -> String {
+    format!("{:.2}", time.as_secs_f64() * 1e3)
+}

@@ -1,0 +1,174 @@
+//! `cargo xtask ranges`: what a thousand ranges in one process cost.
+//!
+//! A table is cut by the admin API while it is empty; then each range gets rows. Measured are the
+//! memory that the process holds, the processor time it uses while nobody asks for anything, and how
+//! soon it is ready again, after a stop in good order and after `kill -9`.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Map;
+
+use crate::client::{self, Admin, Change, Client, Step, in_parallel, must};
+use crate::load::TABLE;
+use crate::server::{Server, Setup};
+use crate::workspace::{self, Profile};
+
+/// Partition servers.
+const SERVERS: u64 = 4;
+/// Changes at once while ranges are made: as many as the server takes.
+const CHANGERS: u64 = 16;
+/// Clients that write.
+const WRITERS: u64 = 8;
+/// Bytes of text in a row.
+const TEXT_BYTES: usize = 300;
+/// Memory beyond `--memory` that the process may hold, in MiB.
+const MEMORY_SLACK_MIB: u64 = 150;
+/// Part of a core that the idle process may use.
+const IDLE_MAX: f64 = 0.01;
+/// Longest time until it is ready.
+const READY_MAX: Duration = Duration::from_secs(5);
+
+/// Makes and writes many ranges; measures memory, idle processor time, and starts.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// Ranges with rows.
+    #[arg(long, default_value_t = 1_000)]
+    ranges: u64,
+    /// Rows of each, written as one batch.
+    #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=100))]
+    rows: u64,
+    /// What the server gets as --memory, in MiB.
+    #[arg(long, default_value_t = 512)]
+    memory_mib: u64,
+    /// Seconds after the writes that are left to housekeeping, before idle time is measured.
+    #[arg(long, default_value_t = 300)]
+    settle: u64,
+    /// Seconds over which idle time is measured.
+    #[arg(long, default_value_t = 60)]
+    idle: u64,
+    /// Build and measure the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
+}
+
+/// Makes the ranges and measures; an error names what is beyond its limit.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
+    let directory = workspace::scratch("ranges")?;
+    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    let memory = format!("{}MiB", arguments.memory_mib);
+    let words = ["--servers", &SERVERS.to_string(), "--manager", "off", "--memory", &memory];
+    setup.arguments = words.map(str::to_owned).to_vec();
+    let server = Server::start(&setup)?;
+    make(&server, &setup, arguments.ranges)?;
+    let begin = Instant::now();
+    write(&server, arguments)?;
+    println!("{} ranges written in {:.0} s", arguments.ranges, begin.elapsed().as_secs_f64());
+    let written = server.resident_bytes()?;
+    thread::sleep(Duration::from_secs(arguments.settle));
+    let idle = idle(&server, Duration::from_secs(arguments.idle))?;
+    let settled = server.resident_bytes()?;
+    server.stop()?;
+    let server = Server::start(&setup)?;
+    let after_stop = server.start_time;
+    // So that every range has something in its log.
+    write(&server, arguments)?;
+    server.kill()?;
+    let server = Server::start(&setup)?;
+    let after_kill = server.start_time;
+    let started = server.resident_bytes()?;
+    server.stop()?;
+
+    let memory = [written, settled, started].map(|bytes| bytes >> 20);
+    println!(
+        "memory held with --memory {} MiB: {} MiB after writing, {} MiB when settled, {} MiB after a start",
+        arguments.memory_mib, memory[0], memory[1], memory[2]
+    );
+    println!("idle: {:.2} % of a core over {} s", idle * 100.0, arguments.idle);
+    println!("ready after a stop {after_stop:.1?}, after kill -9 {after_kill:.1?}");
+    let mut beyond = Vec::new();
+    if memory.into_iter().max() > Some(arguments.memory_mib + MEMORY_SLACK_MIB) {
+        beyond.push(format!("memory above --memory and {MEMORY_SLACK_MIB} MiB"));
+    }
+    if idle > IDLE_MAX {
+        beyond.push(format!("idle with {:.2} % of a core", idle * 100.0));
+    }
+    if after_stop.max(after_kill) > READY_MAX {
+        beyond.push(format!("ready only after {:.1?}", after_stop.max(after_kill)));
+    }
+    if beyond.is_empty() { Ok(()) } else { bail!("ranges: {}", beyond.join("; ")) }
+}
+
+/// The partition that is a range of its own.
+fn partition(number: u64) -> String {
+    format!("p{number:06}")
+}
+
+/// Cuts the empty table, and gives each server a part of it.
+fn make(server: &Server, setup: &Setup, ranges: u64) -> Result<()> {
+    let begin = Instant::now();
+    let mut client = Client::new(server.address, client::Credential::SharedKey);
+    must(&mut client, client::create_table(TABLE), 204)?;
+    let admin = Admin::new(server.admin, &setup.data)?;
+    // First a range for each changer, on the servers in turn: what is cut off stays where it is.
+    let block = ranges.div_ceil(CHANGERS);
+    for changer in 0..CHANGERS.min(ranges.div_ceil(block)) {
+        let halves = admin
+            .change_patiently(&Change::Split { at: format!("{TABLE}/{}", partition(changer * block)) })?;
+        let to = format!("s{}", changer % SERVERS + 1);
+        let range = halves.ranges.last().context("a split without ranges")?.clone();
+        let entry = admin.map()?.into_iter().find(|entry| entry.range == range);
+        if entry.is_some_and(|entry| entry.server != to) {
+            admin.change_patiently(&Change::Move { range, to })?;
+        }
+    }
+    thread::scope(|scope| {
+        let working: Vec<_> = (0..CHANGERS)
+            .map(|changer| {
+                scope.spawn(move || {
+                    let admin = Admin::new(server.admin, &setup.data)?;
+                    let end = ranges.min((changer + 1) * block);
+                    (changer * block + 1..end).try_for_each(|number| {
+                        let at = format!("{TABLE}/{}", partition(number));
+                        admin.change_patiently(&Change::Split { at }).map(drop)
+                    })
+                })
+            })
+            .collect();
+        working.into_iter().try_for_each(|work| work.join().expect("changers do not panic"))
+    })?;
+    let made = admin.map()?.len();
+    println!("{made} ranges made in {:.0} s", begin.elapsed().as_secs_f64());
+    Ok(())
+}
+
+/// Writes rows into every range.
+fn write(server: &Server, arguments: &Arguments) -> Result<()> {
+    let next = AtomicU64::new(0);
+    in_parallel(WRITERS, server.address, |client| {
+        loop {
+            let number = next.fetch_add(1, Ordering::Relaxed);
+            if number >= arguments.ranges {
+                return Ok(());
+            }
+            let partition = partition(number);
+            let rows: Vec<_> = (0..arguments.rows)
+                .map(|index| {
+                    let row = Map::from_iter([("s".to_owned(), "x".repeat(TEXT_BYTES).into())]);
+                    client::change(Step::Upsert, TABLE, (&partition, &format!("{index:06}")), &row, "*")
+                })
+                .collect();
+            must(client, client::batch(&rows), 202)?;
+        }
+    })
+}
+
+/// The part of a core that the process uses.
+fn idle(server: &Server, within: Duration) -> Result<f64> {
+    let before = server.processor_time()?;
+    thread::sleep(within);
+    Ok((server.processor_time()? - before).as_secs_f64() / within.as_secs_f64())
+}
