@@ -70,6 +70,11 @@ impl Lease {
         self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)
     }
 
+    /// Whether it is known that somebody has ended it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.until.load(Ordering::Acquire) == 0
+    }
+
     /// Renews the lease until it is ended by somebody. To be run as a task.
     pub(crate) async fn keep(self, objects: Arc<dyn ObjectStore>) {
         let mut tick = interval(LEASE_RENEWED_EVERY);
@@ -123,7 +128,17 @@ async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Opti
         .await
         .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
     let number = |name: &str| name.split('-').next()?.parse().ok();
-    Ok(listed.iter().filter_map(|object| number(object.location.filename()?)).max())
+    let mut newest: u64 =
+        listed.iter().filter_map(|object| number(object.location.filename()?)).max().unwrap_or(0);
+    // A listing may lag behind, and to end an incarnation that is over already would end nothing.
+    loop {
+        let next = object(server, newest + 1);
+        match objects.head(&next).await {
+            Ok(_) => newest += 1,
+            Err(object_store::Error::NotFound { .. }) => return Ok((newest > 0).then_some(newest)),
+            Err(source) => return Err(OpenError::Object { doing: format!("looking for {next}"), source }),
+        }
+    }
 }
 
 fn object(server: ServerId, incarnation: u64) -> Path {
