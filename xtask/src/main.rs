@@ -4,6 +4,7 @@
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
 //!
 //! The program under test is a process of its own, spoken to over HTTP by a [client] that
@@ -21,6 +22,7 @@ mod load;
 mod power;
 mod scale;
 mod server;
+mod sim;
 mod test;
 mod verdicts;
 mod workspace;
@@ -43,6 +45,7 @@ enum Task {
     Crash(crash::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
+    Sim(sim::Arguments),
     Verdicts(verdicts::Arguments),
 }
 
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Crash(arguments) => crash::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Sim(arguments) => sim::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
     };
     match result {

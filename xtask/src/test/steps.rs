@@ -30,6 +30,7 @@ pub(super) const STEPS: &[Step] = &[
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("raw", "requests that no SDK sends, byte by byte", raw),
     step("fuzz", "20 s for each parser", fuzz),
+    step("sim", "whole clusters from 60 seeds, with faults", sim),
     step("crash", "kill -9 under load, 10 rounds", crash),
     step("power", "power loss at 60 moments", power),
     step("control", "the same without fsync, which must find losses", control),
@@ -133,6 +134,10 @@ fn raw() -> Result<()> {
 
 fn fuzz() -> Result<()> {
     xtask(&["fuzz", "--seconds", "20"])
+}
+
+fn sim() -> Result<()> {
+    xtask(&["sim", "--seeds", "60", "--twice", "6"])
 }
 
 fn crash() -> Result<()> {
