@@ -57,10 +57,14 @@ impl Executor {
     }
 
     /// Gives the ranges of a server that does not answer to others: ends its lease, waits until it
-    /// has run out, and opens them elsewhere, spread over the rest.
+    /// has run out, and opens them elsewhere, spread over the rest. Nothing is taken from one that was
+    /// started again meanwhile.
     pub async fn take_over(&self, dead: ServerId) -> Result<Vec<Changed>, ChangeError> {
-        if let Some(wait) = lease::end(self.maps().objects(), dead).await? {
-            tokio::time::sleep(wait).await;
+        if let Some(ended) = lease::end(self.maps().objects(), dead).await? {
+            tokio::time::sleep(ended.wait).await;
+            if lease::is_back(self.maps().objects(), dead, ended).await? {
+                return Ok(Vec::new());
+            }
         }
         self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
         self.settle_where(|entry| entry.place.server == dead).await?;
