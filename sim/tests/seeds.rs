@@ -24,6 +24,7 @@ const KEPT: &[(u64, &str)] = &[
     (12, "a request in a dying process looked for newer maps without a pause"),
     (51, "a server whose lease was ended after a pause was given ranges that it may not answer for"),
     (102, "two managers: one range was served in two places, one of them by an old map"),
+    (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 
 #[test]

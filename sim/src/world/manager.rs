@@ -103,12 +103,15 @@ impl World {
                 Err(error) => self.found(format_args!("the manager in p{number} panicked: {error}")),
             }
         };
+        let lives = || (0..self.processes()).map(|other| self.process(other).map(|up| up.life));
+        let before: Vec<Option<u64>> = lives().collect();
         let lost = async {
             loop {
                 sleep(Duration::from_millis(100)).await;
                 let same = self.process(number).is_some_and(|process| process.life == life);
-                // Whoever waits for one that does not answer gives up after a while.
-                if !same || (0..self.processes()).any(|other| self.is_gone(other)) {
+                // Whoever waits for one that does not answer, or was started again, gives up.
+                let again = lives().zip(&before).any(|(now, before)| now.is_some() && now != *before);
+                if !same || again || (0..self.processes()).any(|other| self.is_gone(other)) {
                     return;
                 }
             }
