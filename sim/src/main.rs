@@ -1,9 +1,13 @@
-//! Runs seeds of the simulation, one after another.
+//! Runs seeds of the simulation, one after another: one line of JSON for each, or its log.
+//!
+//! `cargo xtask sim` runs several of these side by side and adds up what they print.
 
 use std::process::ExitCode;
 
+use anyhow::{Result, bail};
 use clap::Parser;
-use rangehold_sim::run::{run, watch_panics};
+use rangehold_sim::run::{Outcome, run, watch_panics};
+use serde_json::json;
 
 /// Runs seeds of the simulation.
 #[derive(Parser)]
@@ -15,16 +19,38 @@ struct Arguments {
     /// How many seeds.
     #[arg(long, default_value_t = 1)]
     seeds: u64,
+    /// The distance from one seed to the next.
+    #[arg(long, default_value_t = 1)]
+    step: u64,
+    /// Seeds below this one are run twice, and their logs compared.
+    #[arg(long, default_value_t = 0)]
+    twice_below: u64,
     /// Prints the log of each run.
     #[arg(long)]
     log: bool,
-    /// Runs each seed twice and compares the logs.
+    /// For programs: one line of JSON for each seed.
     #[arg(long)]
-    twice: bool,
+    json: bool,
+    /// Ends at the first seed that fails.
+    #[arg(long)]
+    until_failed: bool,
+    /// Makes this mistake, by its number from 0. Only in a build with the feature `mutants`.
+    #[arg(long)]
+    mutant: Option<usize>,
+    /// Prints the names of all mistakes, in the order of their numbers.
+    #[arg(long)]
+    list_mutants: bool,
 }
 
-fn main() -> ExitCode {
+fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
+    if arguments.list_mutants {
+        for mutant in rangehold_engine::mutants::Mutant::ALL {
+            println!("{mutant}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    activate(arguments.mutant)?;
     watch_panics(false);
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
@@ -34,17 +60,68 @@ fn main() -> ExitCode {
             .init();
     }
     let mut failed = 0;
-    for seed in arguments.from..arguments.from + arguments.seeds {
-        let mut outcome = run(seed, arguments.log);
-        if arguments.twice {
-            let again = run(seed, arguments.log);
-            if again.digest != outcome.digest {
-                outcome.findings.push(format!("the second run differs: {again}"));
-            }
+    for number in 0..arguments.seeds {
+        let seed = arguments.from + number * arguments.step.max(1);
+        let twice = seed < arguments.twice_below;
+        let outcome = once_or_twice(seed, twice, arguments.log);
+        if arguments.json {
+            println!("{}", to_json(&outcome, twice));
+        } else {
+            println!("{outcome}");
         }
-        println!("{outcome}");
-        println!("    {:?}", outcome.faults);
         failed += u64::from(!outcome.passed());
+        if arguments.until_failed && failed > 0 {
+            break;
+        }
     }
-    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn once_or_twice(seed: u64, twice: bool, log: bool) -> Outcome {
+    let mut outcome = run(seed, log);
+    if twice {
+        let again = run(seed, log);
+        if again.digest != outcome.digest {
+            outcome.findings.push(format!(
+                "the second run has another log: {} events and {:016x}, first {} and {:016x}",
+                again.digest.0, again.digest.1, outcome.digest.0, outcome.digest.1
+            ));
+        }
+    }
+    outcome
+}
+
+fn to_json(outcome: &Outcome, twice: bool) -> serde_json::Value {
+    let faults: serde_json::Map<String, serde_json::Value> =
+        outcome.faults.iter().map(|(fault, struck)| (fault.to_string(), (*struck).into())).collect();
+    json!({
+        "seed": outcome.seed,
+        "twice": twice,
+        "findings": outcome.findings,
+        "requests": outcome.requests,
+        "simulated_ms": u64::try_from(outcome.simulated.as_millis()).unwrap_or(u64::MAX),
+        "undecided": outcome.undecided,
+        "changes": outcome.changes,
+        "faults": faults,
+    })
+}
+
+#[cfg(feature = "mutants")]
+fn activate(mutant: Option<usize>) -> Result<()> {
+    use rangehold_engine::mutants::{Mutant, activate};
+    let chosen = mutant.map(|number| Mutant::ALL.get(number).copied());
+    match chosen {
+        Some(None) => bail!("there are {} mistakes, from number 0", Mutant::ALL.len()),
+        Some(chosen) => activate(chosen),
+        None => activate(None),
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "mutants"))]
+fn activate(mutant: Option<usize>) -> Result<()> {
+    if mutant.is_some() {
+        bail!("this build makes no mistakes: build it with `--features mutants`");
+    }
+    Ok(())
 }

@@ -29,6 +29,8 @@ use crate::world::{Size, World};
 const CALM_AT: Duration = Duration::from_secs(45);
 /// When workloads end.
 const END_AT: Duration = Duration::from_secs(60);
+/// Clients that come at once in a flash crowd.
+const CROWD: usize = 12;
 /// A run that has not ended by then hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(1_800);
 
@@ -49,6 +51,8 @@ pub struct Outcome {
     pub faults: Vec<(Fault, u64)>,
     /// Histories too entangled to be decided.
     pub undecided: usize,
+    /// Changes of ranges that were carried out.
+    pub changes: u64,
 }
 
 /// Panics since the last run began, in words. A panic of a background task is otherwise silent.
@@ -103,6 +107,7 @@ pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
                 .map(|fault| (fault, weather.count(fault)))
                 .collect(),
             undecided,
+            changes: world.changes(),
         }
     });
     drop(runtime);
@@ -114,7 +119,9 @@ pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
 fn size(chance: Chance) -> Size {
     let mut dice = chance.dice("size");
     let processes = *dice.pick(&[1, 2, 2, 3]);
-    Size { processes, servers: if processes == 1 { 3 } else { dice.between(1, 2) } }
+    let servers = if processes == 1 { 3 } else { dice.between(1, 2) };
+    let planner = (processes == 1 && dice.happens(0.5)).then(|| dice.spread(2.0, 40.0));
+    Size { processes, servers, planner }
 }
 
 /// The whole of a run. Returns how many histories could not be decided.
@@ -146,6 +153,13 @@ async fn live(world: &World) -> usize {
     workloads.spawn(Arc::clone(&tables).own(Client::new(world, "owner", None), END_AT, (200, 3_000)));
     workloads.spawn(tables.meddle(Client::new(world, "meddler", None), END_AT, (200, 2_000)));
 
+    if world.weather().is_on(Fault::FlashCrowd) {
+        for number in 0..CROWD {
+            let client = Client::new(world, &format!("crowd{number}"), None);
+            workloads.spawn(Arc::clone(&registers).crowd(client, CALM_AT));
+        }
+    }
+
     sleep(CALM_AT.saturating_sub(world.now())).await;
     world.heal();
     while let Some(ended) = workloads.join_next().await {
@@ -170,15 +184,18 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, requests, digest, .. } = self;
+        let Self { seed, requests, digest, changes, .. } = self;
         let verdict = if self.passed() { "passed" } else { "FAILED" };
         write!(
             f,
-            "seed {seed} {verdict}: {requests} requests, {} events in {} s, log {:016x}",
+            "seed {seed} {verdict}: {requests} requests, {changes} changes, {} events in {} s, log {:016x}",
             digest.0,
             self.simulated.as_secs(),
             digest.1
         )?;
+        for (fault, struck) in &self.faults {
+            write!(f, ", {fault} {struck}")?;
+        }
         for finding in &self.findings {
             write!(f, "\n    {finding}")?;
         }

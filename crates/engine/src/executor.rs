@@ -18,6 +18,7 @@ use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder, Step
 use crate::dropped::DroppedInCatalogue;
 use crate::limits::{PUBLISH_AGAIN_AFTER, READY_WITHIN};
 use crate::map_store::Maps;
+use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::router::Router;
 
@@ -266,7 +267,7 @@ impl Executor {
             Err(error @ ChangeError::BrokenOff { .. }) => return Err(error),
             Err(error) => error,
         };
-        let map = self.publish(|map| map.undone(range)).await?;
+        let map = self.publish(|map| undone(map, range)).await?;
         for entry in map.entries() {
             server.renumber(entry.id, entry.generation);
         }
@@ -288,6 +289,17 @@ impl Executor {
             tokio::time::sleep(PUBLISH_AGAIN_AFTER).await;
         }
     }
+}
+
+/// The map without what was begun on a range. The ids that it had named for new ranges are not given
+/// again, since their directories may be there.
+pub(crate) fn undone(map: &RangeMap, range: RangeId) -> Result<RangeMap, ChangeRefused> {
+    let undone = map.undone(range)?;
+    if mutants::active(Mutant::PathReused) {
+        let next = undone.entries().iter().map(|entry| entry.id.next()).max().unwrap_or(undone.next_range());
+        return Ok(RangeMap::new(undone.version(), next, undone.entries().to_vec()));
+    }
+    Ok(undone)
 }
 
 fn home(server: &PartitionServer, database: rangehold_map::DatabaseName) -> Home {

@@ -70,6 +70,11 @@ impl Lease {
         self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)
     }
 
+    /// Whether it is known that somebody has ended it.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.0.until.load(Ordering::Acquire) == 0
+    }
+
     /// Renews the lease until it is ended by somebody. To be run as a task.
     pub(crate) async fn keep(self, objects: Arc<dyn ObjectStore>) {
         let mut tick = interval(LEASE_RENEWED_EVERY);
@@ -100,19 +105,38 @@ impl Lease {
     }
 }
 
-/// Ends the newest incarnation of `server`, and returns how long its reads may still be answered.
-/// `None` where there never was one.
+/// An incarnation that was ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    incarnation: u64,
+    /// How long its reads may still be answered.
+    pub(crate) wait: Duration,
+}
+
+/// Ends the newest incarnation of `server`. `None` where there never was one.
 pub(crate) async fn end(
     objects: &Arc<dyn ObjectStore>,
     server: ServerId,
-) -> Result<Option<Duration>, OpenError> {
+) -> Result<Option<Ended>, OpenError> {
     let Some(incarnation) = newest(objects, server).await? else { return Ok(None) };
     let path = ended(server, incarnation);
     match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
         // Whoever ended it before may have done so just now.
-        Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => Ok(Some(LEASE_TERM + LEASE_RENEWED_EVERY)),
+        Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
+            Ok(Some(Ended { incarnation, wait: LEASE_TERM + LEASE_RENEWED_EVERY }))
+        }
         Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
     }
+}
+
+/// Whether `server` has been started again since that incarnation was ended: it answers reads by a
+/// lease that nobody has ended.
+pub(crate) async fn is_back(
+    objects: &Arc<dyn ObjectStore>,
+    server: ServerId,
+    ended: Ended,
+) -> Result<bool, OpenError> {
+    Ok(newest(objects, server).await? > Some(ended.incarnation))
 }
 
 async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Option<u64>, OpenError> {
@@ -123,7 +147,17 @@ async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Opti
         .await
         .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
     let number = |name: &str| name.split('-').next()?.parse().ok();
-    Ok(listed.iter().filter_map(|object| number(object.location.filename()?)).max())
+    let mut newest: u64 =
+        listed.iter().filter_map(|object| number(object.location.filename()?)).max().unwrap_or(0);
+    // A listing may lag behind, and to end an incarnation that is over already would end nothing.
+    loop {
+        let next = object(server, newest + 1);
+        match objects.head(&next).await {
+            Ok(_) => newest += 1,
+            Err(object_store::Error::NotFound { .. }) => return Ok((newest > 0).then_some(newest)),
+            Err(source) => return Err(OpenError::Object { doing: format!("looking for {next}"), source }),
+        }
+    }
 }
 
 fn object(server: ServerId, incarnation: u64) -> Path {
@@ -148,12 +182,14 @@ mod tests {
         let keeper = tokio::spawn(first.clone().keep(Arc::clone(&objects)));
         sleep(Duration::from_secs(60)).await;
         assert!(first.holds());
-        let wait = end(&objects, ServerId(3)).await.unwrap().unwrap();
-        sleep(wait).await;
-        assert!(!first.holds());
+        let ended = end(&objects, ServerId(3)).await.unwrap().unwrap();
+        sleep(ended.wait).await;
+        assert!(!first.holds() && first.has_ended());
+        assert!(!is_back(&objects, ServerId(3), ended).await.unwrap());
         keeper.await.unwrap();
         let second = Lease::take(&objects, ServerId(3)).await.unwrap();
         assert!(second.holds() && !first.holds());
+        assert!(is_back(&objects, ServerId(3), ended).await.unwrap());
         assert_eq!(end(&objects, ServerId(4)).await.unwrap(), None);
     }
 

@@ -149,11 +149,17 @@ impl Maps {
     ) -> Result<Result<Arc<RangeMap>, ChangeRefused>, OpenError> {
         let _changing = self.0.changing.lock().await;
         loop {
-            let next = match change(&self.current()) {
-                Ok(next) => next,
+            let base = self.current();
+            let next = match change(&base) {
+                // The next number in any case, however many steps the change took: whoever else makes a
+                // version of the same one must meet it.
+                Ok(next) => RangeMap::new(base.version() + 1, next.next_range(), next.entries().to_vec()),
                 Err(refused) => return Ok(Err(refused)),
             };
             match create(&self.0.objects, &next).await {
+                Ok(true) if self.is_long_past(&next).await? => {
+                    self.refresh().await?;
+                }
                 Ok(true) => {
                     self.show(next);
                     self.forget_old().await;
@@ -185,6 +191,13 @@ impl Maps {
         });
     }
 
+    /// Whether `stored` took the place of a version that was deleted because it is old: whoever slept
+    /// through that many changes finds its number free.
+    async fn is_long_past(&self, stored: &RangeMap) -> Result<bool, OpenError> {
+        let newest = list(&self.0.objects).await?.into_iter().max();
+        Ok(newest > Some(object_path(stored.version() + MAP_VERSIONS_KEPT)))
+    }
+
     /// Deletes versions that nobody needs. What fails here is done after a later change.
     async fn forget_old(&self) {
         let version = self.current().version();
@@ -200,5 +213,47 @@ impl Maps {
                 let _ = self.0.objects.delete(&path).await;
             })
             .await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use object_store::memory::InMemory;
+    use rangehold_map::{DatabaseName, Generation, Home, ServerId};
+
+    use super::*;
+
+    /// The same map, so many versions later.
+    fn later(map: &RangeMap, by: u64) -> Result<RangeMap, ChangeRefused> {
+        Ok(RangeMap::new(map.version() + by, map.next_range(), map.entries().to_vec()))
+    }
+
+    async fn two_processes() -> (Arc<dyn ObjectStore>, Maps, Maps) {
+        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
+        let map = RangeMap::single(RangeId(1), Home { server: ServerId(1), database });
+        assert!(create(&objects, &map).await.unwrap());
+        let maps = || Maps::new(Arc::clone(&objects), map.clone());
+        let (one, other) = (maps(), maps());
+        (objects, one, other)
+    }
+
+    #[tokio::test]
+    async fn a_change_of_two_steps_meets_one_of_one_step() {
+        let (_, one, other) = two_processes().await;
+        one.change(|map| later(map, 2)).await.unwrap().unwrap();
+        let second = other.change(|map| later(map, 1)).await.unwrap().unwrap();
+        assert_eq!((one.current().version(), second.version()), (2, 3));
+    }
+
+    #[tokio::test]
+    async fn who_slept_until_his_number_was_free_again_is_not_taken_at_his_word() {
+        let (objects, awake, asleep) = two_processes().await;
+        for _ in 0..3 * MAP_VERSIONS_KEPT {
+            awake.change(|map| later(map, 1)).await.unwrap().unwrap();
+        }
+        assert!(!list(&objects).await.unwrap().contains(&object_path(2)), "it is free");
+        let made = asleep.change(|map| later(map, 1)).await.unwrap().unwrap();
+        assert_eq!(made.version(), awake.current().version() + 1);
     }
 }

@@ -11,13 +11,13 @@ use std::fmt;
 pub enum Mutant {
     /// A server answers reads without a lease.
     LeaseCheckSkipped,
-    /// A read is answered though the range went into another generation meanwhile.
+    /// A range that was handed over answers reads as long as its database is open.
     GenerationCheckSkipped,
     /// The heirs of a split acknowledge writes before the change record is created.
     HeirBeforeRecord,
     /// A range that holds its retirement row is served.
     RetiredServed,
-    /// A second attempt at a change clones to the path of the first.
+    /// After a change was undone, the next attempt clones to the path of the first.
     PathReused,
     /// The checkpoint to clone from is taken before writes are held.
     EarlyCheckpoint,
@@ -25,11 +25,12 @@ pub enum Mutant {
     FreezeForgotten,
     /// A held request is forgotten.
     HeldDropped,
-    /// A held request is made here and sent on as well.
+    /// A held request is sent on twice.
     HeldTwice,
     /// A refusal is told before what it was judged on is durable.
     EarlyRefusal,
-    /// Timestamps are given without a reservation.
+    /// Timestamps are given without a reservation, as the wall clock says. (With [`crate::Clock`],
+    /// which goes beyond all that a database has seen when that is opened, nobody would notice.)
     ReservationForgotten,
 }
 

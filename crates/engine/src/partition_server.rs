@@ -57,6 +57,12 @@ impl PartitionServer {
         self.0.id
     }
 
+    /// Whether its ranges were given to others. It answers nothing any more, and has to be started
+    /// again.
+    pub fn has_ended(&self) -> bool {
+        self.0.owner.lease.has_ended()
+    }
+
     /// The process it runs in.
     pub fn host(&self) -> &Host {
         &self.0.host
@@ -198,17 +204,22 @@ impl PartitionServer {
     }
 
     /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
-    /// is left from a change that was broken off, and has lost its database: it goes as well.
+    /// is left from a change that was broken off, and has lost its database: it goes as well. If
+    /// somebody has opened a database of `new` again meanwhile, and serves it here, that stays.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.ranges();
+        let is_overtaken = |new: &&Arc<Range>| held.iter().any(|held| held.was_opened_after(new));
+        let (overtaken, new): (Vec<_>, Vec<_>) = new.iter().partition(is_overtaken);
         let is_old = |range: &Arc<Range>| old.iter().any(|old| Arc::ptr_eq(old, range));
         let is_left =
             |range: &Arc<Range>| new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty());
         let (mut ranges, mut left) = (Vec::new(), Vec::new());
-        for range in self.ranges().iter().filter(|range| !is_old(range)) {
+        for range in held.iter().filter(|range| !is_old(range)) {
             if is_left(range) { left.push(Arc::clone(range)) } else { ranges.push(Arc::clone(range)) }
         }
-        ranges.extend(new.iter().cloned());
+        left.extend(overtaken.into_iter().cloned());
+        ranges.extend(new.into_iter().cloned());
         ranges.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
         self.0.ranges.store(Arc::new(ranges));
         left.iter().for_each(|range| range.let_go());
@@ -235,9 +246,14 @@ impl PartitionServer {
         }
     }
 
+    /// Whether it holds the range, and has not lost it to somebody who opened it elsewhere.
+    pub fn holds(&self, range: RangeId) -> bool {
+        self.ranges().iter().any(|held| held.id() == range && !held.is_lost())
+    }
+
     /// The range, if it is held here in this generation.
     pub(crate) fn held(&self, range: RangeId, generation: Generation) -> Result<Arc<Range>, ChangeError> {
-        let found = self.ranges().iter().find(|held| held.id() == range).cloned();
+        let found = self.ranges().iter().find(|held| held.id() == range && !held.is_lost()).cloned();
         found.filter(|held| held.generation() == generation).ok_or(ChangeError::NotHeld {
             server: self.0.id,
             range,

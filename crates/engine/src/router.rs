@@ -15,11 +15,12 @@ use bytes::Bytes;
 use rangehold_map::key::table_prefix;
 use rangehold_map::{KeyRange, RangeMap, ServerId, TableId, Timestamp};
 use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 use crate::error::{ReadError, WriteError};
 use crate::limits::{ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
+use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Changes, RunToEnd, ScanEnd, WriteRequest};
 
@@ -163,6 +164,11 @@ impl Router {
             match answer {
                 Err(WriteError::NotOwned) if Instant::now() < request.deadline => {
                     self.again(&mut search).await?;
+                    if mutants::active(Mutant::HeldTwice)
+                        && let Some(server) = self.owner(request.partition.as_bytes())?
+                    {
+                        let _ = server.write(request, &mut judge).await;
+                    }
                 }
                 answer => return answer,
             }
@@ -250,8 +256,14 @@ impl Router {
         let wait = search.until.min(Instant::now() + wait(search.tries));
         let mut map = self.0.map.clone();
         let version = search.version;
-        // Without a newer map the owner is asked again all the same: he may still be opening it.
-        let _ = timeout_at(wait, map.wait_for(|map| map.version() > version)).await;
+        // Without a newer map the owner is asked again all the same: he may still be opening it. If
+        // nobody tells of maps any more the process is about to end, and the wait is the same.
+        let newer = timeout_at(wait, map.wait_for(|map| map.version() > version)).await;
+        let ends = matches!(newer, Ok(Err(_)));
+        drop(newer);
+        if ends {
+            sleep_until(wait).await;
+        }
         search.version = self.map().version();
         Ok(())
     }

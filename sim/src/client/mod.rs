@@ -152,6 +152,7 @@ impl Client {
             self.think(50, 1_500).await;
         }
         let (patience, half_open) = self.patience();
+        let begun = self.world.now();
         let exchange = async {
             request.send(&mut connection.stream, pause).await?;
             Reply::receive(&mut connection.stream).await
@@ -161,7 +162,7 @@ impl Client {
             Ok(Err(_)) => Err(NoAnswer::Unknown),
             Err(_) => {
                 if patience == PATIENCE {
-                    self.left_waiting(&connection, &shown);
+                    self.left_waiting(&connection, begun, &shown);
                 }
                 Err(NoAnswer::Unknown)
             }
@@ -222,9 +223,9 @@ impl Client {
     }
 
     /// The service owes a reply, if it was there all the while.
-    fn left_waiting(&self, connection: &Connection, shown: &str) {
-        let there = self.world.process(connection.process).filter(|now| now.life == connection.life);
-        if there.is_some_and(|process| !process.was_paused()) {
+    fn left_waiting(&self, connection: &Connection, begun: Duration, shown: &str) {
+        let there = self.world.process(connection.process).is_some_and(|now| now.life == connection.life);
+        if there && !self.world.was_troubled_since(begun) {
             self.world.found(format_args!(
                 "{} had no reply from p{} within {PATIENCE:?} to {shown}",
                 self.name, connection.process

@@ -214,7 +214,10 @@ fn spoilt(bytes: &Bytes, left: u64, fault: Option<Fault>, dice: &mut Dice) -> By
             flipped[at] ^= 1 << dice.below(8);
             flipped.freeze()
         }
-        Some(Fault::TruncatedRead) if !bytes.is_empty() => bytes.slice(..dice.index(bytes.len())),
+        // What is left of an end that was cut off would be taken for the end.
+        Some(Fault::TruncatedRead) if checked > 0 && checked == bytes.len() => {
+            bytes.slice(..dice.index(bytes.len()))
+        }
         _ => bytes.clone(),
     }
 }

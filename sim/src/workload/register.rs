@@ -12,9 +12,12 @@ use crate::check::register::{self, Call, Expected, Operation, Return, Value, Ver
 use crate::client::http::Reply;
 use crate::client::requests::{Name, Verb, change, entity, etag_time, get};
 use crate::client::{Asked, Client, Told};
+use crate::faults::Fault;
 use crate::world::{World, until_some};
 
 const TABLE: &str = "registers";
+/// Requests of each client of a crowd: a history of more than some hundred cannot be decided.
+const CROWD_REQUESTS_MAX: usize = 20;
 
 /// The registers of one run, and all that happened to them.
 pub struct Registers {
@@ -55,6 +58,23 @@ impl Registers {
             let call = self.choose(&mut client, register);
             self.make(&mut client, register, call).await;
             client.think(think.0, think.1).await;
+        }
+    }
+
+    /// One of a crowd: while there is one it asks for the first partition as fast as it can, until
+    /// `end` or until it has had enough.
+    pub async fn crowd(self: Arc<Self>, mut client: Client, end: Duration) {
+        let mut left = CROWD_REQUESTS_MAX;
+        while left > 0 && client.world().now() < end {
+            if !client.world().weather().rages(Fault::FlashCrowd) {
+                client.think(100, 300).await;
+                continue;
+            }
+            left -= 1;
+            let register = client.dice().index(2);
+            let call = self.choose(&mut client, register);
+            self.make(&mut client, register, call).await;
+            client.think(1, 40).await;
         }
     }
 

@@ -7,6 +7,7 @@
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rangehold_engine::{ChangeError, Executor, PartitionServer};
@@ -85,12 +86,16 @@ impl World {
         let (executor, life) = (process.executor().clone(), process.life);
         let number = process.number;
         self.events().add(format_args!("m{number}"), format_args!("{job:?}"));
+        let is_change = matches!(job, Job::Change(_));
         let working: JoinHandle<Result<String, ChangeError>> =
             tokio::spawn(async move { work(&executor, job).await });
         let abort = working.abort_handle();
         let done = async {
             match working.await {
-                Ok(Ok(done)) => self.events().add(format_args!("m{number}"), format_args!("{done}")),
+                Ok(Ok(done)) => {
+                    self.0.changed.fetch_add(u64::from(is_change), Ordering::Relaxed);
+                    self.events().add(format_args!("m{number}"), format_args!("{done}"));
+                }
                 Ok(Err(error)) => {
                     self.events().add(format_args!("m{number}"), format_args!("not done: {error}"))
                 }
@@ -98,12 +103,15 @@ impl World {
                 Err(error) => self.found(format_args!("the manager in p{number} panicked: {error}")),
             }
         };
+        let lives = || (0..self.processes()).map(|other| self.process(other).map(|up| up.life));
+        let before: Vec<Option<u64>> = lives().collect();
         let lost = async {
             loop {
                 sleep(Duration::from_millis(100)).await;
                 let same = self.process(number).is_some_and(|process| process.life == life);
-                // Whoever waits for one that does not answer gives up after a while.
-                if !same || (0..self.processes()).any(|other| self.is_gone(other)) {
+                // Whoever waits for one that does not answer, or was started again, gives up.
+                let again = lives().zip(&before).any(|(now, before)| now.is_some() && now != *before);
+                if !same || again || (0..self.processes()).any(|other| self.is_gone(other)) {
                     return;
                 }
             }
@@ -137,7 +145,7 @@ impl World {
     fn holds(&self, server: ServerId, range: RangeId) -> bool {
         let Some(process) = self.process(self.process_of(server)) else { return false };
         let server = process.servers().iter().find(|own| own.id() == server);
-        server.is_some_and(|server| server.statistics().iter().any(|(held, _)| *held == range))
+        server.is_some_and(|server| server.holds(range))
     }
 
     /// A change that makes sense, chosen at random.

@@ -26,7 +26,7 @@ use chrono::DateTime;
 use rangehold_engine::{Clock, PartitionServer, Step, StepHook};
 use rangehold_map::Timestamp;
 use tokio::sync::watch;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 pub(crate) use freeze::Freezer;
 pub use process::Process;
@@ -54,19 +54,24 @@ struct Inner {
     slots: Vec<Slot>,
     /// Partition servers in each process.
     servers: u64,
+    planner: Option<f64>,
     /// Where a process is to crash: at the end of this step of a change.
     trap: Mutex<Option<Step>>,
     findings: Mutex<Vec<String>>,
     asked: AtomicU64,
+    changed: AtomicU64,
 }
 
 /// How large a cluster is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
     /// Processes.
     pub processes: usize,
     /// Partition servers in each.
     pub servers: u64,
+    /// Whether the real manager plans too, for servers of this capacity: in a cluster of one process,
+    /// since it takes all servers to live and end with itself.
+    pub planner: Option<f64>,
 }
 
 /// The place of a process, through all its lives.
@@ -100,9 +105,11 @@ impl World {
             bucket: Arc::new(Mutex::new(Bucket::new(epoch))),
             slots: (0..size.processes).map(slot).collect(),
             servers: size.servers,
+            planner: size.planner,
             trap: Mutex::default(),
             findings: Mutex::default(),
             asked: AtomicU64::new(0),
+            changed: AtomicU64::new(0),
         }));
         for number in 0..size.processes {
             tokio::spawn(world.clone().keep_up(number));
@@ -160,6 +167,11 @@ impl World {
     /// Requests so far.
     pub fn requests(&self) -> u64 {
         self.0.asked.load(Ordering::Relaxed)
+    }
+
+    /// Changes of ranges that were carried out so far.
+    pub fn changes(&self) -> u64 {
+        self.0.changed.load(Ordering::Relaxed)
     }
 
     /// Ends a process at once, and keeps it down.
@@ -260,7 +272,11 @@ impl World {
                         self.mark(number);
                         slot.up.send_replace(Some(Arc::new(process)));
                         self.introduce();
-                        let _ = wanted.wait_for(|wanted| !*wanted).await;
+                        if self.until_ended(number, &mut wanted).await {
+                            self.crash(number);
+                            self.restart(number);
+                            sleep(START_AGAIN_AFTER).await;
+                        }
                         continue;
                     }
                     Ok(Err(error)) => self.0.events.add("world", format_args!("p{number} did not start: {error}")),
@@ -271,6 +287,25 @@ impl World {
             door.set(crate::store::Passage::Closed);
             sleep(START_AGAIN_AFTER).await;
         }
+    }
+
+    /// Waits until the process is to end. True if it must be started again: a server of it has learnt
+    /// that its ranges were given to others.
+    async fn until_ended(&self, number: usize, wanted: &mut watch::Receiver<bool>) -> bool {
+        loop {
+            let unwanted = timeout(START_AGAIN_AFTER, wanted.wait_for(|wanted| !*wanted)).await.is_ok();
+            let process = self.process(number);
+            if unwanted || process.is_some_and(|now| now.servers().iter().any(PartitionServer::has_ended)) {
+                return !unwanted;
+            }
+        }
+    }
+
+    /// Whether a process has crashed, stood still or come back since `moment`: whoever waits for an
+    /// answer of it waits for ever, as calls between processes have no connection that could break.
+    pub fn was_troubled_since(&self, moment: Duration) -> bool {
+        let since = |slot: &Slot| *slot.since.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.slots.iter().any(|slot| since(slot) >= moment)
     }
 
     fn next_life(&self, number: usize) -> Start {
@@ -287,6 +322,7 @@ impl World {
             number,
             life,
             servers: inner.servers,
+            planner: inner.planner,
             weather: inner.weather.clone(),
             after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
             clock: Clock::manual(wall),

@@ -71,6 +71,11 @@ impl World {
                 self.step_clock(number, if dice.happens(0.5) { ticks } else { -ticks });
             }
             Fault::ClockStop => self.stop_clock(number, dice).await,
+            Fault::FlashCrowd => {
+                self.weather().set_raging(fault, true);
+                self.while_stormy(dice, 500, 2_000).await;
+                self.weather().set_raging(fault, false);
+            }
             Fault::SlowNetwork | Fault::StoreFull | Fault::SlowStore | Fault::RetryStorm => {
                 self.weather().set_raging(fault, true);
                 self.while_stormy(dice, 1_000, 10_000).await;

@@ -1,15 +1,15 @@
 //! One process of the cluster, in one of its lives.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Executor, Node, OpenError, Options, PartitionServer, Router, StepHook};
 use rangehold_map::{RangeMap, ServerId};
-use rangehold_server::accounts::{Accounts, SharedAccounts};
+use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::listener::serve_stream;
+use rangehold_server::manager::{LoadPolicy, Manager, ManagerOptions, Policy};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::profile::Profile;
 use rangehold_server::table::{Options as TableOptions, TableService};
@@ -45,7 +45,6 @@ pub struct Process {
     freezer: Freezer,
     tables: Arc<TableService>,
     tasks: Mutex<JoinSet<()>>,
-    was_paused: AtomicBool,
 }
 
 /// What a process is started with.
@@ -53,6 +52,8 @@ pub(crate) struct Start {
     pub(crate) number: usize,
     pub(crate) life: u64,
     pub(crate) servers: u64,
+    /// With a real manager that plans, for servers of this capacity.
+    pub(crate) planner: Option<f64>,
     pub(crate) clock: Clock,
     pub(crate) door: Door,
     pub(crate) freezer: Freezer,
@@ -64,7 +65,7 @@ pub(crate) struct Start {
 impl Process {
     /// Starts it: the same steps as those of the program, but for sockets.
     pub(crate) async fn start(start: Start) -> Result<Self, OpenError> {
-        let Start { number, life, servers, clock, door, freezer, seed, weather, after_step } = start;
+        let Start { number, life, servers, planner, clock, door, freezer, seed, weather, after_step } = start;
         let options = Options {
             compact_on_callers_runtime: true,
             servers,
@@ -86,8 +87,17 @@ impl Process {
             TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: Profile::fast() },
             Metrics::new(),
         ));
-        let (tasks, was_paused) = (Mutex::new(tasks), AtomicBool::new(false));
-        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, tasks, was_paused })
+        if let Some(capacity) = planner {
+            let (told, stop) = watch::channel(false);
+            let manager = Manager::new(&node, planning(capacity)).run(stop);
+            // It is never told to stop: it ends with the process.
+            tasks.spawn(freezer.hold(async move {
+                manager.await;
+                drop(told);
+            }));
+        }
+        let tasks = Mutex::new(tasks);
+        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, tasks })
     }
 
     /// Its partition servers.
@@ -131,7 +141,6 @@ impl Process {
 
     /// Stops it where it is, or lets it go on from there.
     pub(crate) fn set_paused(&self, paused: bool) {
-        self.was_paused.fetch_or(paused, Ordering::Relaxed);
         self.freezer.set(paused);
         self.door.set(if paused { Passage::Held } else { Passage::Open });
     }
@@ -141,15 +150,25 @@ impl Process {
         self.freezer.is_frozen()
     }
 
-    /// Whether it ever stood still.
-    pub fn was_paused(&self) -> bool {
-        self.was_paused.load(Ordering::Relaxed)
-    }
-
     /// Makes its calls of the store slow, or as fast as others'.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.door.set_slow(slow);
     }
+}
+
+/// A manager in a hurry, so that it has something to do in the minute that a run lasts, and with
+/// servers so weak that the few requests of a run are a load.
+fn planning(capacity: f64) -> ManagerOptions {
+    let policy = Policy {
+        tick: Duration::from_secs(2),
+        merge_after: Duration::from_secs(8),
+        cool_down: Duration::from_secs(5),
+        ranges_per_server_low: 1,
+        calm_utilisation: 0.0,
+        ..Policy::fast()
+    };
+    let options = ManagerOptions::new(policy, &LoadPolicy::fast(), WELL_KNOWN_ACCOUNT);
+    ManagerOptions { server_capacity: capacity, ..options }
 }
 
 /// The first server of process `number`, where each process has `servers`.

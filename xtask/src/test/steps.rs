@@ -31,6 +31,7 @@ pub(super) const STEPS: &[Step] = &[
     step("raw", "requests that no SDK sends, byte by byte", raw),
     step("verdicts", "causes of load, and no useless splits, on 4 seeds of each workload", verdicts),
     step("fuzz", "20 s for each parser", fuzz),
+    step("sim", "whole clusters from 60 seeds, with faults", sim),
     step("crash", "kill -9 under load, 10 rounds", crash),
     step("changes", "the process ends between any two steps of a split, merge or move", changes),
     step("handoff", "30 changes of ranges under load, without an error", handoff),
@@ -140,6 +141,10 @@ fn verdicts() -> Result<()> {
 
 fn fuzz() -> Result<()> {
     xtask(&["fuzz", "--seconds", "20"])
+}
+
+fn sim() -> Result<()> {
+    xtask(&["sim", "--seeds", "60", "--twice", "6"])
 }
 
 fn crash() -> Result<()> {

@@ -9,11 +9,13 @@ use std::time::Duration;
 use futures::future::try_join_all;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
 use tokio::time::sleep;
+use uuid::Uuid;
 
 use super::clone::{self, Source};
 use super::record::{Decided, Decision};
-use super::{ChangeError, RecordName, Step, heir};
+use super::{ChangeError, RecordName, Step, heir, undone};
 use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER};
+use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Identity, Inheritance, Range};
 
@@ -58,6 +60,8 @@ struct Plan {
     old: Vec<Arc<Range>>,
     /// The ids of the new ranges and their keys.
     new: Vec<(RangeId, KeyRange)>,
+    /// Checkpoints that were made before the freeze, by [`Mutant::EarlyCheckpoint`].
+    early: Vec<Uuid>,
 }
 
 impl PartitionServer {
@@ -71,6 +75,7 @@ impl PartitionServer {
             record: RecordName { range: order.range, generation: order.generation.next() },
             old: vec![range],
             new: vec![(order.left, left), (order.right, right)],
+            early: Vec::new(),
         })
         .await
     }
@@ -84,6 +89,7 @@ impl PartitionServer {
             record: RecordName { range: order.left.0, generation: order.left.1.next() },
             old: vec![left, right],
             new: vec![(order.into, keys)],
+            early: Vec::new(),
         })
         .await
     }
@@ -99,7 +105,7 @@ impl PartitionServer {
         held.get_ready(within).await.map_err(|waits_for| ChangeError::NotYet { range, waits_for })
     }
 
-    async fn replace(&self, plan: Plan) -> Result<Replaced, ChangeError> {
+    async fn replace(&self, mut plan: Plan) -> Result<Replaced, ChangeError> {
         let first = plan.record.range;
         // One at a time; in the order of keys, so that two who want two ranges do not wait for
         // each other.
@@ -110,6 +116,14 @@ impl PartitionServer {
         let mut frozen = Vec::with_capacity(plan.old.len());
         for range in &plan.old {
             range.get_ready(Duration::ZERO).await.map_err(|why| not_yet(range.id(), why))?;
+        }
+        if mutants::active(Mutant::EarlyCheckpoint) {
+            for range in &plan.old {
+                range.save().await.map_err(undone(first))?;
+                let opening = range.opening().map_err(undone(first))?;
+                let made = clone::checkpoint(opening.database()).await;
+                plan.early.push(made.map_err(|why| ChangeError::Undone { range: first, why })?);
+            }
         }
         for range in &plan.old {
             let why = "the writes under way did not end in time";
@@ -137,6 +151,9 @@ impl PartitionServer {
             heir.save_inheritance(&inheritance).await.map_err(|error| broken_off(first, &error))?;
         }
         self.after(Step::Inherited, first).await;
+        if mutants::active(Mutant::HeirBeforeRecord) {
+            self.record(&plan, attempt, &inheritance).await.map_err(|why| broken_off(first, &why))?;
+        }
         Ok(Replaced { databases: heirs.iter().map(|heir| heir.database()).collect(), held_for })
     }
 
@@ -151,13 +168,21 @@ impl PartitionServer {
         let inheritance = inheritance.reduce(Inheritance::union).unwrap_or_default();
         let attempt = self.make_heirs(plan).await?;
         self.after(Step::Cloned, first).await;
+        if !mutants::active(Mutant::HeirBeforeRecord) {
+            self.record(plan, attempt, &inheritance).await?;
+        }
+        Ok((attempt, inheritance))
+    }
+
+    /// The commit point: creates the change record.
+    async fn record(&self, plan: &Plan, attempt: u64, inheritance: &Inheritance) -> Result<(), String> {
         let done = Decision::Done { attempt, inheritance: inheritance.clone() };
         match self.decide(plan.record, &done).await? {
             Decided::ByUs => {}
             Decided::Before(_) => return Err("it was undone by somebody else meanwhile".to_owned()),
         }
-        self.after(Step::Recorded, first).await;
-        Ok((attempt, inheritance))
+        self.after(Step::Recorded, plan.record.range).await;
+        Ok(())
     }
 
     /// Makes the databases of the new ranges; says in which attempt it succeeded.
@@ -180,7 +205,10 @@ impl PartitionServer {
 
     async fn make_attempt(&self, plan: &Plan, attempt: u64) -> Result<(), String> {
         let mut checkpoints = Vec::with_capacity(plan.old.len());
-        for range in &plan.old {
+        if attempt == 1 {
+            checkpoints.extend(&plan.early);
+        }
+        for range in &plan.old[checkpoints.len()..] {
             let opening = range.opening().map_err(|error| error.to_string())?;
             checkpoints.push(clone::checkpoint(opening.database()).await?);
         }

@@ -21,9 +21,10 @@ use rangehold_map::{Change, Home, Intent, KeyRange, RangeEntry, RangeId, ServerI
 use super::record::{Decided, Decision};
 use super::{ChangeError, Changed, RecordName, Step, heir};
 use crate::error::{Damaged, OpenError};
-use crate::executor::Executor;
+use crate::executor::{Executor, undone};
 use crate::lease;
 use crate::limits::OPENINGS_AT_ONCE_MAX;
+use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Identity, Inheritance, Range};
 
@@ -56,10 +57,14 @@ impl Executor {
     }
 
     /// Gives the ranges of a server that does not answer to others: ends its lease, waits until it
-    /// has run out, and opens them elsewhere, spread over the rest.
+    /// has run out, and opens them elsewhere, spread over the rest. Nothing is taken from one that was
+    /// started again meanwhile.
     pub async fn take_over(&self, dead: ServerId) -> Result<Vec<Changed>, ChangeError> {
-        if let Some(wait) = lease::end(self.maps().objects(), dead).await? {
-            tokio::time::sleep(wait).await;
+        if let Some(ended) = lease::end(self.maps().objects(), dead).await? {
+            tokio::time::sleep(ended.wait).await;
+            if lease::is_back(self.maps().objects(), dead, ended).await? {
+                return Ok(Vec::new());
+            }
         }
         self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
         self.settle_where(|entry| entry.place.server == dead).await?;
@@ -84,16 +89,37 @@ impl Executor {
         };
         let generation = if moves { entry.generation.next() } else { entry.generation };
         let range = server.open_range(entry, generation, None).await?;
-        if let Some(record) = range.retired() {
+        if let Err(error) = self.is_still(entry).await {
+            end_all(&[range]).await;
+            return Err(error);
+        }
+        if let Some(record) = range.retired().filter(|_| !mutants::active(Mutant::RetiredServed)) {
             self.settle_stray(&range, record).await?;
         }
-        server.replace_in_set(&[], &[range]);
         if moves {
+            // Before it is served: of two who take it over at the same time the map knows one.
             let to = Home { server: server.id(), ..entry.place };
             let change = Change::Move { range: entry.id, generation: entry.generation, to };
-            self.publish(|map| map.begin(&change)?.move_done(entry.id)).await?;
+            if let Err(error) = self.publish(|map| map.begin(&change)?.move_done(entry.id)).await {
+                end_all(&[range]).await;
+                return Err(error);
+            }
         }
+        server.replace_in_set(&[], &[range]);
         Ok(())
+    }
+
+    /// Refuses to go on if the stored map says anything else of a range by now. To be asked when its
+    /// databases are open and not served yet: whoever changes them from then on meets us there, and
+    /// who did so before is in the map. Without it two who believe that they lead the servers, one of
+    /// them with a map that is a moment old, could serve one range in two places.
+    async fn is_still(&self, entry: &RangeEntry) -> Result<(), ChangeError> {
+        let map = self.maps().refresh().await?;
+        if map.get(entry.id) == Some(entry) {
+            return Ok(());
+        }
+        let waits_for = "its place in the map was changed while it was opened".to_owned();
+        Err(ChangeError::NotYet { range: entry.id, waits_for })
     }
 
     /// Brings broken-off changes of some ranges to their end.
@@ -121,25 +147,42 @@ impl Executor {
         };
         let Some(intent @ (Intent::Split { .. } | Intent::Merge { .. })) = &entry.intent else {
             // Whoever opens it next owns it, and the map names the source.
-            self.publish(|map| map.undone(entry.id)).await?;
+            self.publish(|map| undone(map, entry.id)).await?;
             server.after(Step::UndoPublished, entry.id).await;
             return Ok(());
         };
-        let mut old = vec![server.open_range(entry, entry.generation, None).await?];
-        if let Some(right) = right {
-            old.push(server.open_range(right, right.generation, None).await?);
+        let mut old = Vec::new();
+        let settled = self.settle_on(&server, intent, entry, right, &mut old).await;
+        if settled.is_err() {
+            // The next try opens them again.
+            end_all(&old).await;
+        }
+        settled
+    }
+
+    /// Settles a split or merge on a server; `old` gets the ranges that were opened for it.
+    async fn settle_on(
+        &self,
+        server: &PartitionServer,
+        intent: &Intent,
+        entry: &RangeEntry,
+        right: Option<&RangeEntry>,
+        old: &mut Vec<Arc<Range>>,
+    ) -> Result<(), ChangeError> {
+        for entry in [Some(entry), right].into_iter().flatten() {
+            old.push(server.open_range(entry, entry.generation, None).await?);
         }
         let record = RecordName { range: entry.id, generation: entry.generation.next() };
-        match self.settle_ranges(&server, &old, record).await? {
+        match self.settle_ranges(server, old, record).await? {
             Settled::Undone => {
-                self.publish(|map| map.undone(entry.id)).await?;
+                self.publish(|map| undone(map, entry.id)).await?;
                 server.after(Step::UndoPublished, entry.id).await;
                 // They are opened again where the map wants them, in their new generation.
-                close_all(&old).await;
+                close_all(old).await;
             }
             Settled::Done { attempt, inheritance } => {
-                let homes = self.finish(&server, intent, entry, right, attempt, &inheritance).await?;
-                end_all(&old).await;
+                let homes = self.finish(server, intent, entry, right, attempt, &inheritance).await?;
+                end_all(old).await;
                 match intent {
                     Intent::Merge { .. } => self.publish(|map| map.merge_done(entry.id, homes[0])).await?,
                     _ => self.publish(|map| map.split_done(entry.id, homes[0], homes[1])).await?,
@@ -160,14 +203,20 @@ impl Executor {
         attempt: u64,
         inheritance: &Inheritance,
     ) -> Result<Vec<Home>, ChangeError> {
-        let mut homes = Vec::new();
+        let mut opened = Vec::new();
         for (id, keys) in heirs(intent, &entry.keys, right.map(|right| &right.keys)) {
             let identity = Identity { id, keys, database: heir(id, attempt) };
             let range = server.open_heir(identity, inheritance).await?;
             range.save_inheritance(inheritance).await.map_err(|error| broken_off(entry.id, &error))?;
-            homes.push(Home { server: server.id(), database: range.database() });
-            server.replace_in_set(&[], &[range]);
+            opened.push(range);
         }
+        if let Err(error) = self.is_still(entry).await {
+            end_all(&opened).await;
+            return Err(error);
+        }
+        let homes =
+            opened.iter().map(|range| Home { server: server.id(), database: range.database() }).collect();
+        server.replace_in_set(&[], &opened);
         server.after(Step::Inherited, entry.id).await;
         Ok(homes)
     }
@@ -179,7 +228,7 @@ impl Executor {
         old: &[Arc<Range>],
         record: RecordName,
     ) -> Result<Settled, ChangeError> {
-        if old.iter().all(|range| range.retired().is_none()) {
+        if mutants::active(Mutant::RetiredServed) || old.iter().all(|range| range.retired().is_none()) {
             return Ok(Settled::Undone);
         }
         match record.decide(self.maps().objects(), &Decision::Undone).await? {

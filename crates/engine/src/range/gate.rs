@@ -22,6 +22,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::limits::{
     HELD_BYTES_MAX, HELD_BYTES_OF_PROCESS_MAX, HELD_FOR_MAX, HELD_WRITES_MAX, WRITES_IN_FLIGHT_MAX,
 };
+use crate::mutants::{self, Mutant};
 
 /// What a write meets at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -102,18 +103,21 @@ impl Gate {
     async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), Turned> {
         let _held = Held::begin(self, bytes)?;
         let mut passage = self.passage.subscribe();
-        let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await;
-        match released {
-            Ok(_) => Ok(()),
-            Err(_) => {
-                Err(Turned::Busy("the range is changing hands, which took longer than a write is held"))
-            }
+        let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await.is_ok();
+        if released && mutants::active(Mutant::HeldDropped) {
+            std::future::pending::<()>().await;
         }
+        let why = "the range is changing hands, which took longer than a write is held";
+        released.then_some(()).ok_or(Turned::Busy(why))
     }
 
     /// Holds the gate and waits until nothing is under way; gives up after `within`.
     pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
         let since = Instant::now();
+        if mutants::active(Mutant::FreezeForgotten) {
+            let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
+            return Some(Frozen { gate: Arc::clone(self), _places: place, since, sealed: false });
+        }
         self.passage.send_replace(Passage::Held);
         let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
         match timeout(within, Arc::clone(&self.places).acquire_many_owned(all)).await {

@@ -64,6 +64,7 @@ use crate::compaction::LeaveOut;
 use crate::error::{Damaged, OpenError, ReadError};
 use crate::housekeeping::Borrowed;
 use crate::lease::Lease;
+use crate::mutants::{self, Mutant};
 use crate::store::Store;
 
 /// Which range, which keys, and which database.
@@ -317,6 +318,17 @@ impl Range {
         self.changing.lock().await
     }
 
+    /// The database as it is open now, for a read.
+    fn open_to_read(&self) -> Result<Arc<Opening>, ReadError> {
+        if mutants::active(Mutant::GenerationCheckSkipped)
+            && let State::Gone { last: Some(last) } =
+                &*self.state.read().unwrap_or_else(PoisonError::into_inner)
+        {
+            return Ok(Arc::clone(last));
+        }
+        self.open_now()
+    }
+
     /// The database as it is open now.
     fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
@@ -331,8 +343,8 @@ impl Range {
     /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
     /// may have been handed over, its database opened anew, or the server's lease run out.
     fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
-        let now = self.open_now()?;
-        if !self.lease.holds() {
+        let now = self.open_to_read()?;
+        if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {
             return Err(ReadError::NotOwned);
         }
         if now.number == opening.number {
@@ -368,6 +380,19 @@ impl Range {
     /// that were there when it was opened last.
     pub(crate) fn log_files(&self) -> usize {
         self.open_now().map_or(0, |opening| opening.unflushed.log_files(opening.sorted_sequence()))
+    }
+
+    /// Whether somebody else has its database, or will: it is not served here again.
+    pub(crate) fn is_lost(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        matches!(*state, State::Fenced | State::Gone { .. } | State::Closed)
+    }
+
+    /// Whether its database is the other's, and was opened here after the other opened it: then the
+    /// other has lost it, and may not know yet.
+    pub(crate) fn was_opened_after(&self, other: &Self) -> bool {
+        let epochs = self.epoch().ok().zip(other.epoch().ok());
+        self.database() == other.database() && epochs.is_some_and(|(own, others)| own > others)
     }
 
     /// What keeps it from being served now, in words.

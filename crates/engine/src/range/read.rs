@@ -38,7 +38,7 @@ impl Range {
     /// The value of `key`, if there is a row.
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         self.counts.reads.fetch_add(1, Ordering::Relaxed);
-        let opening = self.open_now()?;
+        let opening = self.open_to_read()?;
         let value = get(&opening.db, key, DurabilityLevel::Remote).await?;
         self.still_serves(&opening)?;
         if self.dropped.covers(key) {
@@ -56,7 +56,7 @@ impl Range {
         visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
-        let opening = self.open_now()?;
+        let opening = self.open_to_read()?;
         let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await?;
         let some_dropped = !self.dropped.is_empty();
         let mut end = ScanEnd::Exhausted;

@@ -134,7 +134,8 @@ impl Range {
     }
 
     fn next_stamp(&self) -> Stamp {
-        let now = self.around.clock.now();
+        let clock = &self.around.clock;
+        let now = if mutants::active(Mutant::ReservationForgotten) { clock.wall() } else { clock.now() };
         self.high_water.lock().unwrap_or_else(PoisonError::into_inner).next(now)
     }
 

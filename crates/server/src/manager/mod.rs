@@ -200,8 +200,8 @@ impl Manager {
         self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
     }
 
-    /// Observes, and plans, until it is told to stop.
-    pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
+    /// Observes, and plans, until it is told to stop. To be run as a task, once.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
         let began = Instant::now();
         let mut memory = Memory::default();
         let mut planned_at = Duration::ZERO;

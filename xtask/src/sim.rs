@@ -1,0 +1,318 @@
+//! `cargo xtask sim`: whole clusters from one seed, many of them.
+//!
+//! Each seed is a run of the program `rangehold-sim`: processes of the real code over a store with
+//! faults, clients that watch, and checkers (see the crate `sim`). Here they are shared out to as many
+//! processes as there are cores, and what they print is added up. Without failures the last line says
+//! `N passed, 0 failed`.
+//!
+//! With `--mutants` the program is built with mistakes that can be switched on, and for each of them
+//! seeds are run until one fails. A mistake that no seed finds fails the command.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::workspace::{self, cargo, root, target};
+
+/// Requests of clients that each seed has at least.
+const REQUESTS_MIN: u64 = 200;
+/// Simulated time of each seed at least.
+const SIMULATED_MS_MIN: u64 = 60_000;
+/// Each switch is on in at least this part of the seeds; asked where there are enough of them.
+const SWITCHED_ON_MIN: f64 = 0.1;
+/// Seeds from which on that is asked.
+const SEEDS_TO_JUDGE_SWITCHES: u64 = 500;
+/// Silence of a run after which it is said to hang, in real time. A seed takes half a second.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// Runs the simulation.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// How many seeds; with `--mutants` how many at most for each mistake.
+    #[arg(long, default_value_t = 1_000)]
+    seeds: u64,
+    /// The first of them.
+    #[arg(long, default_value_t = 1)]
+    from: u64,
+    /// How many of them are run twice; their logs must be the same.
+    #[arg(long, default_value_t = 50)]
+    twice: u64,
+    /// Processes side by side; as many as there are cores if not given.
+    #[arg(long)]
+    jobs: Option<u64>,
+    /// Run this seed only, and print its log.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Look for each of the mistakes that the engine can be made to make.
+    #[arg(long)]
+    mutants: bool,
+    /// Only mistakes whose name contains this.
+    #[arg(long, requires = "mutants")]
+    only: Option<String>,
+}
+
+/// What one seed was.
+#[derive(Debug)]
+struct Run {
+    seed: u64,
+    twice: bool,
+    findings: Vec<String>,
+    requests: u64,
+    simulated_ms: u64,
+    undecided: u64,
+    changes: u64,
+    /// Switches that were on, with how often they struck.
+    faults: BTreeMap<String, u64>,
+}
+
+/// What many seeds were.
+#[derive(Debug, Default)]
+struct Sum {
+    runs: u64,
+    failed: u64,
+    twice: u64,
+    requests: u64,
+    requests_min: Option<u64>,
+    simulated_ms: u64,
+    undecided: u64,
+    changes: u64,
+    /// For each switch in how many seeds it was on, and how often it struck.
+    faults: BTreeMap<String, (u64, u64)>,
+}
+
+/// Runs what was asked for; an error says how much of it failed.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let program = build(arguments.mutants)?;
+    if let Some(seed) = arguments.seed {
+        let seed = seed.to_string();
+        return workspace::run(Command::new(program).args(["--log", "--from", &seed]));
+    }
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let jobs = arguments.jobs.unwrap_or(cores).max(1);
+    if arguments.mutants { find_mutants(arguments, &program, jobs) } else { pass(arguments, &program, jobs) }
+}
+
+/// Builds the program in the profile of development, with the features of the whole workspace: so its
+/// libraries are those of every other build.
+fn build(mutants: bool) -> Result<PathBuf> {
+    let mut build = Command::new(cargo());
+    build.args(["build", "--quiet", "--workspace", "--bin", "rangehold-sim"]).current_dir(root());
+    if mutants {
+        build.args(["--features", "rangehold-sim/mutants"]);
+    }
+    workspace::run(&mut build)?;
+    // The next build, with or without mistakes, puts its program in the same place.
+    let built = target().join("debug").join("rangehold-sim");
+    let own = workspace::scratch(if mutants { "sim-mutants" } else { "sim" })?.join("rangehold-sim");
+    std::fs::copy(&built, &own).with_context(|| format!("cannot copy {}", built.display()))?;
+    Ok(own)
+}
+
+/// All seeds must pass.
+fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
+    let began = Instant::now();
+    let twice_below = arguments.from + arguments.twice;
+    let workers = Workers::start(arguments, program, jobs, &["--twice-below", &twice_below.to_string()])?;
+    let mut sum = Sum::default();
+    let mut missing = arguments.seeds;
+    while let Some(run) = workers.next()? {
+        missing = missing.saturating_sub(1);
+        let faults = sum.add(&run);
+        for fault in &faults {
+            println!("seed {} FAILED: {fault}", run.seed);
+        }
+        if !faults.is_empty() {
+            println!("    to see it: cargo xtask sim --seed {}", run.seed);
+        }
+    }
+    if missing > 0 {
+        bail!("{missing} seeds were not run: a process ended early");
+    }
+    sum.print(began.elapsed(), jobs);
+    let rare = sum.rare();
+    for switch in &rare {
+        println!("{switch} was on in fewer than {:.0} % of the seeds", SWITCHED_ON_MIN * 100.0);
+    }
+    println!("{} passed, {} failed", sum.runs - sum.failed, sum.failed);
+    if sum.failed > 0 || !rare.is_empty() {
+        bail!("the simulation failed");
+    }
+    Ok(())
+}
+
+/// Each mistake must be found.
+fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
+    let listed = Command::new(program).arg("--list-mutants").output()?;
+    let names: Vec<String> = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
+    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let mut unfound = 0;
+    println!("{:<52} {:>5} {:>6}  how it was found", "mistake", "seeds", "time");
+    for (number, name) in names.iter().enumerate().filter(|(_, name)| wanted(name)) {
+        let began = Instant::now();
+        let workers = Workers::start(arguments, program, jobs, &["--mutant", &number.to_string()])?;
+        let mut runs = 0;
+        let found = loop {
+            let Some(run) = workers.next()? else { break None };
+            runs += 1;
+            if let Some(finding) = run.findings.into_iter().next() {
+                break Some((run.seed, finding));
+            }
+        };
+        drop(workers);
+        let seconds = began.elapsed().as_secs();
+        let how = match found {
+            Some((seed, finding)) => {
+                format!("seed {seed}: {}", finding.lines().next().unwrap_or_default())
+            }
+            None => {
+                unfound += 1;
+                "NOT FOUND".to_owned()
+            }
+        };
+        println!("{name:<52} {runs:>5} {seconds:>4} s  {how}");
+    }
+    if unfound > 0 {
+        bail!("{unfound} mistakes were not found in {} seeds", arguments.seeds);
+    }
+    Ok(())
+}
+
+/// Processes that run the seeds between them. Dropping them ends them.
+struct Workers {
+    children: Vec<Child>,
+    lines: Receiver<String>,
+}
+
+impl Workers {
+    fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str]) -> Result<Self> {
+        let (sender, lines) = channel();
+        let mut children = Vec::new();
+        for job in 0..jobs.min(arguments.seeds) {
+            // Of every `jobs` seeds one each.
+            let count = (arguments.seeds - job).div_ceil(jobs);
+            let numbers = [arguments.from + job, jobs, count].map(|number| number.to_string());
+            let mut child = Command::new(program)
+                .args(["--json", "--from", &numbers[0], "--step", &numbers[1], "--seeds", &numbers[2]])
+                .args(more)
+                .stdout(Stdio::piped())
+                .spawn()
+                .with_context(|| format!("cannot start {}", program.display()))?;
+            let output = child.stdout.take().context("it was asked for its output")?;
+            children.push(child);
+            let sender = sender.clone();
+            std::thread::spawn(move || {
+                for line in BufReader::new(output).lines().map_while(Result::ok) {
+                    if sender.send(line).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        Ok(Self { children, lines })
+    }
+
+    /// The next seed that was run; `None` when all have.
+    fn next(&self) -> Result<Option<Run>> {
+        match self.lines.recv_timeout(SILENCE_MAX) {
+            Ok(line) => Run::parse(&line).map(Some),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Ok(None),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                bail!("no seed ended within {SILENCE_MAX:?}: one of them hangs")
+            }
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for child in &mut self.children {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+impl Run {
+    fn parse(line: &str) -> Result<Self> {
+        let json: Value = serde_json::from_str(line).with_context(|| format!("not a result: {line}"))?;
+        let number = |name: &str| json[name].as_u64().with_context(|| format!("no {name} in {line}"));
+        let findings = json["findings"].as_array().context("no findings")?;
+        let faults = json["faults"].as_object().context("no faults")?;
+        Ok(Self {
+            seed: number("seed")?,
+            twice: json["twice"].as_bool().unwrap_or(false),
+            findings: findings.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            requests: number("requests")?,
+            simulated_ms: number("simulated_ms")?,
+            undecided: number("undecided")?,
+            changes: number("changes")?,
+            faults: faults
+                .iter()
+                .map(|(name, struck)| (name.clone(), struck.as_u64().unwrap_or(0)))
+                .collect(),
+        })
+    }
+}
+
+impl Sum {
+    /// Adds a run, and returns what was wrong with it.
+    fn add(&mut self, run: &Run) -> Vec<String> {
+        let mut wrong = run.findings.clone();
+        if run.requests < REQUESTS_MIN {
+            wrong.push(format!("it had {} requests only", run.requests));
+        }
+        if run.simulated_ms < SIMULATED_MS_MIN {
+            wrong.push(format!("it was over after {} simulated ms", run.simulated_ms));
+        }
+        self.runs += 1;
+        self.failed += u64::from(!wrong.is_empty());
+        self.twice += u64::from(run.twice);
+        self.requests += run.requests;
+        self.requests_min = Some(self.requests_min.map_or(run.requests, |least| least.min(run.requests)));
+        self.simulated_ms += run.simulated_ms;
+        self.undecided += run.undecided;
+        self.changes += run.changes;
+        for (name, struck) in &run.faults {
+            let (on, times) = self.faults.entry(name.clone()).or_default();
+            *on += 1;
+            *times += struck;
+        }
+        wrong
+    }
+
+    /// Switches that were on too seldom.
+    fn rare(&self) -> Vec<&str> {
+        if self.runs < SEEDS_TO_JUDGE_SWITCHES {
+            return Vec::new();
+        }
+        let least = self.runs as f64 * SWITCHED_ON_MIN;
+        let rare = self.faults.iter().filter(|(_, (on, _))| (*on as f64) < least);
+        rare.map(|(name, _)| name.as_str()).collect()
+    }
+
+    fn print(&self, took: Duration, jobs: u64) {
+        println!("{:<20} {:>8} {:>7} {:>9}", "fault", "on", "", "struck");
+        for (name, (on, struck)) in &self.faults {
+            let share = *on as f64 / self.runs as f64;
+            println!("{name:<20} {on:>8} {:>6.1}% {struck:>9}", share * 100.0);
+        }
+        let minutes = took.as_secs_f64() / 60.0;
+        println!(
+            "{} seeds, {} of them twice, in {minutes:.1} min by {jobs} processes: {} requests (at least {} in \
+             a seed), {} changes of ranges, {:.0} simulated hours; {} histories too entangled to be decided",
+            self.runs,
+            self.twice,
+            self.requests,
+            self.requests_min.unwrap_or(0),
+            self.changes,
+            self.simulated_ms as f64 / 3_600_000.0,
+            self.undecided,
+        );
+    }
+}
