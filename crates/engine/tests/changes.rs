@@ -200,13 +200,24 @@ fn steps(kind: Kind, undone: bool) -> &'static [Step] {
         Retired, Saved, Served, Taken, UndoDecided, UndoPublished,
     };
     match (kind, undone) {
-        (Kind::Split | Kind::Merge, false) => &[
-            Begun, Frozen, Retired, Checkpointed, Cloned, Recorded, HeirsOpen, Served, Inherited, Published,
-        ],
+        (Kind::Split | Kind::Merge, false) => {
+            &[Begun, Frozen, Retired, Checkpointed, Cloned, Recorded, HeirsOpen, Served, Inherited, Published]
+        }
         // The move that brings the ranges together is a change of its own, before this one.
         (Kind::MergeAcross, false) => &[
-            Begun, Frozen, Saved, Taken, LetGo, Served, Published, Retired, Checkpointed, Cloned, Recorded,
-            HeirsOpen, Inherited,
+            Begun,
+            Frozen,
+            Saved,
+            Taken,
+            LetGo,
+            Served,
+            Published,
+            Retired,
+            Checkpointed,
+            Cloned,
+            Recorded,
+            HeirsOpen,
+            Inherited,
         ],
         (Kind::Move, false) => &[Begun, Frozen, Saved, Taken, LetGo, Served, Published],
         (Kind::Split | Kind::Merge, true) => &[UndoDecided, Restored, UndoPublished],
