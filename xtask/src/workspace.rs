@@ -55,10 +55,12 @@ pub(crate) fn program(profile: Profile) -> Result<PathBuf> {
         return Ok(PathBuf::from(program));
     }
     let mut build = Command::new(cargo());
-    build.args(["build", "--quiet", "--package", "rangehold", "--bin", "rangehold"]).current_dir(root());
-    if profile == Profile::Release {
-        build.arg("--release");
-    }
+    build.args(["build", "--quiet", "--bin", "rangehold"]).current_dir(root());
+    match profile {
+        // With the features that the tests are built with: others would build the libraries once more.
+        Profile::Dev => build.arg("--workspace"),
+        Profile::Release => build.args(["--release", "--package", "rangehold"]),
+    };
     run(&mut build)?;
     let directory = match profile {
         Profile::Dev => "debug",
