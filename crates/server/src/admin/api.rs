@@ -200,7 +200,7 @@ fn server(seen: &ServerSeen) -> Value {
         "requests_per_s": tenths(seen.ranges.iter().map(|range| range.load.rate).sum()),
         "cost_per_s": tenths(cost),
         "capacity_per_s": tenths(seen.capacity),
-        "utilisation": (cost / seen.capacity * 1000.0).round() / 1000.0,
+        "utilisation": (cost / seen.capacity * 1000.0).round() / 1000.0 + 0.0,
     })
 }
 
@@ -287,5 +287,6 @@ fn milliseconds(time: std::time::Duration) -> f64 {
 }
 
 fn tenths(rate: f64) -> f64 {
-    (rate * 10.0).round() / 10.0
+    // A sum of nothing is -0.0, and that of -0.0 and 0.0 is 0.0.
+    (rate * 10.0).round() / 10.0 + 0.0
 }
