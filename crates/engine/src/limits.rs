@@ -157,8 +157,9 @@ pub(crate) const READY_FLUSHES_MAX: usize = 3;
 pub(crate) const READY_POLL: Duration = Duration::from_millis(250);
 /// How long a freeze waits for the writes under way; then it is given up.
 pub(crate) const FREEZE_WITHIN: Duration = Duration::from_millis(500);
-/// How long the checkpoint stays that a change clones from. A clone pins what it needs itself.
-pub(crate) const CLONE_CHECKPOINT_LIFETIME: Duration = Duration::from_secs(600);
+/// How long the checkpoint stays that a change clones from. A clone pins what it needs itself, and one
+/// that takes longer is tried again; but a retired range is not buried before.
+pub(crate) const CLONE_CHECKPOINT_LIFETIME: Duration = Duration::from_secs(120);
 /// Attempts to clone; one fails if the memtable was cut in the wrong moment.
 pub(crate) const CLONE_ATTEMPTS_MAX: u64 = 5;
 /// How often a decision is tried when the store does not answer; SlateDB's own retries are below.

@@ -61,15 +61,15 @@ struct Trial {
 fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |what, step: &str, then| trials.push(Trial { what, step: step.to_owned(), then });
-    for index in 0..BEFORE_COMMIT.len().max(AFTER_COMMIT.len()) {
+    for (before, after) in BEFORE_COMMIT.into_iter().zip(AFTER_COMMIT) {
         for what in [What::Split, What::Merge] {
-            add(what, BEFORE_COMMIT[index], None);
-            add(what, AFTER_COMMIT[index], None);
+            add(what, before, None);
+            add(what, after, None);
         }
     }
-    for index in 0..OF_UNDOING.len() {
+    for then in OF_UNDOING {
         for what in [What::Split, What::Merge] {
-            add(what, "cloned", Some(OF_UNDOING[index]));
+            add(what, "cloned", Some(then));
         }
     }
     for then in OF_FINISHING {

@@ -29,8 +29,9 @@ use tokio::sync::watch;
 use super::Tenant;
 use super::budget::Budget;
 use super::limits::{
-    COMPACTED_FILE_BYTES, COMPACTION_ATTEMPTS_MAX, COMPACTION_FETCH_BYTES, COMPACTION_POLL,
-    COMPACTIONS_AT_ONCE_MAX, REPLACED_FILES_KEPT, REWRITTEN_BYTES_AT_ONCE,
+    COMPACTED_FILE_BYTES, COMPACTION_ATTEMPTS_MAX, COMPACTION_FETCH_BYTES, COMPACTION_HEARTBEAT,
+    COMPACTION_HEARTBEAT_MISSED, COMPACTION_POLL, COMPACTIONS_AT_ONCE_MAX, REPLACED_FILES_KEPT,
+    REWRITTEN_BYTES_AT_ONCE,
 };
 use super::plan::rewriting_step;
 use crate::error::with_causes;
@@ -115,9 +116,11 @@ fn options() -> CompactorOptions {
         commit_compacted_interval: COMPACTION_POLL,
         max_concurrent_compactions: COMPACTIONS_AT_ONCE_MAX,
         checkpoint_lifetime: REPLACED_FILES_KEPT,
+        worker_heartbeat_timeout: COMPACTION_HEARTBEAT_MISSED,
         worker: Some(CompactionWorkerOptions {
             max_concurrent_compactions: COMPACTIONS_AT_ONCE_MAX,
             compactions_poll_interval: COMPACTION_POLL,
+            heartbeat_interval: COMPACTION_HEARTBEAT,
             max_sst_size: COMPACTED_FILE_BYTES,
             max_fetch_tasks: 2,
             bytes_to_fetch: COMPACTION_FETCH_BYTES,

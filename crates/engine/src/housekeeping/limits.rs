@@ -42,6 +42,11 @@ pub(crate) const COMPACTION_FETCH_BYTES: usize = 512 << 10;
 pub(crate) const COMPACTIONS_AT_ONCE_MAX: usize = 2;
 /// How often a compactor looks for its next step. It runs only while there is something to do.
 pub(crate) const COMPACTION_POLL: Duration = Duration::from_millis(100);
+/// How often a compactor notes that it is still at work.
+pub(crate) const COMPACTION_HEARTBEAT: Duration = Duration::from_secs(2);
+/// After how long without such a note its work is begun anew. A process that was killed leaves such
+/// work, and a full level 0, or a range that is to change hands, waits for it.
+pub(crate) const COMPACTION_HEARTBEAT_MISSED: Duration = Duration::from_secs(10);
 /// Steps without a result after which a compaction has failed, such as on a damaged file.
 pub(crate) const COMPACTION_ATTEMPTS_MAX: u32 = 6;
 /// First wait after a compaction that failed; it doubles.
