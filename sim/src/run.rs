@@ -136,8 +136,18 @@ async fn live(world: &World) -> usize {
     world.let_loose();
 
     let mut workloads = JoinSet::new();
+    let pauses = world.weather().is_on(Fault::Pause);
+    for number in (0..world.processes()).filter(|_| pauses) {
+        let client = Client::new(world, &format!("watch{number}"), Some(number));
+        let client = client.patient_for(Duration::from_secs(1));
+        workloads.spawn(Arc::clone(&registers).watch(client, CALM_AT, (50, 400)));
+    }
     for number in 0..4 {
-        let client = Client::new(world, &format!("reg{number}"), None);
+        let mut client = Client::new(world, &format!("reg{number}"), None);
+        if pauses && number % 2 == 0 {
+            // Some go on elsewhere soon, so that there is something that a zombie does not know.
+            client = client.patient_for(Duration::from_secs(2));
+        }
         workloads.spawn(Arc::clone(&registers).run(client, END_AT, (100, 1_200)));
     }
     for number in 0..2 {

@@ -72,6 +72,8 @@ pub struct Client {
     home: Option<usize>,
     /// Whether its requests may arrive twice.
     doubled: bool,
+    /// How long it waits for a reply.
+    patience: Duration,
     sas: String,
     connection: Option<Connection>,
 }
@@ -87,12 +89,26 @@ impl Client {
     pub fn new(world: &World, name: &str, home: Option<usize>) -> Self {
         let dice = world.dice(name);
         let (world, name) = (world.clone(), name.to_owned());
-        Self { world, name, dice, home, doubled: true, sas: sas::query(), connection: None }
+        Self {
+            world,
+            name,
+            dice,
+            home,
+            doubled: true,
+            patience: PATIENCE,
+            sas: sas::query(),
+            connection: None,
+        }
     }
 
     /// The same, but its requests never arrive twice.
     pub fn only_once(self) -> Self {
         Self { doubled: false, ..self }
+    }
+
+    /// The same, but it hangs up when a reply takes longer than this.
+    pub fn patient_for(self, patience: Duration) -> Self {
+        Self { patience, ..self }
     }
 
     /// Its chance.
@@ -218,7 +234,7 @@ impl Client {
         } else if weather.strikes(Fault::LostReply, &mut self.dice) {
             (Duration::from_millis(self.dice.between(1, 5)), true)
         } else {
-            (PATIENCE, false)
+            (self.patience, false)
         }
     }
 

@@ -61,6 +61,17 @@ impl Registers {
         }
     }
 
+    /// Reads until `end`, and writes nothing. With a client that is bound to one process and has little
+    /// patience it asks one that stands still again and again, and so also just before it goes on: then
+    /// others may have its ranges, and what it remembers of them must not be told.
+    pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
+        while client.world().now() < end {
+            let register = client.dice().index(self.names.len());
+            self.make(&mut client, register, Call::Read).await;
+            client.think(think.0, think.1).await;
+        }
+    }
+
     /// One of a crowd: while there is one it asks for the first partition as fast as it can, until
     /// `end` or until it has had enough.
     pub async fn crowd(self: Arc<Self>, mut client: Client, end: Duration) {
