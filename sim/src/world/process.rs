@@ -89,7 +89,7 @@ impl Process {
         ));
         if let Some(capacity) = planner {
             let (told, stop) = watch::channel(false);
-            let manager = Manager::new(&node, planning(capacity)).run(stop);
+            let manager = Manager::new(&node, tables.rehearsals(), planning(capacity)).run(stop);
             // It is never told to stop: it ends with the process.
             tasks.spawn(freezer.hold(async move {
                 manager.await;
