@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use crate::ask::{ANSWER_WITHIN, Asking};
 use crate::text_table::text_table;
 
-/// How long a change may take: two ranges get ready for it, one after the other, in a minute each.
+/// How long a change may take: two ranges get ready for it, one after the other, in half a minute each.
 const CHANGE_WITHIN: Duration = Duration::from_secs(180);
 /// How long the server may keep who asks for events waiting, with time for the answer.
 const EVENTS_WITHIN: Duration = Duration::from_secs(60);

@@ -138,8 +138,9 @@ pub(crate) const HELD_WRITES_MAX: usize = 1_000;
 pub(crate) const HELD_BYTES_MAX: u64 = 32 << 20;
 /// Bytes of the held writes of all ranges of a process.
 pub(crate) const HELD_BYTES_OF_PROCESS_MAX: u64 = 128 << 20;
-/// How long a write is held; then it is refused as busy.
-pub(crate) const HELD_FOR_MAX: Duration = Duration::from_secs(1);
+/// How long a write is held; then it is refused as busy. A change holds writes for some tens of
+/// durable files' time; a slow disk or a busy machine is better waited for than refused.
+pub(crate) const HELD_FOR_MAX: Duration = Duration::from_secs(5);
 /// How long a server may answer reads after it last saw that its incarnation was not ended.
 pub(crate) const LEASE_TERM: Duration = Duration::from_secs(5);
 /// How often it looks; and what whoever takes its ranges waits beyond the term, for clocks that
@@ -174,7 +175,7 @@ pub(crate) const ROUTED_WITHIN: Duration = Duration::from_secs(10);
 /// Longest wait for a newer map before the owner is asked again, the first time; up to ten times that.
 pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
 /// How long a change waits for its range to get ready, before anything is begun.
-pub(crate) const READY_WITHIN: Duration = Duration::from_secs(60);
+pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
 /// Pause before a map that the store did not take is stored again.
 pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How often the requests of every range are folded into its rates.
