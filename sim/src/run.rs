@@ -29,6 +29,8 @@ use crate::world::{Size, World};
 const CALM_AT: Duration = Duration::from_secs(45);
 /// When workloads end.
 const END_AT: Duration = Duration::from_secs(60);
+/// Clients that watch each process, where processes may stand still.
+const WATCHERS: usize = 3;
 /// Clients that come at once in a flash crowd.
 const CROWD: usize = 12;
 /// A run that has not ended by then hangs.
@@ -137,10 +139,10 @@ async fn live(world: &World) -> usize {
 
     let mut workloads = JoinSet::new();
     let pauses = world.weather().is_on(Fault::Pause);
-    for number in (0..world.processes()).filter(|_| pauses) {
-        let client = Client::new(world, &format!("watch{number}"), Some(number));
-        let client = client.patient_for(Duration::from_secs(1));
-        workloads.spawn(Arc::clone(&registers).watch(client, CALM_AT, (50, 400)));
+    for number in (0..WATCHERS * world.processes()).filter(|_| pauses) {
+        let home = Some(number % world.processes());
+        let client = Client::new(world, &format!("watch{number}"), home).patient_for(Duration::from_secs(1));
+        workloads.spawn(Arc::clone(&registers).watch(client, CALM_AT, (500, 2_500)));
     }
     for number in 0..4 {
         let mut client = Client::new(world, &format!("reg{number}"), None);

@@ -16,6 +16,8 @@ use crate::faults::Fault;
 use crate::world::{World, until_some};
 
 const TABLE: &str = "registers";
+/// A process that takes longer to answer one that watches it stands still.
+const PAUSED_BEYOND: Duration = Duration::from_millis(900);
 /// Requests of each client of a crowd: a history of more than some hundred cannot be decided.
 const CROWD_REQUESTS_MAX: usize = 20;
 
@@ -67,8 +69,12 @@ impl Registers {
     pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
             let register = client.dice().index(self.names.len());
+            let begun = client.world().now();
             self.make(&mut client, register, Call::Read).await;
-            client.think(think.0, think.1).await;
+            // One that does not answer within the client's patience is asked again at once.
+            if client.world().now() < begun + PAUSED_BEYOND {
+                client.think(think.0, think.1).await;
+            }
         }
     }
 
