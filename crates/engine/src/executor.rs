@@ -16,6 +16,7 @@ use rangehold_map::{
 
 use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder, Step};
 use crate::dropped::DroppedInCatalogue;
+use crate::error::{OpenError, ReadError};
 use crate::limits::{PUBLISH_AGAIN_AFTER, READY_WITHIN};
 use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
@@ -202,6 +203,7 @@ impl Executor {
         let map = self.change_map(change).await?;
         let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?;
         self.open_where_it_belongs(entry).await?;
+        self.inherit_dropped().await?;
         Ok(Changed {
             map_version: self.0.maps.current().version(),
             ranges: vec![range],
@@ -210,11 +212,17 @@ impl Executor {
     }
 
     /// Tells ranges which tables the catalogue says are dropped: a crash, or a caller that gave up,
-    /// may have come between its row and their notes.
+    /// may have come between its row and their notes. While a range with a part of the catalogue is
+    /// offline nobody is told: its tables are refused with it, and it is asked again when it is online.
     pub(crate) async fn inherit_dropped(&self) -> Result<(), ChangeError> {
-        let dropped = DroppedInCatalogue::read(&self.0.router)
-            .await
-            .map_err(|error| ChangeError::Store(crate::error::OpenError::Catalogue(error)))?;
+        let dropped = match DroppedInCatalogue::read(&self.0.router).await {
+            Ok(dropped) => dropped,
+            Err(ReadError::Offline(range)) => {
+                tracing::warn!(%range, "tables may not be found: a range with a part of the catalogue is offline");
+                return Ok(());
+            }
+            Err(error) => return Err(ChangeError::Store(OpenError::Catalogue(error))),
+        };
         for server in self.servers() {
             let now = server.host().clock().now();
             for (account, table) in dropped.tables() {

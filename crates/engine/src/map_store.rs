@@ -225,7 +225,9 @@ mod tests {
 
     /// The same map, so many versions later.
     fn later(map: &RangeMap, by: u64) -> Result<RangeMap, ChangeRefused> {
-        Ok(RangeMap::new(map.version() + by, map.next_range(), map.entries().to_vec()))
+        // Both numbers differ, so that the two changes are not the same one.
+        let next_range = RangeId(map.next_range().0 + by);
+        Ok(RangeMap::new(map.version() + by, next_range, map.entries().to_vec()))
     }
 
     async fn two_processes() -> (Arc<dyn ObjectStore>, Maps, Maps) {

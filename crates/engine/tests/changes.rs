@@ -175,21 +175,15 @@ async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
         crash.reached.store(true, Ordering::SeqCst);
         std::future::pending::<()>().await;
     }
-    if crash.failing.load(Ordering::SeqCst) {
-        if matches!(step, Step::Checkpointed | Step::Saved) {
-            gate.set(Passage::FailManifests);
-            // A move's source opens the database again, which needs a manifest too.
-            let gate = gate.clone();
-            tokio::spawn(async move {
-                sleep(Duration::from_secs(2)).await;
-                if step == Step::Saved {
-                    gate.set(Passage::Open);
-                }
-            });
-        }
-        if step == Step::UndoDecided {
-            gate.set(Passage::Open);
-        }
+    if !crash.failing.load(Ordering::SeqCst) {
+        return;
+    }
+    match step {
+        Step::Checkpointed => gate.set(Passage::FailFirstManifests),
+        Step::UndoDecided => gate.set(Passage::Open),
+        // The target cannot open the database. The source can, again.
+        Step::Saved => gate.set(Passage::FailOneManifest),
+        _ => {}
     }
 }
 

@@ -27,8 +27,10 @@ pub enum Passage {
     HoldWrites,
     /// Writes of the log fail in a way that is not tried again.
     FailLog,
-    /// No database gets a new manifest: none can be made, and none opened.
-    FailManifests,
+    /// No database gets its first manifest: none can be made.
+    FailFirstManifests,
+    /// The next manifest cannot be written, and so its database not be opened.
+    FailOneManifest,
     /// Nothing returns any more: the process has crashed.
     Dead,
 }
@@ -76,18 +78,22 @@ impl Gate {
         let mut passage = self.passage.subscribe();
         self.held.fetch_add(1, Ordering::SeqCst);
         let open = passage
-            .wait_for(|p| matches!(p, Passage::Open | Passage::FailLog | Passage::FailManifests))
+            .wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead))
             .await
             .map(|p| *p)
             .expect("the sender lives as long as the gate");
         self.held.fetch_sub(1, Ordering::SeqCst);
         let closed = match open {
             Passage::FailLog => "/wal/",
-            Passage::FailManifests => "/manifest/",
+            Passage::FailFirstManifests => "/manifest/00000000000000000001.",
+            Passage::FailOneManifest => "/manifest/",
             _ => return Ok(()),
         };
         if !location.as_ref().contains(closed) {
             return Ok(());
+        }
+        if open == Passage::FailOneManifest {
+            self.set(Passage::Open);
         }
         let error = std::io::Error::other(format!("{closed} cannot be written"));
         let source = Box::new(NonRetryable(Box::new(error)));
@@ -137,7 +143,7 @@ impl ObjectStore for Gate {
         let inner = Arc::clone(&self.inner);
         let mut passage = self.passage.subscribe();
         async move {
-            let _ = passage.wait_for(|p| *p == Passage::Open).await;
+            let _ = passage.wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead)).await;
             inner.delete_stream(locations)
         }
         .flatten_stream()
