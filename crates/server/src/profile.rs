@@ -46,7 +46,7 @@ pub struct Budget {
     pub credit: Duration,
 }
 
-/// When the process is overloaded: see [`crate::admission`].
+/// When the process is overloaded: see the module `admission`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverloadPolicy {
     /// A task that is ready waits longer than this to run, all through an
