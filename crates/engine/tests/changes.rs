@@ -18,6 +18,7 @@ use object_store::memory::InMemory;
 use rangehold_engine::{Clock, Node, Options, ReadError, Step, StepHook};
 use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
 use support::{Gate, Passage, get, open, partition, put, rows, simulated, start, table_keys};
+use tokio::sync::Notify;
 use tokio::time::{sleep, timeout};
 
 /// What is done to the ranges.
@@ -48,6 +49,9 @@ struct Crash {
     /// Whether databases cannot be made for a while, so that the change is undone.
     failing: AtomicBool,
     reached: AtomicBool,
+    /// Where the first change that comes by stands still, until it is let go.
+    hold: Mutex<Option<Step>>,
+    let_go: Notify,
 }
 
 impl World {
@@ -169,6 +173,10 @@ impl World {
 }
 
 async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
+    let held = crash.hold.lock().unwrap().take_if(|hold| *hold == step);
+    if held.is_some() {
+        crash.let_go.notified().await;
+    }
     let target = *crash.after.lock().unwrap();
     if target == Some(step) {
         gate.set(Passage::Dead);
@@ -280,6 +288,38 @@ async fn a_range_stays_offline_through_a_crash() {
     let read = get(&world.node, "1", "first").await;
     assert!(matches!(read, Err(ReadError::Offline(_))), "{read:?}");
     world.check(&BTreeSet::new(), "offline").await;
+}
+
+/// One who is slow to open the heirs comes back when another has finished the change, and one of the
+/// heirs was split in its turn. (The simulation lost acknowledged rows so.)
+#[tokio::test(start_paused = true)]
+async fn who_comes_late_to_the_heirs_does_not_serve_them() {
+    let world = World::new().await;
+    world.prepare(Kind::Split).await;
+    *world.crash.hold.lock().unwrap() = Some(Step::Recorded);
+    let (node, change) = (world.node.clone(), world.change(Kind::Split));
+    let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
+    sleep(Duration::from_secs(1)).await;
+    world.node.executor().open_all().await.unwrap();
+    let (_, right) = world.halves();
+    let at = partition("7").as_bytes().to_vec();
+    let again = Change::Split { range: right.id, generation: right.generation, at };
+    world.node.executor().carry_out(&again).await.unwrap();
+
+    world.crash.let_go.notify_one();
+    assert!(late.await.unwrap().is_err());
+    let mut acknowledged = BTreeSet::new();
+    for key in 0..10 {
+        // Who came late has fenced the one that serves; it opens the range again.
+        if put(&world.node, &key.to_string(), "late", "v").await.is_err() {
+            world.node.executor().open_all().await.unwrap();
+            put(&world.node, &key.to_string(), "late", "v").await.unwrap();
+        }
+        acknowledged.insert((key.to_string(), "late".to_owned()));
+    }
+    world.check(&acknowledged, "late").await;
+    let world = world.crash_and_start_again().await;
+    world.check(&acknowledged, "late").await;
 }
 
 /// An empty range has no file to clone.

@@ -6,17 +6,25 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::thread;
 use std::time::Duration;
 
-use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
+use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest};
 use rangehold_map::PartitionPrefix;
 use support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
 
 fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
-    let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
-    Store::open(&location, options).unwrap()
+    // A node that was dropped lets go of its directory when its tasks have noticed.
+    for _ in 0..100 {
+        let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
+        match Store::open(&location, options) {
+            Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(100)),
+            opened => return opened.unwrap(),
+        }
+    }
+    panic!("{} stays locked", directory.display());
 }
 
 async fn open(directory: &Path) -> Result<Node, OpenError> {

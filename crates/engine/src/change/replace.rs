@@ -7,14 +7,16 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId, RangeMap};
 use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::clone::{self, Source};
 use super::record::{Decided, Decision};
+use super::resolve::end_all;
 use super::{ChangeError, RecordName, Step, heir, undone};
-use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER};
+use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
+use crate::map_store;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Identity, Inheritance, Range};
@@ -231,6 +233,34 @@ impl PartitionServer {
         Ok(())
     }
 
+    /// Refuses to serve heirs if the stored map no longer says that the old ranges are being replaced.
+    /// Who takes long to open them may find that somebody else has finished the change, and that the
+    /// heirs were split in their turn: what is written to them then nobody would find.
+    async fn are_heirs_awaited(&self, plan: &Plan, heirs: &[Arc<Range>]) -> Result<(), String> {
+        let map = self.newest_map().await?;
+        let is_begun = |range: &Arc<Range>| {
+            map.as_ref()
+                .and_then(|map| map.get(range.id()))
+                .is_some_and(|entry| entry.intent.is_some() && entry.generation == range.generation())
+        };
+        if plan.old.iter().all(is_begun) && heirs.iter().all(|heir| heir.retired().is_none()) {
+            return Ok(());
+        }
+        Err("somebody else has brought it to its end meanwhile".to_owned())
+    }
+
+    async fn newest_map(&self) -> Result<Option<RangeMap>, String> {
+        let mut failed = String::new();
+        for _ in 0..DECIDE_ATTEMPTS_MAX {
+            match map_store::load(&self.owner().around.objects).await {
+                Ok(map) => return Ok(map),
+                Err(error) => failed = error.to_string(),
+            }
+            sleep(DECIDE_AGAIN_AFTER).await;
+        }
+        Err(failed)
+    }
+
     /// Opens the heirs of a change that counts. There is no way back: it tries until it succeeds, or
     /// the process ends; the ranges are held meanwhile.
     async fn take_over(
@@ -246,6 +276,10 @@ impl PartitionServer {
         });
         let heirs = try_join_all(opening).await.map_err(|error| broken_off(first, &error))?;
         self.after(Step::HeirsOpen, first).await;
+        if let Err(why) = self.are_heirs_awaited(plan, &heirs).await {
+            end_all(&heirs).await;
+            return Err(broken_off(first, &why));
+        }
         // Nobody may read the old rows once a new one can be acknowledged.
         plan.old.iter().for_each(|range| range.let_go());
         Ok(heirs)
@@ -272,7 +306,7 @@ impl PartitionServer {
     /// Decides, however often the store has to be asked: without an answer nothing can go on.
     async fn decide(&self, record: RecordName, decision: &Decision) -> Result<Decided, String> {
         let mut failed = String::new();
-        for _ in 0..crate::limits::DECIDE_ATTEMPTS_MAX {
+        for _ in 0..DECIDE_ATTEMPTS_MAX {
             match record.decide(&self.owner().around.objects, decision).await {
                 Ok(decided) => return Ok(decided),
                 Err(error) => failed = error.to_string(),

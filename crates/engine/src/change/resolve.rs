@@ -291,7 +291,8 @@ async fn close_all(ranges: &[Arc<Range>]) {
     }
 }
 
-async fn end_all(ranges: &[Arc<Range>]) {
+/// Gives up databases that were opened and shall not be served.
+pub(super) async fn end_all(ranges: &[Arc<Range>]) {
     for range in ranges {
         range.let_go();
         range.end().await;
