@@ -58,8 +58,13 @@ impl Refused {
         Self { status: StatusCode::BAD_REQUEST, code: "malformed", message: message.into() }
     }
 
+    /// Another refusal.
+    pub(super) fn with(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+
     fn conflict(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::CONFLICT, code: "refused", message: message.into() }
+        Self::with(StatusCode::CONFLICT, "refused", message)
     }
 
     pub(super) fn json(&self) -> Value {
