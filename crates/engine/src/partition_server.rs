@@ -298,8 +298,13 @@ impl PartitionServer {
     }
 
     /// What keeps ranges from being served now, in words.
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        self.ranges().iter().filter_map(|range| range.trouble()).collect()
+    pub(crate) fn troubles(&self) -> Vec<(RangeId, String)> {
+        self.ranges().iter().filter_map(|range| Some((range.id(), range.trouble()?))).collect()
+    }
+
+    /// How many ranges it holds.
+    pub(crate) fn ranges_held(&self) -> usize {
+        self.ranges().len()
     }
 
     pub(crate) fn owner(&self) -> &Owner {

@@ -4,7 +4,7 @@
 //! | path | token | answer |
 //! |---|---|---|
 //! | `/livez`, `/healthz` | no | 200 while the process runs |
-//! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
+//! | `/readyz` | no | JSON: 200 if every request is served, 503 if some are not; what is wrong |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
@@ -18,6 +18,7 @@
 
 mod api;
 mod history;
+mod readiness;
 pub mod rehearsals;
 
 use std::net::IpAddr;
@@ -263,14 +264,11 @@ impl Admin {
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {
-        let statistics = self.node.statistics();
-        if statistics.disk_low {
-            return plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the disk is nearly full: writes are refused, reads are served\n",
-            );
-        }
-        plain(StatusCode::OK, "ready\n")
+        let history = self.history.as_ref().and_then(History::trouble);
+        let troubles = readiness::troubles(&self.node.statistics(), history);
+        let ready = troubles.iter().all(|trouble| trouble.stops.is_none());
+        let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        json_response(status, &readiness::answer(ready, &troubles))
     }
 
     fn status(&self) -> Value {

@@ -201,6 +201,7 @@ fn server(seen: &ServerSeen) -> Value {
     let cost: f64 = seen.ranges.iter().map(|range| range.load.cost_rate).sum();
     json!({
         "server": seen.server.to_string(),
+        "ended": seen.ended,
         "ranges": seen.ranges.len(),
         "requests_per_s": tenths(seen.ranges.iter().map(|range| range.load.rate).sum()),
         "cost_per_s": tenths(cost),

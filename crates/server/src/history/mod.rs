@@ -283,8 +283,13 @@ impl History {
             bytes: archive.shelf().bytes(),
             budget_bytes: archive.shelf().budget_bytes(),
             lost_columns: self.0.lost.load(Ordering::Relaxed),
-            trouble: self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            trouble: self.trouble(),
         }
+    }
+
+    /// Why nothing is being kept now; `None` while all is well.
+    pub fn trouble(&self) -> Option<String> {
+        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     fn counting(&self) -> MutexGuard<'_, Counting> {
