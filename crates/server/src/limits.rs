@@ -89,7 +89,7 @@ pub const HISTORY_MEMORY_BYTES_MAX: u64 = 16 << 20;
 /// Columns of one answer about the history.
 pub const HISTORY_COLUMNS_MAX: usize = 720;
 /// Cells that such an answer is made of at most: where the axis has many buckets, an answer has fewer columns.
-pub const HISTORY_CELLS_MAX: usize = 200_000;
+pub const HISTORY_CELLS_MAX: usize = 1 << 18;
 /// Rows of such an answer, and how many there are where it is not said.
 pub const HISTORY_ROWS_MAX: usize = 256;
 /// See [`HISTORY_ROWS_MAX`].

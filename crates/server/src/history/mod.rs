@@ -383,7 +383,7 @@ mod tests {
         assert_eq!(window(7 * 86_400, None).step, 3_600);
         let page = window(7 * 86_400, Some(60));
         assert_eq!((page.to - page.from) / 60, HISTORY_COLUMNS_MAX as i64);
-        assert_eq!(Window::of(&question(now - 3_600, now, Some(1)), now, 2_048).to, now - 3_600 + 97);
+        assert_eq!(Window::of(&question(now - 3_600, now, Some(1)), now, 2_048).to, now - 3_600 + 128);
     }
 
     #[test]
