@@ -81,7 +81,7 @@ pub const ADMIN_BODY_BYTES_MAX: usize = 64 * 1024;
 /// For that body to arrive.
 pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often the history counts. Its finest column is as long.
+/// How often the history counts: its finest column is as long. A clock second.
 pub const HISTORY_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of memory for the seconds of the history; and again as many for the rest of it where there is no
 /// directory.

@@ -86,10 +86,15 @@ impl Axis {
     /// buckets of the range, evenly.
     pub fn place(&self, keys: &KeyRange, tally: &Tally, cells: &mut Cells) {
         let mut rest = tally.total;
+        // Found once: a process with many ranges has few buckets in each.
+        let range = self.buckets_of(keys.low(), keys.high());
         for (place, counts) in &tally.places {
             rest = rest - *counts;
             match place {
-                Place::Partition(partition) => add(cells, self.bucket_of(partition), *counts),
+                Place::Partition(partition) => {
+                    let before = self.keys[range.clone()].partition_point(|low| low <= partition);
+                    add(cells, range.start + before.saturating_sub(1), *counts);
+                }
                 Place::Span(low, high) => {
                     let high = high.as_deref().or(keys.high());
                     spread(cells, self.buckets_of(low, high), *counts);
@@ -97,7 +102,7 @@ impl Axis {
             }
         }
         if !rest.is_nothing() {
-            spread(cells, self.buckets_of(keys.low(), keys.high()), rest);
+            spread(cells, range, rest);
         }
     }
 }

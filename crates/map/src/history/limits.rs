@@ -13,6 +13,8 @@ pub const TICKS_BEFORE_SURVEY: u64 = 20;
 pub(super) const SURVEY_EVERY_MAX: u64 = 600;
 /// Partitions whose load is remembered in order to choose boundaries.
 pub(super) const SAMPLES_MAX: usize = 4_096;
+/// Places of tallies that are looked at in one second for that.
+pub(super) const SEEN_MAX: usize = 2_048;
 /// A bucket with more than two such parts of the load is cut into pieces of about one, if it can be: as
 /// many again may then come to each before it is cut once more, so that a steady load changes nothing.
 pub(super) const FAIR_PARTS: u64 = 128;

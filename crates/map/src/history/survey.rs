@@ -11,7 +11,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::axis::{Axis, Boundaries};
-use super::limits::{BUCKETS_MAX, FAIR_PARTS, SAMPLES_MAX, SURVEY_EVERY_MAX, TICKS_BEFORE_SURVEY};
+use super::limits::{BUCKETS_MAX, FAIR_PARTS, SAMPLES_MAX, SEEN_MAX, SURVEY_EVERY_MAX, TICKS_BEFORE_SURVEY};
 use crate::codec::Reader;
 use crate::key::KIND_ENTITY;
 use crate::load::{Place, Tally, partition_of};
@@ -72,29 +72,29 @@ impl Survey {
         }
     }
 
-    /// Sees what ranges counted in one second.
+    /// Sees what ranges counted in one second. Of many places a part is looked at each time, in turn.
     pub fn see<'a>(&mut self, tallies: impl IntoIterator<Item = &'a Tally>, name: impl Fn(&[u8]) -> u64) {
-        let mut some = false;
-        for tally in tallies {
-            some = true;
-            for (place, counts) in &tally.places {
-                let partition = match place {
-                    Place::Partition(partition) => partition,
-                    Place::Span(low, _) => partition_of(low),
-                };
-                match self.samples.get_mut(partition) {
-                    Some(requests) => *requests = requests.saturating_add(counts.requests()),
-                    None => {
-                        self.offer(table_of(partition).into_iter().chain([partition]), &name);
-                        self.samples.insert(partition.to_vec(), counts.requests());
-                    }
+        let tallies: Vec<&Tally> = tallies.into_iter().collect();
+        let places: usize = tallies.iter().map(|tally| tally.places.len()).sum();
+        let stride = places.div_ceil(SEEN_MAX).max(1);
+        let first = (self.seconds % stride as u64) as usize;
+        for (place, counts) in tallies.iter().flat_map(|tally| &tally.places).skip(first).step_by(stride) {
+            let partition = match place {
+                Place::Partition(partition) => partition,
+                Place::Span(low, _) => partition_of(low),
+            };
+            match self.samples.get_mut(partition) {
+                Some(requests) => *requests = requests.saturating_add(counts.requests()),
+                None => {
+                    self.offer(table_of(partition).into_iter().chain([partition]), &name);
+                    self.samples.insert(partition.to_vec(), counts.requests());
                 }
             }
-            if self.samples.len() > SAMPLES_MAX {
-                self.halve_samples();
-            }
         }
-        self.seconds += u64::from(some);
+        while self.samples.len() > SAMPLES_MAX {
+            self.halve_samples();
+        }
+        self.seconds += u64::from(!tallies.is_empty());
     }
 
     /// The next axis, if it is time for another: the map has other ranges by now, or the load asks for

@@ -19,6 +19,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rangehold_engine::Node;
 use rangehold_engine::store::DiskWatch;
@@ -27,7 +28,7 @@ use rangehold_map::load::Tally;
 use rangehold_map::{KeyRange, Timestamp};
 use tokio::sync::watch;
 use tokio::task::spawn_blocking;
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep;
 use tracing::{info, warn};
 
 use crate::limits::{HISTORY_CELLS_MAX, HISTORY_COLUMNS_MAX, HISTORY_EVERY, HISTORY_MEMORY_BYTES_MAX};
@@ -160,11 +161,9 @@ impl History {
     /// Counts, each second, until it is told to stop; then keeps what is there. To be run as a task, once.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         self.recognise_tables().await;
-        let mut second = interval(HISTORY_EVERY);
-        second.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
-                _ = second.tick() => {}
+                () = sleep(self.until_next_second()) => {}
                 _ = stop.wait_for(|stop| *stop) => break,
             }
             let complete = self.end_second(false);
@@ -172,6 +171,14 @@ impl History {
         }
         let rest = self.end_second(true);
         self.write(rest).await;
+    }
+
+    /// Seconds are counted as the clock has them: of two looks a little more than a second apart both
+    /// would else fall into one now and then, and none into the next.
+    fn until_next_second(&self) -> Duration {
+        let ticks = self.0.node.host().clock().now().ticks().rem_euclid(Timestamp::TICKS_PER_SECOND);
+        let past = Duration::from_micros(ticks.unsigned_abs() / 10);
+        HISTORY_EVERY.saturating_sub(past)
     }
 
     /// Boundaries of an earlier process whose keys were not stored may be begins of tables.
