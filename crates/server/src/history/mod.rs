@@ -185,7 +185,10 @@ impl History {
     async fn recognise_tables(&self) {
         let tables = table_prefixes(self.0.node.router()).await;
         let hasher = self.0.hasher;
-        self.counting().survey.offer(tables.iter().map(Vec::as_slice), |key| hasher.name(key));
+        let survey = &mut self.counting().survey;
+        survey.offer(tables.iter().map(Vec::as_slice), |key| hasher.name(key));
+        // Nothing was counted yet, so no column is cut short.
+        self.renew_axis(survey);
     }
 
     /// Takes what was counted in the second that ends now. Returns the columns that are complete: all of

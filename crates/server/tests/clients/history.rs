@@ -216,6 +216,36 @@ async fn a_torn_tail_is_cut_and_costs_no_more_than_its_column() {
 }
 
 #[tokio::test]
+async fn a_disk_that_refuses_costs_columns_and_no_request() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let service = start(directory.path(), false).await;
+    service.create_table("marathon").await;
+    let segments = directory.path().join(HISTORY_DIRECTORY);
+    let ten_seconds = 10 * Timestamp::TICKS_PER_SECOND;
+    let trouble_is = async |expected: bool| {
+        for row in 0..200 {
+            insert(&service, &format!("{expected}"), row).await;
+            service.clock.step(ten_seconds);
+            sleep(Duration::from_millis(25)).await;
+            let told = history(&service, "").await;
+            if told["trouble"].is_string() == expected {
+                return told;
+            }
+        }
+        panic!("there never was trouble, or it never went: {expected}");
+    };
+    fs::remove_dir_all(&segments).expect("it was there");
+    let told = trouble_is(true).await;
+    assert!(told["lost_columns"].as_u64() > Some(0), "{told}");
+    let ready = service.send_admin("GET", "/readyz", &[]).await;
+    assert!(ready.status == 200 && ready.body.contains("the history of load is not being kept"), "{ready:?}");
+    fs::create_dir(&segments).expect("made again");
+    trouble_is(false).await;
+    assert!(fs::read_dir(&segments).expect("it is there").count() > 0, "it goes on in new segments");
+    stop(service).await;
+}
+
+#[tokio::test]
 async fn a_question_that_cannot_be_answered_says_why() {
     let service = Service::open(Wanted { history: Some(options(None)), ..Wanted::default() }).await;
     service.create_table("marathon").await;
