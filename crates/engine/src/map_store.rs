@@ -174,8 +174,10 @@ impl Maps {
                 }
                 Err(error) => {
                     // Whatever became of it, what is there is what counts.
-                    let _ = self.refresh().await;
-                    return Err(error);
+                    match self.refresh().await {
+                        Ok(newest) if *newest == next => return Ok(Ok(newest)),
+                        _ => return Err(error),
+                    }
                 }
             }
         }
