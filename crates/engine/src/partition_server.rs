@@ -65,6 +65,11 @@ impl PartitionServer {
         self.0.owner.lease.has_ended()
     }
 
+    /// A name that no other server has, nor itself in another life.
+    pub(crate) fn name_of_life(&self) -> String {
+        self.0.owner.lease.name()
+    }
+
     /// Whether both are one server in one life.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
