@@ -80,11 +80,20 @@ struct Request<'a> {
 pub(crate) fn health(asking: &Asking) -> Result<()> {
     let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
     let (status, body) = exchange(asking.admin, &ready, None)?;
+    let said = troubles(&body);
     if status != 200 {
-        bail!("not ready: {}", body.trim());
+        bail!("not ready: {}", said.join("; "));
     }
     println!("ready");
+    said.iter().for_each(|trouble| println!("{trouble}"));
     Ok(())
+}
+
+/// The sentences in an answer about readiness; the answer itself, if it is another one.
+fn troubles(body: &str) -> Vec<String> {
+    let Ok(answer) = serde_json::from_str::<Value>(body) else { return vec![body.trim().to_owned()] };
+    let sentence = |trouble: &Value| trouble["sentence"].as_str().map(str::to_owned);
+    answer["troubles"].as_array().into_iter().flatten().filter_map(sentence).collect()
 }
 
 /// One HTTP/1.1 request of the plainest kind; a client library would be larger than its use here.

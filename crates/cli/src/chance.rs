@@ -5,14 +5,13 @@ use rand::TryRng;
 use rand::rngs::SysRng;
 
 /// Bytes that nobody can guess.
-pub(crate) fn bytes() -> Result<[u8; 32]> {
-    let mut bytes = [0; 32];
+pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
+    let mut bytes = [0; N];
     SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;
     Ok(bytes)
 }
 
 /// A seed for a generator.
 pub(crate) fn seed() -> Result<u64> {
-    let bytes = bytes()?;
-    Ok(u64::from_le_bytes(bytes[..8].try_into().expect("eight of 32 bytes")))
+    Ok(u64::from_le_bytes(bytes()?))
 }

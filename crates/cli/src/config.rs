@@ -78,6 +78,13 @@ pub(crate) struct DevFlags {
     /// answers, short pages, so that retry code can be rehearsed [default: fast]
     #[arg(long, env = "RANGEHOLD_PROFILE", value_name = "PROFILE")]
     profile: Option<ProfileName>,
+    /// Disk space for the history of load, which `rangehold history` shows; 0 keeps none [default: 256MiB]
+    #[arg(long, env = "RANGEHOLD_HISTORY_BUDGET", value_name = "SIZE")]
+    history_budget: Option<String>,
+    /// Store keys in the history, so that it is as fine after a restart as it was before. Without it there
+    /// are hashes alone.
+    #[arg(long, env = "RANGEHOLD_HISTORY_KEYS", num_args = 0..=1, default_missing_value = "true")]
+    history_keys: Option<bool>,
     /// How log lines look [default: text]
     #[arg(long, env = "RANGEHOLD_LOG_FORMAT", value_name = "FORMAT")]
     log_format: Option<LogFormat>,
@@ -175,6 +182,9 @@ pub(crate) struct Config {
     pub(crate) tls: Tls,
     pub(crate) oauth: OAuth,
     pub(crate) disk_reserve_bytes: Option<u64>,
+    /// 0 for no history.
+    pub(crate) history_budget_bytes: u64,
+    pub(crate) history_keys: bool,
     pub(crate) profile: Profile,
     pub(crate) log_format: LogFormat,
     pub(crate) fsync: bool,
@@ -192,6 +202,10 @@ pub(crate) struct Crash {
 
 /// The least memory that caches and buffers can work in.
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
+/// What the history takes on the disk where nothing is said.
+const HISTORY_BUDGET_BYTES: u64 = 256 << 20;
+/// The least that it can be of use with: some hours of a few keys.
+const HISTORY_BUDGET_BYTES_MIN: u64 = 1 << 20;
 /// Partition servers of one process: each has a lease to keep.
 const SERVERS_MAX: u64 = 64;
 
@@ -234,6 +248,14 @@ impl DevFlags {
         }
         let disk_reserve_bytes =
             flags.disk_reserve.as_deref().map(parse_size).transpose().context("--disk-reserve")?;
+        let history_budget_bytes = flags
+            .history_budget
+            .as_deref()
+            .map_or(Ok(HISTORY_BUDGET_BYTES), parse_size)
+            .context("--history-budget")?;
+        if (1..HISTORY_BUDGET_BYTES_MIN).contains(&history_budget_bytes) {
+            bail!("--history-budget: give at least 1MiB, or 0 for no history");
+        }
         Ok(Config {
             data: (!in_memory).then(|| flags.data.clone().unwrap_or_else(|| "./rangehold-data".into())),
             host,
@@ -251,6 +273,8 @@ impl DevFlags {
                 Some(path) => OAuth::Issuers(path.into()),
             },
             disk_reserve_bytes,
+            history_budget_bytes,
+            history_keys: flags.history_keys.unwrap_or(false),
             profile: flags.profile.unwrap_or(ProfileName::Fast).profile(),
             log_format: flags.log_format.unwrap_or(LogFormat::Text),
             fsync: !flags.unsafe_no_fsync.unwrap_or(false),
@@ -300,6 +324,8 @@ impl DevFlags {
             tls: self.tls.or(file.tls),
             oauth: self.oauth.or(file.oauth),
             disk_reserve: self.disk_reserve.or(file.disk_reserve),
+            history_budget: self.history_budget.or(file.history_budget),
+            history_keys: self.history_keys.or(file.history_keys),
             profile: self.profile.or(file.profile),
             log_format: self.log_format.or(file.log_format),
             unsafe_no_fsync: self.unsafe_no_fsync.or(file.unsafe_no_fsync),
@@ -402,6 +428,16 @@ mod tests {
         let file: DevFlags = toml::from_str("servers = 3\nmanager = \"off\"").unwrap();
         let config = DevFlags { servers: Some(2), ..DevFlags::default() }.or(file).resolve().unwrap();
         assert_eq!((config.servers, config.manager), (2, Switch::Off));
+    }
+
+    #[test]
+    fn a_history_has_a_budget_or_there_is_none() {
+        let budget =
+            |text: &str| DevFlags { history_budget: Some(text.to_owned()), ..DevFlags::default() }.resolve();
+        assert_eq!(DevFlags::default().resolve().unwrap().history_budget_bytes, 256 << 20);
+        assert_eq!(budget("0").unwrap().history_budget_bytes, 0);
+        assert_eq!(budget("8MiB").unwrap().history_budget_bytes, 8 << 20);
+        assert!(budget("1023KiB").unwrap_err().to_string().contains("--history-budget"));
     }
 
     #[test]

@@ -8,6 +8,7 @@ use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, StepHook};
 use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
+use rangehold_server::history::{HISTORY_DIRECTORY, History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::table::{self, TableService};
@@ -95,8 +96,23 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         metrics.clone(),
     );
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
+    let history = history(config, &node)?;
     let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
+    let admin = admin.with_history(history);
     Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
+}
+
+fn history(config: &Config, node: &Node) -> Result<Option<History>> {
+    if config.history_budget_bytes == 0 {
+        return Ok(None);
+    }
+    let options = HistoryOptions {
+        directory: config.data.as_ref().map(|directory| directory.join(HISTORY_DIRECTORY)),
+        budget_bytes: config.history_budget_bytes,
+        with_keys: config.history_keys,
+        salt: chance::bytes()?,
+    };
+    Ok(Some(History::open(node, &options)))
 }
 
 /// Ends the process as `kill -9` does, when a step was reached so often.

@@ -5,6 +5,7 @@
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
 //! | `status`, `health` | ask a running server |
 //! | `ranges`, `map`, `events` | show and change the ranges of a running server |
+//! | `history` | shows how much was asked of which keys over time |
 //! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
 //! | `connection-string` | prints what SDKs want |
@@ -15,6 +16,7 @@ mod ask;
 mod chance;
 mod config;
 mod dev;
+mod history;
 mod logs;
 mod ranges;
 mod rehearse;
@@ -52,6 +54,8 @@ enum Command {
     Map(ranges::MapCommand),
     /// Show what happened to the ranges of a running server.
     Events(ranges::Following),
+    /// Show how much was asked of which keys of a running server over the last minutes, as a heat map.
+    History(history::History),
     /// Let a range misbehave for a while, so that retry code can be tried.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
@@ -72,6 +76,7 @@ fn main() -> std::process::ExitCode {
         Command::Ranges(ranges) => ranges::show(&ranges),
         Command::Map(command) => ranges::map(&command),
         Command::Events(following) => ranges::events(&following),
+        Command::History(history) => history::show(&history),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),

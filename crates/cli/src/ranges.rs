@@ -29,7 +29,7 @@ enum Output {
 #[derive(Debug, Args)]
 pub(crate) struct Showing {
     #[command(flatten)]
-    asking: Asking,
+    pub(crate) asking: Asking,
     /// For people or for programs.
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     output: Output,
@@ -204,7 +204,7 @@ pub(crate) fn events(following: &Following) -> Result<()> {
 }
 
 impl Showing {
-    fn print(&self, value: &Value, text: impl Fn(&Value) -> String) {
+    pub(crate) fn print(&self, value: &Value, text: impl Fn(&Value) -> String) {
         match self.output {
             Output::Json => println!("{value:#}"),
             Output::Text => print!("{}", text(value)),
@@ -224,7 +224,7 @@ fn map_text(map: &Value) -> String {
 }
 
 fn ranges_text(seen: &Value) -> String {
-    let servers: Vec<[String; 5]> = list(&seen["servers"])
+    let servers: Vec<[String; 6]> = list(&seen["servers"])
         .iter()
         .map(|server| {
             let part = server["utilisation"].as_f64().unwrap_or(0.0) * 100.0;
@@ -234,11 +234,12 @@ fn ranges_text(seen: &Value) -> String {
                 cell(&server["requests_per_s"]),
                 cell(&server["cost_per_s"]),
                 format!("{part:.0} %"),
+                if server["ended"] == true { "lost its lease".to_owned() } else { String::new() },
             ]
         })
         .collect();
     let ranges: Vec<[String; 8]> = list(&seen["ranges"]).iter().map(range_row).collect();
-    let mut text = text_table(["server", "ranges", "requests/s", "cost/s", "busy"], &servers);
+    let mut text = text_table(["server", "ranges", "requests/s", "cost/s", "busy", ""], &servers);
     text.push('\n');
     text += &text_table(["range", "server", "keys", "requests/s", "bytes", "owed", "state", ""], &ranges);
     for range in list(&seen["ranges"]) {
@@ -329,7 +330,7 @@ fn note(range: &Value) -> String {
 }
 
 /// A value as it stands in a table; nothing for null.
-fn cell(value: &Value) -> String {
+pub(crate) fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
         Value::String(text) => text.clone(),
@@ -337,6 +338,6 @@ fn cell(value: &Value) -> String {
     }
 }
 
-fn list(value: &Value) -> &[Value] {
+pub(crate) fn list(value: &Value) -> &[Value] {
     value.as_array().map_or(&[], Vec::as_slice)
 }

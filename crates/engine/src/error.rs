@@ -153,6 +153,30 @@ pub enum WriteError<E> {
     Damaged(#[from] Damaged),
 }
 
+impl ReadError {
+    /// Whether the range failed its client: neither asked in the wrong place nor for what is not there.
+    pub(crate) fn is_failure(&self) -> bool {
+        match self {
+            Self::Unavailable(_) | Self::Damaged(_) => true,
+            Self::NotOwned | Self::TableDropped | Self::Offline(_) => false,
+        }
+    }
+}
+
+impl<E> WriteError<E> {
+    /// See [`ReadError::is_failure`].
+    pub(crate) fn is_failure(&self) -> bool {
+        match self {
+            Self::DiskFull { .. }
+            | Self::Busy(_)
+            | Self::Unavailable(_)
+            | Self::OutcomeUnknown(_)
+            | Self::Damaged(_) => true,
+            Self::Refused(_) | Self::NotOwned | Self::TableDropped | Self::Offline(_) => false,
+        }
+    }
+}
+
 impl<E> From<ReadError> for WriteError<E> {
     /// A write that failed while it read its rows: nothing has been written yet.
     fn from(error: ReadError) -> Self {

@@ -3,8 +3,8 @@
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
-use rangehold_map::load::LoadPolicy;
-use rangehold_map::{RangeId, ServerId};
+use rangehold_map::load::{LoadPolicy, Tally};
+use rangehold_map::{KeyRange, RangeId, ServerId};
 
 use crate::change::{Step, StepHook};
 use crate::clock::Clock;
@@ -143,6 +143,13 @@ impl Host {
     /// Where everything is.
     pub fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// What all ranges that are open here counted since this was last asked, with their keys; those that
+    /// counted nothing are left out. For one who keeps it: asked by two, each gets a part.
+    pub fn take_tallies(&self) -> Vec<(KeyRange, Tally)> {
+        let open = self.0.ranges.list();
+        open.iter().filter_map(|range| Some((range.keys().clone(), range.take_tally()?))).collect()
     }
 
     pub(crate) fn store_handle(&self) -> Arc<Store> {

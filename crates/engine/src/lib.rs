@@ -47,7 +47,7 @@ pub use governor::Shares;
 pub use host::{Host, Options};
 pub use housekeeping::Borrowed;
 pub use map_store::{MAP_PREFIX, Maps};
-pub use node::{Node, Statistics};
+pub use node::{Node, Statistics, Trouble};
 pub use partition_server::PartitionServer;
 pub use range::{Changes, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
 pub use router::{Part, Router};

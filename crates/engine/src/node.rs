@@ -11,6 +11,7 @@
 //! is not ours to guess about. Changes that were broken off are brought to their end, and then every
 //! range is opened.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,9 +59,33 @@ pub struct Statistics {
     pub disk_low: bool,
     /// Damaged files met so far, each with the reason.
     pub damaged_files: Vec<String>,
-    /// What keeps it from working as it should now, in words that name the range or the task:
-    /// ranges that cannot be asked, background tasks that ended. Empty when all is well.
-    pub troubles: Vec<String>,
+    /// What keeps it from working as it should now. Empty when all is well.
+    pub troubles: Vec<Trouble>,
+}
+
+/// Something that keeps a node from working as it should.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Trouble {
+    /// A range that is meant to be served here answers nothing.
+    #[error("{range} cannot be asked: {why}")]
+    Range {
+        /// The range.
+        range: RangeId,
+        /// Why.
+        why: String,
+    },
+    /// The lease of a partition server was ended, by whoever takes its ranges over. It answers no
+    /// reads any more, and comes back when the process is started again.
+    #[error("the partition server {server} has lost its lease; restart the process to have it back")]
+    Server {
+        /// The server.
+        server: ServerId,
+        /// How many ranges it still holds.
+        ranges: usize,
+    },
+    /// A background task ended.
+    #[error("{0}")]
+    Task(String),
 }
 
 impl Node {
@@ -164,13 +189,29 @@ impl Node {
             disk_free_bytes: store.disk().free_bytes(),
             disk_low: store.disk().is_low(),
             damaged_files: store.damaged_files().iter().map(ToString::to_string).collect(),
-            troubles: servers
-                .iter()
-                .flat_map(PartitionServer::troubles)
-                .chain(self.0.host.panics())
-                .chain(self.0.panicked.list().iter().cloned())
-                .collect(),
+            troubles: self.troubles(&servers),
         }
+    }
+
+    fn troubles(&self, servers: &[PartitionServer]) -> Vec<Trouble> {
+        let mut ranges: BTreeMap<RangeId, String> = BTreeMap::new();
+        for entry in self.0.executor.maps().current().entries() {
+            // One that is changing hands is held by somebody, and the map says later by whom.
+            let is_meant_to_be_served = entry.online && entry.intent.is_none();
+            let owner = servers.iter().find(|server| server.id() == entry.place.server);
+            if is_meant_to_be_served && !owner.is_some_and(|owner| owner.holds(entry.id)) {
+                ranges.insert(entry.id, format!("{} does not have it open", entry.place.server));
+            }
+        }
+        ranges.extend(servers.iter().flat_map(PartitionServer::troubles));
+        let mut tasks = self.0.host.panics();
+        tasks.extend_from_slice(&self.0.panicked.list());
+        let ended = servers.iter().filter(|server| server.has_ended());
+        ended
+            .map(|server| Trouble::Server { server: server.id(), ranges: server.ranges_held() })
+            .chain(ranges.into_iter().map(|(range, why)| Trouble::Range { range, why }))
+            .chain(tasks.into_iter().map(Trouble::Task))
+            .collect()
     }
 }
 

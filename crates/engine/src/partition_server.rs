@@ -82,7 +82,8 @@ impl PartitionServer {
 
     /// The value of `key`, if it has a row that is durable.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        self.range_of(key).ok_or(ReadError::NotOwned)?.get(key).await
+        let range = self.range_of(key).ok_or(ReadError::NotOwned)?;
+        range.get(key).await.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
 
     /// Visits the durable rows of `keys` in order, each range as of one moment, until the visitor
@@ -93,7 +94,9 @@ impl PartitionServer {
         visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
     ) -> Result<ScanEnd, ReadError> {
         for (range, part) in self.cover(keys)? {
-            if range.scan(&part, visitor).await? == ScanEnd::Stopped {
+            let end = range.scan(&part, visitor).await;
+            let end = end.inspect_err(|error| note_failure(&range, part.low(), error.is_failure()))?;
+            if end == ScanEnd::Stopped {
                 return Ok(ScanEnd::Stopped);
             }
         }
@@ -116,8 +119,10 @@ impl PartitionServer {
         request: &WriteRequest<'_>,
         judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
-        let range = self.range_of(request.partition.as_bytes()).ok_or(WriteError::NotOwned)?;
-        range.write(request, judge).await
+        let key = request.partition.as_bytes();
+        let range = self.range_of(key).ok_or(WriteError::NotOwned)?;
+        let answer = range.write(request, judge).await;
+        answer.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
 
     /// Refuses every later read and write of the table in the ranges that hold `keys`, which all
@@ -330,8 +335,13 @@ impl PartitionServer {
     }
 
     /// What keeps ranges from being served now, in words.
-    pub(crate) fn troubles(&self) -> Vec<String> {
-        self.ranges().iter().filter_map(|range| range.trouble()).collect()
+    pub(crate) fn troubles(&self) -> Vec<(RangeId, String)> {
+        self.ranges().iter().filter_map(|range| Some((range.id(), range.trouble()?))).collect()
+    }
+
+    /// How many ranges it holds.
+    pub(crate) fn ranges_held(&self) -> usize {
+        self.ranges().len()
     }
 
     pub(crate) fn owner(&self) -> &Owner {
@@ -372,5 +382,11 @@ impl PartitionServer {
             parts.push((Arc::clone(range), part));
         }
         if !parts.is_empty() && next.as_deref() == keys.high() { Ok(parts) } else { Err(ReadError::NotOwned) }
+    }
+}
+
+fn note_failure(range: &Range, key: &[u8], is_failure: bool) {
+    if is_failure {
+        range.failed(key);
     }
 }

@@ -14,6 +14,7 @@
 //! needs of time is a [`Timestamp`] that its caller hands in.
 
 pub mod codec;
+pub mod history;
 mod home;
 pub mod key;
 pub mod load;

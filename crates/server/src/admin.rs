@@ -4,11 +4,12 @@
 //! | path | token | answer |
 //! |---|---|---|
 //! | `/livez`, `/healthz` | no | 200 while the process runs |
-//! | `/readyz` | no | 200 once requests are served and the store can be written; else 503 |
+//! | `/readyz` | no | JSON: 200 if every request is served, 503 if some are not; what is wrong |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
 //! | `POST /v1/map/{split,merge,move,offline,online}` | yes | has a change carried out |
+//! | `/v1/history` | yes | JSON: how much was asked of which keys, and when |
 //! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
@@ -16,6 +17,8 @@
 //! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
 
 mod api;
+mod history;
+mod readiness;
 pub mod rehearsals;
 
 use std::net::IpAddr;
@@ -33,10 +36,13 @@ use hyper::body::Incoming;
 use rangehold_engine::Node;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
+use tokio::sync::Semaphore;
+use tokio::task::spawn_blocking;
 use tokio::time::timeout;
 
 use self::api::Refused;
-use crate::limits::{ADMIN_BODY_BYTES_MAX, ADMIN_BODY_WITHIN, EVENTS_WAIT};
+use crate::history::History;
+use crate::limits::{ADMIN_BODY_BYTES_MAX, ADMIN_BODY_WITHIN, EVENTS_WAIT, HISTORY_ANSWERS_AT_ONCE};
 use crate::manager::Manager;
 use crate::metrics::Metrics;
 use crate::queries::Queries;
@@ -51,6 +57,8 @@ pub const TOKEN_FILE: &str = "admin-token";
 pub struct Admin {
     node: Node,
     manager: Manager,
+    history: Option<History>,
+    history_places: Semaphore,
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
@@ -90,7 +98,18 @@ impl Admin {
         address: IpAddr,
     ) -> Self {
         let (queries, rehearsals) = (tables.queries(), tables.rehearsals());
-        Self { node, manager, queries, rehearsals, metrics, token, address }
+        let (history, history_places) = (None, Semaphore::new(HISTORY_ANSWERS_AT_ONCE));
+        Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address }
+    }
+
+    /// The same, telling of this history. Without one it says that none is kept.
+    pub fn with_history(self, history: Option<History>) -> Self {
+        Self { history, ..self }
+    }
+
+    /// What it tells of the past.
+    pub fn history(&self) -> Option<&History> {
+        self.history.as_ref()
     }
 
     /// Who carries changes out.
@@ -158,9 +177,14 @@ impl Admin {
             }
             "/v1/queries" => json_response(StatusCode::OK, &self.queries.to_json()),
             "/v1/events" => answer(self.events(head.uri.query()).await),
+            "/v1/history" => match self.history_of(head.uri.query()).await {
+                // Too many numbers for a line each.
+                Ok(value) => compact(StatusCode::OK, &value),
+                Err(refused) => answer(Err(refused)),
+            },
             _ => plain(
                 StatusCode::NOT_FOUND,
-                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map, /v1/events, /v1/queries and /v1/rehearsals\n",
+                "there is /livez, /readyz, /healthz, /metrics, /v1/status, /v1/ranges, /v1/map, /v1/events, /v1/history, /v1/queries and /v1/rehearsals\n",
             ),
         }
     }
@@ -200,6 +224,25 @@ impl Admin {
         Ok(api::events(&self.manager.events().wait_after(after, wait).await))
     }
 
+    /// What was asked of keys over time.
+    async fn history_of(&self, query: Option<&str>) -> Result<Value, Refused> {
+        let Some(history) = self.history.clone() else { return Err(history::off()) };
+        let names = self.manager.names().await;
+        let now = self.node.host().clock().now().unix_seconds();
+        let question = history::question(query, now, &names)?;
+        // Never closed.
+        let _place = self.history_places.acquire().await;
+        spawn_blocking(move || history::answer(&history.answer(&question), question.to.min(now), &names))
+            .await
+            .map_err(|_| {
+                Refused::with(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "broken-off",
+                    "the history cannot be read: a fault of this program, see its log",
+                )
+            })
+    }
+
     fn host_is_ours(&self, head: &Parts) -> bool {
         let host = head.uri.authority().map(|a| a.as_str());
         let host = host.or_else(|| head.headers.get(header::HOST).and_then(|value| value.to_str().ok()));
@@ -221,14 +264,11 @@ impl Admin {
     }
 
     fn readiness(&self) -> Response<Full<Bytes>> {
-        let statistics = self.node.statistics();
-        if statistics.disk_low {
-            return plain(
-                StatusCode::SERVICE_UNAVAILABLE,
-                "the disk is nearly full: writes are refused, reads are served\n",
-            );
-        }
-        plain(StatusCode::OK, "ready\n")
+        let history = self.history.as_ref().and_then(History::trouble);
+        let troubles = readiness::troubles(&self.node.statistics(), history);
+        let ready = troubles.iter().all(|trouble| trouble.stops.is_none());
+        let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+        json_response(status, &readiness::answer(ready, &troubles))
     }
 
     fn status(&self) -> Value {
@@ -283,7 +323,16 @@ fn answer(result: Result<Value, Refused>) -> Response<Full<Bytes>> {
 }
 
 fn json_response(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
-    let mut response = plain(status, format!("{value:#}\n"));
+    json_text(status, format!("{value:#}\n"))
+}
+
+/// In one line.
+fn compact(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
+    json_text(status, format!("{value}\n"))
+}
+
+fn json_text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+    let mut response = plain(status, text);
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
     response
 }

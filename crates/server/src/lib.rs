@@ -4,6 +4,7 @@
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
 //!   admin      health, metrics, status, the API about ranges
+//!   history    how much was asked of which keys, and when
 //!   manager    which ranges are split, merged and moved, and what happened
 //!   accounts   names and keys          tokens   bearer tokens' signatures
 //! ```
@@ -15,6 +16,7 @@ pub mod accounts;
 pub mod admin;
 mod admission;
 mod body;
+pub mod history;
 pub mod limits;
 pub mod listener;
 pub mod manager;
@@ -63,7 +65,7 @@ pub fn serve(
 ) -> std::io::Result<Running> {
     let (stop, stopped) = watch::channel(false);
     let (table_address, admin_address) = (table_socket.local_addr()?, admin_socket.local_addr()?);
-    let manager = admin.manager().clone();
+    let (manager, history) = (admin.manager().clone(), admin.history().cloned());
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
     let on_table = move |connection, request| {
         let tables = tables.clone();
@@ -73,11 +75,14 @@ pub fn serve(
         let admin = admin.clone();
         async move { admin.handle(request).await }
     };
-    let tasks = vec![
+    let mut tasks = vec![
         tokio::spawn(listener::serve(table_socket, tls, on_table, stopped.clone())),
         tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped.clone())),
-        tokio::spawn(manager.clone().run(stopped)),
+        tokio::spawn(manager.clone().run(stopped.clone())),
     ];
+    if let Some(history) = history {
+        tasks.push(tokio::spawn(history.run(stopped)));
+    }
     Ok(Running { table_address, admin_address, node, manager, stop, tasks })
 }
 

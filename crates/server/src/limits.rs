@@ -81,6 +81,22 @@ pub const ADMIN_BODY_BYTES_MAX: usize = 64 * 1024;
 /// For that body to arrive.
 pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
 
+/// How often the history counts: its finest column is as long. A clock second.
+pub const HISTORY_EVERY: Duration = Duration::from_secs(1);
+/// Bytes of memory for the seconds of the history; and again as many for the rest of it where there is no
+/// directory.
+pub const HISTORY_MEMORY_BYTES_MAX: u64 = 16 << 20;
+/// Columns of one answer about the history.
+pub const HISTORY_COLUMNS_MAX: usize = 720;
+/// Cells that such an answer is made of at most: where the axis has many buckets, an answer has fewer columns.
+pub const HISTORY_CELLS_MAX: usize = 1 << 18;
+/// Rows of such an answer, and how many there are where it is not said.
+pub const HISTORY_ROWS_MAX: usize = 256;
+/// See [`HISTORY_ROWS_MAX`].
+pub const HISTORY_ROWS: usize = 64;
+/// Such questions that are answered at the same time; each holds some MiB. Further ones wait.
+pub const HISTORY_ANSWERS_AT_ONCE: usize = 2;
+
 /// Connections that this process can have open at once: the soft limit of file descriptors is
 /// raised to the hard one, and what the store needs is kept back.
 pub fn connections_max() -> usize {

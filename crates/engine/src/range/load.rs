@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample};
+use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally};
 use rangehold_map::{Generation, KeyRange, RangeId};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -111,6 +111,16 @@ impl Range {
     /// Requests for `key` were refused to protect the range or its server.
     pub(crate) fn throttled(&self, key: &[u8], requests: u32) {
         self.meter.lock().throttled(key, requests);
+    }
+
+    /// A request for `key` failed here.
+    pub(crate) fn failed(&self, key: &[u8]) {
+        self.meter.lock().failed(key);
+    }
+
+    /// What was counted since this was last asked; `None` if nothing was.
+    pub(crate) fn take_tally(&self) -> Option<Tally> {
+        self.meter.lock().take_tally()
     }
 
     /// What is seen of it.

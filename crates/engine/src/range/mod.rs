@@ -397,13 +397,12 @@ impl Range {
 
     /// What keeps it from being served now, in words.
     pub(crate) fn trouble(&self) -> Option<String> {
-        let range = self.identity.id;
         match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
             State::Open(_) => None,
-            State::Reopening(why) => Some(format!("range {range} is being opened again: {why}")),
-            State::Damaged(damage) => Some(format!("range {range}: {damage}")),
-            State::Fenced => Some(format!("range {range} was opened by another process")),
-            State::Gone { .. } | State::Closed => Some(format!("range {range} is closed")),
+            State::Reopening(why) => Some(format!("it is being opened again: {why}")),
+            State::Damaged(damage) => Some(damage.to_string()),
+            State::Fenced => Some("it was opened by another process".to_owned()),
+            State::Gone { .. } | State::Closed => Some("it is closed".to_owned()),
         }
     }
 

@@ -38,6 +38,7 @@ mod policy;
 mod rate;
 mod reservoir;
 mod state;
+mod tally;
 mod top_keys;
 mod travel;
 mod verdict;
@@ -45,13 +46,16 @@ mod verdict;
 use std::time::Duration;
 
 use chance::Chance;
-use partition::partition_of;
 use rate::{Peak, Rate};
 use state::State;
+use tally::Spans;
 use top_keys::TopKeys;
+
+pub(crate) use partition::partition_of;
 
 pub use policy::LoadPolicy;
 pub use state::HotState;
+pub use tally::{Counts, Place, Tally};
 pub use top_keys::{HotRow, TopKey};
 pub use verdict::{Cause, Doubt, Manner, Travel, Verdict};
 
@@ -123,24 +127,26 @@ pub struct Load {
 pub struct RangeLoad {
     policy: LoadPolicy,
     chance: Chance,
-    second: Second,
+    /// Since the range is owned.
+    counted: Counted,
+    /// What it was at the last tick, and when the history was last told.
+    at_tick: Counted,
+    at_tally: Counts,
     /// When the last second ended; `None` before the first tick.
     ticked: Option<Duration>,
     rates: Rates,
     peak: Peak,
     top: TopKeys,
+    /// Where requests were that are no partition's own.
+    spans: Spans,
     state: State,
 }
 
-/// Counts since the last tick.
-#[derive(Debug, Clone, Default)]
-struct Second {
-    requests: u64,
+/// What was counted since some moment.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counted {
+    counts: Counts,
     cost: u64,
-    entities: u64,
-    bytes: u64,
-    writes: u64,
-    throttled: u64,
 }
 
 #[derive(Debug, Clone)]
@@ -161,11 +167,14 @@ impl RangeLoad {
         Self {
             policy,
             chance: Chance::new(seed),
-            second: Second::default(),
+            counted: Counted::default(),
+            at_tick: Counted::default(),
+            at_tally: Counts::default(),
             ticked: None,
             rates: Rates::new(),
             peak: Peak::new(),
             top: TopKeys::default(),
+            spans: Spans::default(),
             state: State::new(),
         }
     }
@@ -173,34 +182,61 @@ impl RangeLoad {
     /// Counts a request that was answered.
     pub fn record(&mut self, sample: &Sample<'_>) {
         let cost = self.policy.cost(sample.entities);
-        self.second.requests += 1;
-        self.second.cost += u64::from(cost);
-        self.second.entities += u64::from(sample.entities);
-        self.second.bytes += sample.bytes;
-        self.second.writes += u64::from(sample.access == Access::Write);
-        self.place(sample, cost, u64::from(cost) * u64::from(cost));
+        let counts = sample.counts();
+        self.counted.counts += counts;
+        self.counted.cost += u64::from(cost);
+        self.place(sample, counts, cost, u64::from(cost) * u64::from(cost));
     }
 
     /// Counts requests for `key` that were refused to protect this range. They are no load, but where
     /// load wants to be: without them a hot partition that is held at its target would look like any other.
     pub fn throttled(&mut self, key: &[u8], requests: u32) {
-        self.second.throttled += u64::from(requests);
+        let counts = Counts { throttled: u64::from(requests), ..Counts::default() };
+        self.counted.counts += counts;
         let sample = Sample { access: Access::PointRead, key, high: None, entities: 1, bytes: 0 };
         // So many requests of cost 1: their squares add up to as many.
-        self.place(&sample, requests, u64::from(requests));
+        self.place(&sample, counts, requests, u64::from(requests));
+    }
+
+    /// Counts a request for `key` that failed. It is no load; only the history tells of it.
+    pub fn failed(&mut self, key: &[u8]) {
+        let counts = Counts { errors: 1, ..Counts::default() };
+        self.counted.counts += counts;
+        self.spans.add(key, Some(key), counts);
     }
 
     /// Counts where in the range a request was, or several; `squares` is the sum of the squares of their costs.
-    fn place(&mut self, sample: &Sample<'_>, cost: u32, squares: u64) {
+    fn place(&mut self, sample: &Sample<'_>, counts: Counts, cost: u32, squares: u64) {
         let partition = partition_of(sample.key);
         match (sample.access, sample.high) {
-            (Access::PointRead | Access::Write, _) => self.top.add(partition, Some(sample.key), cost),
-            (Access::Scan, Some(high)) if high.starts_with(partition) => self.top.add(partition, None, cost),
-            (Access::Scan, _) => self.top.add_to_none(cost),
+            (Access::PointRead | Access::Write, _) => {
+                self.top.add(partition, Some(sample.key), cost, counts);
+            }
+            (Access::Scan, Some(high)) if high.starts_with(partition) => {
+                self.top.add(partition, None, cost, counts);
+            }
+            (Access::Scan, high) => {
+                self.top.add_to_none(cost);
+                self.spans.add(sample.key, high, counts);
+            }
         }
         if let Some(finder) = self.state.finder() {
             finder.record(partition, sample, (cost, squares), &mut self.chance);
         }
+    }
+
+    /// What was counted since this was last asked, and where; `None` if nothing was. Has no part in
+    /// rates and verdicts.
+    pub fn take_tally(&mut self) -> Option<Tally> {
+        let total = self.counted.counts - self.at_tally;
+        if total.is_nothing() {
+            return None;
+        }
+        self.at_tally = self.counted.counts;
+        let mut places = Vec::new();
+        self.top.take_counts(&mut places);
+        self.spans.take(&mut places);
+        Some(Tally { total, places })
     }
 
     /// Ends a second; to be called about once in each. `now` is the time since the process began.
@@ -210,7 +246,8 @@ impl RangeLoad {
             return;
         }
         self.ticked = Some(now);
-        let second = std::mem::take(&mut self.second);
+        let second = self.counted.since(&self.at_tick);
+        self.at_tick = self.counted;
         self.rates.add(&second, seconds);
         self.top.decay((-seconds / HALF_LIFE.as_secs_f64()).exp2());
         self.peak.add(self.rates.cost.per_second(), now);
@@ -236,6 +273,20 @@ impl RangeLoad {
     }
 }
 
+impl Counted {
+    fn since(&self, earlier: &Self) -> Self {
+        Self { counts: self.counts - earlier.counts, cost: self.cost - earlier.cost }
+    }
+}
+
+impl Sample<'_> {
+    fn counts(&self) -> Counts {
+        let writes = u64::from(self.access == Access::Write);
+        let (entities, bytes) = (u64::from(self.entities), self.bytes);
+        Counts { reads: 1 - writes, writes, entities, bytes, throttled: 0, errors: 0 }
+    }
+}
+
 impl Rates {
     fn new() -> Self {
         Self {
@@ -250,15 +301,17 @@ impl Rates {
         }
     }
 
-    fn add(&mut self, second: &Second, seconds: f64) {
-        self.requests.add(second.requests, seconds);
-        self.requests_slow.add(second.requests, seconds);
-        self.cost.add(second.cost, seconds);
-        self.cost_quick.add(second.cost, seconds);
-        self.entities.add(second.entities, seconds);
-        self.bytes.add(second.bytes, seconds);
-        self.writes.add(second.writes, seconds);
-        self.throttled.add(second.throttled, seconds);
+    fn add(&mut self, second: &Counted, seconds: f64) {
+        let Counted { counts, cost } = *second;
+        let requests = counts.reads + counts.writes;
+        self.requests.add(requests, seconds);
+        self.requests_slow.add(requests, seconds);
+        self.cost.add(cost, seconds);
+        self.cost_quick.add(cost, seconds);
+        self.entities.add(counts.entities, seconds);
+        self.bytes.add(counts.bytes, seconds);
+        self.writes.add(counts.writes, seconds);
+        self.throttled.add(counts.throttled, seconds);
     }
 
     fn heat(&self, policy: &LoadPolicy) -> state::Heat {

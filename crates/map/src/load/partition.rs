@@ -7,7 +7,7 @@ use crate::key::{KIND_CATALOGUE, KIND_ENTITY, Key, TableId, after_prefix};
 
 /// The bytes of a stored key that name its partition. A key of a kind without partitions, or one that
 /// is malformed, is its own partition.
-pub(super) fn partition_of(key: &[u8]) -> &[u8] {
+pub(crate) fn partition_of(key: &[u8]) -> &[u8] {
     let mut reader = Reader::new(key);
     let whole = match reader.u8() {
         Ok(KIND_CATALOGUE) => reader.raw_text().is_ok(),

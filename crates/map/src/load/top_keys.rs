@@ -2,6 +2,8 @@
 
 use std::hash::{DefaultHasher, Hasher};
 
+use super::tally::{Counts, Place};
+
 /// Partitions that are counted at a time.
 const TOP_MAX: usize = 32;
 /// Decayed cost below which a partition is forgotten.
@@ -51,14 +53,18 @@ struct Entry {
     error: f64,
     row: Vec<u8>,
     votes: f64,
+    /// What was counted in this place since it was last taken: of a partition that others take turns
+    /// with, what they did too.
+    counts: Counts,
     /// Cost of the row, and of the partition, since the row was elected.
     row_count: f64,
     since_elected: f64,
 }
 
 impl TopKeys {
-    /// Counts a request that touched one partition, and of it one row if `row` tells.
-    pub(super) fn add(&mut self, partition: &[u8], row: Option<&[u8]>, cost: u32) {
+    /// Counts a request that touched one partition, and of it one row if `row` tells. `counts` is what
+    /// it did, for the history.
+    pub(super) fn add(&mut self, partition: &[u8], row: Option<&[u8]>, cost: u32, counts: Counts) {
         let cost = f64::from(cost);
         self.total += cost;
         let hash = hash(partition);
@@ -69,7 +75,16 @@ impl TopKeys {
         };
         let entry = &mut self.entries[place];
         entry.count += cost;
+        entry.counts += counts;
         entry.vote(row, cost);
+    }
+
+    /// Moves what was counted since this was last called into `places`. What a partition that was
+    /// forgotten meanwhile had is not among it.
+    pub(super) fn take_counts(&mut self, places: &mut Vec<(Place, Counts)>) {
+        for entry in self.entries.iter_mut().filter(|entry| !entry.counts.is_nothing()) {
+            places.push((Place::Partition(entry.partition.clone()), std::mem::take(&mut entry.counts)));
+        }
     }
 
     /// Counts a request that touched several partitions.

@@ -58,8 +58,13 @@ impl Refused {
         Self { status: StatusCode::BAD_REQUEST, code: "malformed", message: message.into() }
     }
 
+    /// Another refusal.
+    pub(super) fn with(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
+        Self { status, code, message: message.into() }
+    }
+
     fn conflict(message: impl Into<String>) -> Self {
-        Self { status: StatusCode::CONFLICT, code: "refused", message: message.into() }
+        Self::with(StatusCode::CONFLICT, "refused", message)
     }
 
     pub(super) fn json(&self) -> Value {
@@ -196,6 +201,7 @@ fn server(seen: &ServerSeen) -> Value {
     let cost: f64 = seen.ranges.iter().map(|range| range.load.cost_rate).sum();
     json!({
         "server": seen.server.to_string(),
+        "ended": seen.ended,
         "ranges": seen.ranges.len(),
         "requests_per_s": tenths(seen.ranges.iter().map(|range| range.load.rate).sum()),
         "cost_per_s": tenths(cost),

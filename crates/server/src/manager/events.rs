@@ -71,6 +71,8 @@ pub enum EventKind {
     BrokenOff,
     /// The cause of a range's load was found.
     Verdict,
+    /// A partition server has lost its lease.
+    ServerEnded,
 }
 
 impl EventKind {
@@ -83,6 +85,7 @@ impl EventKind {
             Self::Undone => "undone",
             Self::BrokenOff => "broken-off",
             Self::Verdict => "verdict",
+            Self::ServerEnded => "server-ended",
         }
     }
 }

@@ -1,12 +1,14 @@
 //! What the manager remembers of ranges from one look to the next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use rangehold_engine::RangeSeen;
 use rangehold_map::load::Verdict;
 use rangehold_map::plan::RangeObservation;
-use rangehold_map::{Generation, RangeId};
+use rangehold_map::{Generation, RangeId, ServerId};
+
+use super::ServerSeen;
 
 /// When ranges changed, as far as it was seen. Times are since the manager began.
 #[derive(Debug, Default)]
@@ -14,6 +16,8 @@ pub(super) struct Memory {
     ranges: BTreeMap<RangeId, Known>,
     /// Whether there was a look before: what is there at the first one is not new.
     looked: bool,
+    /// Servers that had lost their leases at the last look.
+    ended: BTreeSet<ServerId>,
 }
 
 #[derive(Debug)]
@@ -46,6 +50,11 @@ impl Memory {
         self.ranges = ranges;
         self.looked = true;
         reached
+    }
+
+    /// The servers that have lost their leases since this was last asked.
+    pub(super) fn ended<'a>(&mut self, seen: &'a [ServerSeen]) -> Vec<&'a ServerSeen> {
+        seen.iter().filter(|server| server.ended && self.ended.insert(server.server)).collect()
     }
 
     /// What the planner is told of a range.

@@ -14,8 +14,9 @@
 //! waits for what is under way. A plan may be late: each of its changes names
 //! the generation for which it was made, and is refused if the range has changed meanwhile.
 //!
-//! All servers of one process live and end together with the manager, so it finds none of them
-//! dead: each one is reported as serving, and a range is never suspected of having ended one.
+//! All servers of one process live and end together with the manager, so a range is never suspected of
+//! having ended one. But a server may lose its lease, to whoever believes it dead: it answers no reads
+//! any more, and the planner is told that it is dead, and gives its ranges to the others.
 
 mod events;
 mod memory;
@@ -93,6 +94,9 @@ pub struct Planned {
 pub struct ServerSeen {
     /// The server.
     pub server: ServerId,
+    /// Whether it has lost its lease: it answers no reads and gets no ranges until the process is started
+    /// again.
+    pub ended: bool,
     /// What it is meant to bear, in cost per second.
     pub capacity: f64,
     /// Its ranges, in the order of their keys.
@@ -147,6 +151,7 @@ impl Manager {
         let capacity = self.0.options.server_capacity;
         let seen = |server: &rangehold_engine::PartitionServer| ServerSeen {
             server: server.id(),
+            ended: server.has_ended(),
             capacity,
             ranges: server.observe(),
         };
@@ -215,6 +220,7 @@ impl Manager {
             let now = began.elapsed();
             let seen = self.observe();
             self.look(&mut memory, &seen, now).await;
+            self.look_for_ended(&mut memory, &seen).await;
             if self.0.options.plans && now.saturating_sub(planned_at) >= self.0.options.policy.tick {
                 planned_at = now;
                 self.plan(&memory, &seen, now).await;
@@ -240,6 +246,25 @@ impl Manager {
                 map_version: None,
                 held_for: None,
             });
+        }
+    }
+
+    /// Tells of servers that have lost their leases since the last look.
+    async fn look_for_ended(&self, memory: &mut Memory, seen: &[ServerSeen]) {
+        for server in memory.ended(seen) {
+            let ranges: Vec<RangeId> = server.ranges.iter().map(|range| range.range).collect();
+            let text = format!(
+                "the partition server {} has lost its lease and answers no reads; its {} ranges are to go to others",
+                server.server,
+                ranges.len()
+            );
+            warn!("{text}");
+            let kind = EventKind::ServerEnded;
+            self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
+            // Whoever ended it may have given its ranges away already, and written that into the map.
+            if let Err(error) = self.0.executor.maps().refresh().await {
+                warn!(%error, "the map cannot be read again");
+            }
         }
     }
 
@@ -278,7 +303,7 @@ impl Manager {
                 .iter()
                 .map(|server| ServerObservation {
                     id: server.server,
-                    standing: Standing::Serving,
+                    standing: if server.ended { Standing::Dead } else { Standing::Serving },
                     capacity: server.capacity,
                 })
                 .collect(),

@@ -17,19 +17,27 @@ use crate::limits::{NAMED_TABLES_MAX, NAMES_WITHIN};
 /// where none is written. If the catalogue cannot be read in time, no table has a name: its id
 /// stands for it, and commands may use that.
 pub(crate) async fn read(router: &Router, account: &str) -> Names {
-    let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
-    let tables = router.scan(&catalogue, Vec::new, note_table);
     let mut names = Names::new(account);
-    match timeout(NAMES_WITHIN, tables).await {
-        Ok(Ok(tables)) => {
-            for (account, name, id) in &tables {
-                names.add_table(Some(account), name, *id);
-            }
-        }
+    for (account, name, id) in tables(router).await {
+        names.add_table(Some(&account), &name, id);
+    }
+    names
+}
+
+/// Where each table begins, of as many as have names here.
+pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
+    tables(router).await.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
+}
+
+/// Account, name and id.
+async fn tables(router: &Router) -> Vec<(String, String, TableId)> {
+    let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
+    match timeout(NAMES_WITHIN, router.scan(&catalogue, Vec::new, note_table)).await {
+        Ok(Ok(tables)) => return tables,
         Ok(Err(error)) => debug!(%error, "the names of tables could not be read"),
         Err(_) => debug!("the names of tables could not be read in time"),
     }
-    names
+    Vec::new()
 }
 
 fn note_table(tables: &mut Vec<(String, String, TableId)>, key: &[u8], value: &Bytes) -> ControlFlow<()> {

@@ -1,6 +1,13 @@
 //! The admin endpoint: who may see what, and what keeps web pages out.
 
-use crate::support::{ADMIN_TOKEN, Service};
+use std::time::Duration;
+
+use object_store::path::Path;
+use object_store::{ObjectStoreExt, PutPayload};
+use serde_json::{Value, json};
+use tokio::time::sleep;
+
+use crate::support::{ADMIN_TOKEN, Service, Wanted};
 
 #[tokio::test]
 async fn health_and_metrics_are_for_everybody() {
@@ -60,4 +67,86 @@ async fn web_pages_are_kept_out() {
             assert_eq!(answer.status, 200, "{path} {host}");
         }
     }
+}
+
+async fn readiness(service: &Service) -> (u16, Value) {
+    let answer = service.send_admin("GET", "/readyz", &[]).await;
+    (answer.status, serde_json::from_str(&answer.body).expect("JSON"))
+}
+
+/// Ends the lease of a server in its first life, as somebody does who believes it dead.
+async fn end_lease(service: &Service, server: u64) {
+    let ended = Path::from(format!("cluster/servers/{server}/{:020}-ended", 1));
+    service.node.host().store().object_store().put(&ended, PutPayload::default()).await.expect("stored");
+}
+
+/// Asks until the answer is as it should be.
+async fn until(service: &Service, target: &str, is: impl Fn(&Value) -> bool) -> Value {
+    let mut told = Value::Null;
+    for _ in 0..600 {
+        let answer = service.order("GET", target, "").await;
+        told = serde_json::from_str(&answer.body).expect("JSON");
+        if is(&told) {
+            return told;
+        }
+        sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{target} never told what was waited for: {told}");
+}
+
+#[tokio::test]
+async fn readiness_says_in_sentences_what_is_wrong() {
+    let service = Service::start().await;
+    assert_eq!(readiness(&service).await, (200, json!({ "ready": true, "troubles": [] })));
+    end_lease(&service, 1).await;
+    let lost = |told: &Value| told["ready"] == false;
+    let told = until(&service, "/readyz", lost).await;
+    let sentence = told["troubles"][0]["sentence"].as_str().expect("a sentence");
+    assert!(sentence.contains("s1 has lost its lease"), "{told}");
+    assert_eq!(
+        (&told["troubles"][0]["kind"], &told["troubles"][0]["stops"]),
+        (&json!("server"), &json!("reads"))
+    );
+    assert_eq!(readiness(&service).await.0, 503);
+}
+
+#[tokio::test]
+async fn ranges_of_a_server_that_has_lost_its_lease_go_to_the_others() {
+    let service = Service::open(Wanted { servers: 2, plans: true, ..Wanted::default() }).await;
+    service.create_table("marathon").await;
+    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
+    assert_eq!(split.status, 200, "{}", split.body);
+    let moved = service.order("POST", "/v1/map/move", r#"{"range":"marathon/Half","to":"s2"}"#).await;
+    assert_eq!(moved.status, 200, "{}", moved.body);
+
+    end_lease(&service, 2).await;
+    let all_at_s1 = |map: &Value| {
+        map["ranges"]
+            .as_array()
+            .expect("ranges")
+            .iter()
+            .all(|range| range["server"] == "s1" && range["doing"].is_null())
+    };
+    until(&service, "/v1/map", all_at_s1).await;
+    let body = br#"{"PartitionKey":"Half","RowKey":"r"}"#;
+    let insert = service.send("POST", "/marathon", &[("Content-Type", "application/json")], body).await;
+    assert_eq!(insert.status, 201, "{insert:?}");
+    service.still_serves().await;
+
+    let (status, told) = readiness(&service).await;
+    assert_eq!((status, &told["ready"]), (200, &json!(true)), "everything is served again: {told}");
+    assert_eq!(
+        (&told["troubles"][0]["kind"], &told["troubles"][0]["stops"]),
+        (&json!("server"), &Value::Null)
+    );
+    let events = until(&service, "/v1/events?wait=0", |_| true).await;
+    let events = events["events"].as_array().expect("events").clone();
+    assert!(events.iter().any(|event| event["kind"] == "server-ended"), "{events:?}");
+    let seen = until(&service, "/v1/ranges", |_| true).await;
+    assert_eq!(
+        (&seen["servers"][0]["ended"], &seen["servers"][1]["ended"]),
+        (&json!(false), &json!(true)),
+        "{seen}"
+    );
+    service.running.stop().await;
 }

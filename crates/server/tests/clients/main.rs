@@ -11,6 +11,7 @@ mod bodies;
 mod browsers;
 mod credentials;
 mod heads;
+mod history;
 mod profiles;
 mod ranges;
 mod slow;

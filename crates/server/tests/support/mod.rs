@@ -9,6 +9,7 @@ use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Node};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
+use rangehold_server::history::{History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::profile::Profile;
@@ -36,6 +37,24 @@ pub(crate) struct Service {
     pub(crate) node: Node,
 }
 
+/// What a service is started with.
+pub(crate) struct Wanted {
+    pub(crate) store: Store,
+    pub(crate) accounts: Accounts,
+    pub(crate) profile: Profile,
+    pub(crate) servers: u64,
+    /// Whether the manager plans.
+    pub(crate) plans: bool,
+    pub(crate) history: Option<HistoryOptions>,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        let (accounts, profile) = (Accounts::well_known(), Profile::fast());
+        Self { store: Store::in_memory(), accounts, profile, servers: 1, plans: false, history: None }
+    }
+}
+
 impl Service {
     /// Starts a service with the well-known account on free ports of the loopback. It takes bearer
     /// tokens by their claims.
@@ -59,13 +78,19 @@ impl Service {
     }
 
     async fn with(accounts: Accounts, profile: Profile, servers: u64) -> Self {
+        Self::open(Wanted { accounts, profile, servers, ..Wanted::default() }).await
+    }
+
+    /// The same as it is wanted.
+    pub(crate) async fn open(wanted: Wanted) -> Self {
+        let Wanted { store, accounts, profile, servers, plans, history } = wanted;
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
         let options = rangehold_engine::Options {
             servers,
             ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
         };
-        let node = Node::open(Store::in_memory(), options).await.unwrap();
+        let node = Node::open(store, options).await.unwrap();
         let metrics = Metrics::new();
         let (tables, admin) = (listen().await, listen().await);
         let admin_address = admin.local_addr().unwrap().ip();
@@ -78,9 +103,11 @@ impl Service {
             metrics.clone(),
         );
         let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
-        let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans: false, ..manager });
+        let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans, ..manager });
         let admin_service =
             Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let history = history.map(|options| History::open(&node, &options));
+        let admin_service = admin_service.with_history(history);
         let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
         Self { running, accounts, clock, node }
     }

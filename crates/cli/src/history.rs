@@ -1,0 +1,248 @@
+//! `history`: how much was asked of which keys over time, as a heat map of letters.
+//!
+//! ```text
+//!   requests from 18:20:00 to 18:30:00 UTC, 10 s a column; the darkest is 1240/s
+//!   start           |                          ..:  | 12
+//!   marathon/Full   |   ..::--===+++**##%%@@@@%%##  | 48211
+//!   marathon/Half   | ............................  | 902
+//! ```
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use serde_json::Value;
+
+use crate::ask::ANSWER_WITHIN;
+use crate::ranges::{Showing, cell, list};
+
+/// From nothing to the most.
+const SHADES: &[u8] = b" .:-=+*#%@";
+/// Columns at most.
+const COLUMNS_MAX: u64 = 120;
+/// Characters of a key at most.
+const KEY_CHARS_MAX: usize = 32;
+/// Steps to choose from, in seconds.
+const STEPS: [u64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
+
+/// `rangehold history`
+#[derive(Debug, Args)]
+pub(crate) struct History {
+    #[command(flatten)]
+    showing: Showing,
+    /// How far back.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_080))]
+    minutes: u64,
+    /// What is shown.
+    #[arg(long, value_name = "WHAT", default_value = "requests")]
+    of: Figure,
+    /// From this key on, such as marathon/Half or marathon/*.
+    #[arg(long, value_name = "KEY")]
+    low: Option<String>,
+    /// Up to this key.
+    #[arg(long, value_name = "KEY")]
+    high: Option<String>,
+    /// Rows at most; neighbours with little load share one.
+    #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=256))]
+    rows: u64,
+}
+
+/// What a cell is coloured by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Figure {
+    /// All requests: answered, refused and failed.
+    Requests,
+    /// Requests that wrote nothing.
+    Reads,
+    /// Requests that wrote.
+    Writes,
+    /// Entities that were looked at or written.
+    Entities,
+    /// Bytes that were read or written.
+    Bytes,
+    /// Requests that were refused to protect a range.
+    Throttled,
+    /// Requests that failed.
+    Errors,
+}
+
+impl Figure {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Requests => "requests",
+            Self::Reads => "reads",
+            Self::Writes => "writes",
+            Self::Entities => "entities",
+            Self::Bytes => "bytes",
+            Self::Throttled => "refused requests",
+            Self::Errors => "failed requests",
+        }
+    }
+
+    /// Of a cell as the admin API writes it.
+    fn of(self, cell: &Value) -> f64 {
+        let number = |at: usize| cell[at].as_f64().unwrap_or(0.0);
+        match self {
+            Self::Requests => number(1) + number(2) + number(5) + number(6),
+            Self::Reads => number(1),
+            Self::Writes => number(2),
+            Self::Entities => number(3),
+            Self::Bytes => number(4),
+            Self::Throttled => number(5),
+            Self::Errors => number(6),
+        }
+    }
+}
+
+/// Shows the history.
+pub(crate) fn show(history: &History) -> Result<()> {
+    let seconds = history.minutes * 60;
+    let step = STEPS.into_iter().find(|step| seconds / step <= COLUMNS_MAX).unwrap_or(STEPS[STEPS.len() - 1]);
+    let mut path = format!("/v1/history?from=-{seconds}&step={step}&rows={}", history.rows);
+    for (name, key) in [("low", &history.low), ("high", &history.high)] {
+        if let Some(key) = key {
+            path += &format!("&{name}={}", encoded(key));
+        }
+    }
+    let told = history.showing.asking.get(&path, ANSWER_WITHIN)?;
+    if told["columns"].is_null() {
+        bail!("the server's answer has no columns: is it of another version?");
+    }
+    history.showing.print(&told, |told| text(told, history.of));
+    Ok(())
+}
+
+/// Percent-encoded for a query.
+fn encoded(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    key.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}
+
+fn text(told: &Value, figure: Figure) -> String {
+    let step = told["step_s"].as_u64().unwrap_or(1).max(1);
+    let (from, to) = (seconds_of_day(&told["from"]), seconds_of_day(&told["to"]));
+    let (rows, columns) = (list(&told["rows"]), list(&told["columns"]));
+    let place = |column: &Value| index(&told["from"], &column["at"], step);
+    let width = columns.iter().map(place).max().map_or(0, |last| last + 1).max(index(
+        &told["from"],
+        &told["to"],
+        step,
+    ));
+    let mut map = vec![vec![0.0; width]; rows.len()];
+    for column in columns {
+        for cell in list(&column["cells"]) {
+            let row = cell[0].as_u64().and_then(|row| map.get_mut(usize::try_from(row).ok()?));
+            if let Some(value) = row.and_then(|row| row.get_mut(place(column))) {
+                *value += figure.of(cell);
+            }
+        }
+    }
+    let most = map.iter().flatten().copied().fold(0.0, f64::max);
+    let per_second = rounded(most / step as f64);
+    let mut text = format!(
+        "{} from {from} to {to} UTC, {step} s a column; the darkest is {per_second}/s\n",
+        figure.name()
+    );
+    let labels: Vec<String> = rows.iter().map(|row| shortened(&cell(&row["low"]))).collect();
+    let label_width = labels.iter().map(|label| label.chars().count()).max().unwrap_or(0);
+    for (label, row) in labels.iter().zip(&map) {
+        let shades: String = row.iter().map(|value| shade(*value, most)).collect();
+        let sum: f64 = row.iter().sum();
+        text += &format!("{label:label_width$} |{shades}| {sum}\n");
+    }
+    if columns.iter().any(|column| column["spread"] == true) {
+        text +=
+            "some of it was counted by other boundaries, and is spread evenly over the keys it may be of\n";
+    }
+    if let Some(trouble) = told["trouble"].as_str() {
+        text += &format!("nothing is being kept now: {trouble}\n");
+    }
+    text
+}
+
+/// By its logarithm: a tenth of the most is still well seen.
+fn shade(value: f64, most: f64) -> char {
+    if value <= 0.0 {
+        return char::from(SHADES[0]);
+    }
+    let shades = (SHADES.len() - 1) as f64;
+    let part = if most <= 1.0 { 1.0 } else { value.ln_1p() / most.ln_1p() };
+    char::from(SHADES[((part * shades).ceil() as usize).clamp(1, SHADES.len() - 1)])
+}
+
+fn rounded(rate: f64) -> f64 {
+    if rate >= 10.0 { rate.round() } else { (rate * 10.0).round() / 10.0 }
+}
+
+fn shortened(key: &str) -> String {
+    match key.char_indices().nth(KEY_CHARS_MAX - 1) {
+        Some((at, _)) if key.chars().count() > KEY_CHARS_MAX => format!("{}…", &key[..at]),
+        _ => key.to_owned(),
+    }
+}
+
+/// `18:20:00` of `2026-11-21T18:20:00Z`.
+fn seconds_of_day(time: &Value) -> String {
+    time.as_str().and_then(|time| time.get(11..19)).unwrap_or_default().to_owned()
+}
+
+/// How many steps lie between two times as the admin API writes them.
+fn index(from: &Value, at: &Value, step: u64) -> usize {
+    let (Some(from), Some(at)) = (from.as_str().and_then(seconds), at.as_str().and_then(seconds)) else {
+        return 0;
+    };
+    usize::try_from(at.saturating_sub(from) / step).unwrap_or(0)
+}
+
+/// Seconds since some fixed moment of `2026-11-21T18:20:00Z`; enough to subtract two of them.
+fn seconds(time: &str) -> Option<u64> {
+    let number = |at: std::ops::Range<usize>| time.get(at)?.parse::<u64>().ok();
+    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
+    // Years from March on, so that the leap day is the last; the days before each month follow a line.
+    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
+    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
+    Some(days * 86_400 + number(11..13)? * 3_600 + number(14..16)? * 60 + number(17..19)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn rows_are_keys_and_columns_are_times() {
+        let told = json!({
+            "from": "2026-02-28T23:59:40Z", "to": "2026-03-01T00:00:20Z", "step_s": 10,
+            "rows": [{"low": "start"}, {"low": "marathon/Half"}],
+            "columns": [
+                {"at": "2026-02-28T23:59:40Z", "spread": true, "cells": [[0, 1, 0, 9, 9, 0, 0]]},
+                {"at": "2026-03-01T00:00:00Z", "spread": false, "cells": [[1, 600, 300, 9, 9, 60, 40]]},
+            ],
+        });
+        assert_eq!(
+            text(&told, Figure::Requests),
+            "requests from 23:59:40 to 00:00:20 UTC, 10 s a column; the darkest is 100/s\n\
+             start         |.   | 1\n\
+             marathon/Half |  @ | 1000\n\
+             some of it was counted by other boundaries, and is spread evenly over the keys it may be of\n"
+        );
+        assert!(text(&told, Figure::Throttled).contains("|  @ | 60\n"));
+    }
+
+    #[test]
+    fn keys_are_encoded_for_the_query_and_shortened_for_the_eye() {
+        assert_eq!(encoded("marathon/\"10 km\""), "marathon%2F%2210%20km%22");
+        assert_eq!(shortened("marathon/Half"), "marathon/Half");
+        assert_eq!(shortened(&"é".repeat(40)).chars().count(), KEY_CHARS_MAX);
+    }
+
+    #[test]
+    fn times_are_subtracted_over_months_and_leap_days() {
+        let between = |from: &str, to: &str| seconds(to).unwrap() - seconds(from).unwrap();
+        assert_eq!(between("2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"), 1);
+        assert_eq!(between("2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z"), 2 * 86_400);
+        assert_eq!(between("2026-02-28T00:00:00Z", "2026-03-01T00:00:00Z"), 86_400);
+        assert_eq!(seconds("soon"), None);
+    }
+}

@@ -1,0 +1,200 @@
+//! Where the axis should be cut, and when it is changed.
+//!
+//! The survey sees every tally and remembers how many requests the partitions in it had. Now and then, seldom
+//! as soon as it has seen some, it looks for buckets with more than a fair part of the load that have
+//! several such partitions, and cuts them so that each piece has about a fair part: a partition
+//! that is heavier than that gets a bucket to itself.
+//!
+//! Boundaries stay once they are there; if there is no room, those that divide the least load go. What
+//! is remembered fades, by half at each look.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::axis::{Axis, Boundaries};
+use super::limits::{BUCKETS_MAX, FAIR_PARTS, SAMPLES_MAX, SEEN_MAX, SURVEY_EVERY_MAX, TICKS_BEFORE_SURVEY};
+use crate::codec::Reader;
+use crate::key::KIND_ENTITY;
+use crate::load::{Place, Tally, partition_of};
+
+/// See the module.
+#[derive(Debug, Clone)]
+pub struct Survey {
+    axis: Axis,
+    /// The begins of ranges when it was last renewed.
+    ranges: Vec<Vec<u8>>,
+    /// Requests by partition.
+    samples: BTreeMap<Vec<u8>, u64>,
+    /// Hashes of boundaries of an earlier process, whose keys were not kept, and the keys that were
+    /// recognised since.
+    lost: BTreeSet<u64>,
+    recognised: Vec<Vec<u8>>,
+    /// Seconds with load so far, when the axis is looked at next, and after how many more then.
+    seconds: u64,
+    due: u64,
+    wait: u64,
+}
+
+impl Survey {
+    /// Begins with an axis of the `ranges`' boundaries, and of what an earlier process had: where its keys
+    /// are not known they are boundaries again as soon as they are met. `name` hashes a boundary.
+    pub fn new(ranges: Vec<Vec<u8>>, earlier: Option<&Boundaries>, name: impl Fn(&[u8]) -> u64) -> Self {
+        let mut keys = ranges.clone();
+        let mut lost = BTreeSet::new();
+        match earlier {
+            Some(Boundaries { keys: Some(known), .. }) => keys.extend(known.iter().cloned()),
+            Some(Boundaries { names, keys: None }) => lost.extend(names.iter().copied()),
+            None => {}
+        }
+        thin(&mut keys, &ranges, &BTreeMap::new());
+        let axis = Axis::new(keys, name);
+        for known in &axis.boundaries().names {
+            lost.remove(known);
+        }
+        let (samples, recognised) = (BTreeMap::new(), Vec::new());
+        let (seconds, due, wait) = (0, TICKS_BEFORE_SURVEY, TICKS_BEFORE_SURVEY);
+        Self { axis, ranges, samples, lost, recognised, seconds, due, wait }
+    }
+
+    /// The axis by which is counted now.
+    pub fn axis(&self) -> &Axis {
+        &self.axis
+    }
+
+    /// Sees whether `keys` are boundaries that an earlier process had.
+    pub fn offer<'a>(&mut self, keys: impl IntoIterator<Item = &'a [u8]>, name: impl Fn(&[u8]) -> u64) {
+        if self.lost.is_empty() {
+            return;
+        }
+        for key in keys {
+            if self.lost.remove(&name(key)) {
+                self.recognised.push(key.to_vec());
+            }
+        }
+    }
+
+    /// Sees what ranges counted in one second. Of many places a part is looked at each time, in turn.
+    pub fn see<'a>(&mut self, tallies: impl IntoIterator<Item = &'a Tally>, name: impl Fn(&[u8]) -> u64) {
+        let tallies: Vec<&Tally> = tallies.into_iter().collect();
+        let places: usize = tallies.iter().map(|tally| tally.places.len()).sum();
+        let stride = places.div_ceil(SEEN_MAX).max(1);
+        let first = (self.seconds % stride as u64) as usize;
+        for (place, counts) in tallies.iter().flat_map(|tally| &tally.places).skip(first).step_by(stride) {
+            let partition = match place {
+                Place::Partition(partition) => partition,
+                Place::Span(low, _) => partition_of(low),
+            };
+            match self.samples.get_mut(partition) {
+                Some(requests) => *requests = requests.saturating_add(counts.requests()),
+                None => {
+                    self.offer(table_of(partition).into_iter().chain([partition]), &name);
+                    self.samples.insert(partition.to_vec(), counts.requests());
+                }
+            }
+        }
+        while self.samples.len() > SAMPLES_MAX {
+            self.halve_samples();
+        }
+        self.seconds += u64::from(!tallies.is_empty());
+    }
+
+    /// The next axis, if it is time for another: the map has other ranges by now, or the load asks for
+    /// cuts. `ranges` are the begins of all.
+    pub fn renew(&mut self, ranges: &[Vec<u8>], name: impl Fn(&[u8]) -> u64) -> Option<Axis> {
+        let is_due = self.seconds >= self.due;
+        if ranges == self.ranges && !is_due && self.recognised.is_empty() {
+            return None;
+        }
+        self.ranges = ranges.to_vec();
+        let mut keys = self.axis.keys().to_vec();
+        keys.extend_from_slice(ranges);
+        keys.append(&mut self.recognised);
+        if is_due {
+            keys.extend(self.samples.keys().filter_map(|key| table_of(key)).map(<[u8]>::to_vec));
+            keys.sort_unstable();
+            keys.dedup();
+            keys.extend(cuts(&keys, &self.samples));
+        }
+        thin(&mut keys, ranges, &self.samples);
+        if is_due {
+            self.wait = (self.wait * 2).min(SURVEY_EVERY_MAX);
+            self.due = self.seconds + self.wait;
+            self.samples.values_mut().for_each(|requests| *requests /= 2);
+            self.samples.retain(|_, requests| *requests > 0);
+        }
+        let axis = Axis::new(keys, name);
+        if axis == self.axis {
+            return None;
+        }
+        self.axis = axis.clone();
+        Some(axis)
+    }
+
+    /// Of two neighbours one stays, the heavier, with the requests of both.
+    fn halve_samples(&mut self) {
+        let all: Vec<(Vec<u8>, u64)> = std::mem::take(&mut self.samples).into_iter().collect();
+        for pair in all.chunks(2) {
+            let sum = pair.iter().fold(0u64, |sum, (_, requests)| sum.saturating_add(*requests));
+            let heavier = pair.iter().max_by_key(|(_, requests)| *requests);
+            self.samples.extend(heavier.map(|(key, _)| (key.clone(), sum)));
+        }
+    }
+}
+
+/// The bytes that all keys of the partition's table begin with, if it is one of entities.
+fn table_of(partition: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader::new(partition);
+    let is_entity = reader.u8().ok()? == KIND_ENTITY;
+    reader.raw_text().ok()?;
+    reader.u64().ok()?;
+    is_entity.then(|| &partition[..reader.position()])
+}
+
+/// Partitions at which buckets with much more than a fair part of the load are cut. `keys` are the
+/// boundaries that there are, in order.
+fn cuts(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
+    let bucket_of = |partition: &Vec<u8>| keys.partition_point(|key| key <= partition);
+    let load = load(keys, samples);
+    let fair = (load.iter().sum::<u64>() / FAIR_PARTS).max(1);
+    let mut cuts = Vec::new();
+    let (mut bucket, mut piece) = (0, 0u64);
+    for (partition, requests) in samples.iter().filter(|(key, _)| load[bucket_of(key)] > 2 * fair) {
+        // Whoever is the first of his bucket has a boundary before him, near enough.
+        if bucket_of(partition) != bucket {
+            (bucket, piece) = (bucket_of(partition), 0);
+        } else if piece > 0 && piece.saturating_add(*requests) > fair {
+            cuts.push(partition.clone());
+            piece = 0;
+        }
+        piece = piece.saturating_add(*requests);
+    }
+    cuts
+}
+
+/// The requests below the first of `keys`, between it and the next, and so on.
+fn load(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<u64> {
+    let mut load = vec![0u64; keys.len() + 1];
+    for (partition, requests) in samples {
+        let bucket = &mut load[keys.partition_point(|key| key <= partition)];
+        *bucket = bucket.saturating_add(*requests);
+    }
+    load
+}
+
+/// Leaves as many boundaries as there may be: begins of ranges rather than others, and those between more
+/// load rather than those between less.
+fn thin(keys: &mut Vec<Vec<u8>>, ranges: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) {
+    keys.sort_unstable();
+    keys.dedup();
+    // One is kept for the least key of all.
+    let Some(over) = (keys.len() + 1).checked_sub(BUCKETS_MAX).filter(|over| *over > 0) else { return };
+    let load = load(keys, samples);
+    let ranges: BTreeSet<&Vec<u8>> = ranges.iter().collect();
+    let mut order: Vec<usize> = (0..keys.len()).collect();
+    order.sort_by_key(|at| (ranges.contains(&keys[*at]), load[*at].saturating_add(load[at + 1])));
+    let gone: BTreeSet<usize> = order.into_iter().take(over).collect();
+    let mut at = 0;
+    keys.retain(|_| {
+        at += 1;
+        !gone.contains(&(at - 1))
+    });
+}

@@ -1,0 +1,133 @@
+//! What is shown of the history: rows of keys, columns of time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use super::axis::{Axis, Boundaries};
+use super::column::{Cells, Column};
+use super::projection::Projection;
+use crate::load::Counts;
+use crate::range::KeyRange;
+
+/// Columns between two times, added up to steps of equal length on one axis.
+#[derive(Debug, Clone)]
+pub struct View {
+    axis: Axis,
+    buckets: Range<usize>,
+    times: Range<i64>,
+    step: i64,
+    columns: BTreeMap<i64, Cells>,
+    /// Begins of steps with columns that lost some of their resolution.
+    spread: BTreeSet<i64>,
+    /// To the last other axis: columns come in order, and most share theirs.
+    projection: Option<(Arc<Boundaries>, Projection)>,
+}
+
+/// What a view shows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Shown {
+    /// The keys, in order, without a gap.
+    pub rows: Vec<Row>,
+    /// The times at which there was something.
+    pub columns: Vec<ShownColumn>,
+}
+
+/// One row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Row {
+    /// Its keys.
+    pub keys: KeyRange,
+    /// How many buckets of the axis it has.
+    pub buckets: usize,
+}
+
+/// One column.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShownColumn {
+    /// When it began, in seconds since 1970.
+    pub at: i64,
+    /// Whether load was spread evenly over several buckets that it may have come from: it was counted
+    /// on another axis.
+    pub spread: bool,
+    /// By row; those that are not here are nothing.
+    pub cells: Vec<(usize, Counts)>,
+}
+
+impl View {
+    /// Shows the buckets that hold some of `keys`, and the columns that begin within `times`, in steps of
+    /// `step` seconds (at least one) from the begin of `times` on.
+    pub fn new(axis: Axis, keys: &KeyRange, times: Range<i64>, step: i64) -> Self {
+        let buckets = axis.buckets_of(keys.low(), keys.high());
+        let (columns, spread) = (BTreeMap::new(), BTreeSet::new());
+        Self { axis, buckets, times, step: step.max(1), columns, spread, projection: None }
+    }
+
+    /// Adds a column, unless it lies outside.
+    pub fn add(&mut self, column: &Column) {
+        if !self.times.contains(&column.at) {
+            return;
+        }
+        let at = self.times.start + (column.at - self.times.start) / self.step * self.step;
+        let known = self.projection.take().filter(|(axis, _)| Arc::ptr_eq(axis, &column.axis));
+        let (axis, projection) =
+            known.unwrap_or_else(|| (Arc::clone(&column.axis), Projection::new(&column.axis, &self.axis)));
+        self.add_by(&projection, at, column);
+        self.projection = Some((axis, projection));
+    }
+
+    fn add_by(&mut self, projection: &Projection, at: i64, column: &Column) {
+        let cells = self.columns.entry(at).or_default();
+        for (bucket, counts) in projection.project(&column.cells) {
+            if self.buckets.contains(&(bucket as usize)) {
+                *cells.entry(bucket).or_default() += counts;
+            }
+        }
+        if !projection.is_exact() {
+            self.spread.insert(at);
+        }
+    }
+
+    /// What there is, in at most `rows_max` rows (at least one): neighbours with little load share one.
+    pub fn show(&self, rows_max: usize) -> Shown {
+        let groups = self.groups(rows_max.max(1));
+        let row_of = |bucket: u32| groups.partition_point(|group| group.end <= bucket as usize);
+        let mut columns = Vec::with_capacity(self.columns.len());
+        for (at, cells) in &self.columns {
+            let mut rows: BTreeMap<usize, Counts> = BTreeMap::new();
+            for (bucket, counts) in cells {
+                *rows.entry(row_of(*bucket)).or_default() += *counts;
+            }
+            let cells = rows.into_iter().collect();
+            columns.push(ShownColumn { at: *at, spread: self.spread.contains(at), cells });
+        }
+        let keys = |group: &Range<usize>| {
+            let high = self.axis.bucket(group.end - 1).high().map(<[u8]>::to_vec);
+            KeyRange::new(self.axis.keys()[group.start].clone(), high)
+        };
+        let row = |group: &Range<usize>| Row { keys: keys(group), buckets: group.len() };
+        Shown { rows: groups.iter().map(row).collect(), columns }
+    }
+
+    /// Buckets that share a row: of all neighbours the two with the least load, again and again.
+    fn groups(&self, rows_max: usize) -> Vec<Range<usize>> {
+        let mut load: BTreeMap<usize, u64> = BTreeMap::new();
+        for (bucket, counts) in self.columns.values().flatten() {
+            let sum = load.entry(*bucket as usize).or_default();
+            *sum = sum.saturating_add(counts.requests());
+        }
+        let mut groups: Vec<(Range<usize>, u64)> = self
+            .buckets
+            .clone()
+            .map(|bucket| (bucket..bucket + 1, load.get(&bucket).copied().unwrap_or(0)))
+            .collect();
+        while groups.len() > rows_max {
+            let both = |at: &usize| groups[*at].1.saturating_add(groups[at + 1].1);
+            let Some(least) = (0..groups.len() - 1).min_by_key(both) else { break };
+            let (right, more) = groups.remove(least + 1);
+            groups[least].0.end = right.end;
+            groups[least].1 = groups[least].1.saturating_add(more);
+        }
+        groups.into_iter().map(|(group, _)| group).collect()
+    }
+}

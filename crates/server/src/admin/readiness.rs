@@ -1,0 +1,51 @@
+//! `/readyz`: whether requests are served, and what is wrong.
+//!
+//! Everybody who can connect may read it: ranges and servers are named by their numbers, never by
+//! keys.
+
+use rangehold_engine::{Statistics, Trouble};
+use serde_json::{Value, json};
+
+/// Something that is not as it should be.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Told {
+    /// For programs.
+    kind: &'static str,
+    /// What it keeps from being served: then the process is not ready.
+    pub(super) stops: Option<&'static str>,
+    /// For people.
+    sentence: String,
+}
+
+/// What is wrong, the worst first; `history` is why the history of load is not being kept.
+pub(super) fn troubles(engine: &Statistics, history: Option<String>) -> Vec<Told> {
+    let mut told = Vec::new();
+    if engine.disk_low {
+        let sentence = "the disk is nearly full: writes are refused, reads are served; make room".to_owned();
+        told.push(Told { kind: "disk", stops: Some("writes"), sentence });
+    }
+    told.extend(engine.troubles.iter().map(of_engine));
+    told.extend(history.map(|why| Told {
+        kind: "history",
+        stops: None,
+        sentence: format!("the history of load is not being kept: {why}"),
+    }));
+    told.sort_by_key(|told| told.stops.is_none());
+    told
+}
+
+fn of_engine(trouble: &Trouble) -> Told {
+    let (kind, stops) = match trouble {
+        Trouble::Range { .. } => ("range", Some("requests")),
+        // Its ranges are lost to readers until others have them.
+        Trouble::Server { ranges, .. } => ("server", (*ranges > 0).then_some("reads")),
+        Trouble::Task(_) => ("task", None),
+    };
+    Told { kind, stops, sentence: trouble.to_string() }
+}
+
+/// The body.
+pub(super) fn answer(ready: bool, troubles: &[Told]) -> Value {
+    let told = |told: &Told| json!({ "kind": told.kind, "stops": told.stops, "sentence": told.sentence });
+    json!({ "ready": ready, "troubles": troubles.iter().map(told).collect::<Vec<_>>() })
+}

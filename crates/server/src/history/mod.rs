@@ -1,0 +1,403 @@
+//! Keeps the history of load: the shell around [`rangehold_map::history`].
+//!
+//! ```text
+//!   each second   take what ranges counted -> a column of the axis -> memory
+//!   when ten seconds, or a minute, are over    -> a coarser column -> DIR/history/
+//!   asked         columns of one tier -> rows and columns as they are shown
+//! ```
+//!
+//! One task counts ([`History::run`]); files are written and read where blocking harms nobody. Requests
+//! take no part in it, and wait for nothing: if the disk is low, or refuses, columns are lost and
+//! counted. `docs/design/0008-history.md` has the reasons.
+
+mod archive;
+mod names;
+mod segment;
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use rangehold_engine::Node;
+use rangehold_engine::store::DiskWatch;
+use rangehold_map::history::{Cells, Column, RollUp, Shown, Survey, Tier, View};
+use rangehold_map::load::Tally;
+use rangehold_map::{KeyRange, Timestamp};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
+use tokio::time::sleep;
+use tracing::{info, warn};
+
+use crate::limits::{HISTORY_CELLS_MAX, HISTORY_COLUMNS_MAX, HISTORY_EVERY, HISTORY_MEMORY_BYTES_MAX};
+use crate::manager::names::table_prefixes;
+use archive::{Archive, Left};
+use names::Hasher;
+
+/// Name of the directory, in the data directory.
+pub const HISTORY_DIRECTORY: &str = "history";
+
+/// What is kept, and where.
+#[derive(Debug, Clone)]
+pub struct HistoryOptions {
+    /// The directory of the segments, made if it is not there; `None` keeps all in memory.
+    pub directory: Option<PathBuf>,
+    /// Bytes that they take at most. In memory no more than [`HISTORY_MEMORY_BYTES_MAX`].
+    pub budget_bytes: u64,
+    /// Whether boundaries are stored with their keys.
+    pub with_keys: bool,
+    /// The salt of boundaries' hashes, if there is none yet.
+    pub salt: [u8; 16],
+}
+
+/// See the module. Clones are the same history.
+#[derive(Clone)]
+pub struct History(Arc<Inner>);
+
+struct Inner {
+    node: Node,
+    disk: DiskWatch,
+    hasher: Hasher,
+    counting: Mutex<Counting>,
+    /// Tens and minutes. Locked only where blocking harms nobody.
+    archive: Mutex<Archive>,
+    /// Columns that could not be kept since the process began, and why the last one could not.
+    lost: AtomicU64,
+    trouble: Mutex<Option<String>>,
+}
+
+/// What is counted, and by what axis.
+struct Counting {
+    survey: Survey,
+    roll_up: RollUp,
+    /// Seconds.
+    fresh: Archive,
+}
+
+/// What is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Question {
+    /// From when, in seconds since 1970.
+    pub from: i64,
+    /// Until when, not with it.
+    pub to: i64,
+    /// Seconds of a column; `None` for the least that shows all in one answer.
+    pub step: Option<i64>,
+    /// Which keys.
+    pub keys: KeyRange,
+    /// How many rows at most.
+    pub rows_max: usize,
+}
+
+/// What is answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// From when, until when, and by what step: what was asked for, on whole steps.
+    pub from: i64,
+    /// See [`Answer::from`]. Earlier than what was asked for if that was more than one answer holds.
+    pub to: i64,
+    /// See [`Answer::from`].
+    pub step: i64,
+    /// Rows and columns.
+    pub shown: Shown,
+    /// What is kept of each tier: from when, until when.
+    pub kept: Vec<(Tier, i64, i64)>,
+    /// Bytes that tens and minutes take, and may take.
+    pub bytes: u64,
+    /// See [`Answer::bytes`].
+    pub budget_bytes: u64,
+    /// Columns that could not be kept since the process began.
+    pub lost_columns: u64,
+    /// Why nothing is being kept now.
+    pub trouble: Option<String>,
+}
+
+impl History {
+    /// Opens what earlier processes left, and goes on from there. If that cannot be read, or there is no
+    /// room on the disk, it says so and keeps the history in memory.
+    pub fn open(node: &Node, options: &HistoryOptions) -> Self {
+        let (hasher, archive, left) = options.directory.as_ref().map_or_else(
+            || in_memory(options),
+            |directory| {
+                in_directory(directory, options).unwrap_or_else(|error| {
+                    let directory = directory.display();
+                    warn!(%directory, %error, "the history of load cannot be opened there, and is kept in memory");
+                    in_memory(options)
+                })
+            },
+        );
+        let ranges = range_begins(node);
+        let survey = Survey::new(ranges, left.axis.as_deref(), |key| hasher.name(key));
+        let history = Self(Arc::new(Inner {
+            node: node.clone(),
+            disk: node.host().store().disk().clone(),
+            hasher,
+            counting: Mutex::new(Counting {
+                survey,
+                roll_up: RollUp::default(),
+                fresh: Archive::in_memory(HISTORY_MEMORY_BYTES_MAX),
+            }),
+            archive: Mutex::new(archive),
+            lost: AtomicU64::new(0),
+            trouble: Mutex::default(),
+        }));
+        history.resume(&left);
+        history
+    }
+
+    /// Adds up the tens of which no minute was written yet.
+    fn resume(&self, left: &Left) {
+        let mut minutes = Vec::new();
+        let mut counting = self.counting();
+        let mut archive = self.archive();
+        let roll_up = &mut counting.roll_up;
+        archive.read(Tier::Ten, left.minutes_until, i64::MAX, |ten| minutes.extend(roll_up.resume(ten)));
+        drop(counting);
+        self.keep(&mut archive, &minutes);
+    }
+
+    /// Counts, each second, until it is told to stop; then keeps what is there. To be run as a task, once.
+    pub async fn run(self, mut stop: watch::Receiver<bool>) {
+        self.recognise_tables().await;
+        loop {
+            tokio::select! {
+                () = sleep(self.until_next_second()) => {}
+                _ = stop.wait_for(|stop| *stop) => break,
+            }
+            let complete = self.end_second(false);
+            self.write(complete).await;
+        }
+        let rest = self.end_second(true);
+        self.write(rest).await;
+    }
+
+    /// Seconds are counted as the clock has them: of two looks a little more than a second apart both
+    /// would else fall into one now and then, and none into the next.
+    fn until_next_second(&self) -> Duration {
+        let ticks = self.0.node.host().clock().now().ticks().rem_euclid(Timestamp::TICKS_PER_SECOND);
+        let past = Duration::from_micros(ticks.unsigned_abs() / 10);
+        HISTORY_EVERY.saturating_sub(past)
+    }
+
+    /// Boundaries of an earlier process whose keys were not stored may be begins of tables.
+    async fn recognise_tables(&self) {
+        let tables = table_prefixes(self.0.node.router()).await;
+        let hasher = self.0.hasher;
+        self.counting().survey.offer(tables.iter().map(Vec::as_slice), |key| hasher.name(key));
+    }
+
+    /// Takes what was counted in the second that ends now. Returns the columns that are complete: all of
+    /// them, if it is the `last`.
+    fn end_second(&self, last: bool) -> Vec<(Tier, Column)> {
+        let tallies = self.0.node.host().take_tallies();
+        // What is taken now was counted since about a second ago.
+        let now =
+            self.0.node.host().clock().now().saturating_add(-Timestamp::TICKS_PER_SECOND).unix_seconds();
+        let mut counting = self.counting();
+        let mut complete = counting.roll_up.until(now);
+        if complete.iter().any(|(tier, _)| *tier == Tier::Ten) {
+            // A new axis begins with new columns.
+            self.renew_axis(&mut counting.survey);
+        }
+        if !tallies.is_empty() {
+            complete.extend(counting.add(now, &tallies, self.0.hasher));
+        }
+        if last {
+            complete.extend(counting.roll_up.finish().into_iter().map(|ten| (Tier::Ten, ten)));
+        }
+        complete
+    }
+
+    fn renew_axis(&self, survey: &mut Survey) {
+        let hasher = self.0.hasher;
+        if let Some(axis) = survey.renew(&range_begins(&self.0.node), |key| hasher.name(key)) {
+            info!(buckets = axis.buckets(), "the history counts by other boundaries from now on");
+        }
+    }
+
+    async fn write(&self, complete: Vec<(Tier, Column)>) {
+        if complete.is_empty() {
+            return;
+        }
+        let history = self.clone();
+        let written = spawn_blocking(move || {
+            let mut archive = history.archive();
+            history.keep(&mut archive, &complete);
+        });
+        // A panic there lost these columns.
+        let _ = written.await;
+    }
+
+    /// Appends columns; once there is a minute among them, waits until all are on the disk.
+    fn keep(&self, archive: &mut Archive, complete: &[(Tier, Column)]) {
+        let mut result = Ok(());
+        for (tier, column) in complete {
+            let kept = match self.0.disk.is_low() {
+                true => Err(io::Error::other("the disk is nearly full")),
+                false => archive.append(*tier, column),
+            };
+            if kept.is_err() {
+                self.0.lost.fetch_add(1, Ordering::Relaxed);
+                result = kept;
+            }
+        }
+        if complete.iter().any(|(tier, _)| *tier == Tier::Minute) {
+            result = result.and(archive.sync());
+        }
+        self.note(result);
+    }
+
+    /// Notes whether the last columns were kept; says so when that changes.
+    fn note(&self, result: io::Result<()>) {
+        let why = result.err().map(|error| error.to_string());
+        let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        if let (Some(why), None) = (&why, &*trouble) {
+            warn!("the history of load is not being kept: {why}");
+        }
+        *trouble = why;
+    }
+
+    /// Answers a question. Reads files: to be called where blocking harms nobody.
+    pub fn answer(&self, question: &Question) -> Answer {
+        let now = self.0.node.host().clock().now().unix_seconds();
+        let (axis, open, fresh) = {
+            let counting = self.counting();
+            let open = Tier::ALL.map(|tier| counting.roll_up.open(tier));
+            (counting.survey.axis().clone(), open, counting.fresh.shelf().span(Tier::Second))
+        };
+        let window =
+            Window::of(question, now, axis.buckets_of(question.keys.low(), question.keys.high()).len());
+        let mut view = View::new(axis, &question.keys, window.from..window.to, window.step);
+        let tier = Tier::within(window.step);
+        let archive = self.archive();
+        match tier {
+            Tier::Second => {
+                self.counting().fresh.read(tier, window.from, window.to, |column| view.add(column))
+            }
+            Tier::Ten | Tier::Minute => archive.read(tier, window.from, window.to, |column| view.add(column)),
+        }
+        open[tier as usize].iter().for_each(|column| view.add(column));
+        let span = |tier| archive.shelf().span(tier).map(|(from, to)| (tier, from, to));
+        let kept = fresh.map(|(from, to)| (Tier::Second, from, to));
+        Answer {
+            from: window.from,
+            to: window.to,
+            step: window.step,
+            shown: view.show(question.rows_max),
+            kept: kept.into_iter().chain(span(Tier::Ten)).chain(span(Tier::Minute)).collect(),
+            bytes: archive.shelf().bytes(),
+            budget_bytes: archive.shelf().budget_bytes(),
+            lost_columns: self.0.lost.load(Ordering::Relaxed),
+            trouble: self.trouble(),
+        }
+    }
+
+    /// Why nothing is being kept now; `None` while all is well.
+    pub fn trouble(&self) -> Option<String> {
+        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn counting(&self) -> MutexGuard<'_, Counting> {
+        // A holder that panicked has at worst lost a second.
+        self.0.counting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn archive(&self) -> MutexGuard<'_, Archive> {
+        // A holder that panicked has at worst lost a column.
+        self.0.archive.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Counting {
+    /// Adds what ranges counted in the second that began at `at`.
+    fn add(&mut self, at: i64, tallies: &[(KeyRange, Tally)], hasher: Hasher) -> Vec<(Tier, Column)> {
+        self.survey.see(tallies.iter().map(|(_, tally)| tally), |key| hasher.name(key));
+        let axis = self.survey.axis();
+        let mut cells = Cells::new();
+        for (keys, tally) in tallies {
+            axis.place(keys, tally, &mut cells);
+        }
+        let second = Column { at, axis: Arc::clone(axis.boundaries()), cells };
+        // In memory it fails only if one column is larger than all that is kept, and none is.
+        if let Err(error) = self.fresh.append(Tier::Second, &second) {
+            warn!(%error, "a second of the history was lost");
+        }
+        self.roll_up.add(&second)
+    }
+}
+
+/// The columns of an answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Window {
+    from: i64,
+    to: i64,
+    step: i64,
+}
+
+/// The steps that are chosen where none is asked for, in seconds.
+const STEPS: [i64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
+
+impl Window {
+    fn of(question: &Question, now: i64, buckets: usize) -> Self {
+        let columns_max = (HISTORY_CELLS_MAX / buckets.max(1)).clamp(1, HISTORY_COLUMNS_MAX) as i64;
+        let (from, to) = (question.from.max(0), question.to.min(now.saturating_add(1)));
+        let suits = |step: &i64| {
+            let kept = from >= now - Tier::within(*step).term();
+            kept && (to - from) / step < columns_max
+        };
+        let step = question.step.or_else(|| STEPS.into_iter().find(suits)).unwrap_or(STEPS[STEPS.len() - 1]);
+        let from = from - from.rem_euclid(step);
+        let steps = ((to - from).max(0) as u64).div_ceil(step as u64) as i64;
+        Self { from, to: from + steps.min(columns_max) * step, step }
+    }
+}
+
+fn in_memory(options: &HistoryOptions) -> (Hasher, Archive, Left) {
+    let budget_bytes = options.budget_bytes.min(HISTORY_MEMORY_BYTES_MAX);
+    (Hasher::new(options.salt), Archive::in_memory(budget_bytes), Left::default())
+}
+
+fn in_directory(directory: &Path, options: &HistoryOptions) -> io::Result<(Hasher, Archive, Left)> {
+    fs::create_dir_all(directory)?;
+    let hasher = Hasher::in_directory(directory, options.salt)?;
+    let (archive, left) = Archive::open(directory, options.budget_bytes, options.with_keys)?;
+    Ok((hasher, archive, left))
+}
+
+/// Where ranges begin, by the map as it is.
+fn range_begins(node: &Node) -> Vec<Vec<u8>> {
+    let map = node.executor().maps().current();
+    map.entries().iter().map(|entry| entry.keys.low().to_vec()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn question(from: i64, to: i64, step: Option<i64>) -> Question {
+        Question { from, to, step, keys: KeyRange::whole(), rows_max: 1 }
+    }
+
+    #[test]
+    fn a_step_is_chosen_that_shows_all_in_one_answer() {
+        let now = 1_000_000_000;
+        let window = |back, step| Window::of(&question(now - back, now, step), now, 64);
+        assert_eq!(window(590, None).step, 1);
+        assert_eq!(window(3_600, None).step, 10);
+        assert_eq!(window(6 * 3_600, None).step, 60);
+        assert_eq!(window(7 * 86_400, None).step, 3_600);
+        let page = window(7 * 86_400, Some(60));
+        assert_eq!((page.to - page.from) / 60, HISTORY_COLUMNS_MAX as i64);
+        assert_eq!(Window::of(&question(now - 3_600, now, Some(1)), now, 2_048).to, now - 3_600 + 128);
+    }
+
+    #[test]
+    fn a_window_lies_on_whole_steps_and_not_in_the_future() {
+        let window = Window::of(&question(995, 5_000, Some(10)), 1_003, 1);
+        assert_eq!(window, Window { from: 990, to: 1_010, step: 10 });
+        let empty = Window::of(&question(2_000, 1_000, Some(10)), 3_000, 1);
+        assert_eq!((empty.from, empty.to), (2_000, 2_000));
+    }
+}

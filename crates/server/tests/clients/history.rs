@@ -1,0 +1,242 @@
+//! The history of load, as the admin API tells it: what was asked is in it, restarts keep it, and keys
+//! are on the disk only where that was wanted.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
+use rangehold_map::Timestamp;
+use rangehold_server::history::{HISTORY_DIRECTORY, HistoryOptions};
+use serde_json::Value;
+use tokio::time::sleep;
+
+use crate::support::{Service, Wanted};
+
+const JSON: (&str, &str) = ("Content-Type", "application/json");
+/// A PartitionKey that is nowhere but in keys.
+const TELLTALE: &str = "Telltale-4711";
+
+fn options(directory: Option<&Path>) -> HistoryOptions {
+    HistoryOptions {
+        directory: directory.map(|directory| directory.join(HISTORY_DIRECTORY)),
+        budget_bytes: 8 << 20,
+        with_keys: false,
+        salt: [7; 16],
+    }
+}
+
+async fn start(directory: &Path, with_keys: bool) -> Service {
+    let location = StoreLocation::Directory(directory.to_owned());
+    let mut tries = 0;
+    let store = loop {
+        // The one before lets go of the directory when its last task has ended.
+        match Store::open(&location, StoreOptions::default()) {
+            Ok(store) => break store,
+            Err(error) if tries == 250 => panic!("{error}"),
+            Err(_) => sleep(Duration::from_millis(20)).await,
+        }
+        tries += 1;
+    };
+    let history = Some(HistoryOptions { with_keys, ..options(Some(directory)) });
+    Service::open(Wanted { store, history, ..Wanted::default() }).await
+}
+
+/// Stops it, with all that still holds its directory.
+async fn stop(service: Service) {
+    service.running.stop().await;
+}
+
+async fn insert(service: &Service, partition: &str, row: u32) {
+    let body = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row:06}"}}"#);
+    let answer = service.send("POST", "/marathon", &[JSON], body.as_bytes()).await;
+    assert_eq!(answer.status, 201, "{answer:?}");
+}
+
+async fn history(service: &Service, query: &str) -> Value {
+    let answer = service.order("GET", &format!("/v1/history?{query}"), "").await;
+    assert_eq!(answer.status, 200, "{query}: {}", answer.body);
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+/// Sum of one of a cell's numbers (1 reads, 2 writes, ...) over columns and rows.
+fn sum(history: &Value, number: usize) -> u64 {
+    let columns = history["columns"].as_array().expect("columns").iter();
+    let cells = columns.flat_map(|column| column["cells"].as_array().expect("cells"));
+    cells.map(|cell| cell[number].as_u64().expect("a number")).sum()
+}
+
+/// Waits until the history has counted so many writes, and everything before them.
+async fn written(service: &Service, query: &str, writes: u64) -> Value {
+    for _ in 0..200 {
+        let told = history(service, query).await;
+        if sum(&told, 2) >= writes {
+            return told;
+        }
+        sleep(Duration::from_millis(25)).await;
+    }
+    panic!("{} never told of {writes} writes", history(service, query).await);
+}
+
+/// Lets ten seconds end at once, and waits until they are on the disk.
+async fn ten_seconds_later(service: &Service) {
+    let until = || async { history(service, "step=10").await["bytes"].as_u64() };
+    let before = until().await;
+    service.clock.step(10 * Timestamp::TICKS_PER_SECOND);
+    for _ in 0..200 {
+        sleep(Duration::from_millis(25)).await;
+        if until().await > before {
+            return;
+        }
+    }
+    panic!("nothing was written within five seconds");
+}
+
+/// The segments of ten seconds, the newest last.
+fn segments(directory: &Path) -> Vec<PathBuf> {
+    let files = fs::read_dir(directory.join(HISTORY_DIRECTORY)).expect("the history has a directory");
+    let mut files: Vec<PathBuf> = files.map(|file| file.expect("a file").path()).collect();
+    let is_of_tens = |name: &str| name.starts_with("10s-") && name.ends_with(".segment");
+    files.retain(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(is_of_tens));
+    files.sort();
+    files
+}
+
+fn on_disk(directory: &Path, text: &str) -> bool {
+    let contains = |bytes: &[u8]| bytes.windows(text.len()).any(|window| window == text.as_bytes());
+    let files = fs::read_dir(directory.join(HISTORY_DIRECTORY)).expect("the history has a directory");
+    files.map(|file| fs::read(file.expect("a file").path()).expect("readable")).any(|bytes| contains(&bytes))
+}
+
+#[tokio::test]
+async fn what_was_asked_is_told_by_key_and_second() {
+    let service = Service::open(Wanted { history: Some(options(None)), ..Wanted::default() }).await;
+    service.create_table("marathon").await;
+    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
+    assert_eq!(split.status, 200, "{}", split.body);
+    for row in 0..6 {
+        insert(&service, "Full", row).await;
+    }
+    // The axis follows the map when ten seconds are over.
+    ten_seconds_later(&service).await;
+    let before = history(&service, "").await;
+    for row in 0..3 {
+        insert(&service, "Half", row).await;
+    }
+    let get = service.send("GET", "/marathon(PartitionKey='Half',RowKey='000001')", &[], b"").await;
+    assert_eq!(get.status, 200);
+    let told = written(&service, "step=1", sum(&before, 2) + 3).await;
+    let rows = told["rows"].as_array().expect("rows");
+    assert_eq!(rows.len(), 2, "{told}");
+    assert_eq!(rows[0]["high"], "marathon/Half");
+    assert_eq!(rows[1]["low"], "marathon/Half");
+    let half = written(&service, "step=10&low=marathon%2FHalf&from=-5", 3).await;
+    assert_eq!((half["rows"].as_array().map(Vec::len), sum(&half, 2)), (Some(1), 3), "{half}");
+    assert!(sum(&half, 1) >= 1 && sum(&half, 3) >= 4, "reads and entities: {half}");
+
+    // Coarser columns are sums of finer ones, and what is counted before the split is spread, not lost.
+    let (seconds, tens, minutes) = (
+        history(&service, "step=1").await,
+        history(&service, "step=10").await,
+        history(&service, "step=60&from=-3600").await,
+    );
+    assert_eq!(sum(&seconds, 2), sum(&tens, 2));
+    assert_eq!(sum(&seconds, 2), sum(&minutes, 2));
+    assert_eq!(tens["columns"][0]["spread"], true, "{tens}");
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_restart_keeps_the_history_and_keys_only_where_that_was_wanted() {
+    for with_keys in [false, true] {
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path();
+        let service = start(path, with_keys).await;
+        service.create_table("marathon").await;
+        let split = format!(r#"{{"at":"marathon/\"{TELLTALE}\""}}"#);
+        let split = service.order("POST", "/v1/map/split", &split).await;
+        assert_eq!(split.status, 200, "{}", split.body);
+        insert(&service, TELLTALE, 0).await;
+        ten_seconds_later(&service).await;
+        insert(&service, TELLTALE, 1).await;
+        insert(&service, TELLTALE, 2).await;
+        // Of the catalogue there is one more.
+        let before = written(&service, "step=10", 4).await;
+        stop(service).await;
+        assert_eq!(on_disk(path, TELLTALE), with_keys, "keys are stored: {with_keys}");
+
+        let service = start(path, with_keys).await;
+        // The clock of the one before was ten seconds ahead.
+        service.clock.step(10 * Timestamp::TICKS_PER_SECOND);
+        let after = history(&service, "step=10").await;
+        let minutes = history(&service, "step=60&from=-600").await;
+        // Whoever asks reads the names of tables: only writes are the same.
+        assert_eq!(sum(&after, 2), sum(&before, 2), "{after}");
+        assert_eq!(sum(&minutes, 2), sum(&before, 2), "{minutes}");
+        // The boundary of a range is known again with its key or without.
+        assert_eq!(after["rows"], before["rows"]);
+        let last = |told: &Value| told["columns"].as_array().and_then(|columns| columns.last()).cloned();
+        let of_last = last(&before).expect("a column");
+        let same =
+            after["columns"].as_array().expect("columns").iter().find(|column| column["at"] == of_last["at"]);
+        let same = same.expect("it is still there");
+        assert_eq!((&same["spread"], &same["cells"][1][2]), (&Value::Bool(false), &of_last["cells"][1][2]));
+        stop(service).await;
+    }
+}
+
+#[tokio::test]
+async fn a_torn_tail_is_cut_and_costs_no_more_than_its_column() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let path = directory.path();
+    let service = start(path, false).await;
+    service.create_table("marathon").await;
+    insert(&service, "Full", 0).await;
+    written(&service, "step=10", 2).await;
+    ten_seconds_later(&service).await;
+    let first = sum(&history(&service, "step=10").await, 2);
+    for row in 1..5 {
+        insert(&service, "Full", row).await;
+    }
+    written(&service, "step=10", first + 4).await;
+    stop(service).await;
+
+    let last = segments(path).pop().expect("a segment");
+    let length = fs::metadata(&last).expect("its length").len();
+    fs::OpenOptions::new().write(true).open(&last).expect("open").set_len(length - 3).expect("cut");
+    let service = start(path, false).await;
+    service.clock.step(10 * Timestamp::TICKS_PER_SECOND);
+    let told = history(&service, "step=10").await;
+    assert_eq!(sum(&told, 2), first, "{told}");
+    assert!(fs::metadata(&last).expect("its length").len() < length - 3, "the torn record is gone");
+    // And it goes on.
+    insert(&service, "Full", 9).await;
+    written(&service, "step=10", first + 1).await;
+    stop(service).await;
+}
+
+#[tokio::test]
+async fn a_question_that_cannot_be_answered_says_why() {
+    let service = Service::open(Wanted { history: Some(options(None)), ..Wanted::default() }).await;
+    service.create_table("marathon").await;
+    for (query, says) in [
+        ("from=yesterday", "from: \"yesterday\" is no time"),
+        ("step=0", "step: \"0\" is no number from 1 to 86400"),
+        ("rows=1000", "rows: \"1000\""),
+        ("low=sprint%2FHalf", "no table \"sprint\""),
+        ("low=marathon%2FHalf&high=marathon%2FFull", "give a high above low"),
+        ("since=1", "\"since\" is not understood"),
+        ("low=%zz", "percent-encoded"),
+    ] {
+        let answer = service.order("GET", &format!("/v1/history?{query}"), "").await;
+        assert_eq!(answer.status, 400, "{query}: {}", answer.body);
+        let refused: Value = serde_json::from_str(&answer.body).expect("JSON");
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains(says), "{query}: {message}");
+    }
+    let long = history(&service, "from=1970-01-01T00:00:00Z&step=60").await;
+    assert_eq!((&long["to"], &long["next"]), (&long["next"], &long["to"]), "it goes on there: {long}");
+    let off = Service::start().await;
+    assert_eq!(off.order("GET", "/v1/history", "").await.status, 409);
+    stop(service).await;
+}
