@@ -19,7 +19,7 @@
 //! | timeout after the effect | [`Fault::TimeoutAfter`] |
 //! | lost response | [`Fault::LostResponse`] |
 //! | CAS conflict with own earlier try | [`Fault::OwnConflict`] |
-//! | stale LIST | [`Fault::StaleList`] |
+//! | stale LIST | [`Fault::StaleList`]; not of manifests, which the engine below a range must see as they are |
 //! | torn append | [`Fault::TornUpload`]: a store has no appends; an upload in parts breaks off |
 //! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
 //! | truncated or misdirected read | [`Fault::TruncatedRead`]; misdirected: as a flip of all bits |

@@ -24,6 +24,12 @@ const KEPT: &[(u64, &str)] = &[
     (12, "a request in a dying process looked for newer maps without a pause"),
     (51, "a server whose lease was ended after a pause was given ranges that it may not answer for"),
     (102, "two managers: one range was served in two places, one of them by an old map"),
+    (33, "two managers began the same merge at the same moment, and each believed that he had"),
+    (351, "what an executor had in hand was undone by the same executor, and a write was held for too long"),
+    (988, "a process that was started again and one that took over for it served the same range"),
+    (1459, "two managers: the range that one of them had opened was never served again"),
+    (1748, "who came late to the heirs of a split served them, though they were split again: rows were lost"),
+    (1852, "clients expected a reply of a process that still stood still"),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 

@@ -5,6 +5,7 @@
 //! - `handoff`: what splits, merges and moves cost those who are served meanwhile ([`handoff`]);
 //! - `space`: how soon splits and merges give their space back ([`space`]);
 //! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
+//! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
 //! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
@@ -21,6 +22,7 @@
 
 mod balance;
 mod client;
+mod cloud;
 mod crash;
 mod fuzz;
 mod handoff;
@@ -54,6 +56,7 @@ enum Task {
     Handoff(handoff::Arguments),
     Space(space::Arguments),
     Ranges(ranges::Arguments),
+    Cloud(cloud::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Sim(sim::Arguments),
@@ -68,6 +71,7 @@ fn main() -> ExitCode {
         Task::Handoff(arguments) => handoff::run(&arguments),
         Task::Space(arguments) => space::run(&arguments),
         Task::Ranges(arguments) => ranges::run(&arguments),
+        Task::Cloud(arguments) => cloud::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Sim(arguments) => sim::run(&arguments),

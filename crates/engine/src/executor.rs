@@ -5,6 +5,8 @@
 //! and whether one counts is the store's. Should it die anywhere, whoever opens the ranges next
 //! reads the intent and brings the change to its end ([`crate::change::resolve`]).
 
+mod in_hand;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,6 +24,7 @@ use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::router::Router;
+use in_hand::{Hold, InHand};
 
 /// See the module. Clones are the same executor.
 #[derive(Clone)]
@@ -31,13 +34,15 @@ struct Inner {
     maps: Maps,
     router: Router,
     servers: ArcSwap<BTreeMap<ServerId, PartitionServer>>,
+    in_hand: InHand,
 }
 
 impl Executor {
     /// An executor over these servers.
     pub fn new(maps: Maps, router: Router, servers: impl IntoIterator<Item = PartitionServer>) -> Self {
         let servers = servers.into_iter().map(|server| (server.id(), server)).collect();
-        Self(Arc::new(Inner { maps, router, servers: ArcSwap::from_pointee(servers) }))
+        let servers = ArcSwap::from_pointee(servers);
+        Self(Arc::new(Inner { maps, router, servers, in_hand: InHand::default() }))
     }
 
     /// Other servers from now on.
@@ -58,6 +63,7 @@ impl Executor {
     /// Carries `change` out, to its end or not at all. Not to be dropped half way: run it in a task
     /// of its own.
     pub async fn carry_out(&self, change: &Change) -> Result<Changed, ChangeError> {
+        let _hold = self.take_in_hand(change);
         match change {
             Change::Split { range, generation, .. } => self.split(change, *range, *generation).await,
             Change::Merge { left, left_generation, right, right_generation } => {
@@ -71,6 +77,24 @@ impl Executor {
         }
     }
 
+    fn take_in_hand(&self, change: &Change) -> Hold<'_> {
+        let (ranges, target) = match change {
+            Change::Split { range, .. } | Change::Offline { range, .. } | Change::Online { range, .. } => {
+                (vec![*range], None)
+            }
+            Change::Merge { left, right, .. } => (vec![*left, *right], None),
+            Change::Move { range, to, .. } => (vec![*range], Some(to.server)),
+        };
+        let owners = ranges.iter().filter_map(|range| self.owner(*range).ok());
+        let servers = owners.chain(target).filter_map(|id| self.server(id).ok()).collect();
+        self.0.in_hand.take(ranges, servers)
+    }
+
+    /// Whether a change of the range is being carried out here, by servers that are there.
+    pub(crate) fn has_in_hand(&self, range: RangeId) -> bool {
+        self.0.in_hand.has(range, &self.servers())
+    }
+
     async fn split(
         &self,
         change: &Change,
@@ -80,13 +104,14 @@ impl Executor {
         let server = self.server(self.owner(range)?)?;
         server.get_ready(range, generation, READY_WITHIN).await?;
         let entry = self.begin(change, range).await?;
-        let Some(Intent::Split { at, left, right }) = entry.intent else {
+        let Some(Intent::Split { at, left, right }) = entry.intent.clone() else {
             return Err(ChangeRefused::NotBegun { range, doing: "being split" }.into());
         };
         let order = SplitOrder { range, generation, at, left, right };
-        let replaced = self.or_undo(range, &server, server.split(&order).await).await?;
+        let replaced = self.or_undo(&entry, &server, server.split(&order).await).await?;
         let homes: Vec<Home> = replaced.databases.iter().map(|db| home(&server, *db)).collect();
-        let map = self.publish(|map| map.split_done(range, homes[0], homes[1])).await?;
+        let done = |map: &RangeMap| map.split_done(range, homes[0], homes[1]);
+        let map = self.publish_what_became(&entry, done, &server, &[left, right]).await?;
         server.after(Step::Published, range).await;
         Ok(Changed { map_version: map.version(), ranges: vec![left, right], held_for: replaced.held_for })
     }
@@ -111,9 +136,10 @@ impl Executor {
             return Err(ChangeRefused::NotBegun { range: left.0, doing: "being merged" }.into());
         };
         let order = MergeOrder { left, right, into };
-        let replaced = self.or_undo(left.0, &server, server.merge(&order).await).await?;
+        let replaced = self.or_undo(&entry, &server, server.merge(&order).await).await?;
         let merged = home(&server, replaced.databases[0]);
-        let map = self.publish(|map| map.merge_done(left.0, merged)).await?;
+        let done = |map: &RangeMap| map.merge_done(left.0, merged);
+        let map = self.publish_what_became(&entry, done, &server, &[into]).await?;
         server.after(Step::Published, left.0).await;
         Ok(Changed { map_version: map.version(), ranges: vec![into], held_for: replaced.held_for })
     }
@@ -156,7 +182,7 @@ impl Executor {
         let entry = self.begin(change, range).await?;
         let hand_over = match source.release(range, generation).await {
             Ok(hand_over) => hand_over,
-            Err(error) => return self.or_undo(range, &source, Err(error)).await,
+            Err(error) => return self.or_undo(&entry, &source, Err(error)).await,
         };
         let held_for = self.hand_over(&entry, &source, &target, hand_over).await?;
         Ok(Changed { map_version: self.0.maps.current().version(), ranges: vec![range], held_for })
@@ -175,12 +201,13 @@ impl Executor {
             Err(error) => {
                 source.restore(hand_over).await?;
                 let why = format!("server {} could not open it: {error}", target.id());
-                return self.or_undo(range, source, Err(ChangeError::Undone { range, why })).await;
+                return self.or_undo(entry, source, Err(ChangeError::Undone { range, why })).await;
             }
         };
         source.let_go(&hand_over).await;
         target.serve(taken).await;
-        let published = self.publish(|map| map.move_done(range)).await;
+        let done = |map: &RangeMap| map.move_done(range);
+        let published = self.publish_what_became(entry, done, target, &[range]).await;
         let held_for = source.pass_on(hand_over);
         published?;
         target.after(Step::Published, range).await;
@@ -202,7 +229,7 @@ impl Executor {
     async fn online(&self, change: &Change, range: RangeId) -> Result<Changed, ChangeError> {
         let map = self.change_map(change).await?;
         let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?;
-        self.open_where_it_belongs(entry).await?;
+        self.take(vec![entry.clone()]).await?;
         self.inherit_dropped().await?;
         Ok(Changed {
             map_version: self.0.maps.current().version(),
@@ -265,7 +292,7 @@ impl Executor {
     /// Passes a success on. After a failure that left the range as it was, takes the intent back.
     async fn or_undo<T>(
         &self,
-        range: RangeId,
+        begun: &RangeEntry,
         server: &PartitionServer,
         result: Result<T, ChangeError>,
     ) -> Result<T, ChangeError> {
@@ -275,12 +302,44 @@ impl Executor {
             Err(error @ ChangeError::BrokenOff { .. }) => return Err(error),
             Err(error) => error,
         };
-        let map = self.publish(|map| undone(map, range)).await?;
+        let map = self.publish_of(begun, |map| undone(map, begun.id)).await?;
         for entry in map.entries() {
             server.renumber(entry.id, entry.generation);
         }
-        server.after(Step::UndoPublished, range).await;
+        server.after(Step::UndoPublished, begun.id).await;
         Err(error)
+    }
+
+    /// Writes into the map what became of a change, after which `server` serves `ranges`. If somebody
+    /// else has written down something else, it serves them no longer.
+    async fn publish_what_became(
+        &self,
+        begun: &RangeEntry,
+        done: impl Fn(&RangeMap) -> Result<RangeMap, ChangeRefused>,
+        server: &PartitionServer,
+        ranges: &[RangeId],
+    ) -> Result<Arc<RangeMap>, ChangeError> {
+        let published = self.publish_of(begun, done).await;
+        if published.is_err() {
+            server.withdraw(ranges, &self.0.maps.current());
+        }
+        published
+    }
+
+    /// As [`Self::publish`], of a range on which this was begun: refused if the map says anything else
+    /// of it by now. Somebody may have brought the change to its end, and begun another one.
+    pub(crate) async fn publish_of(
+        &self,
+        begun: &RangeEntry,
+        change: impl Fn(&RangeMap) -> Result<RangeMap, ChangeRefused>,
+    ) -> Result<Arc<RangeMap>, ChangeError> {
+        self.publish(|map| {
+            if map.get(begun.id) != Some(begun) {
+                return Err(ChangeRefused::NotBegun { range: begun.id, doing: "what it was" });
+            }
+            change(map)
+        })
+        .await
     }
 
     /// Writes into the map what has already happened: there is no way back, so it tries until the

@@ -65,6 +65,11 @@ impl Lease {
         }
     }
 
+    /// The name of this incarnation, which no other has, or ever had: "1-17".
+    pub(crate) fn name(&self) -> String {
+        format!("{}-{}", self.0.server.0, self.0.incarnation)
+    }
+
     /// Whether reads may be answered now.
     pub(crate) fn holds(&self) -> bool {
         self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)

@@ -5,7 +5,7 @@
 //! the oldest ones are deleted after a while.
 //!
 //! ```json
-//! {"format":2,"version":9,"next_range":4,"ranges":[{"id":1,"low":"10","high":null,"generation":1,
+//! {"format":2,"version":9,"next_range":4,"author":"1-17","ranges":[{"id":1,"low":"10","high":null,"generation":1,
 //!  "database":"1-1-1","server":1,"online":true,"intent":null}]}
 //! ```
 //!
@@ -75,10 +75,16 @@ fn attempts(range: RangeId) -> impl Iterator<Item = String> {
     (1..=CLONE_ATTEMPTS_MAX).map(move |attempt| database_path(heir(range, attempt)))
 }
 
-/// Stores a version, unless one of its number is there: then false.
-pub(crate) async fn create(objects: &Arc<dyn ObjectStore>, map: &RangeMap) -> Result<bool, OpenError> {
+/// Stores a version, unless one of its number is there: then false. The author is a name that no other
+/// process has, or ever had.
+pub(crate) async fn create(
+    objects: &Arc<dyn ObjectStore>,
+    map: &RangeMap,
+    author: &str,
+) -> Result<bool, OpenError> {
     let path = object_path(map.version());
-    match objects.put_opts(&path, PutPayload::from(object::encode(map)), PutMode::Create.into()).await {
+    let payload = PutPayload::from(object::encode(map, author));
+    match objects.put_opts(&path, payload, PutMode::Create.into()).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
         Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
@@ -102,16 +108,18 @@ pub struct Maps(Arc<Inner>);
 
 struct Inner {
     objects: Arc<dyn ObjectStore>,
+    author: String,
     current: watch::Sender<Arc<RangeMap>>,
     /// Held while a version is made, so that this process does not race with itself.
     changing: Mutex<()>,
 }
 
 impl Maps {
-    /// A map that was just loaded or stored.
-    pub(crate) fn new(objects: Arc<dyn ObjectStore>, map: RangeMap) -> Self {
+    /// A map that was just loaded or stored. Versions made here bear the author's name: see [`create`].
+    pub(crate) fn new(objects: Arc<dyn ObjectStore>, map: RangeMap, author: String) -> Self {
         Self(Arc::new(Inner {
             objects,
+            author,
             current: watch::Sender::new(Arc::new(map)),
             changing: Mutex::default(),
         }))
@@ -156,7 +164,7 @@ impl Maps {
                 Ok(next) => RangeMap::new(base.version() + 1, next.next_range(), next.entries().to_vec()),
                 Err(refused) => return Ok(Err(refused)),
             };
-            match create(&self.0.objects, &next).await {
+            match create(&self.0.objects, &next, &self.0.author).await {
                 Ok(true) if self.is_long_past(&next).await? => {
                     self.refresh().await?;
                 }
@@ -167,18 +175,31 @@ impl Maps {
                 }
                 Ok(false) => {
                     let newest = self.refresh().await?;
-                    // The answer to an earlier try of ours may have been lost.
-                    if *newest == next {
+                    if self.is_ours(&newest, &next).await {
                         return Ok(Ok(newest));
                     }
                 }
                 Err(error) => {
                     // Whatever became of it, what is there is what counts.
-                    let _ = self.refresh().await;
-                    return Err(error);
+                    match self.refresh().await {
+                        Ok(newest) if self.is_ours(&newest, &next).await => return Ok(Ok(newest)),
+                        _ => return Err(error),
+                    }
                 }
             }
         }
+    }
+
+    /// Whether the newest version is the one that we meant to store: the answer to an earlier try may
+    /// have been lost. Two who begin the same change at the same time mean the same map, so it must
+    /// bear our name as well.
+    async fn is_ours(&self, newest: &RangeMap, meant: &RangeMap) -> bool {
+        if newest != meant {
+            return false;
+        }
+        let Ok(stored) = self.0.objects.get(&object_path(newest.version())).await else { return false };
+        let Ok(bytes) = stored.bytes().await else { return false };
+        object::author(&bytes).as_deref() == Some(self.0.author.as_str())
     }
 
     fn show(&self, map: RangeMap) {
@@ -234,9 +255,9 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
         let map = RangeMap::single(RangeId(1), Home { server: ServerId(1), database });
-        assert!(create(&objects, &map).await.unwrap());
-        let maps = || Maps::new(Arc::clone(&objects), map.clone());
-        let (one, other) = (maps(), maps());
+        assert!(create(&objects, &map, "first").await.unwrap());
+        let maps = |author: &str| Maps::new(Arc::clone(&objects), map.clone(), author.to_owned());
+        let (one, other) = (maps("one"), maps("other"));
         (objects, one, other)
     }
 
@@ -246,6 +267,17 @@ mod tests {
         one.change(|map| later(map, 2)).await.unwrap().unwrap();
         let second = other.change(|map| later(map, 1)).await.unwrap().unwrap();
         assert_eq!((one.current().version(), second.version()), (2, 3));
+    }
+
+    /// Both mean the same map; only one of them made it.
+    #[tokio::test]
+    async fn of_two_who_make_the_same_change_one_has_made_it() {
+        let (_, one, other) = two_processes().await;
+        let map = one.current();
+        let (range, place) = (RangeId(1), map.entries()[0].place);
+        let assigned = [(range, Generation::FIRST, place)];
+        one.change(|map| map.assigned(&assigned)).await.unwrap().unwrap();
+        assert!(other.change(|map| map.assigned(&assigned)).await.unwrap().is_err());
     }
 
     #[tokio::test]

@@ -11,7 +11,7 @@ use std::fmt;
 pub enum Mutant {
     /// A server answers reads without a lease.
     LeaseCheckSkipped,
-    /// A range that was handed over answers reads as long as its database is open.
+    /// The source of a move keeps the range, and answers whoever comes to it with an old map.
     GenerationCheckSkipped,
     /// The heirs of a split acknowledge writes before the change record is created.
     HeirBeforeRecord,

@@ -123,7 +123,7 @@ impl Node {
             Some(map) => map,
             None => make_first(host, &servers[0]).await?,
         };
-        let maps = Maps::new(objects, map);
+        let maps = Maps::new(objects, map, servers[0].name_of_life());
         let router = Router::new(maps.clone(), maps.subscribe(), servers.clone());
         let executor = Executor::new(maps, router.clone(), servers);
         let sweeper = Sweeper::new(host, &executor);
@@ -218,7 +218,7 @@ impl Node {
 async fn make_first(host: &Host, server: &PartitionServer) -> Result<RangeMap, OpenError> {
     let map = first_map();
     server.make_first(&map.entries()[0]).await?;
-    map_store::create(&host.around().objects, &map).await?;
+    map_store::create(&host.around().objects, &map, &server.name_of_life()).await?;
     Ok(map)
 }
 

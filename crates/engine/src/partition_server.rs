@@ -10,12 +10,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
-use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, TableId, Timestamp};
+use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, RangeMap, ServerId, TableId, Timestamp};
+use tokio::time::{Instant, sleep};
 
 use crate::change::{ChangeError, Step};
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
+use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
 use crate::range::{
     Changes, DroppedTable, Identity, Inheritance, Owner, Range, RangeSeen, RangeStatistics, Remains, ScanEnd,
     WriteRequest,
@@ -61,6 +63,16 @@ impl PartitionServer {
     /// again.
     pub fn has_ended(&self) -> bool {
         self.0.owner.lease.has_ended()
+    }
+
+    /// A name that no other server has, nor itself in another life.
+    pub(crate) fn name_of_life(&self) -> String {
+        self.0.owner.lease.name()
+    }
+
+    /// Whether both are one server in one life.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
     }
 
     /// The process it runs in.
@@ -231,6 +243,31 @@ impl PartitionServer {
         if !left.is_empty() {
             self.abandon(left);
         }
+    }
+
+    /// Waits until its lease holds, for as long as one lasts; false if it does not by then. To be asked
+    /// between opening databases and serving them: whoever takes the ranges of a server ends its lease
+    /// first, and waits until it has run out. If it holds, nobody has taken them before they were opened.
+    pub(crate) async fn may_serve(&self) -> bool {
+        let until = Instant::now() + LEASE_TERM;
+        while !self.0.owner.lease.holds() {
+            if self.has_ended() || Instant::now() >= until {
+                return false;
+            }
+            sleep(LEASE_RENEWED_EVERY).await;
+        }
+        true
+    }
+
+    /// Stops serving those of the ranges that the map does not give to this server: somebody else was
+    /// faster to write down what became of them.
+    pub(crate) fn withdraw(&self, ranges: &[RangeId], map: &RangeMap) {
+        let is_mine = |id| map.get(id).is_some_and(|entry| entry.place.server == self.id());
+        let is_lost = |range: &&Arc<Range>| ranges.contains(&range.id()) && !is_mine(range.id());
+        let lost: Vec<_> = self.ranges().iter().filter(is_lost).cloned().collect();
+        self.replace_in_set(&lost, &[]);
+        lost.iter().for_each(|range| range.let_go());
+        self.abandon(lost);
     }
 
     /// Closes the databases of ranges that were handed over, in the background.

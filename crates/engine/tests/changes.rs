@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use rangehold_engine::{Clock, Node, Options, ReadError, Step, StepHook};
+use rangehold_engine::{Clock, Executor, Node, Options, ReadError, Step, StepHook};
 use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
 use support::{Gate, Passage, get, open, partition, put, rows, simulated, start, table_keys};
 use tokio::sync::Notify;
@@ -300,11 +300,14 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     let (node, change) = (world.node.clone(), world.change(Kind::Split));
     let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
     sleep(Duration::from_secs(1)).await;
-    world.node.executor().open_all().await.unwrap();
+    // Another manager, who believes that the change was broken off.
+    let here = world.node.executor();
+    let other = Executor::new(here.maps().clone(), world.node.router().clone(), here.servers());
+    other.open_all().await.unwrap();
     let (_, right) = world.halves();
     let at = partition("7").as_bytes().to_vec();
     let again = Change::Split { range: right.id, generation: right.generation, at };
-    world.node.executor().carry_out(&again).await.unwrap();
+    other.carry_out(&again).await.unwrap();
 
     world.crash.let_go.notify_one();
     assert!(late.await.unwrap().is_err());
@@ -312,7 +315,7 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     for key in 0..10 {
         // Who came late has fenced the one that serves; it opens the range again.
         if put(&world.node, &key.to_string(), "late", "v").await.is_err() {
-            world.node.executor().open_all().await.unwrap();
+            other.open_all().await.unwrap();
             put(&world.node, &key.to_string(), "late", "v").await.unwrap();
         }
         acknowledged.insert((key.to_string(), "late".to_owned()));

@@ -206,6 +206,27 @@ proptest! {
     }
 
     #[test]
+    fn of_two_who_assign_the_same_ranges_one_is_refused(steps in any_steps(), to in 1..4u64) {
+        let versions = history(&steps);
+        let map = versions.last().unwrap();
+        let free = map.entries().iter().filter(|entry| entry.online && entry.intent.is_none());
+        let wanted: Vec<_> = free
+            .map(|entry| (entry.id, entry.generation, Home { server: ServerId(to), ..entry.place }))
+            .collect();
+        let assigned = map.assigned(&wanted).unwrap();
+        prop_assert_eq!(assigned.check(), vec![]);
+        for (range, generation, home) in &wanted {
+            let entry = assigned.get(*range).unwrap();
+            prop_assert_eq!((entry.generation, &entry.place), (generation.next(), home));
+        }
+        if !wanted.is_empty() {
+            let again = assigned.assigned(&wanted);
+            let refused = matches!(again, Err(ChangeRefused::OtherGeneration { .. }));
+            prop_assert!(refused, "{again:?}");
+        }
+    }
+
+    #[test]
     fn a_change_for_another_generation_is_refused(steps in any_steps(), step in any_step(), off in 1..4u64) {
         let versions = history(&steps);
         let map = versions.last().unwrap();

@@ -301,11 +301,12 @@ impl World {
         }
     }
 
-    /// Whether a process has crashed, stood still or come back since `moment`: whoever waits for an
+    /// Whether a process has crashed or come back since `moment`, or stands still: whoever waits for an
     /// answer of it waits for ever, as calls between processes have no connection that could break.
     pub fn was_troubled_since(&self, moment: Duration) -> bool {
         let since = |slot: &Slot| *slot.since.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.slots.iter().any(|slot| since(slot) >= moment)
+        let stands_still = |number| self.process(number).is_some_and(|process| process.is_paused());
+        self.0.slots.iter().any(|slot| since(slot) >= moment) || (0..self.processes()).any(stands_still)
     }
 
     fn next_life(&self, number: usize) -> Start {

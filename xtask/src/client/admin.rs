@@ -120,6 +120,11 @@ impl Admin {
         ranges.iter().map(|range| entry(range).with_context(|| format!("not a range: {range}"))).collect()
     }
 
+    /// What is known of each range, as the API tells it.
+    pub(crate) fn ranges(&self) -> Result<Value> {
+        self.get("/v1/ranges")
+    }
+
     /// The rules of the map that are broken.
     pub(crate) fn check(&self) -> Result<Vec<String>> {
         Ok(words(&self.get("/v1/map/check")?["findings"]))

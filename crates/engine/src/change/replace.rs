@@ -243,10 +243,10 @@ impl PartitionServer {
                 .and_then(|map| map.get(range.id()))
                 .is_some_and(|entry| entry.intent.is_some() && entry.generation == range.generation())
         };
-        if plan.old.iter().all(is_begun) && heirs.iter().all(|heir| heir.retired().is_none()) {
-            return Ok(());
+        if !plan.old.iter().all(is_begun) || heirs.iter().any(|heir| heir.retired().is_some()) {
+            return Err("somebody else has brought it to its end meanwhile".to_owned());
         }
-        Err("somebody else has brought it to its end meanwhile".to_owned())
+        if self.may_serve().await { Ok(()) } else { Err("the server has lost its lease".to_owned()) }
     }
 
     async fn newest_map(&self) -> Result<Option<RangeMap>, String> {

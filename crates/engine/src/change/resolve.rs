@@ -15,8 +15,8 @@
 
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
-use rangehold_map::{Change, Home, Intent, KeyRange, RangeEntry, RangeId, ServerId};
+use futures::StreamExt;
+use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, RangeMap, ServerId};
 
 use super::record::{Decided, Decision};
 use super::{ChangeError, Changed, RecordName, Step, heir};
@@ -38,21 +38,20 @@ enum Settled {
 
 impl Executor {
     /// Opens every range that the map names, at the server that it names; at another one if that
-    /// one is not here. Changes that were broken off are brought to their end first.
+    /// one is not here. Changes that were broken off are brought to their end first; ranges of those
+    /// that this executor is carrying out are left alone. What can be opened is served, even if
+    /// something else cannot.
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         self.settle_where(|_| true).await?;
         let map = self.maps().current();
-        let online: Vec<RangeEntry> = map.entries().iter().filter(|entry| entry.online).cloned().collect();
-        futures::stream::iter(online)
-            .map(|entry| async move {
-                match self.server(entry.place.server) {
-                    Ok(server) if server.held(entry.id, entry.generation).is_ok() => Ok(()),
-                    _ => self.open_where_it_belongs(&entry).await,
-                }
-            })
-            .buffer_unordered(OPENINGS_AT_ONCE_MAX)
-            .try_collect::<()>()
-            .await?;
+        let is_held = |entry: &RangeEntry| {
+            let server = self.server(entry.place.server);
+            server.is_ok_and(|server| server.held(entry.id, entry.generation).is_ok())
+        };
+        let is_wanted = |entry: &&RangeEntry| {
+            entry.online && entry.intent.is_none() && !self.has_in_hand(entry.id) && !is_held(entry)
+        };
+        self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await?;
         self.inherit_dropped().await
     }
 
@@ -69,57 +68,95 @@ impl Executor {
         self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
         self.settle_where(|entry| entry.place.server == dead).await?;
         let map = self.maps().current();
-        let mut moved = Vec::new();
-        let orphans = map.entries().iter().filter(|entry| entry.place.server == dead && entry.online);
-        for entry in orphans {
-            if self.open_where_it_belongs(entry).await.is_ok() {
-                let map_version = self.maps().current().version();
-                moved.push(Changed { map_version, ranges: vec![entry.id], held_for: Default::default() });
-            }
-        }
-        Ok(moved)
+        let is_orphan =
+            |entry: &&RangeEntry| entry.place.server == dead && entry.online && entry.intent.is_none();
+        let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect()).await?;
+        let map_version = self.maps().current().version();
+        let moved = |range| Changed { map_version, ranges: vec![range], held_for: Default::default() };
+        Ok(taken.into_iter().map(moved).collect())
     }
 
-    /// Opens a range without an intent and serves it. If the server that the map names is not here,
-    /// another one takes it, and the map follows.
-    pub(crate) async fn open_where_it_belongs(&self, entry: &RangeEntry) -> Result<(), ChangeError> {
-        let (server, moves) = match self.server(entry.place.server) {
-            Ok(server) => (server, false),
-            Err(_) => (self.substitute(entry.id)?, true),
-        };
-        let generation = if moves { entry.generation.next() } else { entry.generation };
-        let range = server.open_range(entry, generation, None).await?;
-        if let Err(error) = self.is_still(entry).await {
+    /// Opens ranges that nobody serves, and serves them: each at its own server or, if that one is not
+    /// here, at another one.
+    ///
+    /// 1. The map assigns them, in their next generation. Whoever took them by an older map, in
+    ///    this moment or in one to come, is refused.
+    /// 2. Their databases are opened, which shuts out whoever had them open.
+    /// 3. If the map still says so, and the servers' leases hold, they are served. Should somebody
+    ///    take them from now on, he ends those leases first, and opens them after us.
+    ///
+    /// Returns those that are served; an error if one of them could not be.
+    pub(crate) async fn take(&self, ranges: Vec<RangeEntry>) -> Result<Vec<RangeId>, ChangeError> {
+        if ranges.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut servers, mut wanted) = (Vec::new(), Vec::new());
+        for entry in ranges {
+            let server = match self.server(entry.place.server) {
+                Ok(server) => server,
+                Err(_) => self.substitute(entry.id)?,
+            };
+            wanted.push((entry.id, entry.generation, Home { server: server.id(), ..entry.place }));
+            servers.push(server);
+        }
+        let map = self.maps().change(|map| map.assigned(&wanted)).await??;
+        let entry = |(range, ..): &(RangeId, Generation, Home)| map.get(*range).cloned();
+        let assigned: Vec<RangeEntry> = wanted.iter().filter_map(entry).collect();
+        let opened: Vec<_> = futures::stream::iter(assigned.into_iter().zip(servers))
+            .map(|(entry, server)| async move {
+                let range = self.open_assigned(&entry, &server).await;
+                (entry, range, server)
+            })
+            .buffered(OPENINGS_AT_ONCE_MAX)
+            .collect()
+            .await;
+        self.serve_assigned(opened).await
+    }
+
+    async fn open_assigned(
+        &self,
+        entry: &RangeEntry,
+        server: &PartitionServer,
+    ) -> Result<Arc<Range>, ChangeError> {
+        let range = server.open_range(entry, entry.generation, None).await?;
+        if let Some(record) = range.retired().filter(|_| !mutants::active(Mutant::RetiredServed))
+            && let Err(error) = self.settle_stray(&range, record).await
+        {
             end_all(&[range]).await;
             return Err(error);
         }
-        if let Some(record) = range.retired().filter(|_| !mutants::active(Mutant::RetiredServed)) {
-            self.settle_stray(&range, record).await?;
-        }
-        if moves {
-            // Before it is served: of two who take it over at the same time the map knows one.
-            let to = Home { server: server.id(), ..entry.place };
-            let change = Change::Move { range: entry.id, generation: entry.generation, to };
-            if let Err(error) = self.publish(|map| map.begin(&change)?.move_done(entry.id)).await {
-                end_all(&[range]).await;
-                return Err(error);
-            }
-        }
-        server.replace_in_set(&[], &[range]);
-        Ok(())
+        Ok(range)
     }
 
-    /// Refuses to go on if the stored map says anything else of a range by now. To be asked when its
-    /// databases are open and not served yet: whoever changes them from then on meets us there, and
-    /// who did so before is in the map. Without it two who believe that they lead the servers, one of
-    /// them with a map that is a moment old, could serve one range in two places.
-    async fn is_still(&self, entry: &RangeEntry) -> Result<(), ChangeError> {
-        let map = self.maps().refresh().await?;
-        if map.get(entry.id) == Some(entry) {
-            return Ok(());
+    async fn serve_assigned(
+        &self,
+        opened: Vec<(RangeEntry, Result<Arc<Range>, ChangeError>, PartitionServer)>,
+    ) -> Result<Vec<RangeId>, ChangeError> {
+        let map = self.maps().refresh().await;
+        let (mut served, mut failed) = (Vec::new(), None);
+        for (entry, range, server) in opened {
+            let range = match range {
+                Ok(range) => range,
+                Err(error) => {
+                    failed.get_or_insert(error);
+                    continue;
+                }
+            };
+            let is_still = map.as_ref().is_ok_and(|map| map.get(entry.id) == Some(&entry));
+            if is_still && server.may_serve().await {
+                server.replace_in_set(&[], &[range]);
+                served.push(entry.id);
+                continue;
+            }
+            end_all(&[range]).await;
+            let waits_for = match (&map, is_still) {
+                (Err(error), _) => format!("the map could not be read: {error}"),
+                (Ok(_), false) => "its place in the map was changed while it was opened".to_owned(),
+                (Ok(_), true) => format!("server {} has no lease", server.id()),
+            };
+            failed.get_or_insert(ChangeError::NotYet { range: entry.id, waits_for });
         }
-        let waits_for = "its place in the map was changed while it was opened".to_owned();
-        Err(ChangeError::NotYet { range: entry.id, waits_for })
+        failed.map_or(Ok(served), Err)
     }
 
     /// Brings broken-off changes of some ranges to their end.
@@ -129,6 +166,7 @@ impl Executor {
             let begun = |entry: &&RangeEntry| {
                 entry.intent.as_ref().is_some_and(|intent| !matches!(intent, Intent::MergeWith { .. }))
                     && which(entry)
+                    && !self.has_in_hand(entry.id)
             };
             let Some(entry) = map.entries().iter().find(begun) else { return Ok(()) };
             let right = map
@@ -147,7 +185,7 @@ impl Executor {
         };
         let Some(intent @ (Intent::Split { .. } | Intent::Merge { .. })) = &entry.intent else {
             // Whoever opens it next owns it, and the map names the source.
-            self.publish(|map| undone(map, entry.id)).await?;
+            self.publish_of(entry, |map| undone(map, entry.id)).await?;
             server.after(Step::UndoPublished, entry.id).await;
             return Ok(());
         };
@@ -175,25 +213,21 @@ impl Executor {
         let record = RecordName { range: entry.id, generation: entry.generation.next() };
         match self.settle_ranges(server, old, record).await? {
             Settled::Undone => {
-                self.publish(|map| undone(map, entry.id)).await?;
+                self.publish_of(entry, |map| undone(map, entry.id)).await?;
                 server.after(Step::UndoPublished, entry.id).await;
                 // They are opened again where the map wants them, in their new generation.
                 close_all(old).await;
             }
             Settled::Done { attempt, inheritance } => {
-                let homes = self.finish(server, intent, entry, right, attempt, &inheritance).await?;
+                self.finish(server, intent, entry, right, attempt, &inheritance).await?;
                 end_all(old).await;
-                match intent {
-                    Intent::Merge { .. } => self.publish(|map| map.merge_done(entry.id, homes[0])).await?,
-                    _ => self.publish(|map| map.split_done(entry.id, homes[0], homes[1])).await?,
-                };
-                server.after(Step::Published, entry.id).await;
             }
         }
         Ok(())
     }
 
-    /// Opens the heirs and serves them.
+    /// Opens the heirs, writes them into the map, and serves them. In this order: of two who finish
+    /// the change the map knows one.
     async fn finish(
         &self,
         server: &PartitionServer,
@@ -202,7 +236,7 @@ impl Executor {
         right: Option<&RangeEntry>,
         attempt: u64,
         inheritance: &Inheritance,
-    ) -> Result<Vec<Home>, ChangeError> {
+    ) -> Result<(), ChangeError> {
         let mut opened = Vec::new();
         for (id, keys) in heirs(intent, &entry.keys, right.map(|right| &right.keys)) {
             let identity = Identity { id, keys, database: heir(id, attempt) };
@@ -210,15 +244,25 @@ impl Executor {
             range.save_inheritance(inheritance).await.map_err(|error| broken_off(entry.id, &error))?;
             opened.push(range);
         }
-        if let Err(error) = self.is_still(entry).await {
+        server.after(Step::Inherited, entry.id).await;
+        let home = |range: &Arc<Range>| Home { server: server.id(), database: range.database() };
+        let homes: Vec<Home> = opened.iter().map(home).collect();
+        let done = |map: &RangeMap| match intent {
+            Intent::Merge { .. } => map.merge_done(entry.id, homes[0]),
+            _ => map.split_done(entry.id, homes[0], homes[1]),
+        };
+        if let Err(error) = self.publish_of(entry, done).await {
             end_all(&opened).await;
             return Err(error);
         }
-        let homes =
-            opened.iter().map(|range| Home { server: server.id(), database: range.database() }).collect();
+        server.after(Step::Published, entry.id).await;
+        if !server.may_serve().await {
+            end_all(&opened).await;
+            let waits_for = format!("server {} has no lease", server.id());
+            return Err(ChangeError::NotYet { range: entry.id, waits_for });
+        }
         server.replace_in_set(&[], &opened);
-        server.after(Step::Inherited, entry.id).await;
-        Ok(homes)
+        Ok(())
     }
 
     /// Finds out, or decides, whether the change of these ranges counts.

@@ -163,7 +163,7 @@ pub async fn copy(
     if map_store::load(&source_objects).await?.as_ref() != Some(&stored) {
         return Err(CopyError::MapChanged { from: from.clone() });
     }
-    map_store::create(&around.objects, &stored).await?;
+    map_store::create(&around.objects, &stored, "copy").await?;
     target.finish()?;
     Ok(report)
 }

@@ -15,7 +15,15 @@ struct MapObject {
     format: u32,
     version: u64,
     next_range: Option<u64>,
+    /// Who wrote it. None in what early releases wrote.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    author: Option<String>,
     ranges: Vec<RangeObject>,
+}
+
+#[derive(Deserialize)]
+struct Author {
+    author: Option<String>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -47,11 +55,17 @@ const fn yes() -> bool {
     true
 }
 
-pub(super) fn encode(map: &RangeMap) -> Vec<u8> {
+/// Who wrote these bytes, if they say so.
+pub(super) fn author(bytes: &[u8]) -> Option<String> {
+    serde_json::from_slice::<Author>(bytes).ok()?.author
+}
+
+pub(super) fn encode(map: &RangeMap, author: &str) -> Vec<u8> {
     let object = MapObject {
         format: FORMAT,
         version: map.version(),
         next_range: Some(map.next_range().0),
+        author: Some(author.to_owned()),
         ranges: map.entries().iter().map(to_object).collect(),
     };
     serde_json::to_vec(&object).expect("numbers and texts are always JSON")
@@ -206,7 +220,9 @@ mod tests {
             version in 1u64..1_000_000,
         ) {
             let map = cut_at(cuts, version);
-            prop_assert_eq!(decode(&encode(&map)), Ok(map));
+            let bytes = encode(&map, "1-17");
+            prop_assert_eq!(author(&bytes), Some("1-17".to_owned()));
+            prop_assert_eq!(decode(&bytes), Ok(map));
         }
     }
 
@@ -222,9 +238,9 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         assert_eq!(load(&objects).await.unwrap(), None);
         for version in [9, 10] {
-            assert!(create(&objects, &cut_at(Default::default(), version)).await.unwrap());
+            assert!(create(&objects, &cut_at(Default::default(), version), "1-17").await.unwrap());
         }
-        assert!(!create(&objects, &cut_at(Default::default(), 10)).await.unwrap());
+        assert!(!create(&objects, &cut_at(Default::default(), 10), "1-17").await.unwrap());
         assert_eq!(load(&objects).await.unwrap().unwrap().version(), 10);
     }
 
@@ -233,7 +249,7 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let whole = cut_at(Default::default(), 1);
         let entry = RangeEntry { keys: KeyRange::new(vec![0x30], None), ..whole.entries()[0].clone() };
-        create(&objects, &RangeMap::new(1, RangeId(100), vec![entry])).await.unwrap();
+        create(&objects, &RangeMap::new(1, RangeId(100), vec![entry]), "1-17").await.unwrap();
         let error = load(&objects).await.unwrap_err().to_string();
         assert!(
             error.contains("00000000000000000001.json") && error.contains("belong to no range"),

@@ -230,6 +230,22 @@ impl<P: Clone + Eq> RangeMap<P> {
         Ok(next)
     }
 
+    /// The next version, in which each of these ranges is at this place, in the generation that follows
+    /// the one named. Nothing may be begun on them.
+    ///
+    /// Who opens ranges that nobody serves assigns them first, whether or not their place is another
+    /// one: of two who open the same ranges the map knows one, and whoever comes second is refused.
+    pub fn assigned(&self, ranges: &[(RangeId, Generation, P)]) -> Result<Self, ChangeRefused> {
+        let mut next = self.next_version();
+        for (range, generation, place) in ranges {
+            let index = self.serving(*range, *generation)?;
+            let entry = &mut next.entries[index];
+            entry.place = place.clone();
+            entry.generation = generation.next();
+        }
+        Ok(next)
+    }
+
     fn index(&self, range: RangeId) -> Result<usize, ChangeRefused> {
         let index = self.entries.iter().position(|entry| entry.id == range);
         index.ok_or(ChangeRefused::UnknownRange { range })

@@ -1,0 +1,65 @@
+//! `cargo xtask cloud`: does `--profile cloud` behave as the cloud's documents say?
+//!
+//! Two runs, each on a server of its own with four partition servers:
+//!
+//! 1. **Targets.** Writers put batches into one partition as fast as they are let. Beside them, on the same
+//!    partition server, somebody quiet reads and writes single entities. Once the burst credit is spent, the hot
+//!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest, and
+//!    the quiet one must be served as if nothing was wrong.
+//! 2. **Spreading.** One table gets entities under GUIDs, another one under keys that only grow, both more
+//!    than a range is meant to bear. The first must come to lie on all servers; the second must not be split at
+//!    where it grows, and its verdict must say why.
+
+mod jobs;
+mod spread;
+mod targets;
+
+use anyhow::Result;
+
+use crate::server::{Server, Setup};
+use crate::workspace::{self, Profile};
+
+/// Partition servers.
+const SERVERS: usize = 4;
+
+/// Measures the cloud profile.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// Seconds in which the quiet client is measured alone, and then beside the hot one.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Minutes within which a table must have spread.
+    #[arg(long, default_value_t = 15)]
+    minutes: u64,
+    /// Only the run whose name contains this: `targets` or `spreading`.
+    #[arg(long)]
+    only: Option<String>,
+    /// Build and measure the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
+}
+
+/// Runs both; an error names what was not as it must be.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
+    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let start = |name: &str| -> Result<(Server, Setup)> {
+        let directory = workspace::scratch("cloud")?.join(name);
+        let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+        std::fs::create_dir_all(&directory)?;
+        setup.arguments =
+            ["--profile", "cloud", "--servers", &SERVERS.to_string()].map(str::to_owned).to_vec();
+        Ok((Server::start(&setup)?, setup))
+    };
+    if wanted("targets") {
+        let (server, _) = start("targets")?;
+        targets::run(&server, arguments.seconds)?;
+        server.stop()?;
+    }
+    if wanted("spreading") {
+        let (server, setup) = start("spreading")?;
+        spread::run(&server, &setup, arguments.minutes)?;
+        server.stop()?;
+    }
+    Ok(())
+}
