@@ -1,5 +1,6 @@
 //! What all partition servers of one process share: store, clock, caches, memory, background threads.
 
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
@@ -12,7 +13,7 @@ use crate::compaction::Background;
 use crate::error::OpenError;
 use crate::governor::{Shares, watch_memtables};
 use crate::lease::Lease;
-use crate::limits::DROPPED_REMEMBERED;
+use crate::limits::{DROPPED_REMEMBERED, TALLIES_LEFT_MAX};
 use crate::range::{HeldBytes, Owner, Range, Surroundings, end_seconds};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
@@ -79,17 +80,36 @@ struct Inner {
 
 /// The ranges that are open in the process, served or not.
 #[derive(Default)]
-pub(crate) struct OpenRanges(Mutex<Vec<Weak<Range>>>);
+pub(crate) struct OpenRanges {
+    ranges: Mutex<Vec<Weak<Range>>>,
+    /// What ranges counted that are about to go, until it is taken; the newest [`TALLIES_LEFT_MAX`].
+    left: Mutex<VecDeque<(KeyRange, Tally)>>,
+}
 
 impl OpenRanges {
+    /// Keeps what a range has counted when it was handed over: nobody asks it any more.
+    pub(crate) fn keep_tally(&self, range: &Range) {
+        let Some(tally) = range.take_tally() else { return };
+        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if left.len() == TALLIES_LEFT_MAX {
+            left.pop_front();
+        }
+        left.push_back((range.keys().clone(), tally));
+    }
+
+    fn take_left(&self) -> VecDeque<(KeyRange, Tally)> {
+        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
     pub(crate) fn add(&self, range: &Arc<Range>) {
-        let mut ranges = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
         ranges.retain(|range| range.strong_count() > 0);
         ranges.push(Arc::downgrade(range));
     }
 
     pub(crate) fn list(&self) -> Vec<Arc<Range>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).iter().filter_map(Weak::upgrade).collect()
+        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        ranges.iter().filter_map(Weak::upgrade).collect()
     }
 }
 
@@ -149,7 +169,8 @@ impl Host {
     /// counted nothing are left out. For one who keeps it: asked by two, each gets a part.
     pub fn take_tallies(&self) -> Vec<(KeyRange, Tally)> {
         let open = self.0.ranges.list();
-        open.iter().filter_map(|range| Some((range.keys().clone(), range.take_tally()?))).collect()
+        let tallies = open.iter().filter_map(|range| Some((range.keys().clone(), range.take_tally()?)));
+        tallies.chain(self.0.ranges.take_left()).collect()
     }
 
     pub(crate) fn store_handle(&self) -> Arc<Store> {

@@ -51,6 +51,9 @@ pub(crate) const L0_FILES_MAX: usize = 16;
 /// guarded by the server's own knowledge of what it holds, and the housekeeper tells a database when
 /// it has changed its files. With a thousand databases a shorter time is seen in the idle process.
 pub(crate) const MANIFEST_POLL: Duration = Duration::from_secs(600);
+/// What ranges counted before they were handed over, until somebody takes it, which is once a second
+/// where a history of load is kept: more ranges than are handed over in that time.
+pub(crate) const TALLIES_LEFT_MAX: usize = 256;
 /// Databases of one process that are opened or closed at the same time. Each waits for the disk a
 /// few times; more than this and the disk is the one that is waited for.
 pub(crate) const OPENINGS_AT_ONCE_MAX: usize = 32;

@@ -272,6 +272,7 @@ impl PartitionServer {
 
     /// Closes the databases of ranges that were handed over, in the background.
     pub(crate) fn abandon(&self, ranges: Vec<Arc<Range>>) {
+        ranges.iter().for_each(|range| self.0.host.ranges().keep_tally(range));
         self.0.host.spawn("closing what was handed over".to_owned(), async move {
             for range in ranges {
                 range.end().await;
@@ -285,6 +286,7 @@ impl PartitionServer {
         if let Some(range) = found {
             self.replace_in_set(&[Arc::clone(&range)], &[]);
             range.close().await;
+            self.0.host.ranges().keep_tally(&range);
         }
     }
 
