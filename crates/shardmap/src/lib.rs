@@ -1,0 +1,1 @@
+//! Shard maps for SQL databases.
