@@ -65,7 +65,9 @@ impl Location {
     /// [`crate::Code::InvalidArgument`]; a user or a password is refused too: they have no place here.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let unreadable = || {
-            Error::argument(format!("{text:?} is no place: write sqlite:PATH or postgres://SERVER:PORT/DATABASE"))
+            Error::argument(format!(
+                "{text:?} is no place: write sqlite:PATH or postgres://SERVER:PORT/DATABASE"
+            ))
         };
         if let Some(path) = text.strip_prefix("sqlite:") {
             return Self::sqlite(path);

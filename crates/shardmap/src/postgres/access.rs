@@ -110,12 +110,16 @@ impl PostgresAccess {
             match setting.split_once('=') {
                 Some(("sslmode", value @ ("disable" | "verify-full"))) => mode = value,
                 Some(("sslmode", value)) => {
-                    return Err(Error::argument(format!("sslmode={value} proves nothing: use verify-full, or disable")));
+                    return Err(Error::argument(format!(
+                        "sslmode={value} proves nothing: use verify-full, or disable"
+                    )));
                 }
                 Some(("sslrootcert", "system")) => roots = Roots::System,
                 Some(("sslrootcert", file)) => roots = Roots::File(file.into()),
                 _ => {
-                    return Err(Error::argument(format!("{setting:?} is no setting: sslmode and sslrootcert are")));
+                    return Err(Error::argument(format!(
+                        "{setting:?} is no setting: sslmode and sslrootcert are"
+                    )));
                 }
             }
         }
@@ -129,7 +133,8 @@ impl PostgresAccess {
         let Some(tokio_postgres::config::Host::Tcp(server)) = config.get_hosts().first() else {
             return Err(Error::argument("the address names no server"));
         };
-        let location = Location::postgres(server, config.get_ports().first().copied().unwrap_or(5432), database)?;
+        let location =
+            Location::postgres(server, config.get_ports().first().copied().unwrap_or(5432), database)?;
         let password = config.get_password().map(|password| String::from_utf8_lossy(password).into_owned());
         let tls = if mode == "disable" { Tls::Off } else { Tls::VerifyFull(roots) };
         Ok((location, Self::new(Credentials { user: user.to_owned(), password }, &tls)?))

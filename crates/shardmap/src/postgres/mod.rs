@@ -46,7 +46,8 @@ pub(crate) struct PostgresTx {
 impl PostgresDatabase {
     pub(crate) fn new(location: &Location, access: &PostgresAccess) -> Result<Self, StoreError> {
         let failed = |what: &str| StoreError::new(location, Failure::Other, what);
-        let config = access.config(location).ok_or_else(|| failed("this is no place of a PostgreSQL database"))?;
+        let config =
+            access.config(location).ok_or_else(|| failed("this is no place of a PostgreSQL database"))?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = match access.connector() {
             Some(tls) => Manager::from_config(config, tls, recycling),
@@ -74,9 +75,10 @@ impl PostgresDatabase {
             ),
         };
         for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
-            let client = self.pool.get().await.map_err(|error| {
-                StoreError::new(&self.location, Failure::Unreachable, error_text(&error))
-            })?;
+            let client =
+                self.pool.get().await.map_err(|error| {
+                    StoreError::new(&self.location, Failure::Unreachable, error_text(&error))
+                })?;
             match client.batch_execute(&begin).await {
                 Ok(()) => return Ok(PostgresTx { database: self.clone(), client: Some(client), open: true }),
                 Err(error) if error.as_db_error().is_none() => drop(Object::take(client)),

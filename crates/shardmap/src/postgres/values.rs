@@ -21,7 +21,11 @@ pub(super) fn type_of(value: &Value) -> Type {
 }
 
 impl ToSql for Value {
-    fn to_sql(&self, ty: &Type, out: &mut BytesMut) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
+    fn to_sql(
+        &self,
+        ty: &Type,
+        out: &mut BytesMut,
+    ) -> Result<IsNull, Box<dyn std::error::Error + Sync + Send>> {
         match self {
             Self::Null => Ok(IsNull::Yes),
             Self::Bool(value) => value.to_sql(ty, out),
@@ -43,7 +47,8 @@ impl ToSql for Value {
 
 /// The columns of a row.
 pub(super) fn of_row(location: &Location, row: &Row) -> Result<Vec<Value>, StoreError> {
-    let damaged = |error: tokio_postgres::Error| StoreError::new(location, Failure::Damaged, error.to_string());
+    let damaged =
+        |error: tokio_postgres::Error| StoreError::new(location, Failure::Damaged, error.to_string());
     let column = |index: usize| {
         let value = match *row.columns()[index].type_() {
             Type::BOOL => row.try_get::<_, Option<bool>>(index).map(Value::from),
@@ -51,7 +56,9 @@ pub(super) fn of_row(location: &Location, row: &Row) -> Result<Vec<Value>, Store
             Type::INT8 => row.try_get::<_, Option<i64>>(index).map(Value::from),
             Type::BYTEA => row.try_get::<_, Option<&[u8]>>(index).map(Value::from),
             Type::UUID => row.try_get::<_, Option<uuid::Uuid>>(index).map(Value::from),
-            Type::INT8_ARRAY => row.try_get::<_, Option<Vec<i64>>>(index).map(|value| value.map_or(Value::Null, Value::Ints)),
+            Type::INT8_ARRAY => {
+                row.try_get::<_, Option<Vec<i64>>>(index).map(|value| value.map_or(Value::Null, Value::Ints))
+            }
             _ => row.try_get::<_, Option<&str>>(index).map(Value::from),
         };
         value.map_err(damaged)

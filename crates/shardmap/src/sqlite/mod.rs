@@ -109,16 +109,17 @@ impl SqliteTx {
         done
     }
 
-    pub(crate) async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
-        let values = values.to_vec();
+    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let (sql, values) = (translated(sql), values.to_vec());
         self.run(move |connection, database| {
             let rows = || {
-                let mut statement = connection.prepare_cached(&translated(sql))?;
+                let mut statement = connection.prepare_cached(&sql)?;
                 let columns = statement.column_count();
                 let mut rows = statement.query(params_from_iter(values))?;
                 let mut all = Vec::new();
                 while let Some(row) = rows.next()? {
-                    let values: Result<_, _> = (0..columns).map(|column| row.get_ref(column).map(value)).collect();
+                    let values: Result<_, _> =
+                        (0..columns).map(|column| row.get_ref(column).map(value)).collect();
                     all.push(Row::new(&database.location, values?));
                 }
                 Ok(all)
@@ -128,10 +129,11 @@ impl SqliteTx {
         .await
     }
 
-    pub(crate) async fn execute(&mut self, sql: &'static str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, sql: &str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
+        let sql = translated(sql);
         self.run(move |connection, database| {
             let changed = || {
-                let mut statement = connection.prepare_cached(&translated(sql))?;
+                let mut statement = connection.prepare_cached(&sql)?;
                 each.into_iter().try_fold(0, |sum, values| {
                     statement.execute(params_from_iter(values)).map(|changed| sum + changed as u64)
                 })
@@ -171,7 +173,9 @@ impl SqliteTx {
         let mut rows = self.query("select cast(unixepoch('subsec') * 1000000 as integer)", &[]).await?;
         match rows.first_mut() {
             Some(row) => row.int(),
-            None => Err(StoreError::new(&self.database.location, Failure::Damaged, "the database has no time")),
+            None => {
+                Err(StoreError::new(&self.database.location, Failure::Damaged, "the database has no time"))
+            }
         }
     }
 
@@ -237,7 +241,9 @@ fn meaning(error: &rusqlite::Error) -> Failure {
     let text = error.to_string();
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Failure::Busy,
-        Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase | ErrorCode::PermissionDenied) => Failure::Unreachable,
+        Some(ErrorCode::CannotOpen | ErrorCode::NotADatabase | ErrorCode::PermissionDenied) => {
+            Failure::Unreachable
+        }
         Some(ErrorCode::ConstraintViolation) if text.contains("_do_not_overlap") => Failure::Overlap,
         Some(ErrorCode::ConstraintViolation) if text.contains("UNIQUE") => Failure::Duplicate,
         _ if text.contains("no such table") => Failure::NoSchema,

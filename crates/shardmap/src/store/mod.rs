@@ -123,7 +123,7 @@ impl Database {
 
 impl Tx {
     /// The rows of a query.
-    pub(crate) async fn query(&mut self, sql: &'static str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         match self {
             Self::Postgres(tx) => tx.query(sql, values).await,
             Self::Sqlite(tx) => tx.query(sql, values).await,
@@ -131,12 +131,12 @@ impl Tx {
     }
 
     /// The one row of a query, if there is one.
-    pub(crate) async fn query_one(&mut self, sql: &'static str, values: &[Value]) -> Result<Option<Row>, StoreError> {
+    pub(crate) async fn query_one(&mut self, sql: &str, values: &[Value]) -> Result<Option<Row>, StoreError> {
         Ok(self.query(sql, values).await?.into_iter().next())
     }
 
     /// Runs a statement; gives how many rows it changed.
-    pub(crate) async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
         match self {
             Self::Postgres(tx) => tx.execute(sql, values).await,
             Self::Sqlite(tx) => tx.execute(sql, vec![values.to_vec()]).await,
@@ -145,7 +145,7 @@ impl Tx {
 
     /// Runs a statement once for each list of values, without waiting for each answer; gives how many rows
     /// were changed in all.
-    pub(crate) async fn execute_each(&mut self, sql: &'static str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
+    pub(crate) async fn execute_each(&mut self, sql: &str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
         match self {
             Self::Postgres(tx) => tx.execute_each(sql, &each).await,
             Self::Sqlite(tx) => tx.execute(sql, each).await,

@@ -76,7 +76,11 @@ impl Row {
         StoreError::new(&self.location, Failure::Damaged, what)
     }
 
-    fn next<T>(&mut self, wanted: &str, read: impl FnOnce(Value) -> Result<T, Value>) -> Result<T, StoreError> {
+    fn next<T>(
+        &mut self,
+        wanted: &str,
+        read: impl FnOnce(Value) -> Result<T, Value>,
+    ) -> Result<T, StoreError> {
         let value = self.values.next().unwrap_or(Value::Null);
         read(value).map_err(|value| self.damaged(format!("a row holds {value:?} where {wanted} belongs")))
     }
