@@ -9,3 +9,5 @@
 )]
 
 pub mod postgres;
+#[macro_use]
+pub mod stores;
