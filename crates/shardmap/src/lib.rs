@@ -31,7 +31,9 @@ mod manager;
 mod metrics;
 pub mod operation;
 pub mod postgres;
+pub mod recovery;
 mod rows;
+mod schema_info;
 mod sqlite;
 mod store;
 
@@ -44,4 +46,5 @@ pub use rangehold_map::shard::{
     DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
     ShardKeyValue, TimeSpan,
 };
+pub use schema_info::{SchemaInfo, SchemaInfos, TableInfo};
 pub use store::{Failure, StoreError};

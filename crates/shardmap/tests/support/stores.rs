@@ -105,7 +105,8 @@ impl World {
 
     /// Runs SQL behind everybody's back. `@name` is a table of ours; gives the first column, a row a line.
     pub fn sql(&self, place: &Location, sql: &str) -> String {
-        let sql = sql.replace('@', if self.is_postgres() { "__shard_management." } else { "__shard_management_" });
+        let sql =
+            sql.replace('@', if self.is_postgres() { "__shard_management." } else { "__shard_management_" });
         match (place, self.server) {
             (Location::Postgres { database, .. }, Some(server)) => server.sql(database, &sql),
             (Location::Sqlite { path }, _) => sqlite(path, &sql),
