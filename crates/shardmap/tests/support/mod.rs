@@ -8,6 +8,7 @@
     reason = "each test uses a part, and fails by panic"
 )]
 
+pub mod faults;
 pub mod postgres;
 #[macro_use]
 pub mod stores;
