@@ -8,4 +8,5 @@
     reason = "each test uses a part, and fails by panic"
 )]
 
+pub mod local;
 pub mod postgres;
