@@ -1,1 +1,3 @@
 //! Shard maps for SQL databases.
+
+pub mod routing;

@@ -1,0 +1,28 @@
+//! Data-dependent routing: a connection to the shard that has a key, and a fence that holds it to that.
+
+mod drain;
+mod flight;
+
+/// The fence of PostgreSQL: installed in every shard after the local map's tables; idempotent.
+pub(crate) const FENCE_SQL: &str = include_str!("../postgres/fence.sql");
+
+/// How a transaction sees what others do meanwhile.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it began.
+    ReadCommitted,
+    /// All statements see what was committed before the first began.
+    RepeatableRead,
+    /// As if transactions ran one after the other.
+    Serializable,
+}
+
+impl Isolation {
+    fn sql(self) -> &'static str {
+        match self {
+            Self::ReadCommitted => "READ COMMITTED",
+            Self::RepeatableRead => "REPEATABLE READ",
+            Self::Serializable => "SERIALIZABLE",
+        }
+    }
+}
