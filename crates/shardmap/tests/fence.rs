@@ -57,7 +57,7 @@ async fn waits_through_a_change(server: &PostgresServer, name: &str, mutant: &st
     let (map, writer) = shard(server, name).await;
     map.client.batch_execute(mutant).await.unwrap();
     let mover = connect(server, name).await;
-    mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}')").await.unwrap();
+    mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}', 60000)").await.unwrap();
     mover.batch_execute("UPDATE __shard_management.local_mappings SET online = false").await.unwrap();
     begin(&writer, mode).await;
     let entering = async { enter(&writer, &map, "0a").await };
@@ -113,7 +113,7 @@ async fn who_has_entered_is_waited_for() {
         enter(&writer, &map, "0a").await.unwrap();
         let mover = connect(&server, &name).await;
         mover.batch_execute("BEGIN").await.unwrap();
-        let closing = mover.batch_execute("SELECT __shard_management.close_fences('{1}')");
+        let closing = mover.batch_execute("SELECT __shard_management.close_fences('{1}', 60000)");
         tokio::pin!(closing);
         let early = tokio::time::timeout(Duration::from_millis(200), &mut closing).await;
         assert!(early.is_err(), "closed over a holder at {mode}");
@@ -133,7 +133,7 @@ async fn a_split_while_entering_leads_to_the_new_fence() {
     let server = PostgresServer::start();
     let (map, writer) = shard(&server, "split").await;
     let mover = connect(&server, "split").await;
-    mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}')").await.unwrap();
+    mover.batch_execute("BEGIN; SELECT __shard_management.close_fences('{1}', 60000)").await.unwrap();
     mover.batch_execute("UPDATE __shard_management.local_mappings SET fence = 2").await.unwrap();
     begin(&writer, "READ COMMITTED").await;
     let entering = async { enter(&writer, &map, "0a").await };

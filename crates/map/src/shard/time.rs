@@ -8,7 +8,7 @@ pub const DATE_TIME_TICKS_MAX: i64 = 3_155_378_975_999_999_999;
 /// Ticks of 100 ns in a day.
 pub const TICKS_PER_DAY: i64 = 24 * 3600 * 10_000_000;
 /// Ticks from the year 1 to 1970.
-pub const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
+const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 
 /// A date and time without a zone: ticks of 100 ns since 0001-01-01, at most [`DATE_TIME_TICKS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

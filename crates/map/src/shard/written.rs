@@ -62,8 +62,8 @@ pub(super) fn write_key(key: &ShardKey, f: &mut fmt::Formatter<'_>) -> fmt::Resu
         ShardKeyType::Int64 => i64::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Guid => Uuid::from_key(key).map(|value| value.hyphenated().to_string()),
         ShardKeyType::Binary => Vec::<u8>::from_key(key).map(|value| hexadecimal(&value)),
-        ShardKeyType::DateTime => DateTime::from_key(key).map(|value| show_date_time(value)),
-        ShardKeyType::TimeSpan => TimeSpan::from_key(key).map(|value| show_time_span(value)),
+        ShardKeyType::DateTime => DateTime::from_key(key).map(show_date_time),
+        ShardKeyType::TimeSpan => TimeSpan::from_key(key).map(show_time_span),
         ShardKeyType::DateTimeOffset => {
             DateTimeOffset::from_key(key).map(|value| format!("{}Z", show_date_time(value.utc())))
         }

@@ -102,17 +102,20 @@ language sql stable parallel safe security definer set search_path = pg_catalog,
 $$;
 
 -- For whoever takes keys away: waits until no transaction holds one of the fences, and lets none enter before
--- this transaction ends. Called before the rows are deleted, in the same transaction: who waits to enter
+-- this transaction ends; 55P03 if one takes longer than `wait_ms`. Called before the rows are deleted, in the same transaction: who waits to enter
 -- waits for this lock and then sees what became of the row, and FOR SHARE locks of those who came in time
 -- can't be renewed for ever. In the order of their numbers, so that two who close never wait for each other.
-create or replace function __shard_management.close_fences(fences bigint[]) returns void
+create or replace function __shard_management.close_fences(fences bigint[], wait_ms bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
+    before text := current_setting('lock_timeout');
     number int;
 begin
+    perform set_config('lock_timeout', wait_ms::text, true);
     for number in select distinct (fence & 2147483647)::int n from unnest(fences) fence order by n loop
         perform pg_advisory_xact_lock(1380469828, number);
     end loop;
+    perform set_config('lock_timeout', before, true);
 end $$;
 
 -- The sessions of this database whose transaction holds one of the fences, with the time of their
@@ -130,5 +133,5 @@ $$;
 
 -- Everybody may enter; the tables and what serves the operators stay closed.
 grant usage on schema __shard_management to public;
-revoke all on function __shard_management.close_fences(bigint[]) from public;
+revoke all on function __shard_management.close_fences(bigint[], bigint) from public;
 revoke all on function __shard_management.fence_holders(bigint[]) from public;

@@ -1,10 +1,6 @@
 //! Data-dependent routing: a connection to the shard that has a key, and a fence that holds it to that.
 
-mod drain;
 mod flight;
-
-/// The fence of PostgreSQL: installed in every shard after the local map's tables; idempotent.
-pub(crate) const FENCE_SQL: &str = include_str!("../postgres/fence.sql");
 
 /// How a transaction sees what others do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
