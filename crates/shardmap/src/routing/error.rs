@@ -99,7 +99,9 @@ pub enum RoutingError {
     },
     /// The transaction is over or has failed: a statement of it failed, ended it (`COMMIT`, `ROLLBACK`), or
     /// was given up before its answer.
-    #[error("the transaction at {location} can't go on: an earlier statement failed, ended it or was given up")]
+    #[error(
+        "the transaction at {location} can't go on: an earlier statement failed, ended it or was given up"
+    )]
     Spent {
         /// The shard.
         location: Location,

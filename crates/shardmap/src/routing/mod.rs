@@ -1,6 +1,17 @@
 //! Data-dependent routing: a connection to the shard that has a key, and a fence that holds it to that.
 
+mod backoff;
+mod connection;
+pub mod error;
 mod flight;
+mod pool;
+mod session;
+mod transaction;
+
+pub use connection::{Find, Lookup, Route, ShardConnection, Typed};
+pub use error::{Retry, RoutingError};
+pub use pool::Routing;
+pub use transaction::{CopyIn, CopyOut, ShardTransaction};
 
 /// How a transaction sees what others do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -71,9 +71,24 @@ impl Session {
         self.unsettled = false;
     }
 
-    /// Whether the last request was answered, and left its transaction open and well.
+    /// Waits until every request is answered, if one may not be, so that the state is known.
+    pub(super) async fn catch_up(&mut self) -> Result<(), tokio_postgres::Error> {
+        if self.unsettled {
+            // Requests are answered in order, and an empty one works in a failed transaction too.
+            self.client.batch_execute("").await?;
+            self.unsettled = false;
+        }
+        Ok(())
+    }
+
+    /// Whether a transaction is open and well. Asked when everything is answered.
     pub(super) fn is_open(&self) -> bool {
-        !self.unsettled && self.control.status() == OPEN
+        self.control.status() == OPEN
+    }
+
+    /// Whether no transaction is open. Asked when everything is answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.control.status() == IDLE
     }
 
     /// Undoes what is open without waiting for it. What waits for its answer is [`Session::settle`].

@@ -59,6 +59,11 @@ impl LocalMap {
         self.client.batch_execute(&sql).await.expect("a mapping");
     }
 
+    /// How many rows the table has.
+    pub async fn count(&self) -> i64 {
+        self.client.query_one("SELECT count(*) FROM rows", &[]).await.expect("a number").get(0)
+    }
+
     /// The sessions that hold one of the fences.
     pub async fn holders(&self, fences: &[i64]) -> Vec<i32> {
         let sql = "SELECT pid FROM __shard_management.fence_holders($1)";

@@ -9,4 +9,7 @@
 )]
 
 pub mod local;
+pub mod pooler;
 pub mod postgres;
+pub mod proxy;
+pub mod routed;

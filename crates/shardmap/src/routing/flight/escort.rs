@@ -45,6 +45,13 @@ impl Escort {
         command(&mut escort.behind, "COMMIT", &[]);
         escort
     }
+
+    /// Commits behind the last statement of a transaction that is open.
+    pub(in super::super) fn commit() -> Self {
+        let mut behind = Vec::new();
+        command(&mut behind, "COMMIT", &[]);
+        Self { ahead: Vec::new(), commands_ahead: 0, behind }
+    }
 }
 
 /// One command with binary parameters: parse, bind, execute.

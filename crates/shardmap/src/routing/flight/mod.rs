@@ -107,7 +107,10 @@ impl Flight {
                     if let Some(escort) = waiting.take() {
                         socket.extend_from_slice(&escort.ahead);
                         let behind = !escort.behind.is_empty();
-                        let expect = Expect::Ahead { commands: escort.commands_ahead, behind };
+                        let expect = match escort.commands_ahead {
+                            0 => Expect::Own { behind },
+                            commands => Expect::Ahead { commands, behind },
+                        };
                         self.escorts.push_back((self.sent, expect));
                         self.before_sync = behind.then_some(escort.behind);
                     }
@@ -192,7 +195,7 @@ impl Expect {
     fn after(self, tag: u8) -> Self {
         match (self, tag) {
             (_, b'E') => Self::Skipped,
-            (Self::Ahead { commands: 0 | 1, behind }, b'C') => Self::Own { behind },
+            (Self::Ahead { commands: 1, behind }, b'C') => Self::Own { behind },
             (Self::Ahead { commands, behind }, b'C') => Self::Ahead { commands: commands - 1, behind },
             (Self::Own { behind: true }, b'C' | b'I' | b's') => Self::Behind,
             (expect, _) => expect,
