@@ -187,7 +187,7 @@ impl ShardConnection {
         loop {
             let escort = escort(self.route.map, self.key.raw());
             let session = self.connected().await?;
-            session.depart(Some(escort));
+            session.depart(escort);
             let error = match request(session.client()).await {
                 Ok(answer) => {
                     session.arrived();
@@ -228,6 +228,15 @@ impl ShardConnection {
         }
         let session = self.session.as_mut().expect("it was made above, if it was not there");
         Ok(session)
+    }
+
+    /// What goes with a statement in a transaction that is open: nothing, but after a command that may have
+    /// ended it and begun another (`COMMIT AND CHAIN`) the key is entered once more.
+    pub(super) fn escort(&self) -> Escort {
+        match &self.session {
+            Some(session) if session.may_have_left() => Escort::enter(self.route.map, self.key.raw()),
+            _ => Escort::none(),
+        }
     }
 
     /// The session as it is, without a word to the server.

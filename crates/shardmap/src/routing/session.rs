@@ -58,12 +58,10 @@ impl Session {
     }
 
     /// Says that a request comes, with an escort or without. Nothing else may be under way.
-    pub(super) fn depart(&mut self, escort: Option<Escort>) {
+    pub(super) fn depart(&mut self, escort: Escort) {
         debug_assert!(!self.unsettled, "a request is under way");
         self.unsettled = true;
-        if let Some(escort) = escort {
-            self.control.send_along(escort);
-        }
+        self.control.send_along(escort);
     }
 
     /// Says that the answer was read to its end.
@@ -84,6 +82,11 @@ impl Session {
     /// Whether a transaction is open and well. Asked when everything is answered.
     pub(super) fn is_open(&self) -> bool {
         self.control.status() == OPEN
+    }
+
+    /// Whether the last command may have ended the transaction and begun another. Asked when everything is answered.
+    pub(super) fn may_have_left(&self) -> bool {
+        self.control.may_have_left()
     }
 
     /// Whether no transaction is open. Asked when everything is answered.

@@ -91,7 +91,7 @@ impl<'c> ShardTransaction<'c> {
         let sink = self.run(async |client: &Client| client.copy_in::<_, Bytes>(&statement).await).await?;
         // Until the copy is finished the session is amid a request.
         let session = self.session()?;
-        session.depart(None);
+        session.depart(Escort::none());
         Ok(CopyIn { session, sink: Box::pin(sink) })
     }
 
@@ -100,7 +100,7 @@ impl<'c> ShardTransaction<'c> {
         let statement = self.prepare(sql).await?;
         let stream = self.run(async |client: &Client| client.copy_out(&statement).await).await?;
         let session = self.session()?;
-        session.depart(None);
+        session.depart(Escort::none());
         Ok(CopyOut { session, stream: Box::pin(stream) })
     }
 
@@ -120,7 +120,7 @@ impl<'c> ShardTransaction<'c> {
         if !session.is_open() {
             return Err(RoutingError::Spent { location: session.location().clone() });
         }
-        session.depart(None);
+        session.depart(Escort::none());
         let committed = session.client().batch_execute("COMMIT").await;
         committed.map_err(|error| RoutingError::of_driver(session.location(), error, true))?;
         session.arrived();
@@ -146,7 +146,8 @@ impl<'c> ShardTransaction<'c> {
         request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
     ) -> Result<T, RoutingError> {
         self.expect_entered().await?;
-        let answer = request_on(self.session()?, Some(Escort::commit()), true, request).await?;
+        let escort = self.connection.escort().and_commit();
+        let answer = request_on(self.session()?, escort, true, request).await?;
         self.state = State::Over;
         Ok(answer)
     }
@@ -164,7 +165,8 @@ impl<'c> ShardTransaction<'c> {
             return Ok(answer);
         }
         self.expect_entered().await?;
-        request_on(self.session()?, None, false, request).await
+        let escort = self.connection.escort();
+        request_on(self.session()?, escort, false, request).await
     }
 
     /// Refuses where the server would run a statement outside of the transaction.
@@ -193,7 +195,7 @@ impl<'c> ShardTransaction<'c> {
 /// Sends a request of a transaction that is under way.
 async fn request_on<T>(
     session: &mut Session,
-    escort: Option<Escort>,
+    escort: Escort,
     commits: bool,
     request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
 ) -> Result<T, RoutingError> {

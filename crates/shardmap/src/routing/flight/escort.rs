@@ -30,8 +30,16 @@ impl Escort {
         let begin = format!("BEGIN ISOLATION LEVEL {}, {access}", isolation.sql());
         let mut ahead = Vec::with_capacity(256);
         command(&mut ahead, &begin, &[]);
-        command(&mut ahead, ENTER, &[(UUID, map.as_bytes()), (BYTEA, key)]);
+        let Self { ahead: enter, .. } = Self::enter(map, key);
+        ahead.extend_from_slice(&enter);
         Self { ahead, commands_ahead: 2, behind: Vec::new() }
+    }
+
+    /// Enters a key in a transaction that is open.
+    pub(in super::super) fn enter(map: uuid::Uuid, key: &[u8]) -> Self {
+        let mut ahead = Vec::new();
+        command(&mut ahead, ENTER, &[(UUID, map.as_bytes()), (BYTEA, key)]);
+        Self { ahead, commands_ahead: 1, behind: Vec::new() }
     }
 
     /// The same around a single statement.
@@ -41,16 +49,23 @@ impl Escort {
         map: uuid::Uuid,
         key: &[u8],
     ) -> Self {
-        let mut escort = Self::begin(isolation, read_only, map, key);
-        command(&mut escort.behind, "COMMIT", &[]);
-        escort
+        Self::begin(isolation, read_only, map, key).and_commit()
     }
 
-    /// Commits behind the last statement of a transaction that is open.
-    pub(in super::super) fn commit() -> Self {
-        let mut behind = Vec::new();
-        command(&mut behind, "COMMIT", &[]);
-        Self { ahead: Vec::new(), commands_ahead: 0, behind }
+    /// Nothing ahead: for a transaction that is open and has entered.
+    pub(in super::super) fn none() -> Self {
+        Self { ahead: Vec::new(), commands_ahead: 0, behind: Vec::new() }
+    }
+
+    /// Whether nothing rides along.
+    pub(super) fn is_empty(&self) -> bool {
+        self.ahead.is_empty() && self.behind.is_empty()
+    }
+
+    /// The same, and a commit behind.
+    pub(in super::super) fn and_commit(mut self) -> Self {
+        command(&mut self.behind, "COMMIT", &[]);
+        self
     }
 }
 

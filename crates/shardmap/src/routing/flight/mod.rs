@@ -39,6 +39,9 @@ pub(super) const IDLE: u8 = b'I';
 /// A transaction is open and can go on.
 pub(super) const OPEN: u8 = b'T';
 
+/// The longest tag that is looked at, with the zero at its end.
+const TAG_BYTES_MAX: usize = b"ROLLBACK\0".len();
+
 /// Both directions of one connection.
 #[derive(Debug)]
 pub(super) struct Flight {
@@ -57,6 +60,15 @@ pub(super) struct Flight {
     /// Whether it is the one that ends an answer, whose body is the new `status`.
     ends_answer: bool,
     status: u8,
+    /// The beginning of what the library's last command called itself when it was done.
+    command: Tag,
+}
+
+/// What a command calls itself, as far as it matters.
+#[derive(Debug, Default)]
+struct Tag {
+    text: Vec<u8>,
+    open: bool,
 }
 
 /// What the next answers are to, in a request with an escort.
@@ -90,6 +102,7 @@ impl Flight {
             kept_back: false,
             ends_answer: false,
             status: IDLE,
+            command: Tag::default(),
         }
     }
 
@@ -138,6 +151,10 @@ impl Flight {
                         library.extend_from_slice(header.bytes());
                     }
                     self.ends_answer = header.tag() == b'Z';
+                    self.command.open = header.tag() == b'C' && !self.kept_back;
+                    if self.command.open {
+                        self.command.text.clear();
+                    }
                 }
                 Piece::Body(body) => {
                     if !self.kept_back {
@@ -145,6 +162,9 @@ impl Flight {
                     }
                     if self.ends_answer {
                         self.status = body[0];
+                    } else if self.command.open {
+                        let room = TAG_BYTES_MAX - self.command.text.len();
+                        self.command.text.extend_from_slice(&body[..body.len().min(room)]);
                     }
                 }
             }
@@ -155,6 +175,12 @@ impl Flight {
     /// The state of the server's transaction at the end of the last answer.
     pub(super) fn status(&self) -> u8 {
         self.status
+    }
+
+    /// Whether the library's last command was one that ends transactions. `COMMIT AND CHAIN` ends one and
+    /// begins another, which nobody has entered, and the status tells nothing of it.
+    pub(super) fn may_have_left(&self) -> bool {
+        matches!(self.command.text.as_slice(), b"COMMIT\0" | b"ROLLBACK\0")
     }
 
     /// Whether a message of the server is for us alone; and what comes after it.

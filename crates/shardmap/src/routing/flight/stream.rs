@@ -2,7 +2,7 @@
 
 use std::io;
 use std::pin::Pin;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
@@ -19,17 +19,22 @@ const READ_BYTES: usize = 16 << 10;
 pub(in super::super) struct Control {
     waiting: Mutex<Option<Escort>>,
     status: AtomicU8,
+    may_have_left: AtomicBool,
 }
 
 impl Control {
     fn new() -> Arc<Self> {
-        Arc::new(Self { waiting: Mutex::new(None), status: AtomicU8::new(IDLE) })
+        Arc::new(Self {
+            waiting: Mutex::new(None),
+            status: AtomicU8::new(IDLE),
+            may_have_left: AtomicBool::new(false),
+        })
     }
 
     /// Sends an escort with the next statement. Only while no request is under way, else it might go with
     /// that one.
     pub(in super::super) fn send_along(&self, escort: Escort) {
-        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = Some(escort);
+        *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = (!escort.is_empty()).then_some(escort);
     }
 
     /// Takes an escort back that no statement took along.
@@ -40,6 +45,11 @@ impl Control {
     /// The state of the transaction, as the server said it at the end of the last request.
     pub(in super::super) fn status(&self) -> u8 {
         self.status.load(Ordering::Acquire)
+    }
+
+    /// Whether the last command of the library was one that ends transactions.
+    pub(in super::super) fn may_have_left(&self) -> bool {
+        self.may_have_left.load(Ordering::Acquire)
     }
 }
 
@@ -133,6 +143,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for FlightStream<S> {
                 return Poll::Ready(Ok(()));
             }
             this.flight.receive(scratch.filled(), &mut this.received).map_err(broken)?;
+            this.control.may_have_left.store(this.flight.may_have_left(), Ordering::Release);
             this.control.status.store(this.flight.status(), Ordering::Release);
         }
         let left = &this.received[this.received_done..];
