@@ -48,7 +48,7 @@ async fn who_is_refused_learns_why() {
 }
 
 async fn owns(client: &Client, map: &LocalMap, key: &str) -> bool {
-    let sql = format!("SELECT __shard_management.owns('{}', '\\x{key}')", map.id);
+    let sql = format!("SELECT __shard_management.owns('{}'::uuid, '\\x{key}'::bytea)", map.id);
     client.query_one(&sql, &[]).await.unwrap().get(0)
 }
 

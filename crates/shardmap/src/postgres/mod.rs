@@ -26,8 +26,9 @@ use crate::store::{Failure, For, Row, Schema, StoreError, Value};
 pub const GLOBAL_SQL: &str = include_str!("global.sql");
 /// The tables of a local map.
 pub const LOCAL_SQL: &str = include_str!("local.sql");
-/// The functions by which a transaction enters a key, of any program: installed after the local map.
-pub const FENCE_SQL: &str = include_str!("fence.sql");
+/// The functions by which a transaction enters a key, in any program: installed after the local map.
+pub const FENCE_SQL: &str =
+    concat!(include_str!("fence.sql"), include_str!("keys.sql"), include_str!("guard.sql"));
 
 /// One PostgreSQL database, with the connections that are kept to it.
 #[derive(Clone)]

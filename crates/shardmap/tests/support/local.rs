@@ -1,12 +1,10 @@
 //! A local map written by hand, for tests of the fence that need no manager.
 
+use rangehold_shardmap::postgres::{FENCE_SQL, LOCAL_SQL};
 use tokio_postgres::{Client, NoTls};
 use uuid::Uuid;
 
 use super::postgres::PostgresServer;
-
-const LOCAL_SQL: &str = include_str!("../../src/postgres/local.sql");
-const FENCE_SQL: &str = include_str!("../../src/postgres/fence.sql");
 
 /// A connection as the superuser, whose other half runs by itself.
 pub async fn connect(server: &PostgresServer, database: &str) -> Client {
@@ -36,13 +34,21 @@ pub struct LocalMap {
 impl LocalMap {
     /// A new database with a range map that has no mappings yet.
     pub async fn create(server: &PostgresServer, database: &str) -> LocalMap {
+        LocalMap::create_of_type(server, database, "binary").await
+    }
+
+    /// The same with keys of a type.
+    pub async fn create_of_type(server: &PostgresServer, database: &str, key_type: &str) -> LocalMap {
         server.create_database(database);
         let client = connect(server, database).await;
         client.batch_execute(LOCAL_SQL).await.expect("the schema of local maps");
+        // Twice, since it is installed anew by each program that adds a shard.
+        client.batch_execute(FENCE_SQL).await.expect("the fence");
         client.batch_execute(FENCE_SQL).await.expect("the fence");
         let id = Uuid::from_u128(1);
-        let map =
-            format!("INSERT INTO __shard_management.local_maps VALUES ('{id}', 'map', 'range', 'bytes', 1)");
+        let map = format!(
+            "INSERT INTO __shard_management.local_maps VALUES ('{id}', 'Tenants', 'range', '{key_type}', 1)"
+        );
         client.batch_execute(&map).await.expect("a map");
         LocalMap { id, client }
     }
