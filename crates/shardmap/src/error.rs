@@ -91,17 +91,16 @@ pub enum Code {
     TableInfoAlreadyPresent,
     /// An argument cannot be: a key that is too long, a split outside, neighbours that are none.
     InvalidArgument,
-    /// An operation that somebody else has begun is under way, and its owner lives.
+    /// An operation that somebody else has begun is in the way: its owner lives, or it could be neither done
+    /// nor undone yet.
     PendingOperation,
-    /// An operation was begun and could be neither done nor undone yet; whoever meets it tries again.
-    OperationUnfinished,
     /// The store holds what this program would never write.
     Damaged,
 }
 
 impl Code {
     /// All of them.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 29] = [
         Self::StoreAlreadyExists,
         Self::StoreDoesNotExist,
         Self::StoreVersionMismatch,
@@ -130,7 +129,6 @@ impl Code {
         Self::TableInfoAlreadyPresent,
         Self::InvalidArgument,
         Self::PendingOperation,
-        Self::OperationUnfinished,
         Self::Damaged,
     ];
 
@@ -142,7 +140,6 @@ impl Code {
                 | Self::MappingDrainFailure
                 | Self::StorageOperationFailure
                 | Self::PendingOperation
-                | Self::OperationUnfinished
         )
     }
 }

@@ -9,7 +9,7 @@ use super::time::{DateTime, DateTimeOffset, TimeSpan, flipped, flipped_back};
 /// A type whose values are keys of shard maps.
 ///
 /// [`ShardKey`] is one too, for whoever learns a map's key type only when the program runs.
-pub trait ShardKeyValue: Sized {
+pub trait ShardKeyValue: Clone + Send + Sync + 'static {
     /// The key type; `None` where the value itself says it.
     const KEY_TYPE: Option<ShardKeyType>;
 

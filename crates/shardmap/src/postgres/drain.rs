@@ -36,26 +36,27 @@ const TERMINATE: &str = "select pg_terminate_backend(pid) from __shard_managemen
     where pid = $2 and extract(epoch from began)::text = $3";
 
 /// Waits until nobody holds one of the fences, and lets nobody take them before the transaction ends.
-/// Meanwhile cancels what their holders do, and after `grace` ends their sessions.
+/// Meanwhile, with a grace, cancels what their holders do, and after it ends their sessions.
 ///
-/// That needs the right to signal them: a superuser, the same role, or a member of `pg_signal_backend`.
+/// Ending them needs the right to signal them: a superuser, the same role, or a member of `pg_signal_backend`.
 /// Without it, the holders are waited for, until the lock timeout is over.
 pub(super) async fn close_fences(
     tx: &mut PostgresTx,
     fences: &[i64],
-    grace: Duration,
+    grace: Option<Duration>,
 ) -> Result<(), StoreError> {
     if fences.is_empty() {
         return Ok(());
     }
     let database = tx.database.clone();
     // Who was ended needs time to undo its work.
-    let wait_ms = (grace.as_millis() + LOCK_TIMEOUT.as_millis())
-        .try_into()
-        .unwrap_or(LOCK_TIMEOUT_MS_MAX)
-        .min(LOCK_TIMEOUT_MS_MAX);
+    let wait_ms = (grace.unwrap_or_default() + LOCK_TIMEOUT).as_millis();
+    let wait_ms = i64::try_from(wait_ms).unwrap_or(LOCK_TIMEOUT_MS_MAX).min(LOCK_TIMEOUT_MS_MAX);
     let values = [Value::from(fences), Value::from(wait_ms)];
     let closing = tx.query(CLOSE, &values);
+    let Some(grace) = grace else {
+        return closing.await.map(drop);
+    };
     tokio::pin!(closing);
     let closed = tokio::select! {
         biased;

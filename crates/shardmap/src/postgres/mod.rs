@@ -161,7 +161,11 @@ impl PostgresTx {
         }
     }
 
-    pub(crate) async fn close_fences(&mut self, fences: &[i64], grace: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn close_fences(
+        &mut self,
+        fences: &[i64],
+        grace: Option<Duration>,
+    ) -> Result<(), StoreError> {
         drain::close_fences(self, fences, grace).await
     }
 

@@ -6,6 +6,7 @@ pub mod error;
 mod flight;
 mod pool;
 mod session;
+mod shard_map;
 mod transaction;
 
 pub use connection::{Find, Lookup, Route, ShardConnection, Typed};

@@ -109,15 +109,11 @@ impl SqliteTx {
         done
     }
 
-    pub(crate) async fn query(
-        &mut self,
-        sql: &'static str,
-        values: &[Value],
-    ) -> Result<Vec<Row>, StoreError> {
-        let values = values.to_vec();
+    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let (sql, values) = (translated(sql), values.to_vec());
         self.run(move |connection, database| {
             let rows = || {
-                let mut statement = connection.prepare_cached(&translated(sql))?;
+                let mut statement = connection.prepare_cached(&sql)?;
                 let columns = statement.column_count();
                 let mut rows = statement.query(params_from_iter(values))?;
                 let mut all = Vec::new();
@@ -133,14 +129,11 @@ impl SqliteTx {
         .await
     }
 
-    pub(crate) async fn execute(
-        &mut self,
-        sql: &'static str,
-        each: Vec<Vec<Value>>,
-    ) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, sql: &str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
+        let sql = translated(sql);
         self.run(move |connection, database| {
             let changed = || {
-                let mut statement = connection.prepare_cached(&translated(sql))?;
+                let mut statement = connection.prepare_cached(&sql)?;
                 each.into_iter().try_fold(0, |sum, values| {
                     statement.execute(params_from_iter(values)).map(|changed| sum + changed as u64)
                 })

@@ -123,11 +123,7 @@ impl Database {
 
 impl Tx {
     /// The rows of a query.
-    pub(crate) async fn query(
-        &mut self,
-        sql: &'static str,
-        values: &[Value],
-    ) -> Result<Vec<Row>, StoreError> {
+    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
         match self {
             Self::Postgres(tx) => tx.query(sql, values).await,
             Self::Sqlite(tx) => tx.query(sql, values).await,
@@ -135,16 +131,12 @@ impl Tx {
     }
 
     /// The one row of a query, if there is one.
-    pub(crate) async fn query_one(
-        &mut self,
-        sql: &'static str,
-        values: &[Value],
-    ) -> Result<Option<Row>, StoreError> {
+    pub(crate) async fn query_one(&mut self, sql: &str, values: &[Value]) -> Result<Option<Row>, StoreError> {
         Ok(self.query(sql, values).await?.into_iter().next())
     }
 
     /// Runs a statement; gives how many rows it changed.
-    pub(crate) async fn execute(&mut self, sql: &'static str, values: &[Value]) -> Result<u64, StoreError> {
+    pub(crate) async fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
         match self {
             Self::Postgres(tx) => tx.execute(sql, values).await,
             Self::Sqlite(tx) => tx.execute(sql, vec![values.to_vec()]).await,
@@ -153,11 +145,7 @@ impl Tx {
 
     /// Runs a statement once for each list of values, without waiting for each answer; gives how many rows
     /// were changed in all.
-    pub(crate) async fn execute_each(
-        &mut self,
-        sql: &'static str,
-        each: Vec<Vec<Value>>,
-    ) -> Result<u64, StoreError> {
+    pub(crate) async fn execute_each(&mut self, sql: &str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
         match self {
             Self::Postgres(tx) => tx.execute_each(sql, &each).await,
             Self::Sqlite(tx) => tx.execute(sql, each).await,
@@ -188,9 +176,14 @@ impl Tx {
         }
     }
 
-    /// Waits until no transaction holds one of the fences, after at most `grace` by force, and lets none
-    /// take them before this transaction ends.
-    pub(crate) async fn close_fences(&mut self, fences: &[i64], grace: Duration) -> Result<(), StoreError> {
+    /// Waits until no transaction holds one of the fences, and lets none take them before this transaction
+    /// ends. With a grace the holders are cancelled at once, and ended after it; without one they are waited
+    /// for, no longer than for other locks.
+    pub(crate) async fn close_fences(
+        &mut self,
+        fences: &[i64],
+        grace: Option<Duration>,
+    ) -> Result<(), StoreError> {
         match self {
             Self::Postgres(tx) => tx.close_fences(fences, grace).await,
             // A writer has the whole file to itself: whoever used the keys has ended.

@@ -1,0 +1,9 @@
+//! The manager on both stores: one body for each behaviour, run on SQLite and on PostgreSQL.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[path = "support/mod.rs"]
+mod support;
+
+#[path = "manager/examples.rs"]
+mod examples;
