@@ -31,8 +31,13 @@ mod manager;
 mod metrics;
 pub mod operation;
 pub mod postgres;
+<<<<<<< HEAD
 pub mod routing;
+=======
+pub mod recovery;
+>>>>>>> shard-core
 mod rows;
+mod schema_info;
 mod sqlite;
 mod store;
 
@@ -45,4 +50,5 @@ pub use rangehold_map::shard::{
     DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
     ShardKeyValue, TimeSpan,
 };
+pub use schema_info::{SchemaInfo, SchemaInfos, TableInfo};
 pub use store::{Failure, StoreError};

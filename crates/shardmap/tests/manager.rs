@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 #[path = "support/mod.rs"]
+#[macro_use]
 mod support;
 
 #[path = "manager/examples.rs"]

@@ -15,6 +15,7 @@ use std::time::Duration;
 pub use handles::{MapInfo, Mapping, PointMapping, RangeMapping, Shard, ShardUpdate};
 pub use list_map::ListShardMap;
 pub use lookup::LookIn;
+pub(crate) use maps::write_map;
 pub use range_map::RangeShardMap;
 pub use shard_map::{KindOfMap, List, MappingChange, Range, ShardMap};
 

@@ -175,7 +175,7 @@ pub(crate) async fn set_serial(tx: &mut Tx, serial: i64) -> Result<(), StoreErro
 }
 
 /// One shard of a map, with its marks.
-pub(super) async fn read_shard(
+pub(crate) async fn read_shard(
     tx: &mut Tx,
     map: &MapRow,
     shard: ShardId,
@@ -282,6 +282,12 @@ async fn mark(tx: &mut Tx, operation: &Owned, effect: &Effect) -> Result<(), Sto
     Ok(())
 }
 
+/// Marks a shard as held by an operation.
+pub(super) async fn mark_shard(tx: &mut Tx, operation: &Owned, shard: Uuid) -> Result<(), StoreError> {
+    let sql = "update __shard_management.global_shards set operation_id = $1, epoch = $2 where shard_id = $3";
+    tx.execute(sql, &[operation.id.into(), operation.epoch.into(), shard.into()]).await.map(|_| ())
+}
+
 /// Inserts mappings: readable, or held by the operation until its end.
 pub(super) async fn insert_mappings(
     tx: &mut Tx,
@@ -289,14 +295,34 @@ pub(super) async fn insert_mappings(
     mappings: &[ShardMapping],
     readable: bool,
 ) -> Result<(), StoreError> {
+    let holder = (!readable).then_some(operation.id);
+    insert(tx, &operation.plan.map, operation.epoch, holder, mappings).await
+}
+
+/// Inserts mappings that a shard has, readable at once.
+pub(crate) async fn insert_recovered(
+    tx: &mut Tx,
+    map: &MapRow,
+    epoch: i64,
+    mappings: &[ShardMapping],
+) -> Result<(), StoreError> {
+    insert(tx, map, epoch, None, mappings).await
+}
+
+async fn insert(
+    tx: &mut Tx,
+    map: &MapRow,
+    epoch: i64,
+    holder: Option<Uuid>,
+    mappings: &[ShardMapping],
+) -> Result<(), StoreError> {
     let sql = "insert into __shard_management.global_mappings
         (map_id, readable, operation_id, epoch, mapping_id, shard_id, low, high, online, fence,
             lock_token, lock_owner, lock_until)
         values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
-    let holder = (!readable).then_some(operation.id);
     let row = |mapping: &ShardMapping| {
         let mut values: Vec<Value> =
-            vec![operation.plan.map.id.into(), readable.into(), holder.into(), operation.epoch.into()];
+            vec![map.id.into(), holder.is_none().into(), holder.into(), epoch.into()];
         values.extend(mapping_values(mapping));
         values
     };

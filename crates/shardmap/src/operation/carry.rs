@@ -46,7 +46,7 @@ impl Operations {
     }
 
     /// The first step, until nobody else's operation is in the way.
-    async fn begin<F>(
+    pub(super) async fn begin<F>(
         &self,
         id: Uuid,
         category: Category,
@@ -103,7 +103,7 @@ impl Operations {
     }
 
     /// The steps after the first, to the end; or back, with the failure that turned it.
-    async fn carry(&self, mut owned: Owned, category: Category) -> Result<(), Error> {
+    pub(super) async fn carry(&self, mut owned: Owned, category: Category) -> Result<(), Error> {
         let mut reached = Reached(0);
         let done = self.renewing(owned.clone(), self.go_forward(&owned, &mut reached)).await;
         let Err(trouble) = done else {

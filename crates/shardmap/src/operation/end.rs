@@ -3,13 +3,14 @@
 use uuid::Uuid;
 
 use super::begin::{insert_mappings, read_serial, set_serial};
-use super::plan::{Direction, Side};
+use super::plan::{Direction, OperationKind, Side};
 use super::{Operations, Owned, Step, Trouble};
 use crate::rows::{MappingRow, ShardRow, place};
 use crate::store::{Failure, For, StoreError, Tx, Value};
 
 /// Whether an operation is in the log, and ours.
 enum Log {
+    /// With the epoch that we have.
     Ours,
     /// It is at its end: done or undone, by us or by somebody else.
     Ended,
@@ -54,7 +55,8 @@ impl Operations {
     }
 
     async fn ended_before(&self, tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
-        let done = is_done(tx, operation).await?;
+        // A repair leaves nothing in the global map to see; done twice it is done once.
+        let done = operation.kind == OperationKind::RepairShard || is_done(tx, operation).await?;
         if done == (operation.direction == Direction::Forward) {
             Ok(())
         } else {
@@ -113,6 +115,9 @@ async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
 
 /// The global map as the operation wants it.
 async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
+    if operation.kind == OperationKind::RepairShard {
+        return restore(tx, operation).await;
+    }
     let effect = operation.plan.effect().unwrap_or_default();
     if effect.goes.is_empty() {
         let sql = "update __shard_management.global_mappings set readable = $2, operation_id = null

@@ -17,6 +17,7 @@ mod end;
 mod hook;
 pub(crate) mod local;
 mod plan;
+mod repair;
 mod settle;
 pub(crate) mod shards;
 
@@ -26,8 +27,8 @@ use uuid::Uuid;
 
 pub(crate) use begin::ChangeRequest;
 pub use hook::{Moment, Step, StepFault, StepHook, When};
-pub use plan::OperationKind;
-pub(crate) use plan::{Direction, Plan};
+pub(crate) use plan::Plan;
+pub use plan::{Direction, OperationKind};
 pub use settle::PendingOperation;
 pub(crate) use settle::{Met, operations};
 pub(crate) use shards::ShardRequest;

@@ -28,11 +28,13 @@ pub enum OperationKind {
     SplitMapping,
     /// Two mappings become one.
     MergeMappings,
+    /// A shard's local map is made anew; the global map stays as it is.
+    RepairShard,
 }
 
 impl OperationKind {
     /// All of them.
-    pub const ALL: [Self; 9] = [
+    pub const ALL: [Self; 10] = [
         Self::AddShard,
         Self::RemoveShard,
         Self::UpdateShard,
@@ -42,6 +44,7 @@ impl OperationKind {
         Self::UpdateMapping,
         Self::SplitMapping,
         Self::MergeMappings,
+        Self::RepairShard,
     ];
 
     /// Its name in the log and on the command line.
@@ -56,6 +59,7 @@ impl OperationKind {
             Self::UpdateMapping => "update-mapping",
             Self::SplitMapping => "split-mapping",
             Self::MergeMappings => "merge-mappings",
+            Self::RepairShard => "repair-shard",
         }
     }
 
@@ -114,9 +118,8 @@ pub(crate) struct Side {
 impl Side {
     /// A shard that stays as it is, whose mappings change.
     pub(crate) fn staying(shard: &ShardRow, effect: &Effect) -> Self {
-        let of = |mappings: &[ShardMapping]| {
-            mappings.iter().filter(|mapping| mapping.shard.0 == shard.id).map(MappingRow::from).collect()
-        };
+        let on_it = |mapping: &&ShardMapping| mapping.shard.0 == shard.id;
+        let of = |mappings: &[ShardMapping]| mappings.iter().filter(on_it).map(MappingRow::from).collect();
         Self {
             at: shard.location.clone(),
             before: Some(shard.clone()),

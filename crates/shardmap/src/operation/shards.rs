@@ -3,7 +3,7 @@
 use rangehold_map::shard::ShardId;
 use uuid::Uuid;
 
-use super::begin::{Begun, lock_map, read_serial, read_shard, set_serial};
+use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
 use super::plan::{Direction, OperationKind, Plan, Side};
 use super::settle::Met;
 use super::{Operations, Owned, Step, Trouble};
@@ -207,9 +207,7 @@ async fn mark(tx: &mut Tx, owned: &Owned) -> Result<(), StoreError> {
     for side in &owned.plan.sides {
         match (&side.before, &side.after) {
             (Some(before), _) => {
-                let sql = "update __shard_management.global_shards set operation_id = $1, epoch = $2
-                    where shard_id = $3";
-                tx.execute(sql, &[owned.id.into(), owned.epoch.into(), before.id.into()]).await?;
+                mark_shard(tx, owned, before.id).await?;
             }
             (None, Some(after)) => {
                 let sql = "insert into __shard_management.global_shards

@@ -34,7 +34,6 @@ pub const FENCE_SQL: &str =
 #[derive(Clone)]
 pub(crate) struct PostgresDatabase {
     location: Location,
-    access: PostgresAccess,
     pool: Pool,
 }
 
@@ -63,7 +62,7 @@ impl PostgresDatabase {
             .create_timeout(Some(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| failed(&error.to_string()))?;
-        Ok(Self { location: location.clone(), access: access.clone(), pool })
+        Ok(Self { location: location.clone(), pool })
     }
 
     /// Connects, and begins. A connection that broke while it lay in the pool is exchanged for a new one:

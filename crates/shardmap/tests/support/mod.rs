@@ -13,3 +13,5 @@ pub mod pooler;
 pub mod postgres;
 pub mod proxy;
 pub mod routed;
+#[macro_use]
+pub mod stores;
