@@ -31,7 +31,11 @@ mod manager;
 mod metrics;
 pub mod operation;
 pub mod postgres;
+<<<<<<< HEAD
+pub mod routing;
+=======
 pub mod recovery;
+>>>>>>> shard-core
 mod rows;
 mod schema_info;
 mod sqlite;

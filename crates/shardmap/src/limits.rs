@@ -44,3 +44,13 @@ pub const DRAIN_GRACE: Duration = Duration::from_secs(5);
 pub const CACHED_MAPPINGS_MAX: usize = 4_000_000;
 /// How many operations the janitor looks at in one round.
 pub const OPERATIONS_PER_ROUND_MAX: usize = 1_000;
+/// How many connections with routing credentials are kept to one shard, unless a pool is told otherwise.
+pub const ROUTED_CONNECTIONS_PER_SHARD: usize = 16;
+/// How long one waits for one of them.
+pub const ROUTED_CONNECTION_WAIT: Duration = Duration::from_secs(10);
+/// After a shard could not be reached: the first pause between two looks at the global map, and the longest.
+pub const LOOK_AGAIN_MIN: Duration = Duration::from_secs(5);
+/// See [`LOOK_AGAIN_MIN`].
+pub const LOOK_AGAIN_MAX: Duration = Duration::from_secs(30);
+/// Of how many unreachable mappings the last look is remembered.
+pub const BACKED_OFF_MAPPINGS_MAX: usize = 100_000;

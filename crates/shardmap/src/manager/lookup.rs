@@ -192,7 +192,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         found.map(|found| Mapping::new(&self.map, found.mapping.clone(), found.shard.clone())).transpose()
     }
 
-    async fn not_found(&self, key: &ShardKey, look: LookIn) -> Error {
+    pub(crate) async fn not_found(&self, key: &ShardKey, look: LookIn) -> Error {
         let name = &self.map.name;
         if look != LookIn::Cache && self.is_deleted().await {
             let text = format!("shard map {name:?} was deleted");

@@ -132,12 +132,16 @@ async fn replace(
     for gone in goes {
         was.extend(read_held(tx, gone.id.0).await?);
     }
-    let mut closed = Vec::new();
-    if let Some(grace) = plan.grace_ms.map(Duration::from_millis) {
-        closed = fences_of(was.iter().filter(|held| loses_keys(&held.mapping, comes)));
-        if !closed.is_empty() {
-            tx.close_fences(&closed, grace).await?;
-        }
+    // Before any of the rows is locked: who enters takes the fence first and the row then. Keys that go away are
+    // waited for in any case, also where nobody is to be ended: else two databases would serve them.
+    let grace = plan.grace_ms.map(Duration::from_millis);
+    let closes = |held: &&Held| {
+        let gone = &held.mapping;
+        leaves(gone, comes) || grace.is_some() && gone.online && !is_served(gone, comes)
+    };
+    let closed = fences_of(was.iter().filter(closes));
+    if !closed.is_empty() {
+        tx.close_fences(&closed, grace).await?;
     }
     let ids = |mappings: &[ShardMapping]| mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect();
     tx.execute_each("delete from __shard_management.local_mappings where mapping_id = $1", ids(goes)).await?;
@@ -159,7 +163,7 @@ async fn replace(
 
 async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
     let sql = "select mapping_id, shard_id, low, high, online, fence, former_fences
-        from __shard_management.local_mappings where mapping_id = $1 for update";
+        from __shard_management.local_mappings where mapping_id = $1";
     let Some(mut row) = tx.query_one(sql, &[id.into()]).await? else {
         return Ok(None);
     };
@@ -176,9 +180,14 @@ fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     fences
 }
 
-/// Whether keys of a mapping that is online are, afterwards, offline or not here.
-fn loses_keys(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
-    gone.online && !comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
+/// Whether a mapping's keys are, afterwards, in none of this database's mappings.
+fn leaves(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
+    !comes.iter().any(|mapping| overlap(&mapping.keys, &gone.keys))
+}
+
+/// Whether a mapping's keys are, afterwards, served here.
+fn is_served(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
+    comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
 }
 
 fn overlap(one: &KeyRange, other: &KeyRange) -> bool {

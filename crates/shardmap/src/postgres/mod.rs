@@ -26,6 +26,9 @@ use crate::store::{Failure, For, Row, Schema, StoreError, Value};
 pub const GLOBAL_SQL: &str = include_str!("global.sql");
 /// The tables of a local map.
 pub const LOCAL_SQL: &str = include_str!("local.sql");
+/// The functions by which a transaction enters a key, in any program: installed after the local map.
+pub const FENCE_SQL: &str =
+    concat!(include_str!("fence.sql"), include_str!("keys.sql"), include_str!("guard.sql"));
 
 /// One PostgreSQL database, with the connections that are kept to it.
 #[derive(Clone)]
@@ -130,6 +133,7 @@ impl PostgresTx {
                 // Two who install at once would both find nothing there; the number is of this alone.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
                 self.batch(LOCAL_SQL).await?;
+                self.batch(FENCE_SQL).await?;
                 let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
                     values (1, 1, 0) on conflict do nothing";
                 self.batch(sql).await
@@ -156,7 +160,11 @@ impl PostgresTx {
         }
     }
 
-    pub(crate) async fn close_fences(&mut self, fences: &[i64], grace: Duration) -> Result<(), StoreError> {
+    pub(crate) async fn close_fences(
+        &mut self,
+        fences: &[i64],
+        grace: Option<Duration>,
+    ) -> Result<(), StoreError> {
         drain::close_fences(self, fences, grace).await
     }
 

@@ -176,9 +176,14 @@ impl Tx {
         }
     }
 
-    /// Waits until no transaction holds one of the fences, after at most `grace` by force, and lets none
-    /// take them before this transaction ends.
-    pub(crate) async fn close_fences(&mut self, fences: &[i64], grace: Duration) -> Result<(), StoreError> {
+    /// Waits until no transaction holds one of the fences, and lets none take them before this transaction
+    /// ends. With a grace the holders are cancelled at once, and ended after it; without one they are waited
+    /// for, no longer than for other locks.
+    pub(crate) async fn close_fences(
+        &mut self,
+        fences: &[i64],
+        grace: Option<Duration>,
+    ) -> Result<(), StoreError> {
         match self {
             Self::Postgres(tx) => tx.close_fences(fences, grace).await,
             // A writer has the whole file to itself: whoever used the keys has ended.

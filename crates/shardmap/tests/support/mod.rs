@@ -9,6 +9,10 @@
 )]
 
 pub mod faults;
+pub mod local;
+pub mod pooler;
 pub mod postgres;
+pub mod proxy;
+pub mod routed;
 #[macro_use]
 pub mod stores;

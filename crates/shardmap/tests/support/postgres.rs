@@ -266,7 +266,7 @@ pub fn binaries() -> PathBuf {
 }
 
 /// Who runs the servers when this process is root: user and group of `postgres`.
-fn unprivileged() -> Option<(u32, u32)> {
+pub fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
     }
