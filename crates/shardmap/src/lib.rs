@@ -31,11 +31,8 @@ mod manager;
 mod metrics;
 pub mod operation;
 pub mod postgres;
-<<<<<<< HEAD
-pub mod routing;
-=======
 pub mod recovery;
->>>>>>> shard-core
+pub mod routing;
 mod rows;
 mod schema_info;
 mod sqlite;

@@ -1,0 +1,8 @@
+//! Trials of the fence on real servers: a short one belongs to the tests (`torture.rs`), long ones are
+//! `cargo xtask shards`.
+
+pub mod changes;
+pub mod ledger;
+pub mod torture;
+pub mod world;
+pub mod writers;
