@@ -8,6 +8,7 @@
     reason = "each test uses a part, and fails by panic"
 )]
 
+pub mod faults;
 pub mod local;
 pub mod pooler;
 pub mod postgres;

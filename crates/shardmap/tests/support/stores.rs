@@ -73,6 +73,11 @@ impl World {
         })
     }
 
+    /// A fresh world of the same store, for a test that needs many.
+    pub fn again(&self) -> Self {
+        Self::new(self.server)
+    }
+
     /// What a user sees of his table, and that there is no other of his.
     pub fn users_tables(&self, place: &Location) -> String {
         self.sql(place, "select tenant || ' ' || note from orders order by 1")
