@@ -79,7 +79,9 @@ fn places_are_checked() {
     for port in [0, 1, 65535] {
         assert!(Location::postgres("db.example", port, "shop").is_ok());
     }
-    for bad in ["postgres://db:65536/shop", "postgres://db:-1/shop", "postgres://:1/shop", "postgres://db/", "shop"] {
+    for bad in
+        ["postgres://db:65536/shop", "postgres://db:-1/shop", "postgres://:1/shop", "postgres://db/", "shop"]
+    {
         assert!(Location::parse(bad).is_err(), "{bad}");
     }
     for good in ["postgres://db:5433/shop", "postgres://[::1]:5433/shop", "sqlite:/var/lib/shop.db"] {
