@@ -1,5 +1,5 @@
 //! Trials of the fence on real servers: a short one belongs to the tests (`torture.rs`), long ones are
-//! `cargo xtask shards` (`main.rs`).
+//! `cargo xtask shards` (`program.rs`).
 
 pub mod changes;
 pub mod ledger;
