@@ -53,7 +53,7 @@ pub(super) async fn close_fences(
     let wait_ms = (grace.unwrap_or_default() + LOCK_TIMEOUT).as_millis();
     let wait_ms = i64::try_from(wait_ms).unwrap_or(LOCK_TIMEOUT_MS_MAX).min(LOCK_TIMEOUT_MS_MAX);
     let values = [Value::from(fences), Value::from(wait_ms)];
-    let closing = tx.query(CLOSE, &values);
+    let closing = tx.execute(CLOSE, &values);
     let Some(grace) = grace else {
         return closing.await.map(drop);
     };

@@ -21,6 +21,27 @@ use super::transaction::ShardTransaction;
 use crate::error::Error;
 use crate::location::Location;
 
+/// The first statement of a transaction, on its way.
+#[derive(Debug)]
+pub(super) struct First {
+    isolation: Isolation,
+    read_only: bool,
+    /// Whether it is the only one too, and the commit goes with it.
+    commits: bool,
+    /// Whether it may be sent a second time.
+    again: bool,
+}
+
+impl First {
+    pub(super) fn of(isolation: Isolation, read_only: bool) -> Self {
+        Self { isolation, read_only, commits: false, again: true }
+    }
+
+    fn alone() -> Self {
+        Self { commits: true, ..Self::of(Isolation::ReadCommitted, false) }
+    }
+}
+
 /// Where a key is, as the global map or a cache of it says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
@@ -108,7 +129,13 @@ impl ShardConnection {
         sql: &str,
         parameters: &[Typed<'_>],
     ) -> Result<Vec<Row>, RoutingError> {
-        self.alone(async |client: &Client| client.query_typed(sql, parameters).await).await
+        let mut alone = First::alone();
+        loop {
+            let answer = self.depart(&alone).await?.query_typed(sql, parameters).await;
+            if let Some(rows) = self.arrive(&mut alone, answer).await? {
+                return Ok(rows);
+            }
+        }
     }
 
     /// Runs one statement, which is a transaction of its own at READ COMMITTED, and gives how many rows it
@@ -118,7 +145,13 @@ impl ShardConnection {
     ///
     /// A [`RoutingError`], which says whether to try again.
     pub async fn execute_typed(&mut self, sql: &str, parameters: &[Typed<'_>]) -> Result<u64, RoutingError> {
-        self.alone(async |client: &Client| client.execute_typed(sql, parameters).await).await
+        let mut alone = First::alone();
+        loop {
+            let answer = self.depart(&alone).await?.execute_typed(sql, parameters).await;
+            if let Some(count) = self.arrive(&mut alone, answer).await? {
+                return Ok(count);
+            }
+        }
     }
 
     /// As [`query_typed`](ShardConnection::query_typed), with types that the server says: two round trips.
@@ -133,7 +166,8 @@ impl ShardConnection {
     ) -> Result<Vec<Row>, RoutingError> {
         let mut transaction = self.transaction(Isolation::ReadCommitted, false);
         let statement = transaction.prepare(sql).await?;
-        transaction.last(async |client: &Client| client.query(&statement, parameters).await).await
+        let answer = transaction.depart_last().await?.query(&statement, parameters).await;
+        transaction.arrive_last(answer)
     }
 
     /// As [`execute_typed`](ShardConnection::execute_typed), with types that the server says: two round trips.
@@ -148,7 +182,8 @@ impl ShardConnection {
     ) -> Result<u64, RoutingError> {
         let mut transaction = self.transaction(Isolation::ReadCommitted, false);
         let statement = transaction.prepare(sql).await?;
-        transaction.last(async |client: &Client| client.execute(&statement, parameters).await).await
+        let answer = transaction.depart_last().await?.execute(&statement, parameters).await;
+        transaction.arrive_last(answer)
     }
 
     /// The driver's client, without any fence: for what is not about the key. What is done with it may run
@@ -161,54 +196,44 @@ impl ShardConnection {
         Ok(self.connected().await?.lend())
     }
 
-    async fn alone<T>(
-        &mut self,
-        request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, RoutingError> {
-        let escort = |map, key: &[u8]| Escort::whole(Isolation::ReadCommitted, false, map, key);
-        let answer = self.first(escort, true, request).await;
-        if answer.is_err()
-            && let Some(session) = self.session()
-        {
-            session.abandon();
-        }
-        answer
+    /// The client over which the first statement of a transaction goes, its escort with it.
+    pub(super) async fn depart(&mut self, first: &First) -> Result<&Client, RoutingError> {
+        let escort = Escort::begin(first.isolation, first.read_only, self.route.map, self.key.raw());
+        let escort = if first.commits { escort.and_commit() } else { escort };
+        let session = self.connected().await?;
+        session.depart(escort);
+        Ok(session.client())
     }
 
-    /// Sends the first statement of a transaction with its escort. Refused because the key is elsewhere, it is
-    /// sent there, once: it has not run.
-    pub(super) async fn first<T>(
+    /// Takes the answer of the first statement. `None` says: send it again. It was refused because the key is
+    /// elsewhere, or the connection had broken while it lay in the pool; so it has not run, and the
+    /// connection leads to where the key is now. That happens once.
+    pub(super) async fn arrive<T>(
         &mut self,
-        escort: impl Fn(Uuid, &[u8]) -> Escort,
-        commits: bool,
-        request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, RoutingError> {
-        let mut again = true;
-        loop {
-            let escort = escort(self.route.map, self.key.raw());
-            let session = self.connected().await?;
-            session.depart(escort);
-            let error = match request(session.client()).await {
-                Ok(answer) => {
-                    session.arrived();
-                    return Ok(answer);
-                }
-                Err(error) => RoutingError::of_driver(session.location(), error, commits),
-            };
-            let moved = match &error {
-                RoutingError::NotHere { .. } if again => self.look_again().await?,
-                // A connection that broke in the pool. Nothing was committed, and the next is a new one.
-                RoutingError::Lost { .. } if again => {
-                    self.part();
-                    true
-                }
-                _ => false,
-            };
-            if !moved {
-                return Err(error);
+        first: &mut First,
+        answer: Result<T, tokio_postgres::Error>,
+    ) -> Result<Option<T>, RoutingError> {
+        let Some(session) = self.session.as_deref_mut() else {
+            return Err(RoutingError::Spent { location: self.route.location.clone() });
+        };
+        let error = match answer {
+            Ok(answer) => {
+                session.arrived();
+                return Ok(Some(answer));
             }
-            again = false;
-        }
+            Err(error) => RoutingError::of_driver(session.location(), error, first.commits),
+        };
+        session.abandon();
+        let again = std::mem::take(&mut first.again);
+        let moved = match &error {
+            RoutingError::NotHere { .. } if again => self.look_again().await?,
+            RoutingError::Lost { .. } if again => {
+                self.part();
+                true
+            }
+            _ => false,
+        };
+        if moved { Ok(None) } else { Err(error) }
     }
 
     /// The session, settled: connected now, if it was not or has broken.

@@ -8,7 +8,7 @@ use tokio_postgres::types::ToSql;
 use tokio_postgres::{Client, CopyInSink, CopyOutStream, Row, Statement, ToStatement};
 
 use super::Isolation;
-use super::connection::{ShardConnection, Typed};
+use super::connection::{First, ShardConnection, Typed};
 use super::error::RoutingError;
 use super::flight::Escort;
 use super::session::Session;
@@ -39,6 +39,30 @@ enum State {
     Over,
 }
 
+/// A statement on its way.
+#[derive(Debug)]
+enum Attempt {
+    /// The first, which enters the key.
+    First(First),
+    /// Another.
+    Later,
+}
+
+/// Sends a statement and takes its answer; the first one perhaps twice. A function that takes the request as
+/// a closure would do, if futures of such functions could be sent between threads.
+macro_rules! request {
+    ($transaction:expr, $client:ident => $request:expr) => {{
+        let mut attempt = $transaction.attempt();
+        loop {
+            let $client = $transaction.depart(&attempt).await?;
+            let answer = $request.await;
+            if let Some(answer) = $transaction.arrive(&mut attempt, answer).await? {
+                break Ok::<_, RoutingError>(answer);
+            }
+        }
+    }};
+}
+
 impl<'c> ShardTransaction<'c> {
     pub(super) fn new(connection: &'c mut ShardConnection, isolation: Isolation, read_only: bool) -> Self {
         Self { connection, isolation, read_only, state: State::New }
@@ -54,7 +78,7 @@ impl<'c> ShardTransaction<'c> {
         statement: &S,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<Vec<Row>, RoutingError> {
-        self.run(async |client: &Client| client.query(statement, parameters).await).await
+        request!(self, client => client.query(statement, parameters))
     }
 
     /// The rows of a statement, sent in one round trip since the types of its parameters are known.
@@ -63,7 +87,7 @@ impl<'c> ShardTransaction<'c> {
         sql: &str,
         parameters: &[Typed<'_>],
     ) -> Result<Vec<Row>, RoutingError> {
-        self.run(async |client: &Client| client.query_typed(sql, parameters).await).await
+        request!(self, client => client.query_typed(sql, parameters))
     }
 
     /// Runs a statement, and gives how many rows it changed.
@@ -72,23 +96,23 @@ impl<'c> ShardTransaction<'c> {
         statement: &S,
         parameters: &[&(dyn ToSql + Sync)],
     ) -> Result<u64, RoutingError> {
-        self.run(async |client: &Client| client.execute(statement, parameters).await).await
+        request!(self, client => client.execute(statement, parameters))
     }
 
     /// Runs a statement in one round trip, and gives how many rows it changed.
     pub async fn execute_typed(&mut self, sql: &str, parameters: &[Typed<'_>]) -> Result<u64, RoutingError> {
-        self.run(async |client: &Client| client.execute_typed(sql, parameters).await).await
+        request!(self, client => client.execute_typed(sql, parameters))
     }
 
     /// Prepares a statement for this transaction.
     pub async fn prepare(&mut self, sql: &str) -> Result<Statement, RoutingError> {
-        self.run(async |client: &Client| client.prepare(sql).await).await
+        request!(self, client => client.prepare(sql))
     }
 
     /// Begins `COPY ... FROM STDIN`.
     pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, RoutingError> {
         let statement = self.prepare(sql).await?;
-        let sink = self.run(async |client: &Client| client.copy_in::<_, Bytes>(&statement).await).await?;
+        let sink = request!(self, client => client.copy_in::<_, Bytes>(&statement))?;
         // Until the copy is finished the session is amid a request.
         let session = self.session()?;
         session.depart(Escort::none());
@@ -98,7 +122,7 @@ impl<'c> ShardTransaction<'c> {
     /// `COPY ... TO STDOUT`.
     pub async fn copy_out(&mut self, sql: &str) -> Result<CopyOut<'_>, RoutingError> {
         let statement = self.prepare(sql).await?;
-        let stream = self.run(async |client: &Client| client.copy_out(&statement).await).await?;
+        let stream = request!(self, client => client.copy_out(&statement))?;
         let session = self.session()?;
         session.depart(Escort::none());
         Ok(CopyOut { session, stream: Box::pin(stream) })
@@ -140,33 +164,64 @@ impl<'c> ShardTransaction<'c> {
         Ok(())
     }
 
-    /// The last statement, with the commit behind it in one flight.
-    pub(super) async fn last<T>(
-        mut self,
-        request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, RoutingError> {
+    /// The client over which the last statement goes, the commit with it.
+    pub(super) async fn depart_last(&mut self) -> Result<&Client, RoutingError> {
         self.expect_entered().await?;
         let escort = self.connection.escort().and_commit();
-        let answer = request_on(self.session()?, escort, true, request).await?;
+        let session = self.session()?;
+        session.depart(escort);
+        Ok(session.client())
+    }
+
+    /// Takes the answer of the last statement.
+    pub(super) fn arrive_last<T>(
+        mut self,
+        answer: Result<T, tokio_postgres::Error>,
+    ) -> Result<T, RoutingError> {
+        let session = self.session()?;
+        let answer = answer.map_err(|error| RoutingError::of_driver(session.location(), error, true))?;
+        session.arrived();
         self.state = State::Over;
         Ok(answer)
     }
 
-    async fn run<T>(
-        &mut self,
-        request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
-    ) -> Result<T, RoutingError> {
-        if self.state == State::New {
-            let (isolation, read_only) = (self.isolation, self.read_only);
-            let escort = |map, key: &[u8]| Escort::begin(isolation, read_only, map, key);
-            self.state = State::Entering;
-            let answer = self.connection.first(escort, false, request).await?;
-            self.state = State::Entered;
-            return Ok(answer);
+    /// What the next statement is.
+    fn attempt(&mut self) -> Attempt {
+        if self.state != State::New {
+            return Attempt::Later;
+        }
+        self.state = State::Entering;
+        Attempt::First(First::of(self.isolation, self.read_only))
+    }
+
+    async fn depart(&mut self, attempt: &Attempt) -> Result<&Client, RoutingError> {
+        if let Attempt::First(first) = attempt {
+            return self.connection.depart(first).await;
         }
         self.expect_entered().await?;
         let escort = self.connection.escort();
-        request_on(self.session()?, escort, false, request).await
+        let session = self.session()?;
+        session.depart(escort);
+        Ok(session.client())
+    }
+
+    /// `None` says: once more.
+    async fn arrive<T>(
+        &mut self,
+        attempt: &mut Attempt,
+        answer: Result<T, tokio_postgres::Error>,
+    ) -> Result<Option<T>, RoutingError> {
+        if let Attempt::First(first) = attempt {
+            let answer = self.connection.arrive(first, answer).await?;
+            if answer.is_some() {
+                self.state = State::Entered;
+            }
+            return Ok(answer);
+        }
+        let session = self.session()?;
+        let answer = answer.map_err(|error| RoutingError::of_driver(session.location(), error, false))?;
+        session.arrived();
+        Ok(Some(answer))
     }
 
     /// Refuses where the server would run a statement outside of the transaction.
@@ -190,20 +245,6 @@ impl<'c> ShardTransaction<'c> {
         let location = self.connection.location().clone();
         self.connection.session().ok_or(RoutingError::Spent { location })
     }
-}
-
-/// Sends a request of a transaction that is under way.
-async fn request_on<T>(
-    session: &mut Session,
-    escort: Escort,
-    commits: bool,
-    request: impl AsyncFn(&Client) -> Result<T, tokio_postgres::Error>,
-) -> Result<T, RoutingError> {
-    session.depart(escort);
-    let answer = request(session.client()).await;
-    let answer = answer.map_err(|error| RoutingError::of_driver(session.location(), error, commits))?;
-    session.arrived();
-    Ok(answer)
 }
 
 impl Drop for ShardTransaction<'_> {

@@ -42,16 +42,6 @@ impl Escort {
         Self { ahead, commands_ahead: 1, behind: Vec::new() }
     }
 
-    /// The same around a single statement.
-    pub(in super::super) fn whole(
-        isolation: Isolation,
-        read_only: bool,
-        map: uuid::Uuid,
-        key: &[u8],
-    ) -> Self {
-        Self::begin(isolation, read_only, map, key).and_commit()
-    }
-
     /// Nothing ahead: for a transaction that is open and has entered.
     pub(in super::super) fn none() -> Self {
         Self { ahead: Vec::new(), commands_ahead: 0, behind: Vec::new() }

@@ -39,7 +39,7 @@ fn connected() -> Flight {
 }
 
 fn whole() -> Option<Escort> {
-    Some(Escort::whole(Isolation::ReadCommitted, false, uuid::Uuid::nil(), b"key"))
+    Some(Escort::begin(Isolation::ReadCommitted, false, uuid::Uuid::nil(), b"key").and_commit())
 }
 
 fn begin() -> Option<Escort> {
