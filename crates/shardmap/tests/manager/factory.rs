@@ -4,7 +4,7 @@ use rangehold_shardmap::{
     Category, Code, CreateMode, LoadPolicy, Location, LookIn, ManagerOptions, ShardMapManager,
 };
 
-use super::world::{Ranges, code};
+use super::world::{Ranges, check, code};
 
 on_both_stores! {
     /// Acceptance 12, 13: a second creation is refused, or empties the store, as was asked for.
@@ -69,7 +69,7 @@ on_both_stores! {
         let moved = rangehold_shardmap::MappingChange { online: Some(false), shard: Some(&there) };
         map.update(&right, moved).await.unwrap();
         assert_eq!(map.get(&100).await.unwrap().shard(), &there);
-        super::world::check(&manager, &[here.location().clone(), there.location().clone()]).await;
+        check(&manager, &[here.location().clone(), there.location().clone()]).await;
     }
 }
 
