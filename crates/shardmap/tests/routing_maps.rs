@@ -145,6 +145,10 @@ async fn routing_credentials_need_only_read_the_global_map() {
     connection.execute_typed("insert into orders values (7, 'routed')", &[]).await.unwrap();
     let refused = connection.query_typed("select * from orders", &[]).await.unwrap_err();
     assert_eq!((refused.sqlstate(), refused.retry()), (Some("42501"), Retry::Never));
+    let stranger = Credentials { user: "nobody".to_owned(), password: None };
+    let stranger = Routing::new(PostgresAccess::new(stranger, &Tls::Off).unwrap());
+    let refused = tenants.open_connection_for_key(&7, &stranger).await.unwrap_err();
+    assert_eq!(refused.retry(), Retry::Never, "{refused:?}");
     tenants.offline(&tenants.get(&7).await.unwrap()).await.unwrap_err();
     assert!(managed.get(&7).await.unwrap().is_online());
 }

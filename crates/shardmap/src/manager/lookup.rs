@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{MappingId, ShardKey, ShardKeyValue, ShardMapping};
 use uuid::Uuid;
