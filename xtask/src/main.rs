@@ -8,6 +8,7 @@
 //! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `shards`: tries shard maps on PostgreSQL servers, and measures them ([`shards`]);
 //! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
@@ -31,6 +32,7 @@ mod power;
 mod ranges;
 mod scale;
 mod server;
+mod shards;
 mod sim;
 mod space;
 mod test;
@@ -59,6 +61,7 @@ enum Task {
     Cloud(cloud::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
+    Shards(shards::Arguments),
     Sim(sim::Arguments),
     Verdicts(verdicts::Arguments),
     Balance(balance::Arguments),
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Task::Cloud(arguments) => cloud::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Shards(arguments) => shards::run_trials(&arguments),
         Task::Sim(arguments) => sim::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
         Task::Balance(arguments) => balance::run(&arguments),

@@ -10,6 +10,8 @@
 //!   ranges      [ r1 .................................. )[ r5 .................... ...
 //! ```
 //!
+//! Users' SQL databases have maps of their own, of keys of their own types: [`shard`].
+//!
 //! Architecture Invariant: this crate knows no clock, no randomness, no IO and no async. What it
 //! needs of time is a [`Timestamp`] that its caller hands in.
 
@@ -18,10 +20,12 @@ pub mod history;
 mod home;
 pub mod key;
 pub mod load;
+pub mod ordered;
 pub mod plan;
 pub mod range;
 mod range_map;
 pub mod script;
+pub mod shard;
 mod timestamp;
 
 pub use home::{DatabaseName, Home, NotADatabaseName};

@@ -218,7 +218,7 @@ impl RangeMap<Home> {
     pub fn check_homes(&self) -> Vec<Finding> {
         let mut findings = self.check();
         let mut databases = BTreeMap::new();
-        for entry in &self.entries {
+        for entry in self.entries.iter() {
             let range = entry.id;
             if let Some(left) = databases.insert(entry.place.database, range) {
                 findings.push(Finding::SharedDatabase { left, right: range, database: entry.place.database });

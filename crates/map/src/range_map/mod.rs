@@ -18,9 +18,9 @@
 //! ranges instead). So a change that comes late or twice finds another generation than its own and
 //! is refused: see [`Change`].
 //!
-//! The same map serves two masters. The service keeps its ranges in it, whose place is a
-//! [`Home`]; a map of users' shards has another place and may be cut at any key. What only the
-//! service asks for stands in `impl RangeMap<Home>`.
+//! In the service the place of a range is a [`Home`], and what only the service asks for stands in
+//! `impl RangeMap<Home>`; models and tests have other places. Users' shard maps ([`crate::shard`]) have
+//! gaps and other changes, and stand on the same layer, [`Ordered`].
 
 mod change;
 mod check;
@@ -31,6 +31,7 @@ pub use check::Finding;
 pub use refused::ChangeRefused;
 
 use crate::home::Home;
+use crate::ordered::{Keyed, Ordered};
 use crate::range::{Generation, KeyRange, RangeId};
 
 /// One line of the map: a range and what is known of it.
@@ -92,8 +93,13 @@ pub struct RangeMap<P = Home> {
     version: u64,
     /// The id for the next range to be made; all given ids are below it.
     next_range: RangeId,
-    /// Sorted by low key.
-    entries: Vec<RangeEntry<P>>,
+    entries: Ordered<RangeEntry<P>>,
+}
+
+impl<P> Keyed for RangeEntry<P> {
+    fn keys(&self) -> &KeyRange {
+        &self.keys
+    }
 }
 
 impl<P: Clone + Eq> RangeMap<P> {
@@ -111,9 +117,8 @@ impl<P: Clone + Eq> RangeMap<P> {
     }
 
     /// A map of the given entries, in the order of their keys. It is not checked.
-    pub fn new(version: u64, next_range: RangeId, mut entries: Vec<RangeEntry<P>>) -> Self {
-        entries.sort_by(|a, b| a.keys.low().cmp(b.keys.low()));
-        Self { version, next_range, entries }
+    pub fn new(version: u64, next_range: RangeId, entries: Vec<RangeEntry<P>>) -> Self {
+        Self { version, next_range, entries: Ordered::new(entries) }
     }
 
     /// The number of this version; each change makes a greater one.
@@ -133,13 +138,12 @@ impl<P: Clone + Eq> RangeMap<P> {
 
     /// The ranges in the order of their keys, for whoever makes another map of them.
     pub fn into_entries(self) -> Vec<RangeEntry<P>> {
-        self.entries
+        self.entries.into_vec()
     }
 
     /// The range that holds `key`; `None` below the key space or in a gap.
     pub fn lookup(&self, key: &[u8]) -> Option<&RangeEntry<P>> {
-        let after = self.entries.partition_point(|e| e.keys.low() <= key);
-        self.entries[..after].last().filter(|e| e.keys.contains(key))
+        self.entries.lookup(key)
     }
 
     /// The range `id`, if the map has it. Looks at every entry until it is found.
@@ -149,9 +153,6 @@ impl<P: Clone + Eq> RangeMap<P> {
 
     /// The ranges that hold some of `keys`, in the order of their keys.
     pub fn overlapping<'a>(&'a self, keys: &'a KeyRange) -> impl Iterator<Item = &'a RangeEntry<P>> {
-        // In a map without findings the ends of ranges are in order, as their beginnings are.
-        let from = self.entries.partition_point(|e| e.keys.high().is_some_and(|high| high <= keys.low()));
-        let entries = if keys.is_empty() { &[] } else { &self.entries[from..] };
-        entries.iter().take_while(|e| keys.high().is_none_or(|high| e.keys.low() < high))
+        self.entries.overlapping(keys).iter()
     }
 }

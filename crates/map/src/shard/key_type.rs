@@ -1,0 +1,99 @@
+//! The types of shard keys, and what each allows in bytes.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::range::NotAnId;
+
+/// The type of all keys of one shard map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ShardKeyType {
+    /// Signed, 32 bits.
+    Int32,
+    /// Signed, 64 bits.
+    Int64,
+    /// 128 bits, in the order of SQL Server's `uniqueidentifier`.
+    Guid,
+    /// At most [`BINARY_BYTES_MAX`] bytes; zero bytes at the end do not count.
+    Binary,
+    /// A date and time without a zone, to 100 ns, of the years 1 to 9999.
+    DateTime,
+    /// A signed span of time, to 100 ns.
+    TimeSpan,
+    /// A point in time with an offset, which does not count: two spellings of one instant are one key.
+    DateTimeOffset,
+    /// Text of at most [`TEXT_BYTES_MAX`] bytes, in the order of its code points.
+    Text,
+}
+
+/// The longest binary key, as the elastic database library has it.
+pub const BINARY_BYTES_MAX: usize = 128;
+/// The longest text key in UTF-8; the key after it has a byte more.
+pub const TEXT_BYTES_MAX: usize = 128;
+
+impl ShardKeyType {
+    /// All of them.
+    pub const ALL: [Self; 8] = [
+        Self::Int32,
+        Self::Int64,
+        Self::Guid,
+        Self::Binary,
+        Self::DateTime,
+        Self::TimeSpan,
+        Self::DateTimeOffset,
+        Self::Text,
+    ];
+
+    /// Its name in databases and on the command line, such as `date-time`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Int32 => "int32",
+            Self::Int64 => "int64",
+            Self::Guid => "guid",
+            Self::Binary => "binary",
+            Self::DateTime => "date-time",
+            Self::TimeSpan => "time-span",
+            Self::DateTimeOffset => "date-time-offset",
+            Self::Text => "text",
+        }
+    }
+
+    /// How many bytes each key has but the least, which has none; `None` where they differ.
+    pub(super) fn width(self) -> Option<usize> {
+        match self {
+            Self::Int32 => Some(4),
+            Self::Int64 | Self::DateTime | Self::TimeSpan => Some(8),
+            Self::Guid | Self::DateTimeOffset => Some(16),
+            Self::Binary | Self::Text => None,
+        }
+    }
+
+    /// The bytes of a least key that is written out; all zero, but where the least value is another.
+    pub(super) fn least_written(self) -> &'static [u8] {
+        /// No ticks, no offset: the first instant of the year 1.
+        const FIRST_INSTANT: [u8; 16] = [0x80, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
+        match self {
+            Self::DateTime => &FIRST_INSTANT[..8],
+            Self::DateTimeOffset => &FIRST_INSTANT,
+            Self::Int32 => &[0; 4],
+            Self::Int64 | Self::TimeSpan => &[0; 8],
+            Self::Guid => &[0; 16],
+            Self::Binary | Self::Text => &[],
+        }
+    }
+}
+
+impl fmt::Display for ShardKeyType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for ShardKeyType {
+    type Err = NotAnId;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        found.ok_or_else(|| NotAnId { text: text.to_owned(), what: "key type", example: "int64" })
+    }
+}

@@ -1,0 +1,118 @@
+//! Mappings, and the map of them.
+
+use std::fmt;
+
+use uuid::Uuid;
+
+use super::lock::Lock;
+use crate::ordered::{Keyed, Ordered};
+use crate::range::KeyRange;
+
+/// Names a mapping. Each change of a mapping makes another.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct MappingId(pub Uuid);
+
+/// Names a shard within a map.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ShardId(pub Uuid);
+
+impl fmt::Display for MappingId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl fmt::Display for ShardId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a map's mappings are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MapKind {
+    /// Single keys.
+    List,
+    /// Intervals.
+    Range,
+}
+
+impl MapKind {
+    /// Its name in databases and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::List => "list",
+            Self::Range => "range",
+        }
+    }
+}
+
+/// An interval of keys and the shard that holds them. It never changes: a change makes another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardMapping {
+    /// Which mapping.
+    pub id: MappingId,
+    /// Its keys.
+    pub keys: KeyRange,
+    /// Where they are.
+    pub shard: ShardId,
+    /// Whether the shard serves them.
+    pub online: bool,
+    /// Names the lock of the transactions on these keys. New with each new interval.
+    pub fence: i64,
+    /// Who holds it, if anybody does.
+    pub lock: Option<Lock>,
+}
+
+impl Keyed for ShardMapping {
+    fn keys(&self) -> &KeyRange {
+        &self.keys
+    }
+}
+
+/// The mappings of a list or range map, or those of them that lie near a change.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ShardMap {
+    kind: MapKind,
+    mappings: Ordered<ShardMapping>,
+}
+
+impl ShardMap {
+    /// A map of these mappings. They are not checked.
+    pub fn new(kind: MapKind, mappings: Vec<ShardMapping>) -> Self {
+        Self { kind, mappings: Ordered::new(mappings) }
+    }
+
+    /// List or range.
+    pub fn kind(&self) -> MapKind {
+        self.kind
+    }
+
+    /// The mappings in the order of their keys.
+    pub fn mappings(&self) -> &[ShardMapping] {
+        &self.mappings
+    }
+
+    /// The mapping that holds `key`; `None` in a gap.
+    pub fn lookup(&self, key: &[u8]) -> Option<&ShardMapping> {
+        self.mappings.lookup(key)
+    }
+
+    /// The mapping `id`, if the map has it. Looks at every mapping until it is found.
+    pub fn get(&self, id: MappingId) -> Option<&ShardMapping> {
+        self.mappings.iter().find(|mapping| mapping.id == id)
+    }
+
+    /// The mappings that hold some of `keys`, in the order of their keys.
+    pub fn overlapping(&self, keys: &KeyRange) -> &[ShardMapping] {
+        self.mappings.overlapping(keys)
+    }
+
+    /// Two neighbours that hold a key in common, if any do; or one mapping without keys, as both.
+    pub fn fault(&self) -> Option<(&ShardMapping, &ShardMapping)> {
+        let overlap =
+            |pair: &&[ShardMapping]| pair[0].keys.high().is_none_or(|high| high > pair[1].keys.low());
+        let empty = self.mappings.iter().find(|mapping| mapping.keys.is_empty()).map(|one| (one, one));
+        empty.or_else(|| self.mappings.windows(2).find(overlap).map(|pair| (&pair[0], &pair[1])))
+    }
+}

@@ -1,0 +1,246 @@
+//! What can go wrong, as an application sees it.
+//!
+//! Categories and codes are those of the elastic database library, so that who comes from there finds his
+//! cases again; what is new stands at the end. [`Code::retry`] says whether the same call may succeed later
+//! without anybody's doing.
+
+use std::fmt;
+use std::str::FromStr;
+
+use rangehold_map::shard::{NotAKey, ShardChangeRefused, ShardKeyType};
+
+use crate::store::{Failure, StoreError};
+
+/// Which part refused or failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Category {
+    /// Creating and opening a manager.
+    Factory,
+    /// The set of shard maps.
+    Manager,
+    /// The shards of a map.
+    ShardMap,
+    /// The mappings of a list map.
+    ListShardMap,
+    /// The mappings of a range map.
+    RangeShardMap,
+    /// What a shard or a store said of a handle or of itself.
+    Validation,
+    /// Recovery tools.
+    Recovery,
+    /// Notes on sharded tables.
+    SchemaInfo,
+    /// All else.
+    General,
+}
+
+/// What is wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// There is a global map in the database, and it was to be kept.
+    StoreAlreadyExists,
+    /// There is no global map in the database.
+    StoreDoesNotExist,
+    /// The store is of another major version than this program.
+    StoreVersionMismatch,
+    /// There is a shard map of this name, of whatever kind.
+    ShardMapAlreadyExists,
+    /// There is no shard map of this name.
+    ShardMapLookupFailure,
+    /// The shard map was deleted meanwhile.
+    ShardMapDoesNotExist,
+    /// A map that has shards is not deleted.
+    ShardMapHasShards,
+    /// The map is of another kind, or its keys are of another type.
+    ShardMapTypeConversion,
+    /// The map has a shard at that place.
+    ShardLocationAlreadyExists,
+    /// The shard is not in the map, or no more.
+    ShardDoesNotExist,
+    /// The shard has changed since the handle was made.
+    ShardVersionMismatch,
+    /// A shard with mappings is not removed.
+    ShardHasMappings,
+    /// The database is no shard of the map.
+    ShardNotValid,
+    /// The key has a mapping.
+    MappingPointAlreadyMapped,
+    /// Some key of the interval has a mapping.
+    MappingRangeAlreadyMapped,
+    /// The mapping has changed since the handle was made, or is gone.
+    MappingDoesNotExist,
+    /// Nobody said where this key lives.
+    MappingNotFoundForKey,
+    /// The key's mapping is offline.
+    MappingIsOffline,
+    /// Only an offline mapping is deleted or moved.
+    MappingIsNotOffline,
+    /// The mapping is locked by another, or not by you any more.
+    MappingLockOwnerMismatch,
+    /// The mapping is locked already.
+    MappingAlreadyLocked,
+    /// Transactions on keys that go offline could not be ended.
+    MappingDrainFailure,
+    /// The store could not be reached or failed; nothing was changed, or what was begun is undone.
+    StorageOperationFailure,
+    /// There is no note of this name.
+    SchemaInfoNameDoesNotExist,
+    /// There is a note of this name.
+    SchemaInfoNameConflict,
+    /// The table is in the note already.
+    TableInfoAlreadyPresent,
+    /// An argument cannot be: a key that is too long, a split outside, neighbours that are none.
+    InvalidArgument,
+    /// An operation that somebody else has begun is in the way: its owner lives, or it could be neither done
+    /// nor undone yet.
+    PendingOperation,
+    /// The store holds what this program would never write.
+    Damaged,
+}
+
+impl Code {
+    /// All of them.
+    pub const ALL: [Self; 29] = [
+        Self::StoreAlreadyExists,
+        Self::StoreDoesNotExist,
+        Self::StoreVersionMismatch,
+        Self::ShardMapAlreadyExists,
+        Self::ShardMapLookupFailure,
+        Self::ShardMapDoesNotExist,
+        Self::ShardMapHasShards,
+        Self::ShardMapTypeConversion,
+        Self::ShardLocationAlreadyExists,
+        Self::ShardDoesNotExist,
+        Self::ShardVersionMismatch,
+        Self::ShardHasMappings,
+        Self::ShardNotValid,
+        Self::MappingPointAlreadyMapped,
+        Self::MappingRangeAlreadyMapped,
+        Self::MappingDoesNotExist,
+        Self::MappingNotFoundForKey,
+        Self::MappingIsOffline,
+        Self::MappingIsNotOffline,
+        Self::MappingLockOwnerMismatch,
+        Self::MappingAlreadyLocked,
+        Self::MappingDrainFailure,
+        Self::StorageOperationFailure,
+        Self::SchemaInfoNameDoesNotExist,
+        Self::SchemaInfoNameConflict,
+        Self::TableInfoAlreadyPresent,
+        Self::InvalidArgument,
+        Self::PendingOperation,
+        Self::Damaged,
+    ];
+
+    /// Whether the same call may succeed later, without another handle or another argument.
+    pub fn retry(self) -> bool {
+        matches!(
+            self,
+            Self::MappingIsOffline
+                | Self::MappingDrainFailure
+                | Self::StorageOperationFailure
+                | Self::PendingOperation
+        )
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl FromStr for Code {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let found = Self::ALL.into_iter().find(|code| code.to_string() == text);
+        found.ok_or_else(|| {
+            Error::new(Category::General, Code::InvalidArgument, format!("{text:?} names no error code"))
+        })
+    }
+}
+
+/// An error of the shard map manager.
+#[derive(Debug, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    category: Category,
+    code: Code,
+    message: String,
+    #[source]
+    source: Option<Box<dyn std::error::Error + Send + Sync>>,
+}
+
+impl Error {
+    pub(crate) fn new(category: Category, code: Code, message: impl Into<String>) -> Self {
+        Self { category, code, message: message.into(), source: None }
+    }
+
+    pub(crate) fn because(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(Category::General, Code::InvalidArgument, message)
+    }
+
+    pub(crate) fn damaged(message: impl Into<String>) -> Self {
+        Self::new(Category::General, Code::Damaged, message)
+    }
+
+    /// What a store's failure is to a caller of this category.
+    pub(crate) fn store(category: Category, error: StoreError) -> Self {
+        let code = match error.failure {
+            Failure::NoSchema => Code::StoreDoesNotExist,
+            Failure::Damaged => Code::Damaged,
+            _ => Code::StorageOperationFailure,
+        };
+        Self::new(category, code, error.to_string()).because(error)
+    }
+
+    /// What a refusal by the rules of maps is to a caller.
+    pub(crate) fn refused(category: Category, key_type: ShardKeyType, refused: &ShardChangeRefused) -> Self {
+        use ShardChangeRefused as Refused;
+        let code = match refused {
+            Refused::UnknownMapping { .. } => Code::MappingDoesNotExist,
+            Refused::AlreadyMapped { .. } if category == Category::ListShardMap => {
+                Code::MappingPointAlreadyMapped
+            }
+            Refused::AlreadyMapped { .. } => Code::MappingRangeAlreadyMapped,
+            Refused::NotOffline { .. } => Code::MappingIsNotOffline,
+            Refused::Locked { .. } | Refused::NotLocked { .. } => Code::MappingLockOwnerMismatch,
+            Refused::AlreadyLocked { .. } => Code::MappingAlreadyLocked,
+            Refused::NoKeys { .. }
+            | Refused::NotARange
+            | Refused::OutsideMapping { .. }
+            | Refused::NotNeighbours { .. }
+            | Refused::OtherShard { .. }
+            | Refused::OtherStatus { .. }
+            | Refused::NoToken => Code::InvalidArgument,
+        };
+        Self::new(category, code, refused.sentence(key_type))
+    }
+
+    /// Which part refused or failed.
+    pub fn category(&self) -> Category {
+        self.category
+    }
+
+    /// What is wrong.
+    pub fn code(&self) -> Code {
+        self.code
+    }
+
+    /// Whether the same call may succeed later: see [`Code::retry`].
+    pub fn retry(&self) -> bool {
+        self.code.retry()
+    }
+}
+
+impl From<NotAKey> for Error {
+    fn from(error: NotAKey) -> Self {
+        Self::argument(error.to_string()).because(error)
+    }
+}

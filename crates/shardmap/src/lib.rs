@@ -1,0 +1,51 @@
+//! Shard maps: which of your databases holds which keys.
+//!
+//! A *shard* is a database. A *shard map* says which keys lie in which shard: single keys
+//! ([`ListShardMap`]) or intervals ([`RangeShardMap`]). The truth about it is kept in three places: a
+//! *global map* in one database, in which everything is found; a *local map* in each shard, which decides
+//! what the shard serves; and a cache in your program. [`ShardMapManager`] is the way in.
+//!
+//! ```no_run
+//! use rangehold_shardmap::{CreateMode, Location, ManagerOptions, ShardMapManager};
+//!
+//! # async fn example() -> Result<(), rangehold_shardmap::Error> {
+//! let global = Location::sqlite("maps.db")?;
+//! let manager = ShardMapManager::create(global, CreateMode::KeepExisting, ManagerOptions::default()).await?;
+//! let tenants = manager.create_list_map::<i64>("tenants").await?;
+//! let first = tenants.create_shard(&Location::sqlite("shard-1.db")?).await?;
+//! tenants.add(&17, &first).await?;
+//! assert_eq!(tenants.get(&17).await?.shard(), &first);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! A change touches the global map and one or two shards, without a transaction over them: [`operation`]
+//! says how it is done whole or not at all, whoever crashes.
+
+mod cache;
+mod chance;
+mod error;
+pub mod limits;
+mod location;
+mod manager;
+mod metrics;
+pub mod operation;
+pub mod postgres;
+pub mod recovery;
+pub mod routing;
+mod rows;
+mod schema_info;
+mod sqlite;
+mod store;
+
+pub use error::{Category, Code, Error};
+pub use location::Location;
+pub use manager::*;
+pub use metrics::{Counter, Metrics};
+pub use operation::PendingOperation;
+pub use rangehold_map::shard::{
+    DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
+    ShardKeyValue, TimeSpan,
+};
+pub use schema_info::{SchemaInfo, SchemaInfos, TableInfo};
+pub use store::{Failure, StoreError};

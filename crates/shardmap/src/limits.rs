@@ -1,0 +1,56 @@
+//! Every limit of the crate, with the reason for its number.
+
+use std::time::Duration;
+
+/// The longest name of a shard map, in characters: as the elastic database library has it.
+pub const MAP_NAME_CHARACTERS_MAX: usize = 50;
+/// The longest name of a server, in characters: as the elastic database library has it.
+pub const SERVER_CHARACTERS_MAX: usize = 128;
+/// The longest name of a PostgreSQL database, in bytes: PostgreSQL cuts longer ones.
+pub const DATABASE_BYTES_MAX: usize = 63;
+/// The longest path of a SQLite database, in bytes.
+pub const SQLITE_PATH_BYTES_MAX: usize = 1024;
+/// The longest text that says who holds a lock, in bytes.
+pub const LOCK_OWNER_BYTES_MAX: usize = 256;
+/// How many mappings one operation adds at most: its plan is one row of the log, about 300 bytes each.
+pub const MAPPINGS_PER_OPERATION_MAX: usize = 20_000;
+/// How many rows are sent before their answers are awaited.
+pub const ROWS_IN_FLIGHT_MAX: usize = 256;
+/// How long an owner's lease on an operation lasts when nothing else is said. He renews it while he works.
+pub const LEASE: Duration = Duration::from_secs(10);
+/// How often a lease is renewed while it lasts.
+pub const RENEWALS_PER_LEASE: u32 = 3;
+/// The first and the longest pause between two looks at somebody else's operation.
+pub const PENDING_PAUSE_MIN: Duration = Duration::from_millis(5);
+/// See [`PENDING_PAUSE_MIN`].
+pub const PENDING_PAUSE_MAX: Duration = Duration::from_millis(250);
+/// How many operations of others one call meets before it gives up: each was waited for or ended.
+pub const PENDING_MET_MAX: usize = 64;
+/// How often a step is tried again after a failure that may pass: as the elastic database library has it.
+pub const STEP_RETRIES_MAX: u32 = 5;
+/// The first and the longest pause between two trials of a step.
+pub const STEP_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// See [`STEP_PAUSE_MIN`].
+pub const STEP_PAUSE_MAX: Duration = Duration::from_secs(1);
+/// How many connections with management credentials are kept to one database.
+pub const CONNECTIONS_PER_DATABASE_MAX: usize = 8;
+/// How long a connection may take to be made.
+pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long one waits for a row or a file that somebody else writes.
+pub const LOCK_TIMEOUT: Duration = Duration::from_secs(10);
+/// How long transactions on keys that go offline may take to end by themselves, when nothing else is said.
+pub const DRAIN_GRACE: Duration = Duration::from_secs(5);
+/// How many mappings a cache of one map holds.
+pub const CACHED_MAPPINGS_MAX: usize = 4_000_000;
+/// How many operations the janitor looks at in one round.
+pub const OPERATIONS_PER_ROUND_MAX: usize = 1_000;
+/// How many connections with routing credentials are kept to one shard, unless a pool is told otherwise.
+pub const ROUTED_CONNECTIONS_PER_SHARD: usize = 16;
+/// How long one waits for one of them.
+pub const ROUTED_CONNECTION_WAIT: Duration = Duration::from_secs(10);
+/// After a shard could not be reached: the first pause between two looks at the global map, and the longest.
+pub const LOOK_AGAIN_MIN: Duration = Duration::from_secs(5);
+/// See [`LOOK_AGAIN_MIN`].
+pub const LOOK_AGAIN_MAX: Duration = Duration::from_secs(30);
+/// Of how many unreachable mappings the last look is remembered.
+pub const BACKED_OFF_MAPPINGS_MAX: usize = 100_000;

@@ -1,0 +1,99 @@
+//! Where a database is.
+
+use std::fmt;
+
+use crate::error::Error;
+use crate::limits::{DATABASE_BYTES_MAX, SERVER_CHARACTERS_MAX, SQLITE_PATH_BYTES_MAX};
+
+/// Where a database is: no more than a global map may say of it, so no user and no password.
+///
+/// Servers are compared without regard to case, as names of hosts are; databases and paths exactly, as
+/// PostgreSQL and file systems do.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Location {
+    /// A PostgreSQL database.
+    Postgres {
+        /// The server's name or address, in lower case.
+        server: String,
+        /// Its port.
+        port: u16,
+        /// The database's name.
+        database: String,
+    },
+    /// A SQLite file.
+    Sqlite {
+        /// The file's path.
+        path: String,
+    },
+}
+
+impl Location {
+    /// A PostgreSQL database.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] for an empty name, one with a control character, or one that is
+    /// too long.
+    pub fn postgres(server: &str, port: u16, database: &str) -> Result<Self, Error> {
+        let bad = |name: &str| name.is_empty() || name.chars().any(char::is_control);
+        if bad(server) || server.chars().count() > SERVER_CHARACTERS_MAX {
+            return Err(Error::argument(format!("{server:?} names no server: give 1 to 128 characters")));
+        }
+        if bad(database) || database.len() > DATABASE_BYTES_MAX {
+            return Err(Error::argument(format!("{database:?} names no database: give 1 to 63 bytes")));
+        }
+        Ok(Self::Postgres { server: server.to_lowercase(), port, database: database.to_owned() })
+    }
+
+    /// A SQLite file.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] for an empty path, one with a zero byte, or one that is too long.
+    pub fn sqlite(path: &str) -> Result<Self, Error> {
+        if path.is_empty() || path.contains('\0') || path.len() > SQLITE_PATH_BYTES_MAX {
+            return Err(Error::argument(format!("{path:?} is no path of a database: give 1 to 1024 bytes")));
+        }
+        Ok(Self::Sqlite { path: path.to_owned() })
+    }
+
+    /// Reads `sqlite:PATH`, `postgres://SERVER[:PORT]/DATABASE`, as [`Location`] writes itself.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`]; a user or a password is refused too: they have no place here.
+    pub fn parse(text: &str) -> Result<Self, Error> {
+        let unreadable = || {
+            Error::argument(format!(
+                "{text:?} is no place: write sqlite:PATH or postgres://SERVER:PORT/DATABASE"
+            ))
+        };
+        if let Some(path) = text.strip_prefix("sqlite:") {
+            return Self::sqlite(path);
+        }
+        let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
+        let (authority, database) = rest.and_then(|rest| rest.split_once('/')).ok_or_else(unreadable)?;
+        if authority.contains('@') {
+            return Err(Error::argument("a place has no user and no password: give credentials apart"));
+        }
+        let (server, port) = match authority.rsplit_once(':') {
+            // The colons of an address in brackets are its own.
+            Some((server, port)) if !port.contains(']') => (server, port.parse().map_err(|_| unreadable())?),
+            _ => (authority, 5432),
+        };
+        Self::postgres(server.trim_start_matches('[').trim_end_matches(']'), port, database)
+    }
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Postgres { server, port, database } if server.contains(':') => {
+                write!(f, "postgres://[{server}]:{port}/{database}")
+            }
+            Self::Postgres { server, port, database } => write!(f, "postgres://{server}:{port}/{database}"),
+            Self::Sqlite { path } => write!(f, "sqlite:{path}"),
+        }
+    }
+}

@@ -1,0 +1,272 @@
+//! The manager: the way into everything. A process has one, and clones it where it is used.
+
+mod handles;
+mod list_map;
+mod locks;
+mod lookup;
+mod maps;
+mod range_map;
+mod shard_map;
+mod shards;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+pub use handles::{MapInfo, Mapping, PointMapping, RangeMapping, Shard, ShardUpdate};
+pub use list_map::ListShardMap;
+pub use lookup::LookIn;
+pub(crate) use maps::write_map;
+pub use range_map::RangeShardMap;
+pub use shard_map::{KindOfMap, List, MappingChange, Range, ShardMap};
+
+use crate::cache::Cache;
+use crate::chance::Chance;
+use crate::error::{Category, Code, Error};
+use crate::limits::{DRAIN_GRACE, LEASE};
+use crate::location::Location;
+use crate::metrics::Metrics;
+use crate::operation::{Met, Operations, PendingOperation, StepHook, operations};
+use crate::postgres::PostgresAccess;
+use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
+
+/// The version of the store that this program writes. It reads every store of the same major version.
+pub const STORE_VERSION: (i64, i64) = (1, 0);
+
+/// What a manager needs to know.
+#[derive(Debug, Clone)]
+pub struct ManagerOptions {
+    /// How PostgreSQL servers are reached, with the credentials of whoever manages maps.
+    pub postgres: Option<PostgresAccess>,
+    /// What the log says of this process, for people: a host and a program, for instance.
+    pub owner: String,
+    /// After how long without a sign of life an operation of this process is taken over by others.
+    pub lease: Duration,
+    /// How long transactions on keys that go offline may take to end by themselves.
+    pub drain_grace: Duration,
+    /// Whether the cache begins full or empty.
+    pub load: LoadPolicy,
+    /// For ids: the same seed gives the same. Without one, chance is drawn from the system.
+    pub seed: Option<u64>,
+    /// Fail points, for tests.
+    pub hook: StepHook,
+}
+
+impl Default for ManagerOptions {
+    fn default() -> Self {
+        Self {
+            postgres: None,
+            owner: format!("process {}", std::process::id()),
+            lease: LEASE,
+            drain_grace: DRAIN_GRACE,
+            load: LoadPolicy::Lazy,
+            seed: None,
+            hook: StepHook::default(),
+        }
+    }
+}
+
+/// How the cache of a manager begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum LoadPolicy {
+    /// Empty: each mapping comes when it is first asked for.
+    #[default]
+    Lazy,
+    /// With all maps and all mappings.
+    Eager,
+}
+
+/// What becomes of a global map that is in the database already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CreateMode {
+    /// It is an error.
+    #[default]
+    KeepExisting,
+    /// It is dropped, and an empty one made. Shards keep their local maps.
+    ReplaceExisting,
+}
+
+/// The manager of all shard maps of one global map.
+#[derive(Clone)]
+pub struct ShardMapManager(pub(crate) Arc<Inner>);
+
+pub(crate) struct Inner {
+    pub(crate) operations: Operations,
+    pub(crate) cache: Cache,
+    drain_grace: Duration,
+}
+
+impl ShardMapManager {
+    /// Makes a global map in a database, and opens it.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StoreAlreadyExists`] if there is one and it is to be kept; [`Code::StorageOperationFailure`].
+    pub async fn create(
+        location: Location,
+        mode: CreateMode,
+        options: ManagerOptions,
+    ) -> Result<Self, Error> {
+        let manager = Self::unopened(location, options).map_err(factory)?;
+        let created = manager.create_store(mode).await;
+        created.map_err(|trouble| trouble.seen_by(Category::Factory))?;
+        Ok(manager)
+    }
+
+    async fn create_store(&self, mode: CreateMode) -> Result<(), crate::operation::Trouble> {
+        let mut tx = self.0.operations.global.begin_or_create().await?;
+        // A missing table is an error that ends a transaction, so the look is made in one of its own.
+        let exists = match store_version(&mut tx).await {
+            Ok(version) => version.is_some(),
+            Err(error) if error.failure == Failure::NoSchema => {
+                drop(tx);
+                tx = self.0.operations.global.begin_or_create().await?;
+                false
+            }
+            Err(error) => return Err(error.into()),
+        };
+        if exists && mode == CreateMode::KeepExisting {
+            let text = "there is a global map in this database: open it, or ask for it to be replaced";
+            return Err(Error::new(Category::Factory, Code::StoreAlreadyExists, text).into());
+        }
+        if exists {
+            tx.remove_global().await?;
+        }
+        tx.install(Schema::Global).await?;
+        let sql = "insert into __shard_management.global_meta (one, version_major, version_minor, serial)
+            values (1, $1, $2, 0) on conflict do nothing";
+        tx.execute(sql, &[STORE_VERSION.0.into(), STORE_VERSION.1.into()]).await?;
+        Ok(tx.commit().await?)
+    }
+
+    /// Opens a global map.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StoreDoesNotExist`]; [`Code::StoreVersionMismatch`] for one of another major version;
+    /// [`Code::StorageOperationFailure`].
+    pub async fn open(location: Location, options: ManagerOptions) -> Result<Self, Error> {
+        let missing = format!("there is no global map in {location}: create it first");
+        let manager = Self::try_open(location, options).await?;
+        manager.ok_or_else(|| Error::new(Category::Factory, Code::StoreDoesNotExist, missing))
+    }
+
+    /// Opens a global map; `None` where the database has none.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMapManager::open`], but for [`Code::StoreDoesNotExist`].
+    pub async fn try_open(location: Location, options: ManagerOptions) -> Result<Option<Self>, Error> {
+        let load = options.load;
+        let manager = Self::unopened(location, options).map_err(factory)?;
+        let version = match manager.version().await {
+            Ok(Some(version)) => version,
+            Ok(None) => return Ok(None),
+            Err(error) if error.failure == Failure::NoSchema => return Ok(None),
+            Err(error) => return Err(factory(error)),
+        };
+        if version.0 != STORE_VERSION.0 {
+            let text = format!(
+                "the global map is of version {}.{}, and this program writes {}.{}: use a program of its version",
+                version.0, version.1, STORE_VERSION.0, STORE_VERSION.1
+            );
+            return Err(Error::new(Category::Validation, Code::StoreVersionMismatch, text));
+        }
+        if load == LoadPolicy::Eager {
+            manager.load_all().await?;
+        }
+        Ok(Some(manager))
+    }
+
+    fn unopened(location: Location, options: ManagerOptions) -> Result<Self, StoreError> {
+        let databases = Databases::new(options.postgres);
+        let operations = Operations {
+            global: databases.at(&location)?,
+            databases,
+            global_location: location,
+            owner: options.owner,
+            lease: options.lease,
+            hook: options.hook,
+            chance: Chance::new(options.seed),
+            metrics: Metrics::default(),
+        };
+        Ok(Self(Arc::new(Inner { operations, cache: Cache::default(), drain_grace: options.drain_grace })))
+    }
+
+    async fn version(&self) -> Result<Option<(i64, i64)>, StoreError> {
+        let mut tx = self.0.operations.global.begin(For::Reading).await?;
+        let version = store_version(&mut tx).await?;
+        tx.commit().await?;
+        Ok(version)
+    }
+
+    /// Where the global map is.
+    pub fn location(&self) -> &Location {
+        &self.0.operations.global_location
+    }
+
+    /// What this manager has counted since it was opened.
+    pub fn metrics(&self) -> &Metrics {
+        &self.0.operations.metrics
+    }
+
+    /// How many transactions this manager has begun in a database, whether it knows it or not.
+    pub fn transactions_begun(&self, location: &Location) -> u64 {
+        self.0.operations.databases.at(location).map_or(0, |database| database.transactions())
+    }
+
+    /// The operations that are under way or were abandoned, the oldest first.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StorageOperationFailure`].
+    pub async fn pending_operations(&self) -> Result<Vec<PendingOperation>, Error> {
+        let found = operations(&self.0.operations.global).await;
+        found.map_err(|error| Error::store(Category::Manager, error))
+    }
+
+    /// Brings every abandoned operation to an end, forward where it can be: what a janitor calls now and
+    /// then. Gives how many were ended, and why others could not be.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StorageOperationFailure`], if the log cannot be read.
+    pub async fn recover_pending(&self) -> Result<(usize, Vec<Error>), Error> {
+        let (mut ended, mut failed) = (0, Vec::new());
+        for operation in self.pending_operations().await?.into_iter().filter(|operation| operation.abandoned)
+        {
+            let met = Met { operation: operation.id };
+            match self.0.operations.settle(&met, Category::Manager, true).await {
+                Ok(()) => ended += 1,
+                Err(error) => failed.push(error),
+            }
+        }
+        Ok((ended, failed))
+    }
+
+    /// A transaction in the global map that reads.
+    pub(crate) async fn reading(&self) -> Result<Tx, StoreError> {
+        self.0.operations.global.begin(For::Reading).await
+    }
+
+    /// A transaction in the global map that writes.
+    pub(crate) async fn writing(&self) -> Result<Tx, StoreError> {
+        self.0.operations.global.begin(For::Writing).await
+    }
+}
+
+impl std::fmt::Debug for ShardMapManager {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShardMapManager({})", self.location())
+    }
+}
+
+fn factory(error: StoreError) -> Error {
+    Error::store(Category::Factory, error)
+}
+
+/// The version of the global map; `None` where the tables are empty.
+async fn store_version(tx: &mut Tx) -> Result<Option<(i64, i64)>, StoreError> {
+    let sql = "select version_major, version_minor from __shard_management.global_meta where one = 1";
+    let row = tx.query_one(sql, &[]).await?;
+    row.map(|mut row| Ok((row.int()?, row.int()?))).transpose()
+}

@@ -1,0 +1,225 @@
+//! What list and range maps have in common: changes of their mappings.
+
+use std::collections::HashMap;
+use std::marker::PhantomData;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rangehold_map::shard::{
+    Effect, LockToken, MapKind, MappingUpdate, NewMapping, ShardChange, ShardId, ShardKeyValue, ShardMapping,
+};
+use uuid::Uuid;
+
+use super::ShardMapManager;
+use super::handles::{MapInfo, Mapping, Shard};
+use crate::cache::Cached;
+use crate::error::{Category, Error};
+use crate::limits::MAPPINGS_PER_OPERATION_MAX;
+use crate::operation::ChangeRequest;
+use crate::rows::{MapRow, ShardRow};
+
+/// The kind of a map, as a type.
+pub trait KindOfMap: Send + Sync + 'static {
+    /// As a value.
+    const KIND: MapKind;
+}
+
+/// Single keys.
+#[derive(Debug, Clone, Copy)]
+pub enum List {}
+
+/// Intervals of keys.
+#[derive(Debug, Clone, Copy)]
+pub enum Range {}
+
+impl KindOfMap for List {
+    const KIND: MapKind = MapKind::List;
+}
+
+impl KindOfMap for Range {
+    const KIND: MapKind = MapKind::Range;
+}
+
+/// A shard map with keys of type `K`. Cheap to clone.
+///
+/// Calls that change a locked mapping need a handle that shows the lock's token ([`ShardMap::showing`]).
+pub struct ShardMap<K, M> {
+    pub(crate) manager: ShardMapManager,
+    pub(crate) map: Arc<MapRow>,
+    token: LockToken,
+    grace: Option<Duration>,
+    kind: PhantomData<fn() -> (K, M)>,
+}
+
+/// What an update of a mapping sets; what it leaves out stays.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MappingChange<'a> {
+    /// Another status.
+    pub online: Option<bool>,
+    /// Another shard. The mapping must be offline before or after.
+    pub shard: Option<&'a Shard>,
+}
+
+impl<K, M> Clone for ShardMap<K, M> {
+    fn clone(&self) -> Self {
+        Self {
+            manager: self.manager.clone(),
+            map: self.map.clone(),
+            token: self.token,
+            grace: self.grace,
+            kind: PhantomData,
+        }
+    }
+}
+
+impl<K, M> std::fmt::Debug for ShardMap<K, M> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "ShardMap({:?}, {} of {})", self.map.name, self.map.kind().name(), self.map.key_type())
+    }
+}
+
+impl<K, M> ShardMap<K, M> {
+    pub(crate) fn new(manager: ShardMapManager, map: Arc<MapRow>) -> Self {
+        let grace = Some(manager.0.drain_grace);
+        Self { manager, map, token: LockToken::NONE, grace, kind: PhantomData }
+    }
+
+    /// What is known of the map.
+    pub fn info(&self) -> MapInfo {
+        MapInfo::from(&*self.map)
+    }
+
+    /// The manager of the map.
+    pub fn manager(&self) -> &ShardMapManager {
+        &self.manager
+    }
+
+    /// The same map, for whoever holds mappings locked with this token.
+    pub fn showing(&self, token: LockToken) -> Self {
+        Self { token, ..self.clone() }
+    }
+
+    /// The same map; where keys go offline or away, their transactions get so long to end by themselves.
+    pub fn with_grace(&self, grace: Duration) -> Self {
+        Self { grace: Some(grace), ..self.clone() }
+    }
+
+    /// The same map; where keys go offline or away, nobody's transactions are ended: they run on keys that
+    /// are not served any more, until they end by themselves.
+    pub fn without_drain(&self) -> Self {
+        Self { grace: None, ..self.clone() }
+    }
+}
+
+impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
+    /// Deletes a mapping that is offline. The rows stay.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::MappingIsNotOffline`], [`crate::Code::MappingDoesNotExist`] for a handle from before a change,
+    /// [`crate::Code::MappingLockOwnerMismatch`].
+    pub async fn delete(&self, mapping: &Mapping<K>) -> Result<(), Error> {
+        self.own(mapping)?;
+        let change = ShardChange::Delete { mapping: mapping.id(), token: self.token };
+        self.change(&change, &[mapping.shard()]).await.map(|_| ())
+    }
+
+    /// Gives a mapping another status, another shard, or both. Nothing to set gives the mapping itself.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::delete`]; [`crate::Code::ShardDoesNotExist`].
+    pub async fn update(&self, mapping: &Mapping<K>, to: MappingChange<'_>) -> Result<Mapping<K>, Error> {
+        self.own(mapping)?;
+        if let Some(shard) = to.shard {
+            self.own_shard(shard)?;
+        }
+        let change = ShardChange::Update {
+            mapping: mapping.id(),
+            to: MappingUpdate { online: to.online, shard: to.shard.map(Shard::id) },
+            token: self.token,
+        };
+        let shards = [mapping.shard(), to.shard.unwrap_or(mapping.shard())];
+        Ok(self.change(&change, &shards).await?.pop().unwrap_or_else(|| mapping.clone()))
+    }
+
+    /// Takes a mapping offline: its shard refuses new transactions on its keys, and those under way are
+    /// ended.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::update`]; [`crate::Code::MappingDrainFailure`].
+    pub async fn offline(&self, mapping: &Mapping<K>) -> Result<Mapping<K>, Error> {
+        self.update(mapping, MappingChange { online: Some(false), shard: None }).await
+    }
+
+    /// Lets the mapping's shard serve its keys again.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::update`].
+    pub async fn online(&self, mapping: &Mapping<K>) -> Result<Mapping<K>, Error> {
+        self.update(mapping, MappingChange { online: Some(true), shard: None }).await
+    }
+
+    /// Adds mappings in one operation: all or none.
+    pub(super) async fn add_all(
+        &self,
+        new: Vec<NewMapping>,
+        shards: &[&Shard],
+    ) -> Result<Vec<Mapping<K>>, Error> {
+        for shard in shards {
+            self.own_shard(shard)?;
+        }
+        if new.len() > MAPPINGS_PER_OPERATION_MAX {
+            let (count, most) = (new.len(), MAPPINGS_PER_OPERATION_MAX);
+            return Err(Error::argument(format!(
+                "{count} mappings are more than {most} at once: add them in parts"
+            )));
+        }
+        if new.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.change(&ShardChange::Add(new), shards).await
+    }
+
+    pub(super) fn token(&self) -> LockToken {
+        self.token
+    }
+
+    pub(super) fn own(&self, mapping: &Mapping<K>) -> Result<(), Error> {
+        if mapping.shard().map == self.map.id {
+            return Ok(());
+        }
+        Err(Error::argument(format!("mapping {} is of another map than {:?}", mapping.id(), self.map.name)))
+    }
+
+    pub(super) fn category(&self) -> Category {
+        crate::operation::begin::category(&self.map)
+    }
+
+    /// Carries a change out and brings the cache up to it; gives the mappings that came.
+    pub(super) async fn change(
+        &self,
+        change: &ShardChange,
+        shards: &[&Shard],
+    ) -> Result<Vec<Mapping<K>>, Error> {
+        let request = ChangeRequest { map: &self.map, change, grace: self.grace };
+        let operations = &self.manager.0.operations;
+        let Effect { goes, comes } = operations.change(&request).await?;
+        let known: HashMap<Uuid, Arc<ShardRow>> =
+            shards.iter().map(|shard| (shard.row.id, shard.row.clone())).collect();
+        let shard = |id: ShardId| known.get(&id.0).cloned();
+        self.manager.0.cache.forget(self.map.id, &goes, &operations.metrics);
+        let cached = |mapping: &ShardMapping| {
+            shard(mapping.shard).map(|shard| Cached { mapping: mapping.clone(), shard })
+        };
+        self.manager.0.cache.put(self.map.id, comes.iter().filter_map(cached), &operations.metrics);
+        let handle = |mapping: ShardMapping| {
+            let shard =
+                shard(mapping.shard).ok_or_else(|| Error::damaged("a mapping came to a shard not named"))?;
+            Mapping::new(&self.map, mapping, shard)
+        };
+        comes.into_iter().map(handle).collect()
+    }
+}

@@ -1,0 +1,174 @@
+//! The shards of a map.
+
+use std::sync::Arc;
+
+use rangehold_map::shard::ShardKeyValue;
+
+use super::handles::{Shard, ShardUpdate};
+use super::shard_map::{KindOfMap, ShardMap};
+use crate::error::{Category, Code, Error};
+use crate::location::Location;
+use crate::operation::shards::shard_at;
+use crate::operation::{Met, ShardRequest, local};
+use crate::rows::{Marked, ShardRow};
+use crate::store::{For, Row, StoreError};
+
+impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
+    /// Adds a database as a shard, online, and makes the local map's tables there. A SQLite file is made if
+    /// it is not there.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardLocationAlreadyExists`]; [`Code::ShardMapDoesNotExist`] if the map was deleted meanwhile.
+    pub async fn create_shard(&self, location: &Location) -> Result<Shard, Error> {
+        let request = ShardRequest::Add { map: &self.map, location, online: true };
+        self.made(&request).await?.ok_or_else(|| Error::damaged("a shard that was added is not there"))
+    }
+
+    /// Removes a shard that has no mappings.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardHasMappings`], [`Code::ShardDoesNotExist`], [`Code::ShardVersionMismatch`].
+    pub async fn delete_shard(&self, shard: &Shard) -> Result<(), Error> {
+        self.own_shard(shard)?;
+        self.made(&ShardRequest::Remove { map: &self.map, shard: &shard.row }).await.map(|_| ())
+    }
+
+    /// Gives a shard another status or another place. What is at the new place must say itself that it is
+    /// this shard.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`], [`Code::ShardVersionMismatch`], [`Code::ShardLocationAlreadyExists`];
+    /// [`Code::ShardNotValid`] if something else is at the new place.
+    pub async fn update_shard(&self, shard: &Shard, update: &ShardUpdate) -> Result<Shard, Error> {
+        self.own_shard(shard)?;
+        if *update == ShardUpdate::default() {
+            return Ok(shard.clone());
+        }
+        let location = update.location.as_ref().unwrap_or(shard.location());
+        if location != shard.location()
+            && self.local_shard(location).await?.map(|found| found.id) != Some(shard.row.id)
+        {
+            let text = format!("{location} has not the local map of the shard at {}", shard.location());
+            return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text));
+        }
+        let online = update.online.unwrap_or(shard.row.online);
+        let request = ShardRequest::Update { map: &self.map, shard: &shard.row, online, location };
+        self.made(&request).await?.ok_or_else(|| Error::damaged("a shard that was updated is not there"))
+    }
+
+    /// The shard as an operation has left it.
+    async fn made(&self, request: &ShardRequest<'_>) -> Result<Option<Shard>, Error> {
+        let done = self.manager.0.operations.change_shard(request).await?;
+        let after = done.plan.sides.into_iter().find_map(|side| side.after);
+        Ok(after.map(|row| Shard { map: self.map.id, row: Arc::new(row) }))
+    }
+
+    /// All shards of the map, by place.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StorageOperationFailure`].
+    pub async fn shards(&self) -> Result<Vec<Shard>, Error> {
+        let rows = self.read_shards().await.map_err(|error| Error::store(Category::ShardMap, error))?;
+        let mut shards: Vec<Shard> =
+            rows.into_iter().map(|row| Shard { map: self.map.id, row: Arc::new(row) }).collect();
+        shards.sort_by(|a, b| a.location().cmp(b.location()));
+        Ok(shards)
+    }
+
+    async fn read_shards(&self) -> Result<Vec<ShardRow>, StoreError> {
+        let mut tx = self.manager.reading().await?;
+        let columns = ShardRow::COLUMNS;
+        let sql = format!(
+            "select {columns} from __shard_management.global_shards where map_id = $1 and readable = $2"
+        );
+        let rows = tx.query(&sql, &[self.map.id.into(), true.into()]).await?;
+        tx.commit().await?;
+        rows.into_iter().map(|mut row: Row| ShardRow::read(&mut row)).collect()
+    }
+
+    /// The shard at a place.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`].
+    pub async fn shard(&self, location: &Location) -> Result<Shard, Error> {
+        let missing = || {
+            let text = format!("shard map {:?} has no shard at {location}", self.map.name);
+            Error::new(Category::ShardMap, Code::ShardDoesNotExist, text)
+        };
+        self.try_shard(location).await?.ok_or_else(missing)
+    }
+
+    /// The shard at a place; `None` where the map has none.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::PendingOperation`], if it is just coming or going.
+    pub async fn try_shard(&self, location: &Location) -> Result<Option<Shard>, Error> {
+        loop {
+            let found = self.read_shard_at(location).await;
+            match found.map_err(|error| Error::store(Category::ShardMap, error))? {
+                // A shard that is in an operation for its mappings' sake is there all the while.
+                Some(Marked { row, readable: true, .. }) => {
+                    return Ok(Some(Shard { map: self.map.id, row: Arc::new(row) }));
+                }
+                Some(Marked { operation: Some(operation), .. }) => {
+                    self.manager.0.operations.settle(&Met { operation }, Category::ShardMap, false).await?;
+                }
+                _ => return Ok(None),
+            }
+        }
+    }
+
+    async fn read_shard_at(&self, location: &Location) -> Result<Option<Marked<ShardRow>>, StoreError> {
+        let mut tx = self.manager.reading().await?;
+        let found = shard_at(&mut tx, &self.map, location).await?;
+        tx.commit().await?;
+        Ok(found)
+    }
+
+    /// Which shard of this map a database says it is.
+    pub(crate) async fn local_shard(&self, location: &Location) -> Result<Option<ShardRow>, Error> {
+        let read = async {
+            let mut tx = self.manager.0.operations.databases.at(location)?.begin(For::Reading).await?;
+            let found = local::read_local_shard(&mut tx, self.map.id).await?;
+            Ok(found)
+        };
+        read.await.map_err(|error: StoreError| Error::store(Category::ShardMap, error))
+    }
+
+    /// Asks the shard itself whether it is still as the handle says: of the map, and of this version.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`] and [`Code::ShardVersionMismatch`], of the category
+    /// [`Category::Validation`].
+    pub async fn validate_shard(&self, shard: &Shard) -> Result<(), Error> {
+        self.own_shard(shard)?;
+        let refused = |code, what: &str| {
+            Err(Error::new(Category::Validation, code, format!("the shard at {} {what}", shard.location())))
+        };
+        match self.local_shard(shard.location()).await? {
+            Some(found) if found.id == shard.row.id && found.version == shard.row.version => Ok(()),
+            Some(found) if found.id == shard.row.id => {
+                refused(Code::ShardVersionMismatch, "was changed meanwhile: get it again")
+            }
+            _ => refused(Code::ShardDoesNotExist, "is no shard of the map, or no more"),
+        }
+    }
+
+    pub(super) fn own_shard(&self, shard: &Shard) -> Result<(), Error> {
+        if shard.map == self.map.id {
+            return Ok(());
+        }
+        Err(Error::argument(format!(
+            "the shard at {} is of another map than {:?}",
+            shard.location(),
+            self.map.name
+        )))
+    }
+}

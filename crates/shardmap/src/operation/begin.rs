@@ -1,0 +1,337 @@
+//! The first step of a change of mappings: the decision, and the log row.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use rangehold_map::KeyRange;
+use rangehold_map::shard::{Effect, Fresh, ShardChange, ShardId, ShardMap, ShardMapping};
+use uuid::Uuid;
+
+use super::plan::{Direction, OperationKind, Plan, Side};
+use super::settle::Met;
+use super::{Operations, Owned, Trouble};
+use crate::error::{Category, Code, Error};
+use crate::limits::MAPPINGS_PER_OPERATION_MAX;
+use crate::rows::{MAPPING_COLUMNS, MapRow, Marked, ShardRow, mapping_values, read_mapping};
+use crate::store::{Failure, For, StoreError, Tx, Value};
+
+/// How the first step ended.
+pub(super) enum Begun {
+    /// There is nothing to do.
+    Nothing,
+    /// The operation is in the log, and ours.
+    Started(Box<Owned>),
+    /// Another is in the way.
+    Met(Met),
+}
+
+/// A change of mappings that is asked for.
+pub(crate) struct ChangeRequest<'a> {
+    pub(crate) map: &'a MapRow,
+    pub(crate) change: &'a ShardChange,
+    /// Where keys go offline or away: how long their transactions may take; `None` disturbs nobody.
+    pub(crate) grace: Option<Duration>,
+}
+
+impl ChangeRequest<'_> {
+    fn kind(&self) -> OperationKind {
+        match self.change {
+            ShardChange::Add(_) => OperationKind::AddMappings,
+            ShardChange::Delete { .. } => OperationKind::RemoveMapping,
+            ShardChange::Update { .. } => OperationKind::UpdateMapping,
+            ShardChange::Split { .. } => OperationKind::SplitMapping,
+            ShardChange::Merge { .. } => OperationKind::MergeMappings,
+        }
+    }
+
+    pub(super) fn category(&self) -> Category {
+        category(self.map)
+    }
+}
+
+/// To which part of the error model the mappings of a map belong.
+pub(crate) fn category(map: &MapRow) -> Category {
+    match map.kind() {
+        rangehold_map::shard::MapKind::List => Category::ListShardMap,
+        rangehold_map::shard::MapKind::Range => Category::RangeShardMap,
+    }
+}
+
+impl Operations {
+    /// Global begin of a change of mappings.
+    pub(super) async fn begin_change(&self, id: Uuid, request: &ChangeRequest<'_>) -> Result<Begun, Trouble> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        let map = lock_map(&mut tx, request.map, request.category()).await?;
+        let near = near(&mut tx, &map, request.change).await?;
+        if let Some(operation) = near.iter().find_map(|near| near.operation) {
+            return Ok(Begun::Met(Met { operation }));
+        }
+        let now = tx.now().await?;
+        let epoch = read_serial(&mut tx).await? + 1;
+        let mut serial = epoch;
+        let effect = self.decide(&map, near, request, now, &mut serial)?;
+        if effect == Effect::default() {
+            return Ok(Begun::Nothing);
+        }
+        let mut sides = Vec::new();
+        for shard in shards_of(&effect) {
+            match read_shard(&mut tx, &map, shard).await? {
+                None => return Err(no_such_shard(request.category(), shard).into()),
+                Some(Marked { operation: Some(operation), .. }) => return Ok(Begun::Met(Met { operation })),
+                Some(shard) => sides.push(Side::staying(&shard.row, &effect)),
+            }
+        }
+        let grace_ms = request.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+        let plan = Plan { map, sides, grace_ms };
+        let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
+        set_serial(&mut tx, serial).await?;
+        self.log(&mut tx, &owned).await?;
+        mark(&mut tx, &owned, &effect).await.map_err(|error| taken_meanwhile(error, request))?;
+        self.commit(tx, &owned, super::Step::GlobalBegin).await?;
+        Ok(Begun::Started(Box::new(owned)))
+    }
+
+    /// What the rules say of a change; `serial` is the last number given, for fences.
+    fn decide(
+        &self,
+        map: &MapRow,
+        near: Vec<Marked<ShardMapping>>,
+        request: &ChangeRequest<'_>,
+        now: i64,
+        serial: &mut i64,
+    ) -> Result<Effect, Error> {
+        let rows = ShardMap::new(map.kind(), near.into_iter().map(|near| near.row).collect());
+        let mut next_fence = || {
+            *serial += 1;
+            *serial
+        };
+        let mut fresh = Fresh { id: &mut || self.chance.id(), fence: &mut next_fence };
+        let applied = rows.apply(request.change, now, &mut fresh);
+        applied.map_err(|refused| Error::refused(request.category(), map.key_type(), &refused))
+    }
+
+    /// Writes the log row.
+    pub(super) async fn log(&self, tx: &mut Tx, operation: &Owned) -> Result<(), StoreError> {
+        let now = tx.now().await?;
+        let sql = "insert into __shard_management.global_operations
+            (operation_id, map_id, epoch, kind, owner, lease_until, direction, began_at, plan)
+            values ($1, $2, $3, $4, $5, $6, $7, $8, $9)";
+        let values: [Value; 9] = [
+            operation.id.into(),
+            operation.plan.map.id.into(),
+            operation.epoch.into(),
+            operation.kind.name().into(),
+            self.owner.as_str().into(),
+            self.lease_end(now).into(),
+            operation.direction.name().into(),
+            now.into(),
+            operation.plan.to_json().as_str().into(),
+        ];
+        tx.execute(sql, &values).await.map(|_| ())
+    }
+
+    /// When a lease that begins now ends.
+    pub(super) fn lease_end(&self, now: i64) -> i64 {
+        now.saturating_add(i64::try_from(self.lease.as_micros()).unwrap_or(i64::MAX))
+    }
+}
+
+/// A mapping that came between our look and our insertion can only be of a map too large to look at.
+fn taken_meanwhile(error: StoreError, request: &ChangeRequest<'_>) -> Trouble {
+    if error.failure != Failure::Overlap {
+        return error.into();
+    }
+    let code = match request.category() {
+        Category::ListShardMap => Code::MappingPointAlreadyMapped,
+        _ => Code::MappingRangeAlreadyMapped,
+    };
+    let text = "some of these keys are mapped: choose other keys, or delete those mappings";
+    Error::new(request.category(), code, text).because(error).into()
+}
+
+fn no_such_shard(category: Category, shard: ShardId) -> Error {
+    Error::new(category, Code::ShardDoesNotExist, format!("shard {shard} is not in the map, or no more"))
+}
+
+/// Locks the map's row, so that changes of one map are decided one after the other.
+pub(crate) async fn lock_map(tx: &mut Tx, map: &MapRow, category: Category) -> Result<MapRow, Trouble> {
+    let columns = MapRow::COLUMNS;
+    let sql = format!("select {columns} from __shard_management.global_maps where map_id = $1 for update");
+    match tx.query_one(&sql, &[map.id.into()]).await? {
+        Some(mut row) => Ok(MapRow::read(&mut row)?),
+        None => {
+            let text = format!("shard map {:?} was deleted", map.name);
+            Err(Error::new(category, Code::ShardMapDoesNotExist, text).into())
+        }
+    }
+}
+
+/// The last number given, with the right to give more.
+pub(crate) async fn read_serial(tx: &mut Tx) -> Result<i64, StoreError> {
+    let sql = "select serial from __shard_management.global_meta where one = 1 for update";
+    match tx.query_one(sql, &[]).await? {
+        Some(mut row) => row.int(),
+        None => Ok(0),
+    }
+}
+
+pub(crate) async fn set_serial(tx: &mut Tx, serial: i64) -> Result<(), StoreError> {
+    let sql = "update __shard_management.global_meta set serial = $1 where one = 1";
+    tx.execute(sql, &[serial.into()]).await.map(|_| ())
+}
+
+/// One shard of a map, with its marks.
+pub(crate) async fn read_shard(
+    tx: &mut Tx,
+    map: &MapRow,
+    shard: ShardId,
+) -> Result<Option<Marked<ShardRow>>, StoreError> {
+    let columns = ShardRow::COLUMNS;
+    let sql = format!(
+        "select {columns}, readable, operation_id from __shard_management.global_shards
+        where shard_id = $1 and map_id = $2"
+    );
+    let row = tx.query_one(&sql, &[shard.0.into(), map.id.into()]).await?;
+    row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
+}
+
+/// The shards that a change touches: first the one that keys leave.
+fn shards_of(effect: &Effect) -> Vec<ShardId> {
+    let mut seen = BTreeSet::new();
+    let all = effect.goes.iter().chain(&effect.comes).map(|mapping| mapping.shard);
+    all.filter(|shard| seen.insert(*shard)).collect()
+}
+
+/// The mappings that the rules need to judge a change.
+async fn near(
+    tx: &mut Tx,
+    map: &MapRow,
+    change: &ShardChange,
+) -> Result<Vec<Marked<ShardMapping>>, StoreError> {
+    let ids = match change {
+        ShardChange::Add(new) => {
+            let low = new.iter().map(|new| new.keys.low()).min().unwrap_or_default();
+            let ends = || new.iter().map(|new| new.keys.high());
+            let high = if ends().any(|high| high.is_none()) { None } else { ends().flatten().max() };
+            let hull = KeyRange::new(low.to_vec(), high.map(<[u8]>::to_vec));
+            return overlapping(tx, map, &hull, MAPPINGS_PER_OPERATION_MAX).await;
+        }
+        ShardChange::Delete { mapping, .. }
+        | ShardChange::Update { mapping, .. }
+        | ShardChange::Split { mapping, .. } => vec![*mapping],
+        ShardChange::Merge { left, right, .. } if left == right => vec![*left],
+        ShardChange::Merge { left, right, .. } => vec![*left, *right],
+    };
+    let sql = format!(
+        "select {MAPPING_COLUMNS}, readable, operation_id from __shard_management.global_mappings
+        where mapping_id = $1 and map_id = $2"
+    );
+    let mut found = Vec::new();
+    for id in ids {
+        if let Some(mut row) = tx.query_one(&sql, &[id.0.into(), map.id.into()]).await? {
+            found.push(Marked::read(&mut row, read_mapping)?);
+        }
+    }
+    Ok(found)
+}
+
+/// The mappings that hold some of `keys`, at most so many, in the order of their keys.
+pub(crate) async fn overlapping(
+    tx: &mut Tx,
+    map: &MapRow,
+    keys: &KeyRange,
+    count_max: usize,
+) -> Result<Vec<Marked<ShardMapping>>, StoreError> {
+    let select = format!(
+        "select {MAPPING_COLUMNS}, readable, operation_id from __shard_management.global_mappings
+        where map_id = $1"
+    );
+    // Mappings do not overlap: of those that begin below only the nearest can reach in.
+    let below = format!("{select} and low < $2 order by low desc limit 1");
+    let mut rows = tx.query(&below, &[map.id.into(), keys.low().into()]).await?;
+    let limit = i64::try_from(count_max).unwrap_or(i64::MAX);
+    let mut values: Vec<Value> = vec![map.id.into(), keys.low().into(), limit.into()];
+    let inside = match keys.high() {
+        None => format!("{select} and low >= $2 order by low limit $3"),
+        Some(high) => {
+            values.push(high.into());
+            format!("{select} and low >= $2 and low < $4 order by low limit $3")
+        }
+    };
+    rows.extend(tx.query(&inside, &values).await?);
+    let mut found = Vec::new();
+    for mut row in rows {
+        let mapping = Marked::read(&mut row, read_mapping)?;
+        if !mapping.row.keys.intersect(keys).is_empty() {
+            found.push(mapping);
+        }
+    }
+    Ok(found)
+}
+
+/// Marks what the operation holds, and puts there, not yet readable, what is only added.
+async fn mark(tx: &mut Tx, operation: &Owned, effect: &Effect) -> Result<(), StoreError> {
+    for side in &operation.plan.sides {
+        let Some(shard) = &side.before else { continue };
+        let sql =
+            "update __shard_management.global_shards set operation_id = $1, epoch = $2 where shard_id = $3";
+        tx.execute(sql, &[operation.id.into(), operation.epoch.into(), shard.id.into()]).await?;
+    }
+    let sql =
+        "update __shard_management.global_mappings set operation_id = $1, epoch = $2 where mapping_id = $3";
+    let held =
+        |mapping: &ShardMapping| vec![operation.id.into(), operation.epoch.into(), mapping.id.0.into()];
+    tx.execute_each(sql, effect.goes.iter().map(held).collect()).await?;
+    if effect.goes.is_empty() {
+        insert_mappings(tx, operation, &effect.comes, false).await?;
+    }
+    Ok(())
+}
+
+/// Marks a shard as held by an operation.
+pub(super) async fn mark_shard(tx: &mut Tx, operation: &Owned, shard: Uuid) -> Result<(), StoreError> {
+    let sql = "update __shard_management.global_shards set operation_id = $1, epoch = $2 where shard_id = $3";
+    tx.execute(sql, &[operation.id.into(), operation.epoch.into(), shard.into()]).await.map(|_| ())
+}
+
+/// Inserts mappings: readable, or held by the operation until its end.
+pub(super) async fn insert_mappings(
+    tx: &mut Tx,
+    operation: &Owned,
+    mappings: &[ShardMapping],
+    readable: bool,
+) -> Result<(), StoreError> {
+    let holder = (!readable).then_some(operation.id);
+    insert(tx, &operation.plan.map, operation.epoch, holder, mappings).await
+}
+
+/// Inserts mappings that a shard has, readable at once.
+pub(crate) async fn insert_recovered(
+    tx: &mut Tx,
+    map: &MapRow,
+    epoch: i64,
+    mappings: &[ShardMapping],
+) -> Result<(), StoreError> {
+    insert(tx, map, epoch, None, mappings).await
+}
+
+async fn insert(
+    tx: &mut Tx,
+    map: &MapRow,
+    epoch: i64,
+    holder: Option<Uuid>,
+    mappings: &[ShardMapping],
+) -> Result<(), StoreError> {
+    let sql = "insert into __shard_management.global_mappings
+        (map_id, readable, operation_id, epoch, mapping_id, shard_id, low, high, online, fence,
+            lock_token, lock_owner, lock_until)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+    let row = |mapping: &ShardMapping| {
+        let mut values: Vec<Value> =
+            vec![map.id.into(), holder.is_none().into(), holder.into(), epoch.into()];
+        values.extend(mapping_values(mapping));
+        values
+    };
+    tx.execute_each(sql, mappings.iter().map(row).collect()).await?;
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! Carrying an operation: its steps in order, each tried again where that may help, and back where not.
+
+use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use rangehold_map::shard::Effect;
+use uuid::Uuid;
+
+use super::begin::{Begun, ChangeRequest};
+use super::hook::{Moment, Step, StepFault, When};
+use super::plan::Direction;
+use super::shards::ShardRequest;
+use super::{Operations, Owned, Trouble, local};
+use crate::error::{Category, Error};
+use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE, STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
+use crate::store::{Database, Failure, For, StoreError, Tx};
+
+/// How far an owner went: so many sides may have been written.
+struct Reached(usize);
+
+impl Operations {
+    /// Makes a change of mappings. Gives what went and what came; nothing where nothing was to be done.
+    ///
+    /// Boxed, as all doors to the protocol are: callers are generic in their keys, and would each be
+    /// compiled with the whole of it inside.
+    pub(crate) fn change<'a>(
+        &'a self,
+        request: &'a ChangeRequest<'a>,
+    ) -> BoxFuture<'a, Result<Effect, Error>> {
+        Box::pin(self.make_change(request))
+    }
+
+    async fn make_change(&self, request: &ChangeRequest<'_>) -> Result<Effect, Error> {
+        let category = request.category();
+        let id = self.chance.id();
+        let begun = self.begin(id, category, || self.begin_change(id, request)).await?;
+        match begun {
+            Some(owned) => {
+                let effect = owned.plan.effect().unwrap_or_default();
+                self.carry(owned, category).await?;
+                Ok(effect)
+            }
+            None => Ok(Effect::default()),
+        }
+    }
+
+    /// Makes a change of shards.
+    pub(crate) fn change_shard<'a>(
+        &'a self,
+        request: &'a ShardRequest<'a>,
+    ) -> BoxFuture<'a, Result<Owned, Error>> {
+        Box::pin(self.make_shard_change(request))
+    }
+
+    async fn make_shard_change(&self, request: &ShardRequest<'_>) -> Result<Owned, Error> {
+        let category = request.category();
+        let id = self.chance.id();
+        let begun = self.begin(id, category, || self.begin_shard(id, request)).await?;
+        let owned = begun.ok_or_else(|| Error::damaged("a change of a shard changes nothing"))?;
+        self.carry(owned.clone(), category).await?;
+        Ok(owned)
+    }
+
+    /// The first step, until nobody else's operation is in the way.
+    pub(super) async fn begin<F>(
+        &self,
+        id: Uuid,
+        category: Category,
+        mut first: impl FnMut() -> F,
+    ) -> Result<Option<Owned>, Error>
+    where
+        F: Future<Output = Result<Begun, Trouble>>,
+    {
+        let mut met_count = 0;
+        let mut retries = 0;
+        loop {
+            match first().await {
+                Ok(Begun::Nothing) => return Ok(None),
+                Ok(Begun::Started(owned)) => return Ok(Some(*owned)),
+                // Our own, begun by a trial whose answer was lost.
+                Ok(Begun::Met(met)) if met.operation == id => {
+                    if let Some(owned) =
+                        self.reload(id).await.map_err(|error| Error::store(category, error))?
+                    {
+                        return Ok(Some(owned));
+                    }
+                }
+                Ok(Begun::Met(met)) => {
+                    met_count += 1;
+                    self.settle(&met, category, met_count >= PENDING_MET_MAX).await?;
+                }
+                Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
+                    self.pause(&mut retries).await;
+                    // An answer that was lost may have been "committed".
+                    if error.failure == Failure::Lost
+                        && let Ok(Some(owned)) = self.reload(id).await
+                    {
+                        return Ok(Some(owned));
+                    }
+                }
+                Err(trouble) => {
+                    if matches!(trouble, Trouble::Store(_)) {
+                        self.forget(id).await;
+                    }
+                    return Err(trouble.seen_by(category));
+                }
+            }
+        }
+    }
+
+    /// An operation that may have begun although we were told that it had not is undone; where that fails
+    /// too, whoever meets it does it.
+    async fn forget(&self, id: Uuid) {
+        if let Ok(Some(mut owned)) = self.reload(id).await
+            && self.go_back(&mut owned, &Reached(0)).await.is_err()
+        {
+            let _ = self.set_lease(&owned, true).await;
+        }
+    }
+
+    /// The steps after the first, to the end; or back, with the failure that turned it.
+    pub(super) async fn carry(&self, mut owned: Owned, category: Category) -> Result<(), Error> {
+        let mut reached = Reached(0);
+        let done = self.renewing(owned.clone(), self.go_forward(&owned, &mut reached)).await;
+        let Err(trouble) = done else {
+            self.metrics.operations_done.one();
+            return Ok(());
+        };
+        if matches!(&trouble, Trouble::Store(error) if error.failure == Failure::Outrun) {
+            // Somebody thought us dead and took it over; how it ended he knows.
+            return self.after_outrun(&owned, trouble, category).await;
+        }
+        let copy = owned.clone();
+        match self.renewing(copy, self.go_back(&mut owned, &reached)).await {
+            Ok(()) => self.metrics.operations_undone.one(),
+            Err(_) => {
+                // Nobody need wait for our lease.
+                let _ = self.set_lease(&owned, true).await;
+            }
+        }
+        Err(trouble.seen_by(category))
+    }
+
+    /// Waits for the end of an operation that was taken over, and tells whether it was done.
+    async fn after_outrun(&self, owned: &Owned, trouble: Trouble, category: Category) -> Result<(), Error> {
+        self.settle(&super::Met { operation: owned.id }, category, false).await?;
+        match self.end(owned).await {
+            Ok(()) => Ok(()),
+            Err(_) => Err(trouble.seen_by(category)),
+        }
+    }
+
+    /// Every side, and the global end.
+    pub(super) async fn go_forward(&self, owned: &Owned, reached: &mut impl Far) -> Result<(), Trouble> {
+        for index in 0..owned.plan.sides.len() {
+            let step = if index == 0 { Step::LocalSource } else { Step::LocalTarget };
+            // What broke off without an answer may have been done, in whichever trial.
+            let lost = AtomicBool::new(false);
+            let local = || async {
+                let done = self.local(owned, index, Direction::Forward, step).await;
+                if matches!(&done, Err(Trouble::Store(error)) if error.failure == Failure::Lost) {
+                    lost.store(true, Ordering::Relaxed);
+                }
+                done
+            };
+            let done = self.retrying(local).await;
+            if done.is_ok() || lost.load(Ordering::Relaxed) {
+                reached.side(index);
+            }
+            done?;
+        }
+        self.retrying(|| self.end(owned)).await
+    }
+
+    /// Every side that may have been written, the last one first, and the global map.
+    async fn go_back(&self, owned: &mut Owned, reached: &Reached) -> Result<(), Trouble> {
+        if owned.direction == Direction::Forward {
+            self.turn_back(owned).await?;
+        }
+        self.undo(owned, reached.0).await
+    }
+
+    /// The first `sides` sides as they were, and the global map.
+    pub(super) async fn undo(&self, owned: &Owned, sides: usize) -> Result<(), Trouble> {
+        for index in (0..sides).rev() {
+            let step = if index == 0 { Step::UndoSource } else { Step::UndoTarget };
+            self.retrying(|| self.local(owned, index, Direction::Back, step)).await?;
+        }
+        self.retrying(|| self.end(owned)).await
+    }
+
+    /// One side, in one transaction.
+    async fn local(
+        &self,
+        owned: &Owned,
+        side: usize,
+        direction: Direction,
+        step: Step,
+    ) -> Result<(), Trouble> {
+        let side = &owned.plan.sides[side];
+        let database = self.databases.at(&side.at)?;
+        let mut tx = begin_local(&database, owned).await?;
+        local::apply(&mut tx, owned, side, direction).await?;
+        self.commit(tx, owned, step).await
+    }
+
+    /// Commits a step, with the fail points around it.
+    pub(super) async fn commit(&self, tx: Tx, owned: &Owned, step: Step) -> Result<(), Trouble> {
+        let moment = |when| Moment { operation: owned.id, kind: owned.kind, step, when };
+        let fault = |fault: StepFault, when| {
+            let failure = match (fault, when) {
+                (StepFault::MayPass, When::Before) => Failure::Busy,
+                (StepFault::Stays, When::Before) => Failure::Other,
+                (_, When::After) => Failure::Lost,
+            };
+            StoreError::new(&self.global_location, failure, format!("{step:?} was made to fail"))
+        };
+        self.hook.at(moment(When::Before)).await.map_err(|told| fault(told, When::Before))?;
+        tx.commit().await?;
+        self.hook.at(moment(When::After)).await.map_err(|told| fault(told, When::After))?;
+        Ok(())
+    }
+
+    /// Tries a step again while its failure may pass.
+    async fn retrying<F>(&self, mut step: impl FnMut() -> F) -> Result<(), Trouble>
+    where
+        F: Future<Output = Result<(), Trouble>>,
+    {
+        let mut retries = 0;
+        loop {
+            match step().await {
+                Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
+                    self.pause(&mut retries).await;
+                }
+                done => return done,
+            }
+        }
+    }
+
+    async fn pause(&self, retries: &mut u32) {
+        self.metrics.step_retries.one();
+        let pause = STEP_PAUSE_MIN.saturating_mul(1 << (*retries).min(16));
+        *retries += 1;
+        tokio::time::sleep(pause.min(STEP_PAUSE_MAX)).await;
+    }
+
+    /// Renews the lease while `work` goes on. Both are awaited at once: a renewal may have to wait for the
+    /// very transaction that the work has open.
+    pub(super) async fn renewing<T>(&self, owned: Owned, work: impl Future<Output = T>) -> T {
+        let every = (self.lease / RENEWALS_PER_LEASE).max(Duration::from_millis(1));
+        let renew = async {
+            loop {
+                tokio::time::sleep(every).await;
+                // If it fails the lease runs out, and epochs decide.
+                let _ = self.set_lease(&owned, false).await;
+            }
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            () = renew => unreachable!("renewals have no end"),
+        }
+    }
+}
+
+/// Whoever wants to know which sides may have been written.
+pub(super) trait Far {
+    fn side(&mut self, index: usize);
+}
+
+impl Far for Reached {
+    fn side(&mut self, index: usize) {
+        self.0 = self.0.max(index + 1);
+    }
+}
+
+/// Nobody: all of them may.
+impl Far for () {
+    fn side(&mut self, _: usize) {}
+}
+
+/// A shard that comes may be a file that is not there yet.
+async fn begin_local(database: &Database, owned: &Owned) -> Result<Tx, StoreError> {
+    if owned.kind == super::OperationKind::AddShard {
+        database.begin_or_create().await
+    } else {
+        database.begin(For::Writing).await
+    }
+}

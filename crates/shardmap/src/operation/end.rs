@@ -1,0 +1,171 @@
+//! The last step, and the step back: the global map as it shall be, if the operation is still ours.
+
+use uuid::Uuid;
+
+use super::begin::{insert_mappings, read_serial, set_serial};
+use super::plan::{Direction, OperationKind, Side};
+use super::{Operations, Owned, Step, Trouble};
+use crate::rows::{MappingRow, ShardRow, place};
+use crate::store::{Failure, For, StoreError, Tx, Value};
+
+/// Whether an operation is in the log, and ours.
+enum Log {
+    /// With the epoch that we have.
+    Ours,
+    /// It is at its end: done or undone, by us or by somebody else.
+    Ended,
+}
+
+impl Operations {
+    /// Global end or undo end, by the operation's direction.
+    ///
+    /// Gives whether the operation had reached its end before.
+    pub(super) async fn end(&self, operation: &Owned) -> Result<(), Trouble> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
+            // An answer was lost, and this is the second trial: or somebody else took it over and was done
+            // before us. Which of both, and how it ended, the rows say.
+            return self.ended_before(&mut tx, operation).await;
+        }
+        match operation.direction {
+            Direction::Forward => finish(&mut tx, operation).await?,
+            Direction::Back => restore(&mut tx, operation).await?,
+        }
+        let sql = "delete from __shard_management.global_operations where operation_id = $1";
+        tx.execute(sql, &[operation.id.into()]).await?;
+        let step = match operation.direction {
+            Direction::Forward => Step::GlobalEnd,
+            Direction::Back => Step::UndoEnd,
+        };
+        self.commit(tx, operation, step).await
+    }
+
+    /// Locks the log row of an operation that must still have our epoch.
+    async fn hold_log(&self, tx: &mut Tx, operation: &Owned) -> Result<Log, StoreError> {
+        let sql = "select epoch from __shard_management.global_operations where operation_id = $1 for update";
+        let Some(mut row) = tx.query_one(sql, &[operation.id.into()]).await? else {
+            return Ok(Log::Ended);
+        };
+        if row.int()? == operation.epoch { Ok(Log::Ours) } else { Err(self.outrun(operation)) }
+    }
+
+    pub(super) fn outrun(&self, operation: &Owned) -> StoreError {
+        let text = format!("operation {} was taken over by somebody else", operation.id);
+        StoreError::new(&self.global_location, Failure::Outrun, text)
+    }
+
+    async fn ended_before(&self, tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
+        // A repair leaves nothing in the global map to see; done twice it is done once.
+        let done = operation.kind == OperationKind::RepairShard || is_done(tx, operation).await?;
+        if done == (operation.direction == Direction::Forward) {
+            Ok(())
+        } else {
+            Err(self.outrun(operation).into())
+        }
+    }
+
+    /// Decides, for good, that the operation is undone, and takes a new epoch: what was sent forward and
+    /// has not arrived is refused from now on.
+    pub(super) async fn turn_back(&self, operation: &mut Owned) -> Result<(), Trouble> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
+            return Err(self.outrun(operation).into());
+        }
+        let epoch = read_serial(&mut tx).await? + 1;
+        set_serial(&mut tx, epoch).await?;
+        let now = tx.now().await?;
+        let sql = "update __shard_management.global_operations
+            set direction = 'back', epoch = $1, lease_until = $2 where operation_id = $3";
+        tx.execute(sql, &[epoch.into(), self.lease_end(now).into(), operation.id.into()]).await?;
+        self.commit(tx, operation, Step::TurnBack).await?;
+        operation.epoch = epoch;
+        operation.direction = Direction::Back;
+        Ok(())
+    }
+
+    /// Sets another end of the lease: now, when the owner gives up.
+    pub(super) async fn set_lease(&self, operation: &Owned, give_up: bool) -> Result<(), StoreError> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        let now = tx.now().await?;
+        let until = if give_up { now } else { self.lease_end(now) };
+        let sql = "update __shard_management.global_operations set lease_until = $1
+            where operation_id = $2 and epoch = $3";
+        tx.execute(sql, &[until.into(), operation.id.into(), operation.epoch.into()]).await?;
+        tx.commit().await
+    }
+}
+
+/// Whether the global map is as it is after the operation was done.
+async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
+    let sides = &operation.plan.sides;
+    if let Some(mapping) = sides.iter().flat_map(|side| &side.comes).next() {
+        let sql = "select 1 from __shard_management.global_mappings where mapping_id = $1 and readable";
+        return Ok(tx.query_one(sql, &[mapping.id.into()]).await?.is_some());
+    }
+    if let Some(mapping) = sides.iter().flat_map(|side| &side.goes).next() {
+        let sql = "select 1 from __shard_management.global_mappings where mapping_id = $1";
+        return Ok(tx.query_one(sql, &[mapping.id.into()]).await?.is_none());
+    }
+    let Some(side) = sides.first() else { return Ok(true) };
+    let shard = side.after.as_ref().or(side.before.as_ref()).map(|shard| shard.id);
+    let sql = "select version from __shard_management.global_shards where shard_id = $1 and readable";
+    let found = tx.query_one(sql, &[shard.into()]).await?.map(|mut row| row.uuid()).transpose()?;
+    Ok(found == side.after.as_ref().map(|shard| shard.version))
+}
+
+/// The global map as the operation wants it.
+async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
+    if operation.kind == OperationKind::RepairShard {
+        return restore(tx, operation).await;
+    }
+    let effect = operation.plan.effect().unwrap_or_default();
+    if effect.goes.is_empty() {
+        let sql = "update __shard_management.global_mappings set readable = $2, operation_id = null
+            where operation_id = $1";
+        tx.execute(sql, &[operation.id.into(), true.into()]).await?;
+    } else {
+        let gone = |row: &MappingRow| vec![Value::from(row.id)];
+        let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
+        let goes = operation.plan.sides.iter().flat_map(|side| &side.goes);
+        tx.execute_each(sql, goes.map(gone).collect()).await?;
+        insert_mappings(tx, operation, &effect.comes, true).await?;
+    }
+    for side in &operation.plan.sides {
+        match &side.after {
+            Some(after) => set_shard(tx, operation, after).await?,
+            None => remove_shard(tx, side).await?,
+        }
+    }
+    Ok(())
+}
+
+/// The global map as it was before.
+async fn restore(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
+    let id: [Value; 1] = [operation.id.into()];
+    let sql = "delete from __shard_management.global_mappings where operation_id = $1 and not readable";
+    tx.execute(sql, &id).await?;
+    let sql = "update __shard_management.global_mappings set operation_id = null where operation_id = $1";
+    tx.execute(sql, &id).await?;
+    let sql = "delete from __shard_management.global_shards where operation_id = $1 and not readable";
+    tx.execute(sql, &id).await?;
+    let sql = "update __shard_management.global_shards set operation_id = null where operation_id = $1";
+    tx.execute(sql, &id).await?;
+    Ok(())
+}
+
+async fn set_shard(tx: &mut Tx, operation: &Owned, shard: &ShardRow) -> Result<(), StoreError> {
+    let sql =
+        "update __shard_management.global_shards set version = $2, online = $3, readable = $4, epoch = $5,
+            protocol = $6, server = $7, port = $8, database = $9, operation_id = null
+        where shard_id = $1";
+    let mut values: Vec<Value> =
+        vec![shard.id.into(), shard.version.into(), shard.online.into(), true.into(), operation.epoch.into()];
+    values.extend(place(&shard.location));
+    tx.execute(sql, &values).await.map(|_| ())
+}
+
+async fn remove_shard(tx: &mut Tx, side: &Side) -> Result<(), StoreError> {
+    let gone: Option<Uuid> = side.before.as_ref().map(|shard| shard.id);
+    let sql = "delete from __shard_management.global_shards where shard_id = $1";
+    tx.execute(sql, &[gone.into()]).await.map(|_| ())
+}

@@ -1,0 +1,195 @@
+//! The step in a shard: its local map as it shall be.
+//!
+//! It says what shall be there, so that doing it twice does nothing more; and it raises the map's epoch
+//! first, so that who was given up is refused, whatever he still sends.
+
+use std::time::Duration;
+
+use rangehold_map::KeyRange;
+use rangehold_map::shard::ShardMapping;
+use uuid::Uuid;
+
+use super::Owned;
+use super::plan::{Direction, OperationKind, Plan, Side};
+use crate::location::Location;
+use crate::rows::{MapRow, MappingRow, ShardRow, local_mapping_values, read_local_mapping};
+use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
+
+/// A mapping as it is in a shard, with the fences of what it was cut from or made of.
+struct Held {
+    mapping: ShardMapping,
+    former_fences: Vec<i64>,
+}
+
+/// Makes the tables of a shard, where they are not there yet.
+pub(crate) async fn install_local(tx: &mut Tx) -> Result<(), StoreError> {
+    tx.install(Schema::Local).await
+}
+
+/// Which shard of the map this database says it is; `None` if it is none.
+pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<ShardRow>, StoreError> {
+    let columns = ShardRow::COLUMNS;
+    let sql = format!("select {columns} from __shard_management.local_shards where map_id = $1");
+    match tx.query_one(&sql, &[map.into()]).await {
+        Ok(row) => row.map(|mut row| ShardRow::read(&mut row)).transpose(),
+        Err(error) if error.failure == Failure::NoSchema => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// Makes the local map of one side what it shall be in this direction.
+pub(super) async fn apply(
+    tx: &mut Tx,
+    operation: &Owned,
+    side: &Side,
+    direction: Direction,
+) -> Result<(), StoreError> {
+    let plan = &operation.plan;
+    let (goes, comes, shard) = match direction {
+        Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
+        Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
+    };
+    // A shard that comes for the first time has no tables: made also by who undoes it, for the epoch.
+    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard) {
+        install_local(tx).await?;
+    }
+    raise_epoch(tx, &side.at, &plan.map, operation.epoch).await?;
+    match shard {
+        Some(shard) => set_shard(tx, &plan.map, shard, operation.epoch).await?,
+        None => return remove_shard(tx, &plan.map).await,
+    }
+    let (goes, comes) = (mappings(tx, &side.at, goes)?, mappings(tx, &side.at, comes)?);
+    replace(tx, plan, operation.epoch, &goes, &comes).await
+}
+
+/// Raises the map's epoch in this database, or is refused by a greater one.
+pub(crate) async fn raise_epoch(
+    tx: &mut Tx,
+    at: &Location,
+    map: &MapRow,
+    epoch: i64,
+) -> Result<(), StoreError> {
+    let sql = "insert into __shard_management.local_epochs as e (map_id, epoch) values ($1, $2)
+        on conflict (map_id) do update set epoch = excluded.epoch where e.epoch <= excluded.epoch";
+    if tx.execute(sql, &[map.id.into(), epoch.into()]).await? == 0 {
+        let what = format!("map {:?} was written here by a later operation than {epoch}", map.name);
+        return Err(StoreError::new(at, Failure::Outrun, what));
+    }
+    Ok(())
+}
+
+/// The map and the shard, as they shall be.
+pub(crate) async fn set_shard(
+    tx: &mut Tx,
+    map: &MapRow,
+    shard: &ShardRow,
+    epoch: i64,
+) -> Result<(), StoreError> {
+    let sql = "insert into __shard_management.local_maps (map_id, name, kind, key_type, epoch)
+        values ($1, $2, $3, $4, $5)
+        on conflict (map_id) do update set name = excluded.name, epoch = excluded.epoch";
+    let mut values = map.values().to_vec();
+    values.push(epoch.into());
+    tx.execute(sql, &values).await?;
+    let sql = "insert into __shard_management.local_shards
+        (map_id, epoch, shard_id, version, protocol, server, port, database, online)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        on conflict (map_id) do update set epoch = excluded.epoch, shard_id = excluded.shard_id,
+            version = excluded.version, protocol = excluded.protocol, server = excluded.server,
+            port = excluded.port, database = excluded.database, online = excluded.online";
+    let mut values = vec![map.id.into(), epoch.into()];
+    values.extend(shard.values());
+    tx.execute(sql, &values).await?;
+    Ok(())
+}
+
+/// Neither the map nor anything of it is here any more. Its epoch stays.
+async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
+    for sql in [
+        "delete from __shard_management.local_mappings where map_id = $1",
+        "delete from __shard_management.local_shards where map_id = $1",
+        "delete from __shard_management.local_maps where map_id = $1",
+    ] {
+        tx.execute(sql, &[map.id.into()]).await?;
+    }
+    Ok(())
+}
+
+fn mappings(_: &Tx, at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMapping>, StoreError> {
+    let all = rows.iter().map(MappingRow::mapping).collect::<Option<_>>();
+    all.ok_or_else(|| StoreError::new(at, Failure::Damaged, "a plan has keys that do not read"))
+}
+
+/// Takes mappings away and puts others there.
+async fn replace(
+    tx: &mut Tx,
+    plan: &Plan,
+    epoch: i64,
+    goes: &[ShardMapping],
+    comes: &[ShardMapping],
+) -> Result<(), StoreError> {
+    let mut was = Vec::new();
+    for gone in goes {
+        was.extend(read_held(tx, gone.id.0).await?);
+    }
+    // Before any of the rows is locked: who enters takes the fence first and the row then. Keys that go away are
+    // waited for in any case, also where nobody is to be ended: else two databases would serve them.
+    let grace = plan.grace_ms.map(Duration::from_millis);
+    let closes = |held: &&Held| {
+        let gone = &held.mapping;
+        leaves(gone, comes) || grace.is_some() && gone.online && !is_served(gone, comes)
+    };
+    let closed = fences_of(was.iter().filter(closes));
+    if !closed.is_empty() {
+        tx.close_fences(&closed, grace).await?;
+    }
+    let ids = |mappings: &[ShardMapping]| mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect();
+    tx.execute_each("delete from __shard_management.local_mappings where mapping_id = $1", ids(goes)).await?;
+    let sql = "insert into __shard_management.local_mappings
+        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)
+        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+        on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
+    let row = |mapping: &ShardMapping| {
+        let former = fences_of(was.iter().filter(|held| overlap(&held.mapping.keys, &mapping.keys)));
+        let former: Vec<i64> =
+            former.into_iter().filter(|fence| *fence != mapping.fence && !closed.contains(fence)).collect();
+        let mut values: Vec<Value> = vec![plan.map.id.into(), epoch.into(), former.as_slice().into()];
+        values.extend(local_mapping_values(mapping));
+        values
+    };
+    tx.execute_each(sql, comes.iter().map(row).collect()).await?;
+    Ok(())
+}
+
+async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
+    let sql = "select mapping_id, shard_id, low, high, online, fence, former_fences
+        from __shard_management.local_mappings where mapping_id = $1";
+    let Some(mut row) = tx.query_one(sql, &[id.into()]).await? else {
+        return Ok(None);
+    };
+    let mapping = read_local_mapping(&mut row)?;
+    Ok(Some(Held { mapping, former_fences: row.optional(Row::ints)?.unwrap_or_default() }))
+}
+
+/// Every number that a transaction on these keys may hold, each once.
+fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
+    let mut fences: Vec<i64> =
+        held.flat_map(|held| held.former_fences.iter().copied().chain([held.mapping.fence])).collect();
+    fences.sort_unstable();
+    fences.dedup();
+    fences
+}
+
+/// Whether a mapping's keys are, afterwards, in none of this database's mappings.
+fn leaves(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
+    !comes.iter().any(|mapping| overlap(&mapping.keys, &gone.keys))
+}
+
+/// Whether a mapping's keys are, afterwards, served here.
+fn is_served(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
+    comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
+}
+
+fn overlap(one: &KeyRange, other: &KeyRange) -> bool {
+    !one.intersect(other).is_empty()
+}

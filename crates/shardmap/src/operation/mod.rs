@@ -1,0 +1,95 @@
+//! The store operation: a change of the global map and of one or two shards, as a logged protocol.
+//!
+//! ```text
+//!   global begin ──▶ local source ──▶ local target ──▶ global end        forward
+//!        ╎                ╎                ╎
+//!        └── turn back ◀──┴────────────────┘   (a step failed, or must not be)
+//!               └──▶ undo target ──▶ undo source ──▶ undo end            back
+//! ```
+//!
+//! Each arrow is one transaction in one database, and may be walked twice. The log row, made by the first
+//! and deleted by the last, says what the operation is, who owns it until when, and with which epoch he
+//! writes; so whoever meets it can take it over and go on. `docs/design/0007-shard-maps.md` has the reasons.
+
+pub(crate) mod begin;
+mod carry;
+mod end;
+mod hook;
+pub(crate) mod local;
+mod plan;
+mod repair;
+mod settle;
+pub(crate) mod shards;
+
+use std::time::Duration;
+
+use uuid::Uuid;
+
+pub(crate) use begin::ChangeRequest;
+pub use hook::{Moment, Step, StepFault, StepHook, When};
+pub(crate) use plan::Plan;
+pub use plan::{Direction, OperationKind};
+pub use settle::PendingOperation;
+pub(crate) use settle::{Met, operations};
+pub(crate) use shards::ShardRequest;
+
+use crate::chance::Chance;
+use crate::error::{Category, Error};
+use crate::location::Location;
+use crate::metrics::Metrics;
+use crate::store::{Database, Databases, StoreError};
+
+/// Whoever carries operations out: one in each manager.
+pub(crate) struct Operations {
+    pub(crate) databases: Databases,
+    pub(crate) global: Database,
+    pub(crate) global_location: Location,
+    /// What the log says of this process.
+    pub(crate) owner: String,
+    pub(crate) lease: Duration,
+    pub(crate) hook: StepHook,
+    pub(crate) chance: Chance,
+    pub(crate) metrics: Metrics,
+}
+
+/// An operation that this process owns.
+#[derive(Debug, Clone)]
+pub(crate) struct Owned {
+    pub(crate) id: Uuid,
+    pub(crate) kind: OperationKind,
+    /// With which every write of it goes out.
+    pub(crate) epoch: i64,
+    pub(crate) direction: Direction,
+    pub(crate) plan: Plan,
+}
+
+/// What keeps a transaction of the protocol from being committed.
+#[derive(Debug)]
+pub(crate) enum Trouble {
+    /// The database.
+    Store(StoreError),
+    /// The rules.
+    Refused(Error),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Store(error)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Refused(error)
+    }
+}
+
+impl Trouble {
+    /// What it is to a caller of this category.
+    pub(crate) fn seen_by(self, category: Category) -> Error {
+        match self {
+            Self::Store(error) => Error::store(category, error),
+            Self::Refused(error) => error,
+        }
+    }
+}

@@ -1,0 +1,156 @@
+//! What the log keeps of an operation: enough for anybody to do it or to undo it.
+
+use rangehold_map::shard::{Effect, ShardMapping};
+use serde::{Deserialize, Serialize};
+
+use crate::location::Location;
+use crate::rows::{MapRow, MappingRow, ShardRow};
+use crate::store::{Row, StoreError};
+
+/// What an operation does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum OperationKind {
+    /// A shard comes into a map.
+    AddShard,
+    /// A shard without mappings goes.
+    RemoveShard,
+    /// A shard gets another place or status.
+    UpdateShard,
+    /// A shard that other global maps knew comes into this one.
+    AttachShard,
+    /// Mappings come.
+    AddMappings,
+    /// A mapping goes.
+    RemoveMapping,
+    /// A mapping gets another status or shard.
+    UpdateMapping,
+    /// A mapping becomes two.
+    SplitMapping,
+    /// Two mappings become one.
+    MergeMappings,
+    /// A shard's local map is made anew; the global map stays as it is.
+    RepairShard,
+}
+
+impl OperationKind {
+    /// All of them.
+    pub const ALL: [Self; 10] = [
+        Self::AddShard,
+        Self::RemoveShard,
+        Self::UpdateShard,
+        Self::AttachShard,
+        Self::AddMappings,
+        Self::RemoveMapping,
+        Self::UpdateMapping,
+        Self::SplitMapping,
+        Self::MergeMappings,
+        Self::RepairShard,
+    ];
+
+    /// Its name in the log and on the command line.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::AddShard => "add-shard",
+            Self::RemoveShard => "remove-shard",
+            Self::UpdateShard => "update-shard",
+            Self::AttachShard => "attach-shard",
+            Self::AddMappings => "add-mappings",
+            Self::RemoveMapping => "remove-mapping",
+            Self::UpdateMapping => "update-mapping",
+            Self::SplitMapping => "split-mapping",
+            Self::MergeMappings => "merge-mappings",
+            Self::RepairShard => "repair-shard",
+        }
+    }
+
+    pub(crate) fn read(row: &mut Row) -> Result<Self, StoreError> {
+        let name = row.text()?;
+        let found = Self::ALL.into_iter().find(|kind| kind.name() == name);
+        found.ok_or_else(|| row.damaged(format!("the log holds an operation {name:?}")))
+    }
+}
+
+/// Where an operation goes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// To what was asked for.
+    Forward,
+    /// To what was before, and never forward again.
+    Back,
+}
+
+impl Direction {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Forward => "forward",
+            Self::Back => "back",
+        }
+    }
+}
+
+/// What an operation changes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Plan {
+    pub(crate) map: MapRow,
+    /// The shards that are changed, the one that gives keys away first.
+    pub(crate) sides: Vec<Side>,
+    /// Where keys go offline or away: how long their transactions may take to end by themselves, in
+    /// milliseconds. Absent where nobody is to be disturbed.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) grace_ms: Option<u64>,
+}
+
+/// What is changed in one shard.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Side {
+    /// Where its local map is.
+    pub(crate) at: Location,
+    /// The shard in the global map before; absent where it comes.
+    pub(crate) before: Option<ShardRow>,
+    /// The shard in the local map before, where that is another than in the global map.
+    pub(crate) before_local: Option<ShardRow>,
+    /// The shard in both maps afterwards; absent where it goes.
+    pub(crate) after: Option<ShardRow>,
+    pub(crate) goes: Vec<MappingRow>,
+    pub(crate) comes: Vec<MappingRow>,
+}
+
+impl Side {
+    /// A shard that stays as it is, whose mappings change.
+    pub(crate) fn staying(shard: &ShardRow, effect: &Effect) -> Self {
+        let on_it = |mapping: &&ShardMapping| mapping.shard.0 == shard.id;
+        let of = |mappings: &[ShardMapping]| mappings.iter().filter(on_it).map(MappingRow::from).collect();
+        Self {
+            at: shard.location.clone(),
+            before: Some(shard.clone()),
+            before_local: Some(shard.clone()),
+            after: Some(shard.clone()),
+            goes: of(&effect.goes),
+            comes: of(&effect.comes),
+        }
+    }
+}
+
+impl Plan {
+    /// The mappings that go, and those that come.
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        let goes = self.sides.iter().flat_map(|side| &side.goes);
+        let comes = self.sides.iter().flat_map(|side| &side.comes);
+        Some(Effect {
+            goes: goes.map(MappingRow::mapping).collect::<Option<_>>()?,
+            comes: comes.map(MappingRow::mapping).collect::<Option<_>>()?,
+        })
+    }
+
+    pub(crate) fn to_json(&self) -> String {
+        serde_json::to_string(self).expect("a plan has text keys alone")
+    }
+
+    /// Reads a plan; its keys are looked at too, so that [`Plan::effect`] has them.
+    pub(crate) fn read(row: &mut Row) -> Result<Self, StoreError> {
+        let json = row.text()?;
+        let plan: Option<Self> = serde_json::from_str(&json).ok();
+        let whole = plan.filter(|plan| plan.effect().is_some());
+        whole.ok_or_else(|| row.damaged("the log holds a plan that does not read"))
+    }
+}

@@ -1,0 +1,127 @@
+//! The operation that gives a shard another local map, and leaves the global map as it is.
+
+use rangehold_map::KeyRange;
+use rangehold_map::shard::{Effect, MapKind, MappingId, ShardId, ShardMap, ShardMapping};
+use uuid::Uuid;
+
+use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::plan::{Direction, OperationKind, Plan, Side};
+use super::settle::Met;
+use super::{Operations, Owned, Step, Trouble};
+use crate::error::{Category, Code, Error};
+use crate::limits::DRAIN_GRACE;
+use crate::location::Location;
+use crate::rows::{MAPPING_COLUMNS, MapRow, MappingRow, Marked, read_local_mapping, read_mapping};
+use crate::store::{Failure, For, Row, StoreError, Tx};
+
+impl Operations {
+    /// Gives the shard at a place the mappings that the global map has for it, or these intervals.
+    pub(crate) async fn repair(
+        &self,
+        map: &MapRow,
+        at: &Location,
+        shard: Uuid,
+        epoch: i64,
+        keep: Option<&[KeyRange]>,
+    ) -> Result<(), Error> {
+        let category = Category::Recovery;
+        let id = self.chance.id();
+        let begun = self.begin(id, category, || self.begin_repair(id, map, at, shard, epoch, keep)).await?;
+        match begun {
+            Some(owned) => self.carry(owned, category).await,
+            None => Ok(()),
+        }
+    }
+
+    async fn begin_repair(
+        &self,
+        id: Uuid,
+        map: &MapRow,
+        at: &Location,
+        shard: Uuid,
+        epoch: i64,
+        keep: Option<&[KeyRange]>,
+    ) -> Result<Begun, Trouble> {
+        // Read before the global transaction begins: the two may be one file. Nobody else writes it in between,
+        // for the shard is ours from the global begin on, and the local step takes away what it finds.
+        let goes = self.local_mappings(map, at).await?;
+        let mut tx = self.global.begin(For::Writing).await?;
+        let map = lock_map(&mut tx, map, Category::Recovery).await?;
+        let row = match read_shard(&mut tx, &map, ShardId(shard)).await? {
+            Some(Marked { operation: Some(operation), .. }) => return Ok(Begun::Met(Met { operation })),
+            Some(Marked { row, .. }) => row,
+            None => {
+                let text = format!("the shard at {at} is not in map {:?}: attach it first", map.name);
+                return Err(Error::new(Category::Recovery, Code::ShardDoesNotExist, text).into());
+            }
+        };
+        let mut serial = read_serial(&mut tx).await?.max(epoch) + 1;
+        let epoch = serial;
+        let comes = match keep {
+            None => of_shard(&mut tx, &map, shard).await?,
+            Some(keep) => self.new_mappings(map.kind(), shard, keep, &mut serial)?,
+        };
+        set_serial(&mut tx, serial).await?;
+        let mut side = Side::staying(&row, &Effect::default());
+        // All of the map that is there, whichever shard it was thought to be.
+        side.goes = goes.iter().map(MappingRow::from).collect();
+        side.comes = comes.iter().map(MappingRow::from).collect();
+        side.at = at.clone();
+        let grace_ms = u64::try_from(DRAIN_GRACE.as_millis()).ok();
+        let plan = Plan { map, sides: vec![side], grace_ms };
+        let owned =
+            Owned { id, kind: OperationKind::RepairShard, epoch, direction: Direction::Forward, plan };
+        self.log(&mut tx, &owned).await?;
+        mark_shard(&mut tx, &owned, shard).await?;
+        self.commit(tx, &owned, Step::GlobalBegin).await?;
+        Ok(Begun::Started(Box::new(owned)))
+    }
+
+    fn new_mappings(
+        &self,
+        kind: MapKind,
+        shard: Uuid,
+        keep: &[KeyRange],
+        serial: &mut i64,
+    ) -> Result<Vec<ShardMapping>, Error> {
+        let new = |keys: &KeyRange| {
+            *serial += 1;
+            ShardMapping {
+                id: MappingId(self.chance.id()),
+                keys: keys.clone(),
+                shard: ShardId(shard),
+                online: true,
+                fence: *serial,
+                lock: None,
+            }
+        };
+        let made = ShardMap::new(kind, keep.iter().map(new).collect());
+        if made.fault().is_some() {
+            return Err(Error::argument("the intervals that are kept overlap, or one of them holds no key"));
+        }
+        Ok(made.mappings().to_vec())
+    }
+
+    /// What a shard has of a map.
+    async fn local_mappings(&self, map: &MapRow, at: &Location) -> Result<Vec<ShardMapping>, StoreError> {
+        let mut tx = self.databases.at(at)?.begin(For::Reading).await?;
+        let sql = "select mapping_id, shard_id, low, high, online, fence
+            from __shard_management.local_mappings where map_id = $1 order by low";
+        let rows = match tx.query(sql, &[map.id.into()]).await {
+            Err(error) if error.failure == Failure::NoSchema => return Ok(Vec::new()),
+            rows => rows?,
+        };
+        tx.commit().await?;
+        rows.into_iter().map(|mut row| read_local_mapping(&mut row)).collect()
+    }
+}
+
+/// What the global map has for a shard.
+async fn of_shard(tx: &mut Tx, map: &MapRow, shard: Uuid) -> Result<Vec<ShardMapping>, StoreError> {
+    let sql = format!(
+        "select {MAPPING_COLUMNS} from __shard_management.global_mappings
+        where shard_id = $1 and map_id = $2 and readable = $3 order by low"
+    );
+    let rows = tx.query(&sql, &[shard.into(), map.id.into(), true.into()]).await?;
+    rows.into_iter().map(|mut row: Row| read_mapping(&mut row)).collect()
+}

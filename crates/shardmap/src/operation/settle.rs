@@ -1,0 +1,204 @@
+//! Meeting somebody else's operation: wait for its owner, or take it over and bring it to an end.
+
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+use uuid::Uuid;
+
+use super::begin::{read_serial, set_serial};
+use super::hook::Step;
+use super::plan::{Direction, OperationKind, Plan};
+use super::{Operations, Owned, Trouble};
+use crate::error::{Category, Code, Error};
+use crate::limits::{OPERATIONS_PER_ROUND_MAX, PENDING_PAUSE_MAX, PENDING_PAUSE_MIN};
+use crate::store::{Database, Failure, For, Row, StoreError, Tx};
+
+/// An operation that holds what we want.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) operation: Uuid,
+}
+
+/// An operation in the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PendingOperation {
+    /// Which.
+    pub id: Uuid,
+    /// What it does.
+    pub kind: OperationKind,
+    /// The shard map that it changes.
+    pub map: String,
+    /// Who carries it out.
+    pub owner: String,
+    /// When he is given up, in microseconds since 1970 of the global map's clock.
+    pub lease_until: i64,
+    /// When it began, likewise.
+    pub began_at: i64,
+    /// Whether the lease is over, so that whoever meets the operation ends it.
+    pub abandoned: bool,
+    /// Whether it is being undone.
+    pub undoing: bool,
+}
+
+/// What a look at an operation shows.
+enum Look {
+    /// It is at its end.
+    Ended,
+    /// Its owner lives: until then at least, and for so long from now.
+    Lives { until: i64, left: Duration },
+    /// It is ours now.
+    Taken(Box<Owned>),
+}
+
+impl Operations {
+    /// Waits until the operation is at its end, for at most its owner's lease; ends it if the lease is over.
+    ///
+    /// `hurry` is for whoever has met too many: he does not wait any more.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::PendingOperation`], if the owner has renewed his lease meanwhile, or if the operation can
+    /// be neither done nor undone now.
+    pub(crate) fn settle<'a>(
+        &'a self,
+        met: &'a Met,
+        category: Category,
+        hurry: bool,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.wait_or_end(met, category, hurry))
+    }
+
+    async fn wait_or_end(&self, met: &Met, category: Category, hurry: bool) -> Result<(), Error> {
+        self.metrics.operations_met.one();
+        let mut pause = PENDING_PAUSE_MIN;
+        let mut first_end = None;
+        loop {
+            let look = self.look(met.operation).await.map_err(|trouble| trouble.seen_by(category))?;
+            match look {
+                Look::Ended => return Ok(()),
+                Look::Lives { until, left } => {
+                    let renewed = *first_end.get_or_insert(until) < until;
+                    // A lease longer than ours was given by somebody with other settings: not waited for.
+                    let waited = renewed && first_end.is_some_and(|first| self.is_over(first, until, left));
+                    if hurry || waited {
+                        return Err(lives(met, category));
+                    }
+                    tokio::time::sleep(pause.min(left)).await;
+                    pause = (pause * 2).min(PENDING_PAUSE_MAX);
+                }
+                Look::Taken(owned) => {
+                    self.metrics.operations_taken_over.one();
+                    match self.bring_to_end(*owned).await {
+                        Ok(()) => return Ok(()),
+                        Err(Trouble::Store(error)) if error.failure == Failure::Outrun => {}
+                        Err(trouble) => return Err(stuck(met, category, trouble)),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the end of a lease that was seen first lies behind us, when another end is `left` away.
+    fn is_over(&self, first: i64, until: i64, left: Duration) -> bool {
+        let left = i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
+        until.saturating_sub(left) >= first
+    }
+
+    /// Looks at an operation, and takes it over if its owner's lease is over: one transaction.
+    async fn look(&self, id: Uuid) -> Result<Look, Trouble> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        let Some((mut owned, until)) = read_owned(&mut tx, id).await? else {
+            return Ok(Look::Ended);
+        };
+        let now = tx.now().await?;
+        if until > now {
+            let left = Duration::from_micros(u64::try_from(until - now).unwrap_or(0));
+            return Ok(Look::Lives { until, left });
+        }
+        owned.epoch = read_serial(&mut tx).await? + 1;
+        set_serial(&mut tx, owned.epoch).await?;
+        let sql = "update __shard_management.global_operations set epoch = $1, owner = $2, lease_until = $3
+            where operation_id = $4";
+        let values = [owned.epoch.into(), self.owner.as_str().into(), self.lease_end(now).into(), id.into()];
+        tx.execute(sql, &values).await?;
+        self.commit(tx, &owned, Step::TakeOver).await?;
+        Ok(Look::Taken(Box::new(owned)))
+    }
+
+    /// Forward if it can be, else back.
+    async fn bring_to_end(&self, mut owned: Owned) -> Result<(), Trouble> {
+        let done = self.renewing(owned.clone(), self.forward_else_back(&mut owned)).await;
+        if done.is_err() {
+            // Whoever comes next need not wait for us.
+            let _ = self.set_lease(&owned, true).await;
+        }
+        done
+    }
+
+    async fn forward_else_back(&self, owned: &mut Owned) -> Result<(), Trouble> {
+        let sides = owned.plan.sides.len();
+        if owned.direction == Direction::Forward {
+            match self.go_forward(owned, &mut ()).await {
+                Err(Trouble::Store(error)) if error.failure != Failure::Outrun => {
+                    tracing::warn!(operation = %owned.id, %error, "an abandoned operation is undone");
+                    self.turn_back(owned).await?;
+                }
+                done => return done,
+            }
+        }
+        self.undo(owned, sides).await
+    }
+
+    /// An operation of ours, as the log has it.
+    pub(super) async fn reload(&self, id: Uuid) -> Result<Option<Owned>, StoreError> {
+        let mut tx = self.global.begin(For::Writing).await?;
+        Ok(read_owned(&mut tx, id).await?.map(|(owned, _)| owned))
+    }
+}
+
+fn lives(met: &Met, category: Category) -> Error {
+    let text = format!("operation {} is under way, and its owner works at it: try again", met.operation);
+    Error::new(category, Code::PendingOperation, text)
+}
+
+fn stuck(met: &Met, category: Category, trouble: Trouble) -> Error {
+    let why = trouble.seen_by(category);
+    let text = format!("operation {} was abandoned and cannot be ended now, {why}: try again", met.operation);
+    Error::new(category, Code::PendingOperation, text).because(why)
+}
+
+/// An operation with its epoch, and the end of its lease.
+async fn read_owned(tx: &mut Tx, id: Uuid) -> Result<Option<(Owned, i64)>, StoreError> {
+    let sql = "select kind, epoch, direction, plan, lease_until from __shard_management.global_operations
+        where operation_id = $1 for update";
+    let Some(mut row) = tx.query_one(sql, &[id.into()]).await? else {
+        return Ok(None);
+    };
+    let (kind, epoch) = (OperationKind::read(&mut row)?, row.int()?);
+    let direction = if row.text()? == Direction::Back.name() { Direction::Back } else { Direction::Forward };
+    let owned = Owned { id, kind, epoch, direction, plan: Plan::read(&mut row)? };
+    Ok(Some((owned, row.int()?)))
+}
+
+/// The operations in the log, the oldest first; at most [`OPERATIONS_PER_ROUND_MAX`].
+pub(crate) async fn operations(global: &Database) -> Result<Vec<PendingOperation>, StoreError> {
+    let mut tx = global.begin(For::Reading).await?;
+    let now = tx.now().await?;
+    let sql = "select o.operation_id, o.kind, m.name, o.owner, o.lease_until, o.began_at, o.direction
+        from __shard_management.global_operations o
+        left join __shard_management.global_maps m on m.map_id = o.map_id
+        order by o.began_at limit $1";
+    let limit = i64::try_from(OPERATIONS_PER_ROUND_MAX).unwrap_or(i64::MAX);
+    let rows = tx.query(sql, &[limit.into()]).await?;
+    let read = |mut row: Row| {
+        let (id, kind) = (row.uuid()?, OperationKind::read(&mut row)?);
+        let (map, owner) = (row.optional(Row::text)?.unwrap_or_default(), row.text()?);
+        let (lease_until, began_at) = (row.int()?, row.int()?);
+        let undoing = row.text()? == Direction::Back.name();
+        let abandoned = lease_until <= now;
+        Ok(PendingOperation { id, kind, map, owner, lease_until, began_at, abandoned, undoing })
+    };
+    let all = rows.into_iter().map(read).collect::<Result<_, StoreError>>()?;
+    tx.commit().await?;
+    Ok(all)
+}

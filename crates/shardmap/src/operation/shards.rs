@@ -1,0 +1,225 @@
+//! The first step of a change of shards.
+
+use rangehold_map::shard::ShardId;
+use uuid::Uuid;
+
+use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
+use super::plan::{Direction, OperationKind, Plan, Side};
+use super::settle::Met;
+use super::{Operations, Owned, Step, Trouble};
+use crate::error::{Category, Code, Error};
+use crate::location::Location;
+use crate::rows::{MapRow, Marked, ShardRow, place};
+use crate::store::{For, StoreError, Tx, Value};
+
+/// A change of a map's shards that is asked for.
+pub(crate) enum ShardRequest<'a> {
+    /// Add an empty one.
+    Add { map: &'a MapRow, location: &'a Location, online: bool },
+    /// Take one away that has no mappings.
+    Remove { map: &'a MapRow, shard: &'a ShardRow },
+    /// Give one another status, or another place.
+    Update { map: &'a MapRow, shard: &'a ShardRow, online: bool, location: &'a Location },
+    /// Add one that says itself what it is, and from where.
+    Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64 },
+}
+
+impl ShardRequest<'_> {
+    pub(super) fn category(&self) -> Category {
+        if matches!(self, Self::Attach { .. }) { Category::Recovery } else { Category::ShardMap }
+    }
+
+    fn kind(&self) -> OperationKind {
+        match self {
+            Self::Add { .. } => OperationKind::AddShard,
+            Self::Remove { .. } => OperationKind::RemoveShard,
+            Self::Update { .. } => OperationKind::UpdateShard,
+            Self::Attach { .. } => OperationKind::AttachShard,
+        }
+    }
+
+    fn map(&self) -> &MapRow {
+        match self {
+            Self::Add { map, .. }
+            | Self::Remove { map, .. }
+            | Self::Update { map, .. }
+            | Self::Attach { map, .. } => map,
+        }
+    }
+}
+
+impl Operations {
+    /// Global begin of a change of shards.
+    pub(super) async fn begin_shard(&self, id: Uuid, request: &ShardRequest<'_>) -> Result<Begun, Trouble> {
+        let category = request.category();
+        let mut tx = self.global.begin(For::Writing).await?;
+        let map = lock_map(&mut tx, request.map(), category).await?;
+        let side = match request {
+            ShardRequest::Add { location, online, .. } => {
+                let shard = ShardRow {
+                    id: self.chance.id(),
+                    version: self.chance.id(),
+                    location: (*location).clone(),
+                    online: *online,
+                };
+                self.coming(&mut tx, &map, shard, None, category).await?
+            }
+            ShardRequest::Attach { found, location, .. } => {
+                let shard = ShardRow { location: (*location).clone(), ..(*found).clone() };
+                self.coming(&mut tx, &map, shard, Some((*found).clone()), category).await?
+            }
+            ShardRequest::Remove { shard, .. } => self.going(&mut tx, &map, shard).await?,
+            ShardRequest::Update { shard, online, location, .. } => {
+                let after = ShardRow {
+                    version: self.chance.id(),
+                    online: *online,
+                    location: (*location).clone(),
+                    ..(*shard).clone()
+                };
+                self.changing(&mut tx, &map, shard, after).await?
+            }
+        };
+        let side = match side {
+            Ok(side) => side,
+            Err(met) => return Ok(Begun::Met(met)),
+        };
+        // An attached shard was written by another global map, perhaps with greater epochs.
+        let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
+        let epoch = read_serial(&mut tx).await?.max(least) + 1;
+        set_serial(&mut tx, epoch).await?;
+        let plan = Plan { map, sides: vec![side], grace_ms: None };
+        let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
+        self.log(&mut tx, &owned).await?;
+        mark(&mut tx, &owned).await?;
+        self.commit(tx, &owned, Step::GlobalBegin).await?;
+        Ok(Begun::Started(Box::new(owned)))
+    }
+
+    /// A shard that comes: nobody else may be at its place.
+    async fn coming(
+        &self,
+        tx: &mut Tx,
+        map: &MapRow,
+        shard: ShardRow,
+        before_local: Option<ShardRow>,
+        category: Category,
+    ) -> Result<Result<Side, Met>, Trouble> {
+        if let Some(there) = shard_at(tx, map, &shard.location).await? {
+            return match there.operation {
+                Some(operation) => Ok(Err(Met { operation })),
+                None => {
+                    let text = format!("shard map {:?} has a shard at {} already", map.name, shard.location);
+                    Err(Error::new(category, Code::ShardLocationAlreadyExists, text).into())
+                }
+            };
+        }
+        let at = shard.location.clone();
+        let (goes, comes) = (Vec::new(), Vec::new());
+        Ok(Ok(Side { at, before: None, before_local, after: Some(shard), goes, comes }))
+    }
+
+    async fn going(&self, tx: &mut Tx, map: &MapRow, shard: &ShardRow) -> Result<Result<Side, Met>, Trouble> {
+        let found = match same_version(tx, map, shard).await? {
+            Ok(found) => found,
+            Err(met) => return Ok(Err(met)),
+        };
+        let sql = "select count(*) from __shard_management.global_mappings where shard_id = $1";
+        let count = tx.query_one(sql, &[shard.id.into()]).await?.map(|mut row| row.int()).transpose()?;
+        if count != Some(0) {
+            let count = count.unwrap_or_default();
+            let text = format!("{} has {count} mappings: delete or move them first", shard.location);
+            return Err(Error::new(Category::ShardMap, Code::ShardHasMappings, text).into());
+        }
+        let at = found.location.clone();
+        let before_local = Some(found.clone());
+        Ok(Ok(Side {
+            at,
+            before: Some(found),
+            before_local,
+            after: None,
+            goes: Vec::new(),
+            comes: Vec::new(),
+        }))
+    }
+
+    async fn changing(
+        &self,
+        tx: &mut Tx,
+        map: &MapRow,
+        shard: &ShardRow,
+        after: ShardRow,
+    ) -> Result<Result<Side, Met>, Trouble> {
+        let found = match same_version(tx, map, shard).await? {
+            Ok(found) => found,
+            Err(met) => return Ok(Err(met)),
+        };
+        if after.location != found.location
+            && let Some(there) = shard_at(tx, map, &after.location).await?
+        {
+            if let Some(operation) = there.operation {
+                return Ok(Err(Met { operation }));
+            }
+            let text = format!("shard map {:?} has a shard at {} already", map.name, after.location);
+            return Err(Error::new(Category::ShardMap, Code::ShardLocationAlreadyExists, text).into());
+        }
+        let at = after.location.clone();
+        let before_local = Some(found.clone());
+        let (goes, comes) = (Vec::new(), Vec::new());
+        Ok(Ok(Side { at, before: Some(found), before_local, after: Some(after), goes, comes }))
+    }
+}
+
+/// The shard as the map has it, if it is as the caller knows it.
+async fn same_version(tx: &mut Tx, map: &MapRow, shard: &ShardRow) -> Result<Result<ShardRow, Met>, Trouble> {
+    match read_shard(tx, map, ShardId(shard.id)).await? {
+        Some(Marked { operation: Some(operation), .. }) => Ok(Err(Met { operation })),
+        None => {
+            let text = format!("the shard at {} is not in map {:?}, or no more", shard.location, map.name);
+            Err(Error::new(Category::ShardMap, Code::ShardDoesNotExist, text).into())
+        }
+        Some(found) if found.row.version != shard.version => {
+            let text = format!("the shard at {} was changed meanwhile: get it again", shard.location);
+            Err(Error::new(Category::ShardMap, Code::ShardVersionMismatch, text).into())
+        }
+        Some(found) => Ok(Ok(found.row)),
+    }
+}
+
+/// The map's shard at a place.
+pub(crate) async fn shard_at(
+    tx: &mut Tx,
+    map: &MapRow,
+    location: &Location,
+) -> Result<Option<Marked<ShardRow>>, StoreError> {
+    let columns = ShardRow::COLUMNS;
+    let sql = format!(
+        "select {columns}, readable, operation_id from __shard_management.global_shards
+        where map_id = $1 and protocol = $2 and server = $3 and port = $4 and database = $5"
+    );
+    let mut values: Vec<Value> = vec![map.id.into()];
+    values.extend(place(location));
+    let row = tx.query_one(&sql, &values).await?;
+    row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
+}
+
+/// Marks the shard, or puts it there, not yet readable.
+async fn mark(tx: &mut Tx, owned: &Owned) -> Result<(), StoreError> {
+    for side in &owned.plan.sides {
+        match (&side.before, &side.after) {
+            (Some(before), _) => {
+                mark_shard(tx, owned, before.id).await?;
+            }
+            (None, Some(after)) => {
+                let sql = "insert into __shard_management.global_shards
+                    (map_id, readable, operation_id, epoch, shard_id, version, protocol, server, port, database, online)
+                    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)";
+                let mut values: Vec<Value> =
+                    vec![owned.plan.map.id.into(), false.into(), owned.id.into(), owned.epoch.into()];
+                values.extend(after.values());
+                tx.execute(sql, &values).await?;
+            }
+            (None, None) => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,191 @@
+//! How PostgreSQL servers are reached: who one is there, and how the line is kept.
+//!
+//! Where a database is comes from the global map; what opens it comes from here and is never stored.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use tokio_postgres::Config;
+use tokio_postgres::config::SslMode;
+use tokio_postgres_rustls::MakeRustlsConnect;
+
+use crate::error::Error;
+use crate::limits::CONNECT_TIMEOUT;
+use crate::location::Location;
+
+/// Who one is at a server.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Credentials {
+    /// The role.
+    pub user: String,
+    /// Its password, where the server asks for one.
+    pub password: Option<String>,
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Credentials({:?}, ...)", self.user)
+    }
+}
+
+/// How the line to a server is kept.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Tls {
+    /// In the clear: on one machine, or in a network that is trusted.
+    #[default]
+    Off,
+    /// By TLS, the server's certificate and name verified: `sslmode=verify-full`.
+    VerifyFull(Roots),
+}
+
+/// Whose certificates are believed.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum Roots {
+    /// Those whom the system believes: `sslrootcert=system`.
+    #[default]
+    System,
+    /// Those in a file in PEM: `sslrootcert=FILE`.
+    File(PathBuf),
+}
+
+/// How PostgreSQL servers are reached.
+#[derive(Clone)]
+pub struct PostgresAccess {
+    credentials: Arc<dyn Fn(&Location) -> Credentials + Send + Sync>,
+    connector: Option<MakeRustlsConnect>,
+    application: String,
+}
+
+impl fmt::Debug for PostgresAccess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PostgresAccess({:?}, tls: {})", self.application, self.connector.is_some())
+    }
+}
+
+impl PostgresAccess {
+    /// The same credentials everywhere.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] where certificates that shall be believed cannot be read.
+    pub fn new(credentials: Credentials, tls: &Tls) -> Result<Self, Error> {
+        Self::by_location(move |_| credentials.clone(), tls)
+    }
+
+    /// Credentials asked for with each new connection: of the place, or of the hour, as tokens are.
+    ///
+    /// # Errors
+    ///
+    /// As [`PostgresAccess::new`].
+    pub fn by_location(
+        credentials: impl Fn(&Location) -> Credentials + Send + Sync + 'static,
+        tls: &Tls,
+    ) -> Result<Self, Error> {
+        let connector = match tls {
+            Tls::Off => None,
+            Tls::VerifyFull(roots) => Some(connector(roots)?),
+        };
+        Ok(Self { credentials: Arc::new(credentials), connector, application: "rangehold".to_owned() })
+    }
+
+    /// The name that the servers show for these connections; PostgreSQL cuts it to 63 bytes.
+    pub fn named(mut self, application: &str) -> Self {
+        self.application = application.to_owned();
+        self
+    }
+
+    /// Reads `postgres://USER[:PASSWORD]@SERVER[:PORT]/DATABASE[?sslmode=..&sslrootcert=..]`.
+    /// `sslmode` is `disable` (the default) or `verify-full`; `sslrootcert` is `system` (the default) or a file.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`]. Modes that encrypt without knowing to whom are refused.
+    pub fn from_url(url: &str) -> Result<(Location, Self), Error> {
+        let (plain, query) = url.split_once('?').unwrap_or((url, ""));
+        let (mut mode, mut roots) = ("disable", Roots::System);
+        for setting in query.split('&').filter(|setting| !setting.is_empty()) {
+            match setting.split_once('=') {
+                Some(("sslmode", value @ ("disable" | "verify-full"))) => mode = value,
+                Some(("sslmode", value)) => {
+                    return Err(Error::argument(format!(
+                        "sslmode={value} proves nothing: use verify-full, or disable"
+                    )));
+                }
+                Some(("sslrootcert", "system")) => roots = Roots::System,
+                Some(("sslrootcert", file)) => roots = Roots::File(file.into()),
+                _ => {
+                    return Err(Error::argument(format!(
+                        "{setting:?} is no setting: sslmode and sslrootcert are"
+                    )));
+                }
+            }
+        }
+        let config: Config = plain.parse().map_err(|error: tokio_postgres::Error| {
+            Error::argument("the address does not read: write postgres://USER:PASSWORD@SERVER:PORT/DATABASE")
+                .because(error)
+        })?;
+        let (Some(user), Some(database)) = (config.get_user(), config.get_dbname()) else {
+            return Err(Error::argument("the address names no user or no database"));
+        };
+        let Some(tokio_postgres::config::Host::Tcp(server)) = config.get_hosts().first() else {
+            return Err(Error::argument("the address names no server"));
+        };
+        let location =
+            Location::postgres(server, config.get_ports().first().copied().unwrap_or(5432), database)?;
+        let password = config.get_password().map(|password| String::from_utf8_lossy(password).into_owned());
+        let tls = if mode == "disable" { Tls::Off } else { Tls::VerifyFull(roots) };
+        Ok((location, Self::new(Credentials { user: user.to_owned(), password }, &tls)?))
+    }
+
+    /// The driver's settings for a place: `None` for one that is no PostgreSQL database.
+    pub fn config(&self, location: &Location) -> Option<Config> {
+        let Location::Postgres { server, port, database } = location else {
+            return None;
+        };
+        let credentials = (self.credentials)(location);
+        let mut config = Config::new();
+        config.host(server).port(*port).dbname(database).user(&credentials.user);
+        config.application_name(&self.application).connect_timeout(CONNECT_TIMEOUT);
+        config.ssl_mode(if self.connector.is_some() { SslMode::Require } else { SslMode::Disable });
+        if let Some(password) = &credentials.password {
+            config.password(password);
+        }
+        Some(config)
+    }
+
+    /// The TLS side of a connection; `None` in the clear.
+    pub fn connector(&self) -> Option<MakeRustlsConnect> {
+        self.connector.clone()
+    }
+}
+
+/// A connector that verifies chain and name.
+fn connector(roots: &Roots) -> Result<MakeRustlsConnect, Error> {
+    let mut store = rustls::RootCertStore::empty();
+    match roots {
+        Roots::System => {
+            store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
+        }
+        Roots::File(file) => add_file(&mut store, file)?,
+    }
+    if store.is_empty() {
+        return Err(Error::argument("no certificates to believe were found: name a file by sslrootcert"));
+    }
+    let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+    let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
+    let builder = builder.map_err(|error| Error::argument("TLS cannot be set up").because(error))?;
+    Ok(MakeRustlsConnect::new(builder.with_root_certificates(store).with_no_client_auth()))
+}
+
+fn add_file(store: &mut rustls::RootCertStore, file: &Path) -> Result<(), Error> {
+    let unreadable = || Error::argument(format!("{} holds no certificates in PEM that read", file.display()));
+    let certificates = CertificateDer::pem_file_iter(file).map_err(|error| unreadable().because(error))?;
+    for certificate in certificates {
+        let certificate = certificate.map_err(|error| unreadable().because(error))?;
+        store.add(certificate).map_err(|error| unreadable().because(error))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Keys go offline: the transactions on them end, and no others.
+//!
+//! Who takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the transactions
+//! that hold them. So that the wait ends, a second connection cancels what they are doing, and ends their
+//! sessions when a grace is over: a session that is idle inside of a transaction does nothing that could be
+//! cancelled. A session outside of a transaction holds no fence. It lives, and is refused at its next
+//! transaction.
+//!
+//! Between the look at the locks and the signal a session can end its transaction and begin another; then
+//! that one is cancelled, and is tried again by whoever began it. The gap is microseconds on the server.
+
+use std::collections::BTreeSet;
+use std::convert::Infallible;
+use std::time::Duration;
+
+use deadpool_postgres::Object;
+use tokio::time::{Instant, sleep};
+use tokio_postgres::types::{ToSql, Type};
+
+use super::{PostgresDatabase, PostgresTx, error_text};
+use crate::limits::LOCK_TIMEOUT;
+use crate::store::{Failure, StoreError, Value};
+
+/// How long the fences may take to close by themselves before anybody is looked for, and how often from
+/// then on.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// The longest that PostgreSQL takes.
+const LOCK_TIMEOUT_MS_MAX: i64 = i32::MAX as i64;
+
+const CLOSE: &str = "select __shard_management.close_fences($1, $2)";
+const HOLDERS: &str = "select pid, extract(epoch from began)::text from __shard_management.fence_holders($1)";
+const CANCEL: &str = "select pg_cancel_backend(pid) from __shard_management.fence_holders($1)
+    where pid = $2 and extract(epoch from began)::text = $3";
+const TERMINATE: &str = "select pg_terminate_backend(pid) from __shard_management.fence_holders($1)
+    where pid = $2 and extract(epoch from began)::text = $3";
+
+/// Waits until nobody holds one of the fences, and lets nobody take them before the transaction ends.
+/// Meanwhile, with a grace, cancels what their holders do, and after it ends their sessions.
+///
+/// Ending them needs the right to signal them: a superuser, the same role, or a member of `pg_signal_backend`.
+/// Without it, the holders are waited for, until the lock timeout is over.
+pub(super) async fn close_fences(
+    tx: &mut PostgresTx,
+    fences: &[i64],
+    grace: Option<Duration>,
+) -> Result<(), StoreError> {
+    if fences.is_empty() {
+        return Ok(());
+    }
+    let database = tx.database.clone();
+    // Who was ended needs time to undo its work.
+    let wait_ms = (grace.unwrap_or_default() + LOCK_TIMEOUT).as_millis();
+    let wait_ms = i64::try_from(wait_ms).unwrap_or(LOCK_TIMEOUT_MS_MAX).min(LOCK_TIMEOUT_MS_MAX);
+    let values = [Value::from(fences), Value::from(wait_ms)];
+    let closing = tx.execute(CLOSE, &values);
+    let Some(grace) = grace else {
+        return closing.await.map(drop);
+    };
+    tokio::pin!(closing);
+    let closed = tokio::select! {
+        biased;
+        closed = &mut closing => closed,
+        ended = end_holders(&database, fences, grace) => {
+            let Err(error) = ended;
+            tracing::warn!(?fences, %error, "transactions that hold a fence can't be ended; waiting for them");
+            closing.await
+        }
+    };
+    closed.map(drop)
+}
+
+/// Goes on until it is dropped, or can't.
+async fn end_holders(
+    database: &PostgresDatabase,
+    fences: &[i64],
+    grace: Duration,
+) -> Result<Infallible, StoreError> {
+    let began = Instant::now();
+    sleep(LOOK_EVERY).await;
+    let unreachable = |error| StoreError::new(&database.location, Failure::Unreachable, error_text(&error));
+    let client = database.pool.get().await.map_err(unreachable)?;
+    let mut cancelled = BTreeSet::new();
+    loop {
+        for holder in holders(&client, fences).await.map_err(|error| database.failed(&error))? {
+            if began.elapsed() >= grace {
+                signal(&client, TERMINATE, fences, &holder).await;
+            } else if cancelled.insert(holder.clone()) {
+                signal(&client, CANCEL, fences, &holder).await;
+            }
+        }
+        sleep(LOOK_EVERY).await;
+    }
+}
+
+/// A session and when its transaction began: so the next transaction of the same session is another holder.
+type Holder = (i32, Option<String>);
+
+async fn holders(client: &Object, fences: &[i64]) -> Result<Vec<Holder>, tokio_postgres::Error> {
+    let rows = client.query_typed(HOLDERS, &[(&fences, Type::INT8_ARRAY)]).await?;
+    Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
+}
+
+/// May be refused for one session and not for others, so that is noted and no more.
+async fn signal(client: &Object, sql: &str, fences: &[i64], holder: &Holder) {
+    let values: [(&(dyn ToSql + Sync), Type); 3] =
+        [(&fences, Type::INT8_ARRAY), (&holder.0, Type::INT4), (&holder.1, Type::TEXT)];
+    if let Err(error) = client.query_typed(sql, &values).await {
+        tracing::warn!(
+            pid = holder.0,
+            error = error_text(&error),
+            "a transaction that holds a fence was not ended"
+        );
+    }
+}

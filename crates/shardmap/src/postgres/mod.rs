@@ -1,0 +1,239 @@
+//! The store in PostgreSQL: connections with management credentials, and transactions on them.
+//!
+//! Statements go unprepared, with the types of their values (one round trip each), so that a pooler in
+//! transaction mode may stand between. A transaction that is dropped takes its connection with it: the
+//! server undoes what was open, and nothing half-done comes back into the pool.
+
+mod access;
+mod drain;
+mod values;
+
+use std::time::Duration;
+
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use futures::future::try_join_all;
+use tokio_postgres::NoTls;
+use tokio_postgres::error::SqlState;
+use tokio_postgres::types::{ToSql, Type};
+
+pub use access::{Credentials, PostgresAccess, Roots, Tls};
+
+use crate::limits::{CONNECT_TIMEOUT, CONNECTIONS_PER_DATABASE_MAX, LOCK_TIMEOUT, ROWS_IN_FLIGHT_MAX};
+use crate::location::Location;
+use crate::store::{Failure, For, Row, Schema, StoreError, Value};
+
+/// The tables of a global map.
+pub const GLOBAL_SQL: &str = include_str!("global.sql");
+/// The tables of a local map.
+pub const LOCAL_SQL: &str = include_str!("local.sql");
+/// The functions by which a transaction enters a key, in any program: installed after the local map.
+pub const FENCE_SQL: &str = concat!(
+    include_str!("fence.sql"),
+    include_str!("keys.sql"),
+    include_str!("values.sql"),
+    include_str!("guard.sql")
+);
+/// The functions by which any program finds a key's shard: installed after the global map.
+pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("locate.sql"));
+
+/// One PostgreSQL database, with the connections that are kept to it.
+#[derive(Clone)]
+pub(crate) struct PostgresDatabase {
+    location: Location,
+    pool: Pool,
+}
+
+/// A transaction.
+pub(crate) struct PostgresTx {
+    database: PostgresDatabase,
+    /// Always there until the transaction is dropped.
+    client: Option<Object>,
+    open: bool,
+}
+
+impl PostgresDatabase {
+    pub(crate) fn new(location: &Location, access: &PostgresAccess) -> Result<Self, StoreError> {
+        let failed = |what: &str| StoreError::new(location, Failure::Other, what);
+        let config =
+            access.config(location).ok_or_else(|| failed("this is no place of a PostgreSQL database"))?;
+        let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
+        let manager = match access.connector() {
+            Some(tls) => Manager::from_config(config, tls, recycling),
+            None => Manager::from_config(config, NoTls, recycling),
+        };
+        let pool = Pool::builder(manager)
+            .max_size(CONNECTIONS_PER_DATABASE_MAX)
+            .runtime(deadpool_postgres::Runtime::Tokio1)
+            .wait_timeout(Some(LOCK_TIMEOUT))
+            .create_timeout(Some(CONNECT_TIMEOUT))
+            .build()
+            .map_err(|error| failed(&error.to_string()))?;
+        Ok(Self { location: location.clone(), pool })
+    }
+
+    /// Connects, and begins. A connection that broke while it lay in the pool is exchanged for a new one:
+    /// nothing was done on it.
+    pub(crate) async fn begin(&self, purpose: For) -> Result<PostgresTx, StoreError> {
+        let begin = match purpose {
+            For::Reading => "begin isolation level repeatable read read only".to_owned(),
+            // Steps in several databases follow each other, so each must be durable when it is done.
+            For::Writing => format!(
+                "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {}",
+                LOCK_TIMEOUT.as_millis()
+            ),
+        };
+        for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
+            let client =
+                self.pool.get().await.map_err(|error| {
+                    StoreError::new(&self.location, Failure::Unreachable, error_text(&error))
+                })?;
+            match client.batch_execute(&begin).await {
+                Ok(()) => return Ok(PostgresTx { database: self.clone(), client: Some(client), open: true }),
+                Err(error) if error.as_db_error().is_none() => drop(Object::take(client)),
+                Err(error) => {
+                    drop(Object::take(client));
+                    return Err(self.failed(&error));
+                }
+            }
+        }
+        Err(StoreError::new(&self.location, Failure::Unreachable, "every connection breaks at once"))
+    }
+
+    fn failed(&self, error: &tokio_postgres::Error) -> StoreError {
+        StoreError::new(&self.location, meaning(error), error_text(error))
+    }
+}
+
+impl PostgresTx {
+    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+        let rows = self.client()?.query_typed(sql, &typed(values)).await;
+        let rows = rows.map_err(|error| self.database.failed(&error))?;
+        let location = &self.database.location;
+        rows.iter().map(|row| Ok(Row::new(location, values::of_row(location, row)?))).collect()
+    }
+
+    pub(crate) async fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
+        let done = self.client()?.execute_typed(sql, &typed(values)).await;
+        done.map_err(|error| self.database.failed(&error))
+    }
+
+    /// The statements of a chunk are sent before the first answer is awaited.
+    pub(crate) async fn execute_each(&mut self, sql: &str, each: &[Vec<Value>]) -> Result<u64, StoreError> {
+        let mut changed = 0;
+        for chunk in each.chunks(ROWS_IN_FLIGHT_MAX) {
+            let client = self.client()?;
+            let one = |values: &'_ Vec<Value>| {
+                let values = values.clone();
+                async move { client.execute_typed(sql, &typed(&values)).await }
+            };
+            let counts = try_join_all(chunk.iter().map(one)).await;
+            changed += counts.map_err(|error| self.database.failed(&error))?.iter().sum::<u64>();
+        }
+        Ok(changed)
+    }
+
+    pub(crate) async fn install(&mut self, schema: Schema) -> Result<(), StoreError> {
+        match schema {
+            Schema::Global => {
+                self.batch(GLOBAL_SQL).await?;
+                self.batch(LOCATE_SQL).await
+            }
+            Schema::Local => {
+                // Two who install at once would both find nothing there; the number is of this alone.
+                self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
+                self.batch(LOCAL_SQL).await?;
+                self.batch(FENCE_SQL).await?;
+                let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
+                    values (1, 1, 0) on conflict do nothing";
+                self.batch(sql).await
+            }
+        }
+    }
+
+    /// The tables go one by one: a local map may lie in the same schema.
+    pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
+        self.batch(
+            "drop table if exists __shard_management.global_schema_infos, __shard_management.global_operations,
+                __shard_management.global_mappings, __shard_management.global_shards,
+                __shard_management.global_maps, __shard_management.global_meta",
+        )
+        .await
+    }
+
+    pub(crate) async fn now(&mut self) -> Result<i64, StoreError> {
+        let sql = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
+        let mut rows = self.query(sql, &[]).await?;
+        match rows.first_mut() {
+            Some(row) => row.int(),
+            None => Err(StoreError::new(&self.database.location, Failure::Damaged, "the server has no time")),
+        }
+    }
+
+    pub(crate) async fn close_fences(
+        &mut self,
+        fences: &[i64],
+        grace: Option<Duration>,
+    ) -> Result<(), StoreError> {
+        drain::close_fences(self, fences, grace).await
+    }
+
+    pub(crate) async fn commit(mut self) -> Result<(), StoreError> {
+        self.batch("commit").await?;
+        self.open = false;
+        Ok(())
+    }
+
+    fn client(&self) -> Result<&Object, StoreError> {
+        let gone = || StoreError::new(&self.database.location, Failure::Lost, "the transaction has ended");
+        self.client.as_ref().ok_or_else(gone)
+    }
+
+    async fn batch(&mut self, sql: &str) -> Result<(), StoreError> {
+        self.client()?.batch_execute(sql).await.map_err(|error| self.database.failed(&error))
+    }
+}
+
+impl Drop for PostgresTx {
+    /// An open transaction goes with its connection, which is not given back.
+    fn drop(&mut self) {
+        if self.open {
+            drop(self.client.take().map(Object::take));
+        }
+    }
+}
+
+/// The values with the types in which they are sent; a NULL has none, and the server finds one.
+fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
+    values.iter().map(|value| (value as &(dyn ToSql + Sync), values::type_of(value))).collect()
+}
+
+/// What an error of the server or the driver means.
+fn meaning(error: &tokio_postgres::Error) -> Failure {
+    let Some(code) = error.code() else {
+        return Failure::Lost;
+    };
+    const BUSY: [&SqlState; 5] = [
+        &SqlState::T_R_SERIALIZATION_FAILURE,
+        &SqlState::T_R_DEADLOCK_DETECTED,
+        &SqlState::LOCK_NOT_AVAILABLE,
+        &SqlState::QUERY_CANCELED,
+        &SqlState::TOO_MANY_CONNECTIONS,
+    ];
+    const NO_SCHEMA: [&SqlState; 2] = [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME];
+    const ENDING: [&SqlState; 3] =
+        [&SqlState::ADMIN_SHUTDOWN, &SqlState::CRASH_SHUTDOWN, &SqlState::CANNOT_CONNECT_NOW];
+    match code {
+        code if BUSY.contains(&code) => Failure::Busy,
+        code if NO_SCHEMA.contains(&code) => Failure::NoSchema,
+        code if ENDING.contains(&code) || code.code().starts_with("08") => Failure::Lost,
+        code if *code == SqlState::EXCLUSION_VIOLATION => Failure::Overlap,
+        code if *code == SqlState::UNIQUE_VIOLATION => Failure::Duplicate,
+        _ => Failure::Other,
+    }
+}
+
+/// An error with its causes: the driver keeps the server's words in the source.
+fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
+    let causes = std::iter::successors(error.source(), |error| error.source());
+    causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))
+}

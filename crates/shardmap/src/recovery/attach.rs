@@ -1,0 +1,130 @@
+//! Attaching a shard: the global map takes from it which map and which shard it is. Its mappings are
+//! compared and resolved afterwards.
+
+use std::sync::Arc;
+
+use rangehold_map::shard::ShardId;
+
+use super::local_map::LocalMap;
+use super::{RecoveryManager, Resolution, failed};
+use crate::error::{Category, Code, Error};
+use crate::location::Location;
+use crate::manager::{MapInfo, Shard};
+use crate::operation::{ShardRequest, Trouble};
+use crate::rows::MapRow;
+use crate::store::StoreError;
+
+impl RecoveryManager {
+    /// Adds a database that is a shard already, by what it says itself, to the maps that it names, or to
+    /// one. A map that the global map has not is made. The shard is told where it is now.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::ShardMapAlreadyExists`] if the
+    /// global map has another map of that name; [`Code::ShardLocationAlreadyExists`] if the shard, or
+    /// another at its place, is in the map: detach that first.
+    pub async fn attach(&self, location: &Location, map: Option<&str>) -> Result<Vec<Shard>, Error> {
+        let mut attached = Vec::new();
+        for local in self.local_maps(location, map).await? {
+            attached.push(self.attach_one(&local).await?);
+        }
+        Ok(attached)
+    }
+
+    async fn attach_one(&self, local: &LocalMap) -> Result<Shard, Error> {
+        let ready = self.make_map(local).await;
+        ready.map_err(|trouble| trouble.seen_by(Category::Recovery))?;
+        let request = ShardRequest::Attach {
+            map: &local.map,
+            found: &local.shard,
+            location: &local.at,
+            epoch: local.epoch,
+        };
+        let done = self.0.0.operations.change_shard(&request).await?;
+        let after = done.plan.sides.into_iter().find_map(|side| side.after);
+        let row = after.ok_or_else(|| Error::damaged("a shard that was attached is not there"))?;
+        Ok(Shard { map: local.map.id, row: Arc::new(row) })
+    }
+
+    /// The map in the global map, and no shard of this id.
+    async fn make_map(&self, local: &LocalMap) -> Result<(), Trouble> {
+        let mut tx = self.0.writing().await?;
+        let lock = "select serial from __shard_management.global_meta where one = 1 for update";
+        tx.query(lock, &[]).await?;
+        if let Some(there) =
+            crate::operation::begin::read_shard(&mut tx, &local.map, ShardId(local.shard.id)).await?
+            && there.operation.is_none()
+        {
+            let text = format!("the shard is in the map, at {}: detach that first", there.row.location);
+            return Err(Error::new(Category::Recovery, Code::ShardLocationAlreadyExists, text).into());
+        }
+        let sql =
+            format!("select {} from __shard_management.global_maps where name_key = $1", MapRow::COLUMNS);
+        let key = local.map.name.to_lowercase();
+        let there = tx.query_one(&sql, &[key.as_str().into()]).await?;
+        match there.map(|mut row| MapRow::read(&mut row)).transpose()? {
+            None => crate::manager::write_map(&mut tx, &local.map).await?,
+            Some(there) if there.id == local.map.id => {}
+            Some(_) => {
+                let text = format!(
+                    "the global map has another map {:?} than the shard at {}",
+                    local.map.name, local.at
+                );
+                return Err(Error::new(Category::Recovery, Code::ShardMapAlreadyExists, text).into());
+            }
+        }
+        Ok(tx.commit().await?)
+    }
+
+    /// Makes the global map's mappings what the shards say, for a global map that was lost or is old:
+    /// attaches each shard that is not in its map, and keeps the shard's word wherever there is a difference.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecoveryManager::attach`] and [`RecoveryManager::resolve`].
+    pub async fn rebuild_global(&self, locations: &[Location], map: Option<&str>) -> Result<(), Error> {
+        for location in locations {
+            for local in self.local_maps(location, map).await? {
+                if !self.is_attached(&local).await.map_err(failed)? {
+                    self.attach_one(&local).await?;
+                }
+                for found in self.detect(location, Some(&local.map.name)).await? {
+                    self.resolve(found, Resolution::KeepShard).await?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the local maps of shards what the global map says, for shards that were restored.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecoveryManager::resolve`].
+    pub async fn rebuild_shards(&self, locations: &[Location], map: Option<&str>) -> Result<(), Error> {
+        for location in locations {
+            for found in self.detect(location, map).await? {
+                self.resolve(found, Resolution::KeepGlobal).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn is_attached(&self, local: &LocalMap) -> Result<bool, StoreError> {
+        let mut tx = self.0.reading().await?;
+        let sql = "select 1 from __shard_management.global_shards where shard_id = $1 and map_id = $2";
+        let found = tx.query_one(sql, &[local.shard.id.into(), local.map.id.into()]).await?;
+        tx.commit().await?;
+        Ok(found.is_some())
+    }
+
+    /// Which maps a database says it is a shard of; none where it has no local map.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StorageOperationFailure`].
+    pub async fn maps_on(&self, location: &Location) -> Result<Vec<MapInfo>, Error> {
+        let found = LocalMap::read_all(&self.0, location, None).await.map_err(failed)?;
+        Ok(found.iter().map(|local| MapInfo::from(&local.map)).collect())
+    }
+}

@@ -1,0 +1,144 @@
+//! When the places of truth say different things: a database was restored from a backup, moved, or lost.
+//!
+//! The tools compare the local map of a shard with the global map and make one like the other: the way
+//! back is chosen by a person, who knows which of the two was restored. A shard that is gone is detached; one
+//! that came back, or under another name, is attached, with what it says of itself. A global map that is
+//! lost is made anew from the shards.
+
+mod attach;
+mod detach;
+mod local_map;
+mod resolve;
+
+use rangehold_map::shard::{Difference, Held, MapKind, ShardKey, ShardMapping, differences};
+
+pub use resolve::Resolution;
+
+use crate::error::{Category, Code, Error};
+use crate::location::Location;
+use crate::manager::{MapInfo, ShardMapManager};
+use crate::recovery::local_map::LocalMap;
+use crate::store::StoreError;
+
+/// The recovery tools of a manager.
+#[derive(Debug, Clone)]
+pub struct RecoveryManager(ShardMapManager);
+
+/// What the global map and a shard say of one shard map, side by side. Used up by [`RecoveryManager::resolve`].
+#[derive(Debug, Clone)]
+pub struct MapDifferences {
+    local: LocalMap,
+    found: Vec<Difference<ShardMapping>>,
+}
+
+/// Keys of which the global map and a shard do not say the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MappingDifference {
+    /// The least key.
+    pub low: ShardKey,
+    /// The least key above; `None` where there is no end.
+    pub high: Option<ShardKey>,
+    /// Who maps these keys.
+    pub mapped_by: MappedBy,
+}
+
+/// Who maps keys.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum MappedBy {
+    /// The global map alone.
+    GlobalOnly,
+    /// The shard alone.
+    ShardOnly,
+    /// Both, by mappings with different ids.
+    Both,
+}
+
+impl ShardMapManager {
+    /// The recovery tools.
+    pub fn recovery(&self) -> RecoveryManager {
+        RecoveryManager(self.clone())
+    }
+}
+
+impl RecoveryManager {
+    /// Compares what a shard says of its maps, or of one, with what the global map says: of the shard, and of
+    /// all keys that the shard maps, wherever the global map has them.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::StorageOperationFailure`].
+    pub async fn detect(&self, location: &Location, map: Option<&str>) -> Result<Vec<MapDifferences>, Error> {
+        let mut all = Vec::new();
+        for local in self.local_maps(location, map).await? {
+            let found = self.compare(&local).await.map_err(failed)?;
+            all.push(MapDifferences { local, found });
+        }
+        Ok(all)
+    }
+
+    async fn local_maps(&self, location: &Location, map: Option<&str>) -> Result<Vec<LocalMap>, Error> {
+        let found = LocalMap::read_all(&self.0, location, map).await.map_err(failed)?;
+        if found.is_empty() {
+            let of = map.map(|map| format!(" of {map:?}")).unwrap_or_default();
+            let text = format!("{location} has no local map{of}: it is no shard, or no more");
+            return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
+        }
+        Ok(found)
+    }
+
+    async fn compare(&self, local: &LocalMap) -> Result<Vec<Difference<ShardMapping>>, StoreError> {
+        let held =
+            |mapping: ShardMapping| Held { keys: mapping.keys.clone(), id: mapping.id, about: mapping };
+        let global = local.global_mappings(&self.0).await?;
+        let global = global.into_iter().map(held).collect();
+        let mut found = differences(global, local.mappings.iter().cloned().map(held).collect());
+        // What reaches beyond the shard's keys on another shard is nothing that this one could say.
+        let ours = |held: &Held<ShardMapping>| held.about.shard.0 == local.shard.id;
+        found.retain(|one| one.local.is_some() || one.global.as_ref().is_some_and(ours));
+        Ok(found)
+    }
+}
+
+impl MapDifferences {
+    /// The shard map, as the shard knows it.
+    pub fn map(&self) -> MapInfo {
+        MapInfo::from(&self.local.map)
+    }
+
+    /// Where the shard is.
+    pub fn location(&self) -> &Location {
+        &self.local.at
+    }
+
+    /// The differences, in the order of their keys; none where both say the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::Damaged`] for keys that are none of the map's type.
+    pub fn differences(&self) -> Result<Vec<MappingDifference>, Error> {
+        let key_type = self.local.map.key_type();
+        let key = |raw: &[u8]| {
+            let damaged = |error| Error::damaged("a mapping has a bound that is no key").because(error);
+            ShardKey::from_raw(key_type, raw).map_err(damaged)
+        };
+        let one = |found: &Difference<ShardMapping>| {
+            let high = found.keys.high().filter(|_| self.local.map.kind() == MapKind::Range);
+            let mapped_by = match (&found.global, &found.local) {
+                (Some(_), None) => MappedBy::GlobalOnly,
+                (None, _) => MappedBy::ShardOnly,
+                (Some(_), Some(_)) => MappedBy::Both,
+            };
+            Ok(MappingDifference { low: key(found.keys.low())?, high: high.map(key).transpose()?, mapped_by })
+        };
+        self.found.iter().map(one).collect()
+    }
+
+    /// Whether both say the same.
+    pub fn is_empty(&self) -> bool {
+        self.found.is_empty()
+    }
+}
+
+fn failed(error: StoreError) -> Error {
+    Error::store(Category::Recovery, error)
+}

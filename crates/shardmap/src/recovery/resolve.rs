@@ -1,0 +1,129 @@
+//! Making the two maps say the same.
+
+use rangehold_map::KeyRange;
+use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
+
+use super::local_map::{LocalMap, of_shard};
+use super::{MapDifferences, RecoveryManager};
+use crate::error::{Category, Code, Error};
+use crate::operation::begin::overlapping;
+use crate::operation::begin::{insert_recovered, lock_map, read_serial, read_shard, set_serial};
+use crate::operation::{Met, Trouble};
+use crate::rows::Marked;
+use crate::store::Tx;
+
+/// Whose word counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Resolution {
+    /// Nobody's: all stays.
+    Ignore,
+    /// The global map's: the shard's local map becomes what the global map says of it.
+    KeepGlobal,
+    /// The shard's: the global map becomes what the shard says, also of keys that it had on other shards.
+    KeepShard,
+}
+
+impl RecoveryManager {
+    /// Makes the global map and a shard say the same.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`] if the shard is not in the map: attach it first;
+    /// [`Code::PendingOperation`]; [`Code::StorageOperationFailure`].
+    pub async fn resolve(&self, differences: MapDifferences, how: Resolution) -> Result<(), Error> {
+        let local = differences.local;
+        match how {
+            Resolution::Ignore => Ok(()),
+            Resolution::KeepGlobal => self.keep_global(&local).await,
+            Resolution::KeepShard => self.keep_shard(&local).await,
+        }
+    }
+
+    /// Gives a shard's local map these intervals and no others, online, with new ids, whatever the
+    /// global map says: for a shard whose local map is lost. What differs then is resolved afterwards. A list
+    /// map has keys in place of intervals, without an end.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecoveryManager::resolve`]; [`Code::InvalidArgument`] for intervals that overlap or hold no key.
+    pub async fn rebuild_shard(
+        &self,
+        differences: MapDifferences,
+        keep: &[(ShardKey, Option<ShardKey>)],
+    ) -> Result<(), Error> {
+        let local = differences.local;
+        let list = local.map.kind() == rangehold_map::shard::MapKind::List;
+        let keys = |(low, high): &(ShardKey, Option<ShardKey>)| {
+            if list { low.point() } else { low.up_to(high.as_ref()) }
+        };
+        let intervals: Vec<KeyRange> = keep.iter().map(keys).collect();
+        self.repair(&local, Some(&intervals)).await
+    }
+
+    async fn keep_global(&self, local: &LocalMap) -> Result<(), Error> {
+        self.repair(local, None).await
+    }
+
+    /// An operation that changes the shard's local map alone.
+    async fn repair(&self, local: &LocalMap, keep: Option<&[KeyRange]>) -> Result<(), Error> {
+        self.0.0.operations.repair(&local.map, &local.at, local.shard.id, local.epoch, keep).await
+    }
+
+    async fn keep_shard(&self, local: &LocalMap) -> Result<(), Error> {
+        loop {
+            let kept = self.try_keep_shard(local).await;
+            match kept.map_err(|trouble| trouble.seen_by(Category::Recovery))? {
+                Ok(effect) => {
+                    self.0.0.cache.forget(local.map.id, &effect.goes, self.0.metrics());
+                    return Ok(());
+                }
+                Err(met) => self.0.0.operations.settle(&met, Category::Recovery, false).await?,
+            }
+        }
+    }
+
+    /// One transaction in the global map: all that holds one of the shard's keys goes, and all that was the
+    /// shard's; what the shard says comes.
+    async fn try_keep_shard(&self, local: &LocalMap) -> Result<Result<Effect, Met>, Trouble> {
+        let mut tx = self.0.writing().await?;
+        let map = lock_map(&mut tx, &local.map, Category::Recovery).await?;
+        match read_shard(&mut tx, &map, ShardId(local.shard.id)).await? {
+            Some(Marked { operation: Some(operation), .. }) => return Ok(Err(Met { operation })),
+            Some(_) => {}
+            None => return Err(not_attached(local).into()),
+        }
+        let mut goes = of_shard(&mut tx, local).await?;
+        for keys in local.hulls() {
+            for found in overlapping(&mut tx, &map, &keys, usize::MAX).await? {
+                if let Some(operation) = found.operation {
+                    return Ok(Err(Met { operation }));
+                }
+                goes.push(found.row);
+            }
+        }
+        goes.sort_by_key(|mapping| mapping.id);
+        goes.dedup_by_key(|mapping: &mut ShardMapping| -> MappingId { mapping.id });
+        let epoch = read_serial(&mut tx).await?.max(local.epoch) + 1;
+        set_serial(&mut tx, fences_below(local, epoch)).await?;
+        delete(&mut tx, &goes).await?;
+        insert_recovered(&mut tx, &map, epoch, &local.mappings).await?;
+        tx.commit().await?;
+        Ok(Ok(Effect { goes, comes: local.mappings.clone() }))
+    }
+}
+
+/// The last number given, when the fences of a local map count as given.
+fn fences_below(local: &LocalMap, epoch: i64) -> i64 {
+    local.mappings.iter().map(|mapping| mapping.fence).max().unwrap_or_default().max(epoch)
+}
+
+async fn delete(tx: &mut Tx, mappings: &[ShardMapping]) -> Result<(), Trouble> {
+    let sql = "delete from __shard_management.global_mappings where mapping_id = $1";
+    tx.execute_each(sql, mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect()).await?;
+    Ok(())
+}
+
+fn not_attached(local: &LocalMap) -> Error {
+    let text = format!("the shard at {} is not in map {:?}: attach it first", local.at, local.map.name);
+    Error::new(Category::Recovery, Code::ShardDoesNotExist, text)
+}

@@ -1,0 +1,80 @@
+//! How often the global map is asked about a shard that can't be reached.
+//!
+//! A shard may be unreachable because it is elsewhere by now, so who fails to connect asks the global map.
+//! But if a shard is simply down, all its clients would ask, again and again. So after a look that brought
+//! nothing new, the next is due in 5 s, then in 10, 20, 30, 30 ... seconds, until a connection succeeds:
+//! the numbers of the elastic database library.
+
+use std::collections::HashMap;
+use std::time::Duration;
+
+use rangehold_map::shard::MappingId;
+use tokio::time::Instant;
+
+use crate::limits::{BACKED_OFF_MAPPINGS_MAX, LOOK_AGAIN_MAX, LOOK_AGAIN_MIN};
+
+/// The mappings whose shard could not be reached.
+#[derive(Debug, Default)]
+pub(super) struct Backoff(HashMap<MappingId, Entry>);
+
+#[derive(Debug)]
+struct Entry {
+    pause: Duration,
+    due: Instant,
+}
+
+impl Backoff {
+    /// Whether the global map may be asked now. Who is told so is the only one until the next is due.
+    pub(super) fn may_look(&mut self, mapping: MappingId, now: Instant) -> bool {
+        if self.0.len() >= BACKED_OFF_MAPPINGS_MAX {
+            self.0.retain(|_, entry| now < entry.due);
+        }
+        match self.0.get_mut(&mapping) {
+            Some(entry) if now < entry.due => false,
+            Some(entry) => {
+                entry.pause = (entry.pause * 2).min(LOOK_AGAIN_MAX);
+                entry.due = now + entry.pause;
+                true
+            }
+            None => {
+                // A table that is full of others who wait forgets nobody; this one asks once more than it should.
+                if self.0.len() < BACKED_OFF_MAPPINGS_MAX {
+                    self.0.insert(mapping, Entry { pause: LOOK_AGAIN_MIN, due: now + LOOK_AGAIN_MIN });
+                }
+                true
+            }
+        }
+    }
+
+    /// The shard was reached.
+    pub(super) fn reached(&mut self, mapping: MappingId) {
+        self.0.remove(&mapping);
+    }
+
+    /// The pause between looks, zero where the shard was reached last.
+    pub(super) fn pause(&self, mapping: MappingId) -> Duration {
+        self.0.get(&mapping).map_or(Duration::ZERO, |entry| entry.pause)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_double_up_to_a_limit_and_end_with_success() {
+        let (mut backoff, mapping, start) =
+            (Backoff::default(), MappingId(uuid::Uuid::nil()), Instant::now());
+        let mut now = start;
+        for seconds in [5, 10, 20, 30, 30] {
+            assert!(backoff.may_look(mapping, now));
+            assert_eq!(backoff.pause(mapping), Duration::from_secs(seconds));
+            assert!(!backoff.may_look(mapping, now), "a second one at once");
+            now += Duration::from_secs(seconds);
+            assert!(!backoff.may_look(mapping, now - Duration::from_millis(1)));
+        }
+        backoff.reached(mapping);
+        assert_eq!(backoff.pause(mapping), Duration::ZERO);
+        assert!(backoff.may_look(mapping, start));
+    }
+}

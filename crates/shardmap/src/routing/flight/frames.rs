@@ -1,0 +1,89 @@
+//! The messages in a stream of bytes: a tag, a length, a body. A stream comes in pieces of any size, so a
+//! message is told in pieces too: its beginning when tag and length are complete, then its body as it comes.
+
+use super::Broken;
+
+/// Tag and length.
+const HEADER_BYTES: usize = 5;
+/// The longest message that is believed; PostgreSQL's own limit is a gigabyte.
+const MESSAGE_BYTES_MAX: usize = 1 << 30;
+
+/// Where a stream of messages is.
+#[derive(Debug)]
+pub(super) struct Frames {
+    header: [u8; HEADER_BYTES],
+    /// How much of the header is there.
+    filled: usize,
+    /// How much of the body is still to come.
+    body_left: usize,
+    /// The very first message has no tag.
+    untagged: bool,
+}
+
+/// A part of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Piece<'a> {
+    /// A message begins.
+    Begin(Header),
+    /// More of the body, never empty.
+    Body(&'a [u8]),
+}
+
+/// The beginning of a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Header {
+    bytes: [u8; HEADER_BYTES],
+    tagged: bool,
+}
+
+impl Header {
+    /// What kind of message; 0 for the first of a client, which has no tag.
+    pub(super) fn tag(&self) -> u8 {
+        self.bytes[0]
+    }
+
+    /// As it was read.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.bytes[usize::from(!self.tagged)..]
+    }
+}
+
+impl Frames {
+    /// A stream of messages with tags.
+    pub(super) fn new() -> Self {
+        Self { header: [0; HEADER_BYTES], filled: 0, body_left: 0, untagged: false }
+    }
+
+    /// A stream whose first message has no tag: what a client sends.
+    pub(super) fn after_startup_message() -> Self {
+        // As if a tag of zero had come already.
+        Self { filled: 1, untagged: true, ..Self::new() }
+    }
+
+    /// Takes a piece off the front of `bytes`; `None` when they are used up.
+    pub(super) fn next<'a>(&mut self, bytes: &mut &'a [u8]) -> Result<Option<Piece<'a>>, Broken> {
+        if self.body_left > 0 {
+            let (body, rest) = bytes.split_at(self.body_left.min(bytes.len()));
+            *bytes = rest;
+            self.body_left -= body.len();
+            return Ok((!body.is_empty()).then_some(Piece::Body(body)));
+        }
+        let (more, rest) = bytes.split_at((HEADER_BYTES - self.filled).min(bytes.len()));
+        self.header[self.filled..self.filled + more.len()].copy_from_slice(more);
+        self.filled += more.len();
+        *bytes = rest;
+        if self.filled < HEADER_BYTES {
+            return Ok(None);
+        }
+        let [_, length @ ..] = self.header;
+        // The length counts itself.
+        let length = u32::from_be_bytes(length) as usize;
+        if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
+            return Err(Broken("a message has an impossible length"));
+        }
+        self.body_left = length - 4;
+        let header = Header { bytes: self.header, tagged: !std::mem::take(&mut self.untagged) };
+        self.filled = 0;
+        Ok(Some(Piece::Begin(header)))
+    }
+}

@@ -1,0 +1,233 @@
+//! One flight: the fence leaves together with the statement that it guards.
+//!
+//! A transaction has to enter its key before its first statement ([`fence.sql`](crate::postgres::FENCE_SQL)). Asked
+//! for by itself, that is a round trip more. Sent ahead without waiting, it must be sure that the statement
+//! behind does not run when entering failed, or when even `BEGIN` failed: a cancel that comes a moment late
+//! hits just that, and the statement would run outside of any transaction, without a fence.
+//!
+//! PostgreSQL's protocol has a unit in which an error skips all that follows: up to the next `Sync`. But
+//! the client library ends each of its requests with one. So this layer lies between library and socket, and
+//! puts what goes ahead into the request that the library sends anyway:
+//!
+//! ```text
+//!   library:                                                  Parse Bind Execute         Sync
+//!   socket:   Parse Bind Execute   Parse Bind Execute         Parse Bind Execute         Sync
+//!             `BEGIN ...`          `SELECT enter(...)`        the statement
+//!
+//!   socket:   ParseComplete .. CommandComplete   .. CommandComplete   ParseComplete .. CommandComplete  Ready
+//!   library:  (kept back)                        (kept back)          ParseComplete .. CommandComplete  Ready
+//! ```
+//!
+//! Is an answer an error, the library sees it as the answer of its own request, and the server has skipped
+//! the rest. For a single statement `COMMIT` rides behind it in the same way.
+//!
+//! [`Frames`] cuts the stream of bytes into messages however it is chunked, [`Flight`] decides, [`stream`]
+//! does the reading and writing. Only the first two matter for safety, and they do no IO.
+
+mod escort;
+mod frames;
+mod stream;
+
+use std::collections::VecDeque;
+
+pub(super) use escort::Escort;
+use frames::{Frames, Piece};
+pub(super) use stream::{Control, FlightStream};
+
+/// The server has closed the connection's transaction, or none was open.
+pub(super) const IDLE: u8 = b'I';
+/// A transaction is open and can go on.
+pub(super) const OPEN: u8 = b'T';
+
+/// The longest tag that is looked at, with the zero at its end.
+const TAG_BYTES_MAX: usize = b"ROLLBACK\0".len();
+
+/// Both directions of one connection.
+#[derive(Debug)]
+pub(super) struct Flight {
+    sending: Frames,
+    receiving: Frames,
+    /// Requests whose end was sent, and those whose end was answered. The server answers the start of a
+    /// connection as it answers a request.
+    sent: i64,
+    answered: i64,
+    /// Escorts under way: the number of their request, and the part of the answer that comes next.
+    escorts: VecDeque<(i64, Expect)>,
+    /// What goes before the end of the request that is being sent.
+    before_sync: Option<Vec<u8>>,
+    /// Whether the message that is being received is kept back.
+    kept_back: bool,
+    /// Whether it is the one that ends an answer, whose body is the new `status`.
+    ends_answer: bool,
+    status: u8,
+    /// The beginning of what the library's last command called itself when it was done.
+    command: Tag,
+}
+
+/// What a command calls itself, as far as it matters.
+#[derive(Debug, Default)]
+struct Tag {
+    text: Vec<u8>,
+    open: bool,
+}
+
+/// What the next answers are to, in a request with an escort.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Expect {
+    /// So many commands that went ahead; and whether another comes behind.
+    Ahead { commands: usize, behind: bool },
+    /// The library's own.
+    Own { behind: bool },
+    /// The command that rode behind.
+    Behind,
+    /// The server failed and skips the rest.
+    Skipped,
+}
+
+/// The server sent what the protocol does not allow.
+#[derive(Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the server broke the protocol: {0}")]
+pub(super) struct Broken(pub(super) &'static str);
+
+impl Flight {
+    /// For a connection over which nothing was sent yet.
+    pub(super) fn new() -> Self {
+        Self {
+            sending: Frames::after_startup_message(),
+            receiving: Frames::new(),
+            sent: 1,
+            answered: 0,
+            escorts: VecDeque::new(),
+            before_sync: None,
+            kept_back: false,
+            ends_answer: false,
+            status: IDLE,
+            command: Tag::default(),
+        }
+    }
+
+    /// Takes what the library sends, and writes to `socket` what shall go out. An escort is taken from
+    /// `waiting` by the first statement.
+    pub(super) fn send(
+        &mut self,
+        mut bytes: &[u8],
+        waiting: &mut Option<Escort>,
+        socket: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
+        while let Some(piece) = self.sending.next(&mut bytes)? {
+            match piece {
+                Piece::Begin(header) if matches!(header.tag(), b'P' | b'B') => {
+                    if let Some(escort) = waiting.take() {
+                        socket.extend_from_slice(&escort.ahead);
+                        let behind = !escort.behind.is_empty();
+                        let expect = match escort.commands_ahead {
+                            0 => Expect::Own { behind },
+                            commands => Expect::Ahead { commands, behind },
+                        };
+                        self.escorts.push_back((self.sent, expect));
+                        self.before_sync = behind.then_some(escort.behind);
+                    }
+                    socket.extend_from_slice(header.bytes());
+                }
+                Piece::Begin(header) if matches!(header.tag(), b'S' | b'Q') => {
+                    socket.extend_from_slice(&self.before_sync.take().unwrap_or_default());
+                    socket.extend_from_slice(header.bytes());
+                    self.sent += 1;
+                }
+                Piece::Begin(header) => socket.extend_from_slice(header.bytes()),
+                Piece::Body(body) => socket.extend_from_slice(body),
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes what the server sends, and writes to `library` what the library shall see.
+    pub(super) fn receive(&mut self, mut bytes: &[u8], library: &mut Vec<u8>) -> Result<(), Broken> {
+        while let Some(piece) = self.receiving.next(&mut bytes)? {
+            match piece {
+                Piece::Begin(header) => {
+                    self.kept_back = self.keeps_back(header.tag())?;
+                    if !self.kept_back {
+                        library.extend_from_slice(header.bytes());
+                    }
+                    self.ends_answer = header.tag() == b'Z';
+                    self.command.open = header.tag() == b'C' && !self.kept_back;
+                    if self.command.open {
+                        self.command.text.clear();
+                    }
+                }
+                Piece::Body(body) => {
+                    if !self.kept_back {
+                        library.extend_from_slice(body);
+                    }
+                    if self.ends_answer {
+                        self.status = body[0];
+                    } else if self.command.open {
+                        let room = TAG_BYTES_MAX - self.command.text.len();
+                        self.command.text.extend_from_slice(&body[..body.len().min(room)]);
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of the server's transaction at the end of the last answer.
+    pub(super) fn status(&self) -> u8 {
+        self.status
+    }
+
+    /// Whether the library's last command was one that ends transactions. `COMMIT AND CHAIN` ends one and
+    /// begins another, which nobody has entered, and the status tells nothing of it.
+    pub(super) fn may_have_left(&self) -> bool {
+        matches!(self.command.text.as_slice(), b"COMMIT\0" | b"ROLLBACK\0")
+    }
+
+    /// Whether a message of the server is for us alone; and what comes after it.
+    fn keeps_back(&mut self, tag: u8) -> Result<bool, Broken> {
+        // What the server may say at any time: parameters, notices, notifications.
+        if matches!(tag, b'S' | b'N' | b'A') {
+            return Ok(false);
+        }
+        match tag {
+            b'Z' => {
+                self.answered += 1;
+                if self.answered > self.sent {
+                    return Err(Broken("it answered more requests than there were"));
+                }
+            }
+            // While it takes in a COPY it ignores the end of the request that began it; another comes after the data.
+            b'G' => self.sent -= 1,
+            _ => {}
+        }
+        let Some((request, expect)) = self.escorts.front_mut() else { return Ok(false) };
+        if tag == b'Z' {
+            if *request < self.answered {
+                self.escorts.pop_front();
+            }
+            return Ok(false);
+        }
+        if *request != self.answered {
+            return Ok(false);
+        }
+        let kept_back = matches!(expect, Expect::Ahead { .. } | Expect::Behind) && tag != b'E';
+        *expect = expect.after(tag);
+        Ok(kept_back)
+    }
+}
+
+impl Expect {
+    /// What comes after a message: `C`, `I` and `s` end a command, `E` all of them.
+    fn after(self, tag: u8) -> Self {
+        match (self, tag) {
+            (_, b'E') => Self::Skipped,
+            (Self::Ahead { commands: 1, behind }, b'C') => Self::Own { behind },
+            (Self::Ahead { commands, behind }, b'C') => Self::Ahead { commands: commands - 1, behind },
+            (Self::Own { behind: true }, b'C' | b'I' | b's') => Self::Behind,
+            (expect, _) => expect,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

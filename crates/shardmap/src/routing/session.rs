@@ -1,0 +1,199 @@
+//! A session with one shard: the driver's client, and the layer below it that lets the fence ride along.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio_postgres::config::{Host, SslMode};
+use tokio_postgres::tls::{MakeTlsConnect, NoTls, TlsConnect};
+use tokio_postgres::{Client, Config};
+
+use super::error::RoutingError;
+use super::flight::{Control, Escort, FlightStream, IDLE, OPEN};
+use crate::limits::CONNECT_TIMEOUT;
+use crate::location::Location;
+use crate::postgres::PostgresAccess;
+
+/// One session.
+pub(super) struct Session {
+    location: Location,
+    client: Client,
+    control: Arc<Control>,
+    /// Whether a request was sent whose answer nobody has waited for to its end, or the client was lent out.
+    unsettled: bool,
+    /// Whether the client was lent out: what was set in the session then is not known.
+    lent: bool,
+}
+
+impl Session {
+    /// Connects.
+    pub(super) async fn open(location: &Location, access: &PostgresAccess) -> Result<Self, RoutingError> {
+        let connecting = async {
+            let config = access.config(location).ok_or("it is no PostgreSQL database")?;
+            let (client, control) = connect(&config, access).await?;
+            Ok(Self { location: location.clone(), client, control, unsettled: false, lent: false })
+        };
+        let timed = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
+        let opened = timed.unwrap_or_else(|_| Err(format!("no answer within {CONNECT_TIMEOUT:?}").into()));
+        opened.map_err(|source| RoutingError::Unreachable { location: location.clone(), source })
+    }
+
+    /// Where it leads.
+    pub(super) fn location(&self) -> &Location {
+        &self.location
+    }
+
+    /// The driver's client, for requests between [`Session::depart`] and [`Session::arrived`].
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// The driver's client for whatever its user likes.
+    pub(super) fn lend(&mut self) -> &Client {
+        self.unsettled = true;
+        self.lent = true;
+        &self.client
+    }
+
+    /// Says that a request comes, with an escort or without. Nothing else may be under way.
+    pub(super) fn depart(&mut self, escort: Escort) {
+        debug_assert!(!self.unsettled, "a request is under way");
+        self.unsettled = true;
+        self.control.send_along(escort);
+    }
+
+    /// Says that the answer was read to its end.
+    pub(super) fn arrived(&mut self) {
+        self.unsettled = false;
+    }
+
+    /// Waits until every request is answered, if one may not be, so that the state is known.
+    pub(super) async fn catch_up(&mut self) -> Result<(), tokio_postgres::Error> {
+        if self.unsettled {
+            // Requests are answered in order, and an empty one works in a failed transaction too.
+            self.client.batch_execute("").await?;
+            self.unsettled = false;
+        }
+        Ok(())
+    }
+
+    /// Whether a transaction is open and well. Asked when everything is answered.
+    pub(super) fn is_open(&self) -> bool {
+        self.control.status() == OPEN
+    }
+
+    /// Whether the last command may have ended the transaction and begun another. Asked when everything is answered.
+    pub(super) fn may_have_left(&self) -> bool {
+        self.control.may_have_left()
+    }
+
+    /// Whether no transaction is open. Asked when everything is answered.
+    pub(super) fn is_idle(&self) -> bool {
+        self.control.status() == IDLE
+    }
+
+    /// Undoes what is open without waiting for it. What waits for its answer is [`Session::settle`].
+    pub(super) fn abandon(&mut self) {
+        self.control.take_back();
+        if self.unsettled || self.control.status() != IDLE {
+            self.unsettled = true;
+            // Polled once, which sends it; locks are released as soon as the server reads it.
+            let mut rollback = std::pin::pin!(self.client.batch_execute("ROLLBACK"));
+            let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+            let _ = rollback.as_mut().poll(&mut context);
+        }
+    }
+
+    /// Makes sure that no request is under way and no transaction is open. Costs a round trip only where
+    /// one might be.
+    pub(super) async fn settle(&mut self) -> Result<(), tokio_postgres::Error> {
+        self.control.take_back();
+        if self.unsettled || self.control.status() != IDLE {
+            self.unsettled = true;
+            self.client.batch_execute("ROLLBACK").await?;
+            if self.lent {
+                self.client.batch_execute("DISCARD ALL").await?;
+                self.lent = false;
+            }
+            self.unsettled = false;
+        }
+        Ok(())
+    }
+
+    /// Whether it is known to be broken.
+    pub(super) fn is_closed(&self) -> bool {
+        self.client.is_closed()
+    }
+}
+
+type Cause = Box<dyn std::error::Error + Send + Sync>;
+
+/// The driver connects by itself too, but then nothing can lie between it and the socket.
+async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Arc<Control>), Cause> {
+    let Some(Host::Tcp(server)) = config.get_hosts().first() else {
+        return Err("it names no server".into());
+    };
+    let port = config.get_ports().first().copied().unwrap_or(5432);
+    let socket = TcpStream::connect((server.as_str(), port)).await?;
+    socket.set_nodelay(true)?;
+    match (config.get_ssl_mode(), access.connector()) {
+        (SslMode::Disable, _) | (_, None) => {
+            let (stream, control) = FlightStream::new(socket);
+            let (client, connection) = config.connect_raw(stream, NoTls).await?;
+            run(connection);
+            Ok((client, control))
+        }
+        (_, Some(mut connector)) => {
+            let tls = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut connector, server)?;
+            // The layer lies above TLS, where messages can be read; its handle comes out of the handshake.
+            let (made, handle) = tokio::sync::oneshot::channel();
+            let (client, connection) = config.connect_raw(socket, Above { tls, made }).await?;
+            run(connection);
+            Ok((client, handle.await?))
+        }
+    }
+}
+
+/// The half of a connection that reads and writes. It ends when its client is dropped, or with an error
+/// that each request of the client meets too.
+fn run<S, T>(connection: tokio_postgres::Connection<S, T>)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    T: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    tokio::spawn(async move {
+        if let Err(error) = connection.await {
+            tracing::debug!(error = %error, "a connection to a shard has ended");
+        }
+    });
+}
+
+/// TLS with our layer above it.
+struct Above<T> {
+    tls: T,
+    made: tokio::sync::oneshot::Sender<Arc<Control>>,
+}
+
+impl<S, T> TlsConnect<S> for Above<T>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+    T: TlsConnect<S>,
+    T::Stream: Send + 'static,
+    T::Future: Send + 'static,
+{
+    type Stream = FlightStream<T::Stream>;
+    type Error = Cause;
+    type Future = Pin<Box<dyn Future<Output = Result<Self::Stream, Cause>> + Send>>;
+
+    fn connect(self, socket: S) -> Self::Future {
+        let handshake = self.tls.connect(socket);
+        let made = self.made;
+        Box::pin(async move {
+            let (stream, control) = FlightStream::new(handshake.await.map_err(Into::into)?);
+            made.send(control).map_err(|_| "the connection was given up")?;
+            Ok(stream)
+        })
+    }
+}

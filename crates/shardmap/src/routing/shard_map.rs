@@ -1,0 +1,86 @@
+//! Shard maps open connections for their keys.
+
+use std::sync::Arc;
+
+use rangehold_map::shard::{ShardKey, ShardKeyValue};
+
+use super::connection::{Find, Lookup, Route, ShardConnection};
+use super::error::RoutingError;
+use super::pool::Routing;
+use super::sqlite::SqliteShardConnection;
+use crate::cache::Cached;
+use crate::error::Error;
+use crate::manager::{KindOfMap, LookIn, ShardMap};
+
+impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
+    /// A connection to the shard that has a key, in PostgreSQL, with the credentials of `routing`.
+    ///
+    /// The key is looked up in the cache, and where that has nothing, in the global map. It may have moved
+    /// since: each transaction of the connection enters the key in the shard, and follows it if need be.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::MappingNotFoundForKey`] for a key that nobody placed; [`RoutingError::Unreachable`].
+    pub async fn open_connection_for_key(
+        &self,
+        key: &K,
+        routing: &Routing,
+    ) -> Result<ShardConnection, RoutingError> {
+        let connection = ShardConnection::open(routing, self.find(), self.key(key)?).await?;
+        self.manager.metrics().routed_connections.one();
+        Ok(connection)
+    }
+
+    /// The same for a key whose shard is a SQLite file.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::MappingNotFoundForKey`] for a key that nobody placed.
+    pub async fn open_sqlite_connection_for_key(
+        &self,
+        key: &K,
+    ) -> Result<SqliteShardConnection, RoutingError> {
+        let connection = SqliteShardConnection::open(self.find(), self.key(key)?).await?;
+        self.manager.metrics().routed_connections.one();
+        Ok(connection)
+    }
+
+    /// Where the cache says that a key is: no IO, no waiting. `None` where it knows nothing.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] for what is no key of this map.
+    pub fn cached_route(&self, key: &K) -> Result<Option<Route>, Error> {
+        let key = self.key(key)?;
+        let cached = self.manager.0.cache.lookup(self.map.id, key.raw(), self.manager.metrics());
+        Ok(cached.map(|cached| self.route(&cached)))
+    }
+
+    fn route(&self, cached: &Cached) -> Route {
+        Route { map: self.map.id, mapping: cached.mapping.id, location: cached.shard.location.clone() }
+    }
+
+    /// How its connections find their keys.
+    pub(crate) fn find(&self) -> Find {
+        let map = self.clone();
+        Arc::new(move |key, how| {
+            let map = map.clone();
+            Box::pin(async move { map.find_route(&key, how).await })
+        })
+    }
+
+    async fn find_route(&self, key: &ShardKey, how: Lookup) -> Result<Route, Error> {
+        let cached = match how {
+            Lookup::Cached => self.manager.0.cache.lookup(self.map.id, key.raw(), self.manager.metrics()),
+            Lookup::Fresh => None,
+        };
+        let found = match cached {
+            Some(cached) => Some(cached),
+            None => self.manager.find_key(&self.map, key.raw()).await?,
+        };
+        match found {
+            Some(found) => Ok(self.route(&found)),
+            None => Err(self.not_found(key, LookIn::Store).await),
+        }
+    }
+}

@@ -1,0 +1,111 @@
+-- The global map in SQLite: the tables of the PostgreSQL store, with a prefix in place of the schema and
+-- triggers in place of the exclusion constraint. Ids are text, truth is 0 and 1.
+--
+-- Idempotent: what is there stays. Times are microseconds since 1970 by this database's clock. Keys are
+-- bytes in the order-preserving encoding: '' is the least key, a high end that is NULL is no end.
+-- Nothing here is a secret: places have no user and no password.
+create table if not exists __shard_management_global_meta (
+    one           integer primary key check (one = 1),
+    version_major integer not null,
+    version_minor integer not null,
+    -- The last number that was given, to an operation as its epoch or to a mapping as its fence.
+    serial        integer not null
+);
+
+create table if not exists __shard_management_global_maps (
+    map_id   text primary key,
+    name     text not null,
+    -- `name` in lower case: names are compared so.
+    name_key text not null unique,
+    kind     text not null check (kind in ('list', 'range')),
+    key_type text not null
+);
+
+create table if not exists __shard_management_global_shards (
+    shard_id     text primary key,
+    map_id       text not null references __shard_management_global_maps,
+    -- Another with each change of the shard: what a handle was made for.
+    version      text not null,
+    protocol     text not null check (protocol in ('postgres', 'sqlite')),
+    server       text not null,
+    port         integer not null check (port between 0 and 65535),
+    database     text not null,
+    online       integer not null,
+    -- False until the operation that adds the shard is done.
+    readable     integer not null,
+    -- The operation that holds the shard: one at a time.
+    operation_id text,
+    epoch        integer not null,
+    unique (map_id, protocol, server, port, database)
+);
+
+create table if not exists __shard_management_global_mappings (
+    mapping_id   text primary key,
+    map_id       text not null references __shard_management_global_maps,
+    shard_id     text not null references __shard_management_global_shards,
+    low          blob not null,
+    high         blob,
+    online       integer not null,
+    -- Names the advisory lock of the transactions on these keys. A split and a merge give new ones.
+    fence        integer not null,
+    -- Who holds the mapping, for what he says, until when; all NULL, or none.
+    lock_token   text,
+    lock_owner   text,
+    lock_until   integer,
+    -- False until the operation that adds the mapping is done.
+    readable     integer not null,
+    -- The operation that will change or remove it, or that adds it.
+    operation_id text,
+    epoch        integer not null,
+    check (high is null or low < high),
+    unique (map_id, low)
+);
+create index if not exists __shard_management_global_mappings_shard on __shard_management_global_mappings (shard_id);
+create index if not exists __shard_management_global_mappings_operation on __shard_management_global_mappings (operation_id)
+    where operation_id is not null;
+
+-- The log: an operation is here from its first step to its last.
+create table if not exists __shard_management_global_operations (
+    operation_id text primary key,
+    map_id       text not null,
+    -- The last epoch that was given to it: a greater one with each owner, so that writes of an owner who
+    -- was given up are refused.
+    epoch        integer not null unique,
+    kind         text not null,
+    owner        text not null,
+    lease_until  integer not null,
+    -- 'forward', or 'back' once somebody has decided to undo it; never 'forward' again.
+    direction    text not null check (direction in ('forward', 'back')),
+    began_at     integer not null,
+    -- JSON: rows that go, rows that come, shards before and after.
+    plan         text not null
+);
+
+create table if not exists __shard_management_global_schema_infos (
+    name text primary key,
+    -- JSON: the tables that are sharded, by which column, and those that every shard has whole.
+    info text not null
+);
+
+-- Rows do not overlap yet, so only the one below and those that begin inside can. A row that is there already,
+-- by its id, is not in its own way: what is done twice does nothing more.
+create trigger if not exists __shard_management_global_mappings_do_not_overlap
+before insert on __shard_management_global_mappings
+when exists (
+    select 1 from __shard_management_global_mappings o
+    where o.map_id = new.map_id and o.mapping_id <> new.mapping_id
+        and o.low >= new.low and (new.high is null or o.low < new.high)
+) or exists (
+    select 1 from (
+        select o.high from __shard_management_global_mappings o
+        where o.map_id = new.map_id and o.low < new.low order by o.low desc limit 1
+    ) below where below.high is null or below.high > new.low
+)
+begin
+    select raise(abort, 'global_mappings_do_not_overlap');
+end;
+create trigger if not exists __shard_management_global_mappings_keep_their_keys
+before update of map_id, low, high on __shard_management_global_mappings
+begin
+    select raise(abort, 'the keys of a mapping do not change: delete it and insert another');
+end;

@@ -1,0 +1,211 @@
+//! The seam to databases: somebody who opens transactions and runs statements in them.
+//!
+//! The protocol's statements are written once, in what PostgreSQL and SQLite both understand, with
+//! `$1` for values and `__shard_management.` before names of tables. What the two do not share is a method
+//! here: how a transaction begins, the schema, the time, and what an error means. A database whose
+//! statements differ (SQL Server has no `on conflict`) would come in here with a text of its own for each.
+
+mod error;
+mod value;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures::future::BoxFuture;
+
+pub use error::{Failure, StoreError};
+pub(crate) use value::{Row, Value};
+
+use crate::location::Location;
+use crate::postgres::{PostgresAccess, PostgresDatabase, PostgresTx};
+use crate::sqlite::{SqliteDatabase, SqliteTx};
+
+/// The databases that a manager has to do with, each opened when it is first needed.
+#[derive(Clone)]
+pub(crate) struct Databases(Arc<Shared>);
+
+struct Shared {
+    postgres: Option<PostgresAccess>,
+    open: Mutex<HashMap<Location, Database>>,
+}
+
+/// What a database will answer.
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
+
+/// One database.
+#[derive(Clone)]
+pub(crate) struct Database {
+    kind: Kind,
+    /// How many transactions were begun here by this process.
+    begun: Arc<AtomicU64>,
+}
+
+#[derive(Clone)]
+enum Kind {
+    Postgres(PostgresDatabase),
+    Sqlite(SqliteDatabase),
+}
+
+/// A transaction. Dropped without [`Tx::commit`], it is undone.
+pub(crate) enum Tx {
+    Postgres(PostgresTx),
+    Sqlite(SqliteTx),
+}
+
+/// What a transaction is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum For {
+    /// One consistent view, no writes.
+    Reading,
+    /// Writes; rows that are read to be changed are locked by the statement that reads them.
+    Writing,
+}
+
+/// The two parts of the schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Schema {
+    /// The global map's tables.
+    Global,
+    /// A shard's tables, and its fence.
+    Local,
+}
+
+impl Databases {
+    pub(crate) fn new(postgres: Option<PostgresAccess>) -> Self {
+        Self(Arc::new(Shared { postgres, open: Mutex::new(HashMap::new()) }))
+    }
+
+    /// The database at `location`. Nothing is connected yet.
+    pub(crate) fn at(&self, location: &Location) -> Result<Database, StoreError> {
+        let mut open = self.0.open.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(database) = open.get(location) {
+            return Ok(database.clone());
+        }
+        let kind = match location {
+            Location::Postgres { .. } => {
+                let access = self.0.postgres.as_ref().ok_or_else(|| {
+                    let how = "no credentials for PostgreSQL were given to the manager";
+                    StoreError::new(location, Failure::Unreachable, how)
+                })?;
+                Kind::Postgres(PostgresDatabase::new(location, access)?)
+            }
+            Location::Sqlite { path } => Kind::Sqlite(SqliteDatabase::new(location, path)),
+        };
+        let database = Database { kind, begun: Arc::default() };
+        open.insert(location.clone(), database.clone());
+        Ok(database)
+    }
+}
+
+impl Database {
+    /// Begins a transaction.
+    ///
+    /// Boxed, as the calls of a transaction are: the two stores' futures are large, and would lie one in the
+    /// other through all that is above.
+    pub(crate) fn begin(&self, purpose: For) -> Answer<'_, Tx> {
+        self.begun.fetch_add(1, Ordering::Relaxed);
+        Box::pin(async move {
+            match &self.kind {
+                Kind::Postgres(database) => database.begin(purpose).await.map(Tx::Postgres),
+                Kind::Sqlite(database) => database.begin(purpose, false).await.map(Tx::Sqlite),
+            }
+        })
+    }
+
+    /// Begins a transaction that writes, in a SQLite file that is made if it is not there.
+    pub(crate) async fn begin_or_create(&self) -> Result<Tx, StoreError> {
+        match &self.kind {
+            Kind::Postgres(_) => self.begin(For::Writing).await,
+            Kind::Sqlite(database) => {
+                self.begun.fetch_add(1, Ordering::Relaxed);
+                database.begin(For::Writing, true).await.map(Tx::Sqlite)
+            }
+        }
+    }
+
+    /// How many transactions this process has begun here.
+    pub(crate) fn transactions(&self) -> u64 {
+        self.begun.load(Ordering::Relaxed)
+    }
+}
+
+impl Tx {
+    /// The rows of a query.
+    pub(crate) fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> Answer<'a, Vec<Row>> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.query(sql, values)),
+            Self::Sqlite(tx) => Box::pin(tx.query(sql, values)),
+        }
+    }
+
+    /// The one row of a query, if there is one.
+    pub(crate) async fn query_one(&mut self, sql: &str, values: &[Value]) -> Result<Option<Row>, StoreError> {
+        Ok(self.query(sql, values).await?.into_iter().next())
+    }
+
+    /// Runs a statement; gives how many rows it changed.
+    pub(crate) fn execute<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> Answer<'a, u64> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.execute(sql, values)),
+            Self::Sqlite(tx) => Box::pin(tx.execute(sql, vec![values.to_vec()])),
+        }
+    }
+
+    /// Runs a statement once for each list of values, without waiting for each answer; gives how many rows
+    /// were changed in all.
+    pub(crate) fn execute_each<'a>(&'a mut self, sql: &'a str, each: Vec<Vec<Value>>) -> Answer<'a, u64> {
+        match self {
+            Self::Postgres(tx) => Box::pin(async move { tx.execute_each(sql, &each).await }),
+            Self::Sqlite(tx) => Box::pin(tx.execute(sql, each)),
+        }
+    }
+
+    /// Makes the tables of a part of the schema, where they are not there yet.
+    pub(crate) fn install(&mut self, schema: Schema) -> Answer<'_, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.install(schema)),
+            Self::Sqlite(tx) => Box::pin(tx.install(schema)),
+        }
+    }
+
+    /// Removes the tables of the global map.
+    pub(crate) fn remove_global(&mut self) -> Answer<'_, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.remove_global()),
+            Self::Sqlite(tx) => Box::pin(tx.remove_global()),
+        }
+    }
+
+    /// This moment by the database's clock, in microseconds since 1970.
+    pub(crate) fn now(&mut self) -> Answer<'_, i64> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.now()),
+            Self::Sqlite(tx) => Box::pin(tx.now()),
+        }
+    }
+
+    /// Waits until no transaction holds one of the fences, and lets none take them before this transaction
+    /// ends. With a grace the holders are cancelled at once, and ended after it; without one they are waited
+    /// for, no longer than for other locks.
+    pub(crate) fn close_fences<'a>(
+        &'a mut self,
+        fences: &'a [i64],
+        grace: Option<Duration>,
+    ) -> Answer<'a, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.close_fences(fences, grace)),
+            // A writer has the whole file to itself: whoever used the keys has ended.
+            Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// Commits.
+    pub(crate) fn commit(self) -> Answer<'static, ()> {
+        match self {
+            Self::Postgres(tx) => Box::pin(tx.commit()),
+            Self::Sqlite(tx) => Box::pin(tx.commit()),
+        }
+    }
+}

@@ -1,0 +1,199 @@
+//! Both stores for one test body: SQLite files in a directory of the test's own, or databases of its own in
+//! a PostgreSQL server that the tests of one program share.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
+use rangehold_shardmap::{CreateMode, Location, ManagerOptions, Shard, ShardMapManager};
+
+use super::postgres::{PostgresServer, SUPERUSER};
+
+/// The server that the tests of this program share. It ends with the program.
+static SERVER: OnceLock<PostgresServer> = OnceLock::new();
+/// Makes names of databases that no other test has.
+static NEXT: AtomicU32 = AtomicU32::new(1);
+
+/// Where a test's databases are.
+pub struct World {
+    directory: tempfile::TempDir,
+    server: Option<&'static PostgresServer>,
+    number: u32,
+}
+
+impl World {
+    pub fn sqlite() -> Self {
+        Self::new(None)
+    }
+
+    pub fn postgres() -> Self {
+        Self::new(Some(SERVER.get_or_init(PostgresServer::start)))
+    }
+
+    fn new(server: Option<&'static PostgresServer>) -> Self {
+        let directory = tempfile::Builder::new().prefix("rangehold-maps-").tempdir().unwrap();
+        Self { directory, server, number: NEXT.fetch_add(1, Ordering::Relaxed) }
+    }
+
+    pub fn is_postgres(&self) -> bool {
+        self.server.is_some()
+    }
+
+    /// A database of this test; a PostgreSQL database must have been made by [`World::database`].
+    pub fn place(&self, name: &str) -> Location {
+        match self.server {
+            Some(server) => {
+                let name = format!("{name}_{}", self.number);
+                Location::postgres("127.0.0.1", server.port(), &name).unwrap()
+            }
+            None => Location::sqlite(self.directory.path().join(name).to_str().unwrap()).unwrap(),
+        }
+    }
+
+    /// A new database of this test.
+    pub fn database(&self, name: &str) -> Location {
+        let place = self.place(name);
+        match (&place, self.server) {
+            (Location::Postgres { database, .. }, Some(server)) => server.create_database(database),
+            (Location::Sqlite { path }, _) => {
+                rusqlite::Connection::open(path).unwrap().execute_batch("vacuum").unwrap();
+            }
+            _ => unreachable!("a place of the other store"),
+        }
+        place
+    }
+
+    /// Databases `a`, `b`, `c`, each with a table of its user's.
+    pub fn shards<const N: usize>(&self) -> [Location; N] {
+        std::array::from_fn(|index| {
+            let place = self.database(&["shard_a", "shard_b", "shard_c", "shard_d"][index]);
+            self.sql(&place, "create table orders (tenant int, note text)");
+            self.sql(&place, &format!("insert into orders values (1, 'one of {index}'), (50, 'fifty')"));
+            place
+        })
+    }
+
+    /// A fresh world of the same store, for a test that needs many.
+    pub fn again(&self) -> Self {
+        Self::new(self.server)
+    }
+
+    /// What a user sees of his table, and that there is no other of his.
+    pub fn users_tables(&self, place: &Location) -> String {
+        self.sql(place, "select tenant || ' ' || note from orders order by 1")
+    }
+
+    pub fn options(&self) -> ManagerOptions {
+        let credentials = Credentials { user: SUPERUSER.to_owned(), password: None };
+        let postgres = self.server.map(|_| PostgresAccess::new(credentials, &Tls::Off).unwrap());
+        ManagerOptions { postgres, ..ManagerOptions::default() }
+    }
+
+    /// A manager over a new global map.
+    pub async fn manager(&self) -> ShardMapManager {
+        self.manager_with(self.options()).await
+    }
+
+    pub async fn manager_with(&self, options: ManagerOptions) -> ShardMapManager {
+        let place = self.database("global");
+        ShardMapManager::create(place, CreateMode::KeepExisting, options).await.unwrap()
+    }
+
+    /// Another manager of the same global map, as another process has it.
+    pub async fn second(&self) -> ShardMapManager {
+        self.second_with(self.options()).await
+    }
+
+    pub async fn second_with(&self, options: ManagerOptions) -> ShardMapManager {
+        ShardMapManager::open(self.place("global"), options).await.unwrap()
+    }
+
+    /// Runs SQL behind everybody's back. `@name` is a table of ours; gives the first column, a row a line.
+    pub fn sql(&self, place: &Location, sql: &str) -> String {
+        let sql =
+            sql.replace('@', if self.is_postgres() { "__shard_management." } else { "__shard_management_" });
+        match (place, self.server) {
+            (Location::Postgres { database, .. }, Some(server)) => server.sql(database, &sql),
+            (Location::Sqlite { path }, _) => sqlite(path, &sql),
+            _ => unreachable!("a place of the other store"),
+        }
+    }
+
+    /// Lets every write of a table fail, by a trigger, until [`World::mend`].
+    pub fn break_table(&self, place: &Location, table: &str) {
+        if self.is_postgres() {
+            let sql = format!(
+                "create or replace function public.broken() returns trigger language plpgsql as
+                    'begin raise exception ''broken by a test''; end';
+                create trigger broken before insert or update or delete on @{table}
+                    for each statement execute function public.broken()"
+            );
+            self.sql(place, &sql);
+        } else {
+            for event in ["insert", "update", "delete"] {
+                let sql = format!(
+                    "create trigger broken_{event} before {event} on @{table}
+                    begin select raise(abort, 'broken by a test'); end"
+                );
+                self.sql(place, &sql);
+            }
+        }
+    }
+
+    pub fn mend(&self, place: &Location, table: &str) {
+        if self.is_postgres() {
+            self.sql(place, &format!("drop trigger broken on @{table}"));
+        } else {
+            for event in ["insert", "update", "delete"] {
+                self.sql(place, &format!("drop trigger broken_{event}"));
+            }
+        }
+    }
+}
+
+fn sqlite(path: &str, sql: &str) -> String {
+    let connection = rusqlite::Connection::open(path).unwrap();
+    connection.busy_timeout(std::time::Duration::from_secs(10)).unwrap();
+    if !sql.trim_start().starts_with("select") {
+        connection.execute_batch(sql).unwrap();
+        return String::new();
+    }
+    let mut statement = connection.prepare(sql).unwrap();
+    let rows = statement.query_map([], |row| row.get::<_, rusqlite::types::Value>(0)).unwrap();
+    let text = |value: rusqlite::types::Value| match value {
+        rusqlite::types::Value::Text(text) => text,
+        rusqlite::types::Value::Integer(number) => number.to_string(),
+        other => format!("{other:?}"),
+    };
+    rows.map(|row| text(row.unwrap())).collect::<Vec<_>>().join("\n")
+}
+
+/// Where a shard is, in a word: `A` for the first of these.
+pub fn letter(shard: &Shard, places: &[Location]) -> char {
+    let index = places.iter().position(|place| place == shard.location()).unwrap();
+    char::from(b'A' + u8::try_from(index).unwrap())
+}
+
+/// One test body for each store.
+#[allow(unused_macros)]
+macro_rules! on_both_stores {
+    ($($(#[$about:meta])* async fn $name:ident($world:ident) $body:block)*) => {$(
+        $(#[$about])*
+        mod $name {
+            #[allow(unused_imports)]
+            use super::*;
+
+            async fn body($world: &$crate::support::stores::World) $body
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn sqlite() {
+                body(&$crate::support::stores::World::sqlite()).await;
+            }
+
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn postgres() {
+                body(&$crate::support::stores::World::postgres()).await;
+            }
+        }
+    )*};
+}

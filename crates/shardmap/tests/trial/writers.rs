@@ -1,0 +1,262 @@
+//! The writers of a trial: at three isolation levels, through all doors, each attempt judged by its error.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::SinkExt;
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rangehold_shardmap::routing::{Isolation, Retry, RoutingError, Typed};
+use rangehold_shardmap::{LookIn, RangeShardMap};
+use tokio_postgres::Client;
+use tokio_postgres::types::Type;
+
+use super::world::{GRACE, ShardServer, TENANTS, World};
+
+const INSERT: &str = "INSERT INTO events VALUES ($1, $2, $3)";
+const ISOLATIONS: [(Isolation, &str); 3] = [
+    (Isolation::ReadCommitted, "READ COMMITTED"),
+    (Isolation::RepeatableRead, "REPEATABLE READ"),
+    (Isolation::Serializable, "SERIALIZABLE"),
+];
+/// What the server may say to a plain client: the fence's refusals, a conflict, a cancel, an end.
+const ALLOWED: [&str; 8] = ["RH001", "RH002", "RH003", "RH005", "40001", "40P01", "57014", "57P01"];
+
+/// How a row is written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Door {
+    /// A statement of its own, through our connection.
+    Single,
+    /// A transaction of two, through our connection.
+    Transaction,
+    /// COPY through our connection.
+    Copy,
+    /// A plain client, through the guard.
+    Guard,
+    /// COPY by a plain client, through the guard.
+    GuardCopy,
+}
+
+const DOORS: [Door; 5] = [Door::Single, Door::Transaction, Door::Copy, Door::Guard, Door::GuardCopy];
+
+/// What became of an attempt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Outcome {
+    Written,
+    Refused,
+    Unknown,
+}
+
+/// What the writers did.
+#[derive(Debug, Default)]
+pub struct Written {
+    /// By door and outcome.
+    pub counts: BTreeMap<String, u64>,
+    /// Each attempt by its number, with the number of its rows.
+    pub attempts: BTreeMap<i64, (Outcome, i64)>,
+    pub wrong: Vec<String>,
+}
+
+/// An error of an attempt.
+enum Failed {
+    Ours(RoutingError),
+    Plain(tokio_postgres::Error),
+}
+
+impl From<RoutingError> for Failed {
+    fn from(error: RoutingError) -> Self {
+        Self::Ours(error)
+    }
+}
+
+impl From<tokio_postgres::Error> for Failed {
+    fn from(error: tokio_postgres::Error) -> Self {
+        Self::Plain(error)
+    }
+}
+
+/// One writer.
+struct Writer {
+    number: i32,
+    world: Arc<World>,
+    map: RangeShardMap<i64>,
+    random: StdRng,
+    written: Written,
+}
+
+/// Writes until it is told to stop.
+pub async fn run(world: Arc<World>, number: i32, seed: u64, stop: Arc<AtomicBool>) -> Written {
+    let map = world.open(&format!("writer {number}")).await;
+    let random = StdRng::seed_from_u64(seed + number as u64);
+    let mut writer = Writer { number, world, map, random, written: Written::default() };
+    let mut n = i64::from(number) << 32;
+    while !stop.load(Ordering::Relaxed) {
+        n += 1;
+        writer.attempt(n).await;
+    }
+    writer.written
+}
+
+impl Writer {
+    async fn attempt(&mut self, n: i64) {
+        let tenant = match self.random.random_bool(0.5) {
+            true => self.world.hot.load(Ordering::Relaxed),
+            false => self.random.random_range(0..TENANTS),
+        };
+        let door = DOORS[self.random.random_range(0..DOORS.len())];
+        let isolation = ISOLATIONS[self.random.random_range(0..ISOLATIONS.len())];
+        // Now and then longer than sessions get to end by themselves.
+        let pause = match self.random.random_range(0..40) {
+            0 => GRACE * 2,
+            1..=10 => Duration::from_millis(self.random.random_range(0..30)),
+            _ => Duration::ZERO,
+        };
+        let before: Vec<_> = self.world.shards.iter().map(|shard| shard.glimpse()).collect();
+        let rows = if matches!(door, Door::Single | Door::Guard) { 1 } else { 2 };
+        let result = match door {
+            Door::Single | Door::Transaction | Door::Copy => {
+                self.through_ours(door, isolation.0, tenant, n, pause).await
+            }
+            Door::Guard | Door::GuardCopy => self.through_guard(door, isolation.1, tenant, n, pause).await,
+        };
+        let outage = self.world.shards.iter().zip(before).any(|(shard, before)| shard.was_down_since(before));
+        let outcome = match result {
+            Ok(()) => Outcome::Written,
+            Err((outcome, what)) => {
+                if outcome == Outcome::Unknown && !outage {
+                    self.written.wrong.push(format!("{door:?} {isolation:?} tenant {tenant}: {what}"));
+                }
+                *self.written.counts.entry(format!("  {what}")).or_default() += 1;
+                outcome
+            }
+        };
+        *self.written.counts.entry(format!("{door:?}: {outcome:?}")).or_default() += 1;
+        self.written.attempts.insert(n, (outcome, rows));
+    }
+
+    async fn through_ours(
+        &mut self,
+        door: Door,
+        isolation: Isolation,
+        tenant: i64,
+        n: i64,
+        pause: Duration,
+    ) -> Result<(), (Outcome, String)> {
+        let work = async {
+            let mut connection = self.map.open_connection_for_key(&tenant, &self.world.routing).await?;
+            let row: [Typed<'_>; 3] = [(&tenant, Type::INT8), (&self.number, Type::INT4), (&n, Type::INT8)];
+            if door == Door::Single {
+                connection.execute_typed(INSERT, &row).await?;
+                return Ok(());
+            }
+            let mut transaction = connection.transaction(isolation, false);
+            if door == Door::Transaction {
+                transaction.execute_typed(INSERT, &row).await?;
+                tokio::time::sleep(pause).await;
+                transaction.execute_typed(INSERT, &row).await?;
+            } else {
+                let mut copy = transaction.copy_in("COPY events FROM STDIN").await?;
+                tokio::time::sleep(pause).await;
+                copy.send(self.lines(tenant, n)).await?;
+                copy.finish().await?;
+            }
+            transaction.commit().await
+        };
+        match work.await {
+            Ok(()) => Ok(()),
+            Err(error) => Err(judge(&Failed::Ours(error))),
+        }
+    }
+
+    /// As `psql` or a program that knows nothing of shard maps but where to go.
+    async fn through_guard(
+        &mut self,
+        door: Door,
+        isolation: &str,
+        tenant: i64,
+        n: i64,
+        pause: Duration,
+    ) -> Result<(), (Outcome, String)> {
+        // Where it was, most of the time; so that old knowledge is tried too.
+        let look = if self.random.random_bool(0.2) { LookIn::Store } else { LookIn::CacheThenStore };
+        let place = match self.map.lookup(&tenant, look).await {
+            Ok(mapping) => mapping.shard().location().clone(),
+            Err(error) => return Err(judge(&Failed::Ours(error.into()))),
+        };
+        let server = self.world.at(&place).clone();
+        let (client, end) = connect(&server).await?;
+        let mut committing = false;
+        let work = async {
+            client
+                .batch_execute(&format!("BEGIN ISOLATION LEVEL {isolation}; SELECT count(*) FROM pg_class"))
+                .await?;
+            tokio::time::sleep(pause).await;
+            if door == Door::Guard {
+                client
+                    .execute("INSERT INTO guarded VALUES ($1, $2, $3)", &[&tenant, &self.number, &n])
+                    .await?;
+            } else {
+                let sink = client.copy_in::<_, Bytes>("COPY guarded FROM STDIN").await?;
+                let mut sink = std::pin::pin!(sink);
+                sink.send(self.lines(tenant, n)).await?;
+                sink.finish().await?;
+            }
+            committing = true;
+            client.batch_execute("COMMIT").await
+        };
+        let Err(error) = work.await else { return Ok(()) };
+        let (mut outcome, mut what) = judge(&Failed::Plain(error));
+        if outcome == Outcome::Unknown {
+            // An idle session that was ended is told so when nobody asked it anything.
+            drop(client);
+            if end.await.ok().flatten().as_deref() == Some("57P01") && !committing {
+                (outcome, what) = (Outcome::Refused, "plain client: 57P01 between statements".to_owned());
+            }
+        }
+        Err((outcome, what))
+    }
+
+    fn lines(&self, tenant: i64, n: i64) -> Bytes {
+        format!("{tenant}\t{number}\t{n}\n{tenant}\t{number}\t{n}\n", number = self.number).into()
+    }
+}
+
+async fn connect(
+    server: &ShardServer,
+) -> Result<(Client, tokio::task::JoinHandle<Option<String>>), (Outcome, String)> {
+    server.connect().await.map_err(|error| {
+        // Nothing was sent, but only an outage excuses it.
+        (Outcome::Unknown, format!("plain client: no connection: {error}"))
+    })
+}
+
+/// What an error leaves open, and its name in the report.
+fn judge(failed: &Failed) -> (Outcome, String) {
+    match failed {
+        Failed::Ours(error) => {
+            let name = format!("ours: {}", kind(error));
+            match error.retry() {
+                Retry::Again => (Outcome::Refused, name),
+                Retry::LookFirst => (Outcome::Unknown, name),
+                Retry::Never => (Outcome::Unknown, format!("ours: not retryable: {error:?}")),
+            }
+        }
+        Failed::Plain(error) => match error.code().map(tokio_postgres::error::SqlState::code) {
+            Some(code) if ALLOWED.contains(&code) => (Outcome::Refused, format!("plain client: {code}")),
+            Some(code) => (Outcome::Unknown, format!("plain client: {code}: {error:?}")),
+            None => (Outcome::Unknown, format!("plain client: {error}")),
+        },
+    }
+}
+
+fn kind(error: &RoutingError) -> String {
+    let debug = format!("{error:?}");
+    let name = debug.split([' ', '(']).next().unwrap_or_default().to_owned();
+    match error.sqlstate() {
+        Some(code) => format!("{name} {code}"),
+        None => name,
+    }
+}
