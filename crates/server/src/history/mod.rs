@@ -12,6 +12,7 @@
 
 mod archive;
 mod names;
+mod question;
 mod segment;
 
 use std::fs;
@@ -23,7 +24,7 @@ use std::time::Duration;
 
 use rangehold_engine::Node;
 use rangehold_engine::store::DiskWatch;
-use rangehold_map::history::{Cells, Column, RollUp, Shown, Survey, Tier, View};
+use rangehold_map::history::{Cells, Column, RollUp, Survey, Tier, View};
 use rangehold_map::load::Tally;
 use rangehold_map::{KeyRange, Timestamp};
 use tokio::sync::watch;
@@ -31,10 +32,13 @@ use tokio::task::spawn_blocking;
 use tokio::time::sleep;
 use tracing::{info, warn};
 
-use crate::limits::{HISTORY_CELLS_MAX, HISTORY_COLUMNS_MAX, HISTORY_EVERY, HISTORY_MEMORY_BYTES_MAX};
+use crate::limits::{HISTORY_EVERY, HISTORY_MEMORY_BYTES_MAX};
 use crate::manager::names::table_prefixes;
 use archive::{Archive, Left};
 use names::Hasher;
+use question::Window;
+
+pub use question::{Answer, Question};
 
 /// Name of the directory, in the data directory.
 pub const HISTORY_DIRECTORY: &str = "history";
@@ -74,44 +78,6 @@ struct Counting {
     roll_up: RollUp,
     /// Seconds.
     fresh: Archive,
-}
-
-/// What is asked for.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Question {
-    /// From when, in seconds since 1970.
-    pub from: i64,
-    /// Until when, not with it.
-    pub to: i64,
-    /// Seconds of a column; `None` for the least that shows all in one answer.
-    pub step: Option<i64>,
-    /// Which keys.
-    pub keys: KeyRange,
-    /// How many rows at most.
-    pub rows_max: usize,
-}
-
-/// What is answered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
-    /// From when, until when, and by what step: what was asked for, on whole steps.
-    pub from: i64,
-    /// See [`Answer::from`]. Earlier than what was asked for if that was more than one answer holds.
-    pub to: i64,
-    /// See [`Answer::from`].
-    pub step: i64,
-    /// Rows and columns.
-    pub shown: Shown,
-    /// What is kept of each tier: from when, until when.
-    pub kept: Vec<(Tier, i64, i64)>,
-    /// Bytes that tens and minutes take, and may take.
-    pub bytes: u64,
-    /// See [`Answer::bytes`].
-    pub budget_bytes: u64,
-    /// Columns that could not be kept since the process began.
-    pub lost_columns: u64,
-    /// Why nothing is being kept now.
-    pub trouble: Option<String>,
 }
 
 impl History {
@@ -331,32 +297,6 @@ impl Counting {
     }
 }
 
-/// The columns of an answer.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Window {
-    from: i64,
-    to: i64,
-    step: i64,
-}
-
-/// The steps that are chosen where none is asked for, in seconds.
-const STEPS: [i64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
-
-impl Window {
-    fn of(question: &Question, now: i64, buckets: usize) -> Self {
-        let columns_max = (HISTORY_CELLS_MAX / buckets.max(1)).clamp(1, HISTORY_COLUMNS_MAX) as i64;
-        let (from, to) = (question.from.max(0), question.to.min(now.saturating_add(1)));
-        let suits = |step: &i64| {
-            let kept = from >= now - Tier::within(*step).term();
-            kept && (to - from) / step < columns_max
-        };
-        let step = question.step.or_else(|| STEPS.into_iter().find(suits)).unwrap_or(STEPS[STEPS.len() - 1]);
-        let from = from - from.rem_euclid(step);
-        let steps = ((to - from).max(0) as u64).div_ceil(step as u64) as i64;
-        Self { from, to: from + steps.min(columns_max) * step, step }
-    }
-}
-
 fn in_memory(options: &HistoryOptions) -> (Hasher, Archive, Left) {
     let budget_bytes = options.budget_bytes.min(HISTORY_MEMORY_BYTES_MAX);
     (Hasher::new(options.salt), Archive::in_memory(budget_bytes), Left::default())
@@ -373,34 +313,4 @@ fn in_directory(directory: &Path, options: &HistoryOptions) -> io::Result<(Hashe
 fn range_begins(node: &Node) -> Vec<Vec<u8>> {
     let map = node.executor().maps().current();
     map.entries().iter().map(|entry| entry.keys.low().to_vec()).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn question(from: i64, to: i64, step: Option<i64>) -> Question {
-        Question { from, to, step, keys: KeyRange::whole(), rows_max: 1 }
-    }
-
-    #[test]
-    fn a_step_is_chosen_that_shows_all_in_one_answer() {
-        let now = 1_000_000_000;
-        let window = |back, step| Window::of(&question(now - back, now, step), now, 64);
-        assert_eq!(window(590, None).step, 1);
-        assert_eq!(window(3_600, None).step, 10);
-        assert_eq!(window(6 * 3_600, None).step, 60);
-        assert_eq!(window(7 * 86_400, None).step, 3_600);
-        let page = window(7 * 86_400, Some(60));
-        assert_eq!((page.to - page.from) / 60, HISTORY_COLUMNS_MAX as i64);
-        assert_eq!(Window::of(&question(now - 3_600, now, Some(1)), now, 2_048).to, now - 3_600 + 128);
-    }
-
-    #[test]
-    fn a_window_lies_on_whole_steps_and_not_in_the_future() {
-        let window = Window::of(&question(995, 5_000, Some(10)), 1_003, 1);
-        assert_eq!(window, Window { from: 990, to: 1_010, step: 10 });
-        let empty = Window::of(&question(2_000, 1_000, Some(10)), 3_000, 1);
-        assert_eq!((empty.from, empty.to), (2_000, 2_000));
-    }
 }
