@@ -6,21 +6,21 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::thread;
 use std::time::Duration;
 
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest};
 use rangehold_map::PartitionPrefix;
 use support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
+use tokio::time::sleep;
 
-fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
+async fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
     // A node that was dropped lets go of its directory when its tasks have noticed.
     for _ in 0..100 {
         let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
         match Store::open(&location, options) {
-            Err(StoreError::Locked { .. }) => thread::sleep(Duration::from_millis(100)),
+            Err(StoreError::Locked { .. }) => sleep(Duration::from_millis(100)).await,
             opened => return opened.unwrap(),
         }
     }
@@ -28,7 +28,7 @@ fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
 }
 
 async fn open(directory: &Path) -> Result<Node, OpenError> {
-    Node::open(store(directory, None), options(&Clock::system())).await
+    Node::open(store(directory, None).await, options(&Clock::system())).await
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -38,7 +38,7 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     put(&server, "p", "1", "v").await.unwrap();
     server.close().await;
 
-    let full = store(directory.path(), Some(u64::MAX));
+    let full = store(directory.path(), Some(u64::MAX)).await;
     let server = Node::open(full, options(&Clock::system())).await.unwrap();
     let refused = put(&server, "p", "2", "v").await;
     let Err(error @ WriteError::DiskFull { .. }) = refused else {
@@ -64,7 +64,7 @@ async fn a_nearly_full_disk_lets_tables_be_dropped() {
     let free = server.statistics().disk_free_bytes;
     server.close().await;
 
-    let nearly_full = store(directory.path(), Some(free / 2 * 3));
+    let nearly_full = store(directory.path(), Some(free / 2 * 3)).await;
     let options = Options { dropped_remembered: Duration::ZERO, ..options(&Clock::system()) };
     let server = Node::open(nearly_full, options).await.unwrap();
     assert!(matches!(put(&server, "p", "2", "v").await, Err(WriteError::DiskFull { .. })));
