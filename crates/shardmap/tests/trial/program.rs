@@ -4,6 +4,7 @@
 //! torture CHANGES SEED     changes and writers at once; fails if anything is wrong
 //! mutants CHANGES SEED     the same with each known mistake in the fence; fails if one is not found
 //! measure                  what routing and the fence cost
+//! measure cache            of that, only the last
 //! python PYTHON            the program of tests/python-shards, by this Python, which has psycopg
 //! ```
 
@@ -35,6 +36,10 @@ async fn main() -> ExitCode {
         ["mutants", changes, seed] => mutants(number(changes) as usize, number(seed)).await,
         ["measure"] => {
             trial::measure::run().await;
+            ExitCode::SUCCESS
+        }
+        ["measure", "cache"] => {
+            trial::measure::warm_cache().await;
             ExitCode::SUCCESS
         }
         ["python", python] => {
