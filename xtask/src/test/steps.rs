@@ -143,7 +143,7 @@ fn python_shards() -> Result<()> {
 
 fn shards() -> Result<()> {
     xtask(&["shards", "--changes", "60"])?;
-    xtask(&["shards", "--changes", "60", "--mutants"])
+    xtask(&["shards", "--changes", "200", "--mutants"])
 }
 
 fn raw() -> Result<()> {
