@@ -5,6 +5,7 @@
 
 #[macro_use]
 mod support;
+#[allow(dead_code, reason = "the trial is also a program of its own")]
 mod trial;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

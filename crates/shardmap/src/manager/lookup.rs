@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{MappingId, ShardKey, ShardKeyValue, ShardMapping};
 use uuid::Uuid;
@@ -51,7 +52,15 @@ impl Found {
 impl ShardMapManager {
     /// The mapping of a key in the global map, when nobody works at it any more; it goes into the cache,
     /// and what the cache held of the key goes.
-    pub(crate) async fn find_key(&self, map: &MapRow, key: &[u8]) -> Result<Option<Arc<Cached>>, Error> {
+    pub(crate) fn find_key<'a>(
+        &'a self,
+        map: &'a MapRow,
+        key: &'a [u8],
+    ) -> BoxFuture<'a, Result<Option<Arc<Cached>>, Error>> {
+        Box::pin(self.settled_key(map, key))
+    }
+
+    async fn settled_key(&self, map: &MapRow, key: &[u8]) -> Result<Option<Arc<Cached>>, Error> {
         let category = crate::operation::begin::category(map);
         let metrics = self.metrics();
         for met_count in 1.. {

@@ -66,23 +66,10 @@ impl Operations {
         if let Some(operation) = near.iter().find_map(|near| near.operation) {
             return Ok(Begun::Met(Met { operation }));
         }
-        let mut serial = read_serial(&mut tx).await?;
-        let epoch = serial + 1;
-        serial = epoch;
-        let effect = {
-            let mut fresh = Fresh {
-                id: &mut || self.chance.id(),
-                fence: &mut || {
-                    serial += 1;
-                    serial
-                },
-            };
-            let rows = near.into_iter().map(|near| near.row).collect();
-            let rows = ShardMap::new(map.kind(), rows);
-            let now = tx.now().await?;
-            let applied = rows.apply(request.change, now, &mut fresh);
-            applied.map_err(|refused| Error::refused(request.category(), map.key_type(), &refused))?
-        };
+        let now = tx.now().await?;
+        let epoch = read_serial(&mut tx).await? + 1;
+        let mut serial = epoch;
+        let effect = self.decide(&map, near, request, now, &mut serial)?;
         if effect == Effect::default() {
             return Ok(Begun::Nothing);
         }
@@ -102,6 +89,25 @@ impl Operations {
         mark(&mut tx, &owned, &effect).await.map_err(|error| taken_meanwhile(error, request))?;
         self.commit(tx, &owned, super::Step::GlobalBegin).await?;
         Ok(Begun::Started(Box::new(owned)))
+    }
+
+    /// What the rules say of a change; `serial` is the last number given, for fences.
+    fn decide(
+        &self,
+        map: &MapRow,
+        near: Vec<Marked<ShardMapping>>,
+        request: &ChangeRequest<'_>,
+        now: i64,
+        serial: &mut i64,
+    ) -> Result<Effect, Error> {
+        let rows = ShardMap::new(map.kind(), near.into_iter().map(|near| near.row).collect());
+        let mut next_fence = || {
+            *serial += 1;
+            *serial
+        };
+        let mut fresh = Fresh { id: &mut || self.chance.id(), fence: &mut next_fence };
+        let applied = rows.apply(request.change, now, &mut fresh);
+        applied.map_err(|refused| Error::refused(request.category(), map.key_type(), &refused))
     }
 
     /// Writes the log row.

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use rangehold_map::shard::Effect;
 use uuid::Uuid;
 
@@ -21,7 +22,17 @@ struct Reached(usize);
 
 impl Operations {
     /// Makes a change of mappings. Gives what went and what came; nothing where nothing was to be done.
-    pub(crate) async fn change(&self, request: &ChangeRequest<'_>) -> Result<Effect, Error> {
+    ///
+    /// Boxed, as all doors to the protocol are: callers are generic in their keys, and would each be
+    /// compiled with the whole of it inside.
+    pub(crate) fn change<'a>(
+        &'a self,
+        request: &'a ChangeRequest<'a>,
+    ) -> BoxFuture<'a, Result<Effect, Error>> {
+        Box::pin(self.make_change(request))
+    }
+
+    async fn make_change(&self, request: &ChangeRequest<'_>) -> Result<Effect, Error> {
         let category = request.category();
         let id = self.chance.id();
         let begun = self.begin(id, category, || self.begin_change(id, request)).await?;
@@ -36,7 +47,14 @@ impl Operations {
     }
 
     /// Makes a change of shards.
-    pub(crate) async fn change_shard(&self, request: &ShardRequest<'_>) -> Result<Owned, Error> {
+    pub(crate) fn change_shard<'a>(
+        &'a self,
+        request: &'a ShardRequest<'a>,
+    ) -> BoxFuture<'a, Result<Owned, Error>> {
+        Box::pin(self.make_shard_change(request))
+    }
+
+    async fn make_shard_change(&self, request: &ShardRequest<'_>) -> Result<Owned, Error> {
         let category = request.category();
         let id = self.chance.id();
         let begun = self.begin(id, category, || self.begin_shard(id, request)).await?;

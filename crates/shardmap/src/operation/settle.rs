@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use futures::future::BoxFuture;
 use uuid::Uuid;
 
 use super::begin::{read_serial, set_serial};
@@ -58,7 +59,16 @@ impl Operations {
     ///
     /// [`Code::PendingOperation`], if the owner has renewed his lease meanwhile, or if the operation can
     /// be neither done nor undone now.
-    pub(crate) async fn settle(&self, met: &Met, category: Category, hurry: bool) -> Result<(), Error> {
+    pub(crate) fn settle<'a>(
+        &'a self,
+        met: &'a Met,
+        category: Category,
+        hurry: bool,
+    ) -> BoxFuture<'a, Result<(), Error>> {
+        Box::pin(self.wait_or_end(met, category, hurry))
+    }
+
+    async fn wait_or_end(&self, met: &Met, category: Category, hurry: bool) -> Result<(), Error> {
         self.metrics.operations_met.one();
         let mut pause = PENDING_PAUSE_MIN;
         let mut first_end = None;

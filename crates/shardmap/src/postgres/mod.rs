@@ -29,8 +29,14 @@ pub const GLOBAL_SQL: &str = include_str!("global.sql");
 /// The tables of a local map.
 pub const LOCAL_SQL: &str = include_str!("local.sql");
 /// The functions by which a transaction enters a key, in any program: installed after the local map.
-pub const FENCE_SQL: &str =
-    concat!(include_str!("fence.sql"), include_str!("keys.sql"), include_str!("guard.sql"));
+pub const FENCE_SQL: &str = concat!(
+    include_str!("fence.sql"),
+    include_str!("keys.sql"),
+    include_str!("values.sql"),
+    include_str!("guard.sql")
+);
+/// The functions by which any program finds a key's shard: installed after the global map.
+pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("locate.sql"));
 
 /// One PostgreSQL database, with the connections that are kept to it.
 #[derive(Clone)]
@@ -132,7 +138,10 @@ impl PostgresTx {
 
     pub(crate) async fn install(&mut self, schema: Schema) -> Result<(), StoreError> {
         match schema {
-            Schema::Global => self.batch(GLOBAL_SQL).await,
+            Schema::Global => {
+                self.batch(GLOBAL_SQL).await?;
+                self.batch(LOCATE_SQL).await
+            }
             Schema::Local => {
                 // Two who install at once would both find nothing there; the number is of this alone.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;

@@ -45,8 +45,8 @@ pub enum RoutingError {
     NotHere {
         /// The shard.
         location: Location,
-        /// What it said.
-        source: tokio_postgres::Error,
+        /// What it said; nothing of SQLite.
+        source: Option<tokio_postgres::Error>,
     },
     /// The key's mapping is offline, as while its rows are moved.
     #[error("the mapping of the key is offline at {location}")]
@@ -147,12 +147,12 @@ impl RoutingError {
     /// The five characters by which the server names the error, if a PostgreSQL server sent one.
     pub fn sqlstate(&self) -> Option<&str> {
         match self {
-            Self::NotHere { source, .. }
-            | Self::Conflict { source, .. }
+            Self::Conflict { source, .. }
             | Self::Ended { source, .. }
             | Self::Lost { source, .. }
             | Self::OutcomeUnknown { source, .. }
             | Self::Database { source, .. }
+            | Self::NotHere { source: Some(source), .. }
             | Self::Offline { source: Some(source), .. } => source.code().map(SqlState::code),
             _ => None,
         }
@@ -170,7 +170,7 @@ impl RoutingError {
             };
         };
         match code.code() {
-            sqlstate::NOT_HERE | sqlstate::UNKNOWN_MAP => Self::NotHere { location, source },
+            sqlstate::NOT_HERE | sqlstate::UNKNOWN_MAP => Self::NotHere { location, source: Some(source) },
             sqlstate::OFFLINE => Self::Offline { location, source: Some(source) },
             // serialization failure, deadlock, lock not available
             sqlstate::RESTLESS | "40001" | "40P01" | "55P03" => Self::Conflict { location, source },

@@ -7,11 +7,13 @@ mod flight;
 mod pool;
 mod session;
 mod shard_map;
+mod sqlite;
 mod transaction;
 
 pub use connection::{Find, Lookup, Route, ShardConnection, Typed};
 pub use error::{Retry, RoutingError};
 pub use pool::Routing;
+pub use sqlite::SqliteShardConnection;
 pub use transaction::{CopyIn, CopyOut, ShardTransaction};
 
 /// How a transaction sees what others do meanwhile.

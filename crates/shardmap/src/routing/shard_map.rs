@@ -7,6 +7,7 @@ use rangehold_map::shard::{ShardKey, ShardKeyValue};
 use super::connection::{Find, Lookup, Route, ShardConnection};
 use super::error::RoutingError;
 use super::pool::Routing;
+use super::sqlite::SqliteShardConnection;
 use crate::cache::Cached;
 use crate::error::Error;
 use crate::manager::{KindOfMap, LookIn, ShardMap};
@@ -26,6 +27,20 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
         routing: &Routing,
     ) -> Result<ShardConnection, RoutingError> {
         let connection = ShardConnection::open(routing, self.find(), self.key(key)?).await?;
+        self.manager.metrics().routed_connections.one();
+        Ok(connection)
+    }
+
+    /// The same for a key whose shard is a SQLite file.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::MappingNotFoundForKey`] for a key that nobody placed.
+    pub async fn open_sqlite_connection_for_key(
+        &self,
+        key: &K,
+    ) -> Result<SqliteShardConnection, RoutingError> {
+        let connection = SqliteShardConnection::open(self.find(), self.key(key)?).await?;
         self.manager.metrics().routed_connections.one();
         Ok(connection)
     }

@@ -14,6 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use futures::future::BoxFuture;
+
 pub use error::{Failure, StoreError};
 pub(crate) use reading::Brake;
 pub(crate) use value::{Row, Value};
@@ -30,6 +32,9 @@ struct Shared {
     postgres: Option<PostgresAccess>,
     open: Mutex<HashMap<Location, Database>>,
 }
+
+/// What a database will answer.
+pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// One database.
 #[derive(Clone)]
@@ -98,12 +103,17 @@ impl Databases {
 
 impl Database {
     /// Begins a transaction.
-    pub(crate) async fn begin(&self, purpose: For) -> Result<Tx, StoreError> {
+    ///
+    /// Boxed, as the calls of a transaction are: the two stores' futures are large, and would lie one in the
+    /// other through all that is above.
+    pub(crate) fn begin(&self, purpose: For) -> Answer<'_, Tx> {
         self.begun.fetch_add(1, Ordering::Relaxed);
-        match &self.kind {
-            Kind::Postgres(database) => database.begin(purpose).await.map(Tx::Postgres),
-            Kind::Sqlite(database) => database.begin(purpose, false).await.map(Tx::Sqlite),
-        }
+        Box::pin(async move {
+            match &self.kind {
+                Kind::Postgres(database) => database.begin(purpose).await.map(Tx::Postgres),
+                Kind::Sqlite(database) => database.begin(purpose, false).await.map(Tx::Sqlite),
+            }
+        })
     }
 
     /// Begins a transaction that writes, in a SQLite file that is made if it is not there.
@@ -125,10 +135,10 @@ impl Database {
 
 impl Tx {
     /// The rows of a query.
-    pub(crate) async fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, StoreError> {
+    pub(crate) fn query<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> Answer<'a, Vec<Row>> {
         match self {
-            Self::Postgres(tx) => tx.query(sql, values).await,
-            Self::Sqlite(tx) => tx.query(sql, values).await,
+            Self::Postgres(tx) => Box::pin(tx.query(sql, values)),
+            Self::Sqlite(tx) => Box::pin(tx.query(sql, values)),
         }
     }
 
@@ -138,58 +148,58 @@ impl Tx {
     }
 
     /// Runs a statement; gives how many rows it changed.
-    pub(crate) async fn execute(&mut self, sql: &str, values: &[Value]) -> Result<u64, StoreError> {
+    pub(crate) fn execute<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> Answer<'a, u64> {
         match self {
-            Self::Postgres(tx) => tx.execute(sql, values).await,
-            Self::Sqlite(tx) => tx.execute(sql, vec![values.to_vec()]).await,
+            Self::Postgres(tx) => Box::pin(tx.execute(sql, values)),
+            Self::Sqlite(tx) => Box::pin(tx.execute(sql, vec![values.to_vec()])),
         }
     }
 
     /// Runs a statement once for each list of values, without waiting for each answer; gives how many rows
     /// were changed in all.
-    pub(crate) async fn execute_each(&mut self, sql: &str, each: Vec<Vec<Value>>) -> Result<u64, StoreError> {
+    pub(crate) fn execute_each<'a>(&'a mut self, sql: &'a str, each: Vec<Vec<Value>>) -> Answer<'a, u64> {
         match self {
-            Self::Postgres(tx) => tx.execute_each(sql, &each).await,
-            Self::Sqlite(tx) => tx.execute(sql, each).await,
+            Self::Postgres(tx) => Box::pin(async move { tx.execute_each(sql, &each).await }),
+            Self::Sqlite(tx) => Box::pin(tx.execute(sql, each)),
         }
     }
 
     /// Makes the tables of a part of the schema, where they are not there yet.
-    pub(crate) async fn install(&mut self, schema: Schema) -> Result<(), StoreError> {
+    pub(crate) fn install(&mut self, schema: Schema) -> Answer<'_, ()> {
         match self {
-            Self::Postgres(tx) => tx.install(schema).await,
-            Self::Sqlite(tx) => tx.install(schema).await,
+            Self::Postgres(tx) => Box::pin(tx.install(schema)),
+            Self::Sqlite(tx) => Box::pin(tx.install(schema)),
         }
     }
 
     /// Removes the tables of the global map.
-    pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn remove_global(&mut self) -> Answer<'_, ()> {
         match self {
-            Self::Postgres(tx) => tx.remove_global().await,
-            Self::Sqlite(tx) => tx.remove_global().await,
+            Self::Postgres(tx) => Box::pin(tx.remove_global()),
+            Self::Sqlite(tx) => Box::pin(tx.remove_global()),
         }
     }
 
     /// This moment by the database's clock, in microseconds since 1970.
-    pub(crate) async fn now(&mut self) -> Result<i64, StoreError> {
+    pub(crate) fn now(&mut self) -> Answer<'_, i64> {
         match self {
-            Self::Postgres(tx) => tx.now().await,
-            Self::Sqlite(tx) => tx.now().await,
+            Self::Postgres(tx) => Box::pin(tx.now()),
+            Self::Sqlite(tx) => Box::pin(tx.now()),
         }
     }
 
     /// Waits until no transaction holds one of the fences, and lets none take them before this transaction
     /// ends. With a grace the holders are cancelled at once, and ended after it; without one they are waited
     /// for, no longer than for other locks.
-    pub(crate) async fn close_fences(
-        &mut self,
-        fences: &[i64],
+    pub(crate) fn close_fences<'a>(
+        &'a mut self,
+        fences: &'a [i64],
         grace: Option<Duration>,
-    ) -> Result<(), StoreError> {
+    ) -> Answer<'a, ()> {
         match self {
-            Self::Postgres(tx) => tx.close_fences(fences, grace).await,
+            Self::Postgres(tx) => Box::pin(tx.close_fences(fences, grace)),
             // A writer has the whole file to itself: whoever used the keys has ended.
-            Self::Sqlite(_) => Ok(()),
+            Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
         }
     }
 
@@ -203,10 +213,10 @@ impl Tx {
     }
 
     /// Commits.
-    pub(crate) async fn commit(self) -> Result<(), StoreError> {
+    pub(crate) fn commit(self) -> Answer<'static, ()> {
         match self {
-            Self::Postgres(tx) => tx.commit().await,
-            Self::Sqlite(tx) => tx.commit().await,
+            Self::Postgres(tx) => Box::pin(tx.commit()),
+            Self::Sqlite(tx) => Box::pin(tx.commit()),
         }
     }
 }

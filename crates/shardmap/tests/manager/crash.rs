@@ -297,7 +297,11 @@ async fn prepare(scene: &Scene, number: usize) -> rangehold_shardmap::Location {
     place
 }
 
-async fn change_shard(scene: &Scene, number: usize, place: &rangehold_shardmap::Location) -> Result<(), Error> {
+async fn change_shard(
+    scene: &Scene,
+    number: usize,
+    place: &rangehold_shardmap::Location,
+) -> Result<(), Error> {
     let map = &scene.ranges.map;
     match number {
         0 => map.create_shard(place).await.map(|_| ()),
@@ -330,6 +334,12 @@ async fn is_done(scene: &Scene, manager: &ShardMapManager, number: usize) -> boo
         }
         1 => shard.is_none(),
         2 => !shard.unwrap().is_online(),
-        _ => manager.recovery().detect(&scene.ranges.places[0], None).await.unwrap().iter().all(|d| d.is_empty()),
+        _ => manager
+            .recovery()
+            .detect(&scene.ranges.places[0], None)
+            .await
+            .unwrap()
+            .iter()
+            .all(|d| d.is_empty()),
     }
 }

@@ -4,7 +4,7 @@ use rangehold_shardmap::{
     Category, Code, CreateMode, LoadPolicy, Location, LookIn, ManagerOptions, ShardMapManager,
 };
 
-use super::world::{Ranges, code};
+use super::world::{Ranges, check, code};
 
 on_both_stores! {
     /// Acceptance 12, 13: a second creation is refused, or empties the store, as was asked for.
@@ -69,7 +69,7 @@ on_both_stores! {
         let moved = rangehold_shardmap::MappingChange { online: Some(false), shard: Some(&there) };
         map.update(&right, moved).await.unwrap();
         assert_eq!(map.get(&100).await.unwrap().shard(), &there);
-        super::world::check(&manager, &[here.location().clone(), there.location().clone()]).await;
+        check(&manager, &[here.location().clone(), there.location().clone()]).await;
     }
 }
 
@@ -79,7 +79,9 @@ fn places_are_checked() {
     for port in [0, 1, 65535] {
         assert!(Location::postgres("db.example", port, "shop").is_ok());
     }
-    for bad in ["postgres://db:65536/shop", "postgres://db:-1/shop", "postgres://:1/shop", "postgres://db/", "shop"] {
+    for bad in
+        ["postgres://db:65536/shop", "postgres://db:-1/shop", "postgres://:1/shop", "postgres://db/", "shop"]
+    {
         assert!(Location::parse(bad).is_err(), "{bad}");
     }
     for good in ["postgres://db:5433/shop", "postgres://[::1]:5433/shop", "sqlite:/var/lib/shop.db"] {

@@ -31,7 +31,8 @@ async fn random_change(
     let to = chance.random_range(0..shards.len());
     let online = chance.random::<bool>();
     let Some(mapping) = map.try_lookup(&key, LookIn::Store).await? else {
-        let high = (key..KEYS).take_while(|key| model[*key as usize].is_none()).take(9).last().unwrap_or(key) + 1;
+        let high =
+            (key..KEYS).take_while(|key| model[*key as usize].is_none()).take(9).last().unwrap_or(key) + 1;
         for at in key..high {
             model[at as usize] = Some((to, true));
         }
@@ -50,7 +51,9 @@ async fn random_change(
         }
         1 if high - low > 1 => map.split(&mapping, &chance.random_range(low + 1..high)).await.map(|_| ()),
         2 => match map.try_lookup(&high, LookIn::Store).await {
-            Ok(Some(right)) if right.shard() == mapping.shard() && right.is_online() == mapping.is_online() => {
+            Ok(Some(right))
+                if right.shard() == mapping.shard() && right.is_online() == mapping.is_online() =>
+            {
                 map.merge(&mapping, &right).await.map(|_| ())
             }
             _ => Ok(()),

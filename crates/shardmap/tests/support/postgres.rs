@@ -158,6 +158,16 @@ impl PostgresServer {
         panic!("the server did not start again:\n{}", self.log());
     }
 
+    /// Lays a file into the server's folder, as its own, which nobody else can read.
+    pub fn place_file(&self, name: &str, text: &str) {
+        let path = self.directory().join(name);
+        fs::write(&path, text).expect("a file");
+        fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).expect("permissions");
+        if let Some((user, group)) = unprivileged() {
+            chown(&path, Some(user), Some(group)).expect("root may change the owner");
+        }
+    }
+
     /// The process that started all others of the server, while it runs.
     pub fn postmaster(&self) -> Option<Pid> {
         self.running().as_ref().map(Pid::from_child)

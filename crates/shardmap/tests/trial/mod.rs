@@ -1,8 +1,10 @@
 //! Trials of the fence on real servers: a short one belongs to the tests (`torture.rs`), long ones are
-//! `cargo xtask shards`.
+//! `cargo xtask shards` (`program.rs`).
 
 pub mod changes;
 pub mod ledger;
+pub mod measure;
+pub mod python;
 pub mod torture;
 pub mod world;
 pub mod writers;

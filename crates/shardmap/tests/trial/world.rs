@@ -99,7 +99,7 @@ impl ShardServer {
 
 /// All servers, and the credentials for them.
 pub struct World {
-    _global_server: PostgresServer,
+    global_server: PostgresServer,
     global: Location,
     pub shards: Vec<Arc<ShardServer>>,
     pub routing: Routing,
@@ -120,7 +120,7 @@ impl World {
         });
         let (server, shards) = starting.await.expect("servers");
         let global = Location::postgres("127.0.0.1", server.port(), "global").expect("a place");
-        let world = World { _global_server: server, global, shards, routing: Routing::new(access()) };
+        let world = World { global_server: server, global, shards, routing: Routing::new(access()) };
         let options = world.options("who begins");
         let manager = ShardMapManager::create(world.global.clone(), CreateMode::KeepExisting, options).await;
         let map = manager.expect("a manager").create_range_map::<i64>("tenants").await.expect("a map");
@@ -147,6 +147,16 @@ impl World {
             drain_grace: GRACE,
             ..ManagerOptions::default()
         }
+    }
+
+    /// How a role reaches the global map's database.
+    pub fn global_address(&self, role: &str) -> String {
+        self.global_server.address_as("global", role)
+    }
+
+    /// Runs SQL in the global map's database.
+    pub fn global_sql(&self, sql: &str) -> String {
+        self.global_server.sql("global", sql)
     }
 
     /// The map as another process has it.

@@ -1,0 +1,70 @@
+//! The program behind `cargo xtask shards`.
+//!
+//! ```text
+//! torture CHANGES SEED     changes and writers at once; fails if anything is wrong
+//! mutants CHANGES SEED     the same with each known mistake in the fence; fails if one is not found
+//! measure                  what routing and the fence cost
+//! python PYTHON            the program of tests/python-shards, by this Python, which has psycopg
+//! ```
+
+#![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test's program fails by panic")]
+
+#[path = "../support/mod.rs"]
+#[macro_use]
+mod support;
+#[path = "mod.rs"]
+mod trial;
+
+use std::process::ExitCode;
+
+const MUTANTS: [(&str, &str); 2] = [
+    ("lock and check in one statement", include_str!("../mutants/one_statement.sql")),
+    ("no FOR SHARE above READ COMMITTED", include_str!("../mutants/no_share.sql")),
+];
+
+#[tokio::main]
+async fn main() -> ExitCode {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words[..] {
+        ["torture", changes, seed] => {
+            let report = trial::torture::run(number(seed), number(changes) as usize, "").await;
+            println!("{report}");
+            ExitCode::from(u8::from(!report.wrong.is_empty()))
+        }
+        ["mutants", changes, seed] => mutants(number(changes) as usize, number(seed)).await,
+        ["measure"] => {
+            trial::measure::run().await;
+            ExitCode::SUCCESS
+        }
+        ["python", python] => {
+            trial::python::run(python.as_ref()).await;
+            ExitCode::SUCCESS
+        }
+        _ => {
+            eprintln!("give one of: torture CHANGES SEED, mutants CHANGES SEED, measure, python PYTHON");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn number(text: &str) -> u64 {
+    text.parse().expect("a number")
+}
+
+async fn mutants(changes: usize, seed: u64) -> ExitCode {
+    let mut missed = 0;
+    for (name, sql) in MUTANTS {
+        let report = trial::torture::run(seed, changes, sql).await;
+        let changed = &report.changed;
+        let changes = changed.done + changed.failed + changed.managers_killed;
+        match report.wrong.first() {
+            Some(wrong) => println!("found after {changes} changes: {name}\n    {wrong}"),
+            None => {
+                missed += 1;
+                println!("NOT found in {changes} changes: {name}");
+            }
+        }
+    }
+    ExitCode::from(u8::from(missed > 0))
+}
