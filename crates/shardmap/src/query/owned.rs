@@ -22,9 +22,8 @@ pub fn owned_view(map: &MapInfo, location: &Location, table: &str, column: &str)
     match location {
         Location::Postgres { .. } => Ok(format!(
             "create or replace view {view} as select * from {source}
-    where __shard_management.owns('{}'::uuid, {})",
-            map.id,
-            postgres_key(map.key_type, column)
+    where {}",
+            postgres_owns(map, column)
         )),
         Location::Sqlite { .. } => {
             let key = sqlite_key(map.key_type, &format!("t.{}", quoted(column)))?;
@@ -44,18 +43,17 @@ pub fn owned_view(map: &MapInfo, location: &Location, table: &str, column: &str)
 /// The statements that let PostgreSQL itself hide the rows that are not at home, in every query of every role
 /// but the table's owner and superusers.
 pub fn owned_policy(map: &MapInfo, table: &str, column: &str) -> String {
-    let (table, key) = (quoted(table), postgres_key(map.key_type, column));
+    let (table, owns) = (quoted(table), postgres_owns(map, column));
     format!(
         "alter table {table} enable row level security;
 drop policy if exists rangehold_here on {table};
-create policy rangehold_here on {table} using (__shard_management.owns('{}'::uuid, {key}))",
-        map.id
+create policy rangehold_here on {table} using ({owns})"
     )
 }
 
-/// The key's bytes, by the function of the local map; the casts choose it.
-fn postgres_key(key_type: ShardKeyType, column: &str) -> String {
-    let sql_type = match key_type {
+/// Whether the local map holds the key in a column. The cast chooses the function.
+fn postgres_owns(map: &MapInfo, column: &str) -> String {
+    let sql_type = match map.key_type {
         ShardKeyType::Int32 | ShardKeyType::Int64 => "bigint",
         ShardKeyType::Guid => "uuid",
         ShardKeyType::Binary => "bytea",
@@ -64,7 +62,8 @@ fn postgres_key(key_type: ShardKeyType, column: &str) -> String {
         ShardKeyType::DateTimeOffset => "timestamptz",
         ShardKeyType::TimeSpan => "interval",
     };
-    format!("__shard_management.encode_key('{}', {}::{sql_type})", key_type.name(), quoted(column))
+    let name = map.name.replace('\'', "''");
+    format!("__shard_management.owns('{name}', {}::{sql_type})", quoted(column))
 }
 
 /// The key's bytes, in what SQLite has. Hexadecimal digits stand for the bytes until the end.

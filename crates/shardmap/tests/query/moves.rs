@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use rangehold_shardmap::query::owned_view;
 use rangehold_shardmap::{MappingChange, MapKind, ShardKey, ShardKeyType};
@@ -29,17 +30,23 @@ on_both_stores! {
             async move {
                 let mut moved = 0;
                 while !over.load(Ordering::SeqCst) {
-                    let mapping = shop.map.offline(&shop.map.get(&0).await.unwrap()).await.unwrap();
+                    let mapping = shop.map.get(&0).await.unwrap();
+                    let mapping = shop.map.offline(&mapping).await.unwrap();
                     let to = MappingChange { online: Some(true), shard: Some(&shop.shards[(moved + 1) % 3]) };
                     shop.map.update(&mapping, to).await.unwrap();
                     moved += 1;
+                    // A map that changes without a pause is refused to queries.
+                    tokio::time::sleep(Duration::from_millis(200)).await;
                 }
                 moved
             }
         });
         let mut seen = std::collections::BTreeSet::new();
-        for _ in 0..40 {
-            let rows = shop.ask("select tenant from sales_here").await.unwrap();
+        while seen.len() < 3 {
+            let rows = match shop.ask("select tenant from sales_here").await {
+                Err(error) if error.retry() => continue,
+                rows => rows.unwrap(),
+            };
             let tenants: Vec<_> = rows.iter().map(|row| &row[2..]).collect();
             assert_eq!(tenants.len(), 9, "{rows:?}");
             for tenant in ["0", "10", "20"] {
@@ -48,8 +55,7 @@ on_both_stores! {
             seen.extend(rows.into_iter().filter(|row| row.ends_with(" 10")));
         }
         over.store(true, Ordering::SeqCst);
-        assert!(moving.await.unwrap() > 3);
-        assert!(seen.len() > 1, "the keys were seen in several shards: {seen:?}");
+        assert!(moving.await.unwrap() > 1);
     }
 
     /// The view holds for keys of each type, the least ones among them.

@@ -50,16 +50,16 @@ on_both_stores! {
     async fn cells(world) {
         let shop = Shop::new(world).await;
         let bytes = if world.is_postgres() { "'\\x01ff'::bytea" } else { "x'01ff'" };
-        let sql = format!("select tenant, item, price, {bytes} as raw, null as nothing from sales_here where tenant = 10");
+        let sql = format!("select tenant, item, price, {bytes} as raw, null as missing from sales_here where tenant = 10");
         let row = shop.map.query(&sql).run(&shop.readers).await.unwrap().next().await.unwrap().unwrap();
         let raw = Cell::Bytes(vec![1, 255]);
         assert_eq!(row.cells(), [Cell::Int(10), "item 1".into(), Cell::Float(1.5), raw, Cell::Null]);
-        assert_eq!(row.get::<Option<i64>>("nothing").unwrap(), None);
+        assert_eq!(row.get::<Option<i64>>("missing").unwrap(), None);
         assert_eq!(row.get::<Option<f64>>("price").unwrap(), Some(1.5));
         let other = row.get::<i64>("item").unwrap_err();
         assert_eq!(other.to_string(), "the row holds Text(\"item 1\") where a whole number was asked for");
         let missing = row.get::<i64>("total").unwrap_err();
-        assert_eq!(missing.to_string(), "there is no column \"total\": there are tenant, item, price, raw, nothing");
+        assert_eq!(missing.to_string(), "there is no column \"total\": there are tenant, item, price, raw, missing");
     }
 
     /// 187, 221-224: a query over no shards is refused, over some asks those alone, and over a place that is no
