@@ -7,6 +7,7 @@
 //! | `ranges`, `map`, `events` | show and change the ranges of a running server |
 //! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
+//! | `shards` | shard maps of SQL databases |
 //! | `connection-string` | prints what SDKs want |
 //!
 //! Exit codes: 0 done, 1 failed, 2 called wrongly.
@@ -18,6 +19,7 @@ mod dev;
 mod logs;
 mod ranges;
 mod rehearse;
+mod shards;
 mod stores;
 mod text_table;
 
@@ -55,6 +57,8 @@ enum Command {
     /// Let a range misbehave for a while, so that retry code can be tried.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
+    /// Make, change and check shard maps: which tenant's rows are in which SQL database.
+    Shards(shards::Shards),
     /// Copy a store, running or not, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
@@ -73,6 +77,7 @@ fn main() -> std::process::ExitCode {
         Command::Map(command) => ranges::map(&command),
         Command::Events(following) => ranges::events(&following),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
+        Command::Shards(shards) => shards::run(&shards),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),

@@ -3,7 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
-use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TICKS_PER_DAY, TimeSpan};
+use rangehold_map::shard::{
+    DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TICKS_PER_DAY, TimeSpan,
+};
 
 use crate::error::Error;
 use crate::limits::RANGES_AHEAD_MAX;
@@ -55,7 +57,9 @@ pub fn due(
     while low <= *now || later < ahead {
         let Some(high) = every.next(&low)? else { break };
         if ranges.len() == RANGES_AHEAD_MAX {
-            let text = format!("more than {RANGES_AHEAD_MAX} ranges are missing: take longer ones, or add the first yourself");
+            let text = format!(
+                "more than {RANGES_AHEAD_MAX} ranges are missing: take longer ones, or add the first yourself"
+            );
             return Err(Error::argument(text));
         }
         later += usize::from(low > *now);
@@ -120,7 +124,9 @@ fn with_day(
     let time = match key.key_type() {
         ShardKeyType::DateTime => DateTime::from_key(key)?,
         ShardKeyType::DateTimeOffset => DateTimeOffset::from_key(key)?.utc(),
-        other => return Err(Error::argument(format!("{other} keys have no days: say how many keys a range has"))),
+        other => {
+            return Err(Error::argument(format!("{other} keys have no days: say how many keys a range has")));
+        }
     };
     let (year, month, day, _) = time.civil();
     let changed = change(time.ticks() / TICKS_PER_DAY, (year, month, day));
@@ -148,8 +154,11 @@ impl FromStr for Every {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        let unreadable =
-            || Error::argument(format!("{text:?} is no length of ranges: day, week, month, year, or a number of keys"));
+        let unreadable = || {
+            Error::argument(format!(
+                "{text:?} is no length of ranges: day, week, month, year, or a number of keys"
+            ))
+        };
         match text {
             "day" => Ok(Self::Day),
             "week" => Ok(Self::Week),
@@ -192,7 +201,10 @@ mod tests {
     fn days_weeks_years_and_numbers() {
         let time = ShardKeyType::DateTime;
         let now = "2026-11-21T19:00:00"; // a Saturday
-        assert_eq!(told(Every::Day, 1, time, now, None), ["2026-11-21 to 2026-11-22", "2026-11-22 to 2026-11-23"]);
+        assert_eq!(
+            told(Every::Day, 1, time, now, None),
+            ["2026-11-21 to 2026-11-22", "2026-11-22 to 2026-11-23"]
+        );
         assert_eq!(told(Every::Week, 0, time, now, None), ["2026-11-16 to 2026-11-23"]);
         assert_eq!(told(Every::Year, 0, time, now, None), ["2026-01-01 to 2027-01-01"]);
         assert_eq!(told(Every::Keys(100), 1, ShardKeyType::Int64, "250", None), ["200 to 300", "300 to 400"]);

@@ -43,9 +43,9 @@ impl FromStr for PlacementPolicy {
         match text {
             "tenants" => Ok(Self::FewestTenants),
             "bytes" => Ok(Self::FewestBytes),
-            _ => {
-                Err(Error::argument(format!("{text:?} is no policy: tenants (the fewest) and bytes (the fewest) are")))
-            }
+            _ => Err(Error::argument(format!(
+                "{text:?} is no policy: tenants (the fewest) and bytes (the fewest) are"
+            ))),
         }
     }
 }

@@ -1,6 +1,6 @@
 //! New tenants and new ranges get a place.
 
-use rangehold_map::shard::{DateTime, ShardKey, ShardKeyType, ShardKeyValue, DateTimeOffset, TimeSpan};
+use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};
 
 use super::calendar::{Every, due};
 use super::policy::{PlacementPolicy, choose};
@@ -62,7 +62,10 @@ impl RangeShardMap<ShardKey> {
         let end = match mappings.last() {
             None => None,
             Some(last) => Some(last.high().ok_or_else(|| {
-                Error::argument(format!("the range from {} on has no end: split it where the next begins", last.low()))
+                Error::argument(format!(
+                    "the range from {} on has no end: split it where the next begins",
+                    last.low()
+                ))
             })?),
         };
         let ranges = due(every, ahead, now, end)?;
@@ -102,7 +105,9 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         };
         let now = read.await.map_err(|error| Error::store(Category::ShardMap, error))?;
         let Some(time) = DateTime::from_ticks(now.saturating_mul(10).saturating_add(TICKS_TO_1970)) else {
-            return Err(Error::damaged(format!("the global map's clock shows {now} microseconds since 1970")));
+            return Err(Error::damaged(format!(
+                "the global map's clock shows {now} microseconds since 1970"
+            )));
         };
         Ok(match self.map.key_type() {
             ShardKeyType::DateTime => Some(time.to_key()?),

@@ -48,7 +48,8 @@ impl ShardMapManager {
         rollout: &Rollout,
         shards: &[Location],
     ) -> Vec<(Location, RolloutState)> {
-        let states = shards.iter().map(|place| async move { (place.clone(), self.state(rollout, place).await) });
+        let states =
+            shards.iter().map(|place| async move { (place.clone(), self.state(rollout, place).await) });
         futures::stream::iter(states).buffered(ROLLOUT_SHARDS_AT_ONCE).collect().await
     }
 

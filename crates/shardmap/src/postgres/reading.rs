@@ -19,10 +19,9 @@ impl PostgresTx {
 
     pub(crate) fn brake(&self) -> Brake {
         match &self.client {
-            Some(client) => Brake::Postgres {
-                token: client.cancel_token(),
-                connector: self.database.connector.clone(),
-            },
+            Some(client) => {
+                Brake::Postgres { token: client.cancel_token(), connector: self.database.connector.clone() }
+            }
             None => Brake::Released,
         }
     }

@@ -47,13 +47,13 @@ use rangehold_map::shard::ShardKeyValue;
 
 pub use cell::{Cell, FromCell};
 pub use error::{QueryError, ShardFailure, Why};
-pub use owned::{owned_policy, owned_view};
 pub(crate) use owned::quoted;
+pub use owned::{owned_policy, owned_view};
 pub(crate) use read::{Line, ShardRows};
 pub use rows::{QueryRow, QueryRows};
 
 use crate::error::Error;
-use crate::limits::{QUERY_SHARDS_AT_ONCE, QUERY_SHARD_WITHIN, QUERY_SHARDS_MAX};
+use crate::limits::{QUERY_SHARD_WITHIN, QUERY_SHARDS_AT_ONCE, QUERY_SHARDS_MAX};
 use crate::location::Location;
 use crate::manager::{KindOfMap, ShardMap, ShardMapManager};
 use crate::postgres::PostgresAccess;

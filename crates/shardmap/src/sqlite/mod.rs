@@ -198,12 +198,14 @@ impl SqliteTx {
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
         let sql = sql.to_owned();
         self.run(move |connection, database| {
-            connection.execute_batch(&sql).map_err(|error| database.failed(&error))?;
-            if connection.is_autocommit() {
+            let run = |sql: &str| connection.execute_batch(sql).map_err(|error| database.failed(&error));
+            run("savepoint rangehold_script")?;
+            run(&sql)?;
+            // The savepoint goes with its transaction, whatever the script began then.
+            run("release rangehold_script").map_err(|_| {
                 let text = "the script ended its transaction: leave BEGIN, COMMIT and ROLLBACK out of it";
-                return Err(StoreError::new(&database.location, Failure::Other, text));
-            }
-            Ok(())
+                StoreError::new(&database.location, Failure::Other, text)
+            })
         })
         .await
     }

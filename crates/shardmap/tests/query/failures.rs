@@ -18,7 +18,9 @@ fn failures(error: &QueryError) -> usize {
 fn endless(is_postgres: bool) -> &'static str {
     match is_postgres {
         true => "select 1 as tenant, pg_sleep(60)",
-        false => "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) as tenant from n",
+        false => {
+            "with recursive n(i) as (select 1 union all select i + 1 from n) select max(i) as tenant from n"
+        }
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use rangehold_shardmap::query::owned_view;
-use rangehold_shardmap::{MappingChange, MapKind, ShardKey, ShardKeyType};
+use rangehold_shardmap::{MapKind, MappingChange, ShardKey, ShardKeyType};
 
 use super::world::{Shop, readers};
 
