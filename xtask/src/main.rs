@@ -7,6 +7,7 @@
 //! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `shards`: tries shard maps on PostgreSQL servers, and measures them ([`shards`]);
 //! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
@@ -29,6 +30,7 @@ mod power;
 mod ranges;
 mod scale;
 mod server;
+mod shards;
 mod sim;
 mod space;
 mod test;
@@ -56,6 +58,7 @@ enum Task {
     Ranges(ranges::Arguments),
     Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
+    Shards(shards::Arguments),
     Sim(sim::Arguments),
     Verdicts(verdicts::Arguments),
     Balance(balance::Arguments),
@@ -70,6 +73,7 @@ fn main() -> ExitCode {
         Task::Ranges(arguments) => ranges::run(&arguments),
         Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
+        Task::Shards(arguments) => shards::run_trials(&arguments),
         Task::Sim(arguments) => sim::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
         Task::Balance(arguments) => balance::run(&arguments),

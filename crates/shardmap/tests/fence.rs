@@ -1,6 +1,9 @@
 //! The fence of PostgreSQL, in SQL alone: who may enter, who is refused with which SQLSTATE, and that no
 //! interleaving with a change lets a transaction through. Two mutants show that these tests can fail.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
 mod support;
 
 use std::time::Duration;

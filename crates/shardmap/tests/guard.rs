@@ -1,5 +1,8 @@
 //! What other programs use: keys encoded by the database, and the guard of tables.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
 mod support;
 
 use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};

@@ -1,6 +1,9 @@
 //! Connections for a key: fenced in the same round trip, rerouted once without a word, and never able to run
 //! a statement outside of the fence.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+#[macro_use]
 mod support;
 
 use std::time::Duration;

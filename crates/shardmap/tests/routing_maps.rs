@@ -120,6 +120,32 @@ async fn keys_do_not_leave_before_the_last_transaction_on_them() {
     moving.await.unwrap();
 }
 
+/// Acceptance 98-101, as far as no minutes need to pass: how pauses grow is tested in `routing.rs`.
+#[tokio::test]
+async fn a_dead_shard_costs_one_lookup_and_a_living_one_none() {
+    let world = World::postgres();
+    let manager = world.manager().await;
+    let server = PostgresServer::start();
+    server.create_database("lonely");
+    let map = manager.create_list_map::<i64>("tenants").await.unwrap();
+    let place = Location::postgres("127.0.0.1", server.port(), "lonely").unwrap();
+    let mapping = map.add(&7, &map.create_shard(&place).await.unwrap()).await.unwrap();
+    let routing = routing();
+    server.kill();
+    let before = manager.metrics().global_lookups.get();
+    for _ in 0..10 {
+        let error = map.open_connection_for_key(&7, &routing).await.unwrap_err();
+        assert!(matches!(error, RoutingError::Unreachable { .. }), "{error:?}");
+    }
+    assert_eq!(manager.metrics().global_lookups.get() - before, 1);
+    assert_eq!(routing.pause(mapping.id()), Duration::from_secs(5));
+    server.restart();
+    let mut connection = map.open_connection_for_key(&7, &routing).await.unwrap();
+    connection.query_typed("select 1", &[]).await.unwrap();
+    assert_eq!(routing.pause(mapping.id()), Duration::ZERO);
+    assert_eq!(manager.metrics().global_lookups.get() - before, 1);
+}
+
 /// A role for routing: it reads the global map, and in the shards it has its own table and nothing else.
 #[tokio::test]
 async fn routing_credentials_need_only_read_the_global_map() {
@@ -145,6 +171,10 @@ async fn routing_credentials_need_only_read_the_global_map() {
     connection.execute_typed("insert into orders values (7, 'routed')", &[]).await.unwrap();
     let refused = connection.query_typed("select * from orders", &[]).await.unwrap_err();
     assert_eq!((refused.sqlstate(), refused.retry()), (Some("42501"), Retry::Never));
+    let stranger = Credentials { user: "nobody".to_owned(), password: None };
+    let stranger = Routing::new(PostgresAccess::new(stranger, &Tls::Off).unwrap());
+    let refused = tenants.open_connection_for_key(&7, &stranger).await.unwrap_err();
+    assert_eq!(refused.retry(), Retry::Never, "{refused:?}");
     tenants.offline(&tenants.get(&7).await.unwrap()).await.unwrap_err();
     assert!(managed.get(&7).await.unwrap().is_online());
 }

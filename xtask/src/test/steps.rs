@@ -28,6 +28,12 @@ pub(super) const STEPS: &[Step] = &[
     step("python-host", "the same by the host's name, over TLS, with bearer tokens", python_host),
     step("python-cloud", "a job over a hot partition with it, under --profile cloud", python_cloud),
     step("node", "Azure's JavaScript SDK against a running server", node),
+    step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
+    step(
+        "shards",
+        "a map of PostgreSQL shards: changes, killed servers and managers, writers; 60 changes",
+        shards,
+    ),
     step("raw", "requests that no SDK sends, byte by byte", raw),
     step("verdicts", "causes of load, and no useless splits, on 4 seeds of each workload", verdicts),
     step("fuzz", "20 s for each parser", fuzz),
@@ -128,6 +134,16 @@ fn node() -> Result<()> {
             .env("RANGEHOLD_TABLE_ENDPOINT", format!("http://{}/{}", server.address, crate::client::ACCOUNT))
             .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
     })
+}
+
+/// Against servers that it starts; the driver comes from PyPI.
+fn python_shards() -> Result<()> {
+    crate::shards::python(&tools::psycopg()?)
+}
+
+fn shards() -> Result<()> {
+    xtask(&["shards", "--changes", "60"])?;
+    xtask(&["shards", "--changes", "60", "--mutants"])
 }
 
 fn raw() -> Result<()> {

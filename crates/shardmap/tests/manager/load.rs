@@ -129,7 +129,10 @@ on_both_stores! {
             if chance.random() {
                 for key in 0..KEYS {
                     let looked = ranges.map.get(&key).await;
-                    assert!(looked.is_ok() || looked.unwrap_err().code() == Code::MappingNotFoundForKey);
+                    assert!(
+                        looked.as_ref().err().is_none_or(|error| error.code() == Code::MappingNotFoundForKey),
+                        "seed {seed}: {looked:?}"
+                    );
                 }
             }
             let (_, failed) = ranges.manager.recover_pending().await.unwrap();

@@ -98,7 +98,7 @@ on_both_stores! {
         check(&manager, std::slice::from_ref(place)).await;
     }
 
-    /// Acceptance 59, 60, 64: status and place change, each in a new mapping; the helpers do the same.
+    /// Acceptance 59, 60, 64, 65: status and place change, each in a new mapping; the helpers do the same.
     async fn points_are_updated_and_moved(world) {
         let (manager, places) = (world.manager().await, world.shards::<2>());
         let map = manager.create_list_map::<i32>("list").await.unwrap();
@@ -114,7 +114,7 @@ on_both_stores! {
         assert_eq!(moved.shard(), &b);
         assert_eq!(world.sql(&places[0], "select count(*) from @local_mappings"), "0");
         assert_eq!(world.sql(&places[1], "select count(*) from @local_mappings"), "1");
-        let on = map.online(&moved).await.unwrap();
+        let on = map.with_grace(std::time::Duration::ZERO).online(&moved).await.unwrap();
         assert!(map.get(&1).await.unwrap().is_online());
         assert_eq!(map.get(&1).await.unwrap(), on);
         check(&manager, &places).await;
@@ -163,6 +163,24 @@ on_both_stores! {
         assert_eq!(code(map.add_many(vec![(&7000, &a), (&7000, &b)]).await), "ListShardMap/MappingPointAlreadyMapped");
         assert_eq!(map.mappings().await.unwrap().len(), 1000);
         ranges.check().await;
+    }
+
+    /// Acceptance 154: what the cache and the operations do is counted.
+    async fn counters_count(world) {
+        let (manager, place) = (world.manager().await, &world.shards::<1>()[0]);
+        let map = manager.create_list_map::<i32>("list").await.unwrap();
+        let shard = map.create_shard(place).await.unwrap();
+        let mapping = map.add(&1, &shard).await.unwrap();
+        let metrics = manager.metrics();
+        assert_eq!((map.cached(), metrics.mappings_cached.get(), metrics.mappings_dropped.get()), (1, 1, 0));
+        map.lookup(&1, LookIn::CacheThenStore).await.unwrap();
+        assert_eq!((metrics.cache_hits.get(), metrics.cache_misses.get(), metrics.global_lookups.get()), (1, 0, 0));
+        assert!(map.try_lookup(&2, LookIn::CacheThenStore).await.unwrap().is_none());
+        assert_eq!((metrics.cache_hits.get(), metrics.cache_misses.get(), metrics.global_lookups.get()), (1, 1, 1));
+        let offline = map.offline(&mapping).await.unwrap();
+        map.delete(&offline).await.unwrap();
+        assert_eq!((map.cached(), metrics.mappings_cached.get(), metrics.mappings_dropped.get()), (0, 2, 2));
+        assert_eq!((metrics.operations_done.get(), metrics.operations_undone.get()), (4, 0));
     }
 
     /// The database itself refuses keys that are mapped, whoever writes.

@@ -1,6 +1,6 @@
 //! Range maps.
 
-use rangehold_shardmap::{MappingChange, ShardKeyValue, ShardMapManager, TimeSpan};
+use rangehold_shardmap::{Location, MappingChange, ShardKeyValue, ShardMapManager, TimeSpan};
 use uuid::Uuid;
 
 use super::world::{Ranges, check, code, shard_of};
@@ -133,6 +133,31 @@ on_both_stores! {
         let drained = ranges.map.offline(&merged).await.unwrap();
         assert_eq!(drained.fence(), merged.fence());
         assert_eq!(world.sql(&ranges.places[0], &sql).trim_matches(['[', ']']), "");
+    }
+
+    /// Acceptance 63, 84: taken offline without a drain, nobody's transaction is ended; the next is refused.
+    async fn without_a_drain_nobody_is_disturbed(world) {
+        let ranges = Ranges::new(world).await;
+        let mapping = ranges.map.add(&0, None, &ranges.shards[0]).await.unwrap();
+        let open = match &ranges.places[0] {
+            Location::Postgres { port, database, .. } => {
+                let address = format!("host=127.0.0.1 port={port} user=postgres dbname={database}");
+                Some(crate::support::local::connect_to(&address).await)
+            }
+            Location::Sqlite { .. } => None,
+        };
+        let map_id = ranges.map.info().id;
+        if let Some(client) = &open {
+            client.batch_execute("begin").await.unwrap();
+            crate::support::local::enter(client, map_id, "80000005").await.unwrap();
+        }
+        let offline = ranges.map.without_drain().offline(&mapping).await.unwrap();
+        assert!(!offline.is_online());
+        if let Some(client) = &open {
+            client.batch_execute("insert into orders values (5, 'in time'); commit; begin").await.unwrap();
+            let refused = crate::support::local::enter(client, map_id, "80000005").await;
+            assert_eq!(refused, Err("RH002".to_owned()));
+        }
     }
 
     /// Acceptance 153: split, shrink, move [50,55) to another shard: an old cache names the old one, and the

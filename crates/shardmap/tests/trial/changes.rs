@@ -1,6 +1,7 @@
 //! The manager of a trial: random changes of the map, some of them given up half-way as by a process that is
 //! killed, and ended by the next.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rand::rngs::StdRng;
@@ -40,6 +41,14 @@ enum Change {
 }
 
 impl Change {
+    /// One of its tenants.
+    fn tenant(&self) -> i64 {
+        match self {
+            Self::Offline(one) | Self::Online(one) | Self::Move(one, ..) => *one.low(),
+            Self::Split(one, _) | Self::Lock(one) | Self::Merge(one, _) => *one.low(),
+        }
+    }
+
     fn touches(&self, tenant: i64) -> bool {
         let holds = |mapping: &Mapping<i64>| {
             *mapping.low() <= tenant && mapping.high().is_none_or(|high| tenant < *high)
@@ -72,6 +81,7 @@ pub async fn run(world: &World, seed: u64, count: usize) -> Changed {
         }
         let mappings = map.mappings().await.expect("the global map is never down");
         let Some(change) = choose(&mappings, &mut random) else { continue };
+        world.hot.store(change.tenant(), Ordering::Relaxed);
         let kill_after = random.random_ratio(1, 4).then(|| Duration::from_millis(random.random_range(0..60)));
         let finished = match kill_after {
             Some(after) => tokio::time::timeout(after, make(world, &map, &change)).await.ok(),

@@ -1,7 +1,7 @@
 //! The servers of a trial, the map over them, and who knows when which server was down.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, Ordering};
 use std::time::Duration;
 
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
@@ -103,6 +103,8 @@ pub struct World {
     global: Location,
     pub shards: Vec<Arc<ShardServer>>,
     pub routing: Routing,
+    /// A tenant of the change that is being made: where writers find trouble.
+    pub hot: AtomicI64,
 }
 
 fn access() -> PostgresAccess {
@@ -120,7 +122,13 @@ impl World {
         });
         let (server, shards) = starting.await.expect("servers");
         let global = Location::postgres("127.0.0.1", server.port(), "global").expect("a place");
-        let world = World { global_server: server, global, shards, routing: Routing::new(access()) };
+        let world = World {
+            global_server: server,
+            global,
+            shards,
+            routing: Routing::new(access()),
+            hot: AtomicI64::new(0),
+        };
         let options = world.options("who begins");
         let manager = ShardMapManager::create(world.global.clone(), CreateMode::KeepExisting, options).await;
         let map = manager.expect("a manager").create_range_map::<i64>("tenants").await.expect("a map");

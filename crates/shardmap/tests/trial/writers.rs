@@ -102,7 +102,10 @@ pub async fn run(world: Arc<World>, number: i32, seed: u64, stop: Arc<AtomicBool
 
 impl Writer {
     async fn attempt(&mut self, n: i64) {
-        let tenant = self.random.random_range(0..TENANTS);
+        let tenant = match self.random.random_bool(0.5) {
+            true => self.world.hot.load(Ordering::Relaxed),
+            false => self.random.random_range(0..TENANTS),
+        };
         let door = DOORS[self.random.random_range(0..DOORS.len())];
         let isolation = ISOLATIONS[self.random.random_range(0..ISOLATIONS.len())];
         // Now and then longer than sessions get to end by themselves.

@@ -1,0 +1,60 @@
+//! `cargo xtask shards`: the fence of shard maps under fire, and what it costs.
+//!
+//! A global map and three PostgreSQL servers as shards; eight writers at three isolation levels, through our
+//! connection, through the guard, and by COPY; random changes of the map, of which every fourth is
+//! given up half-way as if the manager were killed, while servers lose power now and then. No statement may
+//! run on a shard that has lost its key, no acknowledged row may be missing or twice, and each error must be
+//! one to try again after. Then round trips, CPU and routing from a warm cache are measured.
+//!
+//! With `--mutants` two known mistakes are put into the fence, and each must be found.
+//!
+//! The work is done by an example of the crate `rangehold-shardmap`, which shares the servers with its tests.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::Result;
+
+use crate::workspace::{cargo, root, run, target};
+
+/// Tries shard maps on real servers.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// How many changes of the map; with `--mutants` how many at most for each mistake.
+    #[arg(long, default_value_t = 500)]
+    changes: u32,
+    /// What changes and writers draw their choices from. Servers and the network have their own mind.
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Put known mistakes into the fence, and expect to find them.
+    #[arg(long)]
+    mutants: bool,
+    /// Only measure.
+    #[arg(long, conflicts_with = "mutants")]
+    measure: bool,
+}
+
+/// Runs what the arguments say.
+pub(crate) fn run_trials(arguments: &Arguments) -> Result<()> {
+    let program = program()?;
+    let (changes, seed) = (arguments.changes.to_string(), arguments.seed.to_string());
+    if arguments.mutants {
+        return run(Command::new(&program).args(["mutants", &changes, &seed]));
+    }
+    if !arguments.measure {
+        run(Command::new(&program).args(["torture", &changes, &seed]))?;
+    }
+    run(Command::new(&program).arg("measure"))
+}
+
+/// Runs the Python program of `tests/python-shards`, by a Python that has psycopg.
+pub(crate) fn python(python: &Path) -> Result<()> {
+    run(Command::new(program()?).arg("python").arg(python))
+}
+
+/// Builds the program of the trials.
+fn program() -> Result<PathBuf> {
+    let words = ["build", "--quiet", "--package", "rangehold-shardmap", "--example", "shards-trial"];
+    run(Command::new(cargo()).args(words).current_dir(root()))?;
+    Ok(target().join("debug/examples/shards-trial"))
+}
