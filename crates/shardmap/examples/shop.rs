@@ -24,10 +24,18 @@ const TABLES: &str =
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn Error>> {
-    let mut addresses = std::env::args().skip(1);
+    for line in run(std::env::args().skip(1)).await? {
+        println!("{line}");
+    }
+    Ok(())
+}
+
+/// Does all of it; gives what is to be told.
+pub(crate) async fn run(mut addresses: impl Iterator<Item = String>) -> Result<Vec<String>, Box<dyn Error>> {
     let global = addresses.next().ok_or("call it as: shop GLOBAL-MAP SHARD SHARD ...")?;
     let shards = addresses.map(|address| Location::parse(&address)).collect::<Result<Vec<_>, _>>()?;
     let (location, access) = reach(&global)?;
+    let mut told = Vec::new();
 
     let map = open(location, access.clone()).await?;
     for shard in &shards {
@@ -41,7 +49,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for (tenant, item, cents) in [(1, "tea", 450), (2, "coffee", 390), (3, "milk", 120), (1, "sugar", 199)] {
         let place = map.provision(&tenant, PlacementPolicy::FewestTenants).await?.mapping;
         order(&map, routing.as_ref(), tenant, item, cents).await?;
-        println!("tenant {tenant} ordered {item} in {}", name(place.shard().location()));
+        told.push(format!("tenant {tenant} ordered {item} in {}", name(place.shard().location())));
     }
 
     let all = "select tenant, sum(cents) as cents from orders_here group by tenant";
@@ -54,8 +62,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
         lines.push(format!("tenant {tenant}: {cents} cents, in {}", name(row.shard())));
     }
     lines.sort();
-    println!("{}", lines.join("\n"));
-    Ok(())
+    told.extend(lines);
+    Ok(told)
 }
 
 /// The map of tenants, made when it is not there.

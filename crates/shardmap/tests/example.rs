@@ -6,7 +6,9 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use std::process::Command;
+#[allow(dead_code, reason = "its `main` is for those who run it")]
+#[path = "../examples/shop.rs"]
+mod shop_program;
 
 use rangehold_shardmap::Location;
 use support::postgres::SUPERUSER;
@@ -17,19 +19,15 @@ on_both_stores! {
         let places: [Location; 3] = ["maps", "one", "two"].map(|name| world.database(name));
         let mut words = places.each_ref().map(Location::to_string);
         words[0] = words[0].replace("postgres://", &format!("postgres://{SUPERUSER}@"));
-        let program = std::env::current_exe().unwrap().parent().unwrap().with_file_name("examples").join("shop");
         for run in 1..=2 {
-            let output = Command::new(&program).args(&words).output().unwrap();
-            assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-            let said = String::from_utf8(output.stdout).unwrap();
-            let lines: Vec<&str> = said.lines().collect();
-            assert_eq!(lines.len(), 7, "{said}");
+            let lines = shop_program::run(words.iter().cloned()).await.unwrap();
+            assert_eq!(lines.len(), 7, "{lines:?}");
             let sums: Vec<&str> = lines[4..].iter().map(|line| line.split(',').next().unwrap()).collect();
             let expected = [(1, 649), (2, 390), (3, 120)].map(|(tenant, cents)| format!("tenant {tenant}: {} cents", cents * run));
-            assert_eq!(sums, expected, "{said}");
+            assert_eq!(sums, expected, "{lines:?}");
             let shard = |line: &str| line.rsplit(' ').next().unwrap().to_owned();
-            assert_ne!(shard(lines[0]), shard(lines[1]), "tenants are spread: {said}");
-            assert_eq!(shard(lines[0]), shard(lines[3]), "a tenant stays: {said}");
+            assert_ne!(shard(&lines[0]), shard(&lines[1]), "tenants are spread: {lines:?}");
+            assert_eq!(shard(&lines[0]), shard(&lines[3]), "a tenant stays: {lines:?}");
         }
     }
 }
