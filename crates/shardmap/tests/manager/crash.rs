@@ -8,7 +8,7 @@ use rangehold_shardmap::operation::{Step, When};
 use rangehold_shardmap::recovery::Resolution;
 use rangehold_shardmap::{Code, Error, ManagerOptions, ShardMapManager, ShardUpdate};
 
-use super::failures::{AFTER, BEFORE, CHANGES, change};
+use super::failures::{BEFORE, CHANGES, after, change};
 use super::world::{Ranges, check, told};
 use crate::support::faults::Faults;
 use crate::support::stores::World;
@@ -108,7 +108,7 @@ on_both_stores! {
                     let map = manager.range_map::<i32>("ranges").await.unwrap();
                     // What was logged goes forward, and nothing hinders it.
                     let logged = (step, when) != (Step::GlobalBegin, When::Before);
-                    let expected = if logged { AFTER[number] } else { BEFORE };
+                    let expected = if logged { after(number) } else { BEFORE };
                     assert_eq!(told(&map, &scene.ranges.places).await, expected, "{number} {step:?} {when:?}");
                 }
             }
@@ -130,7 +130,7 @@ on_both_stores! {
                     let manager = scene.somebody_comes(number + index + usize::from(when == When::After)).await;
                     let map = manager.range_map::<i32>("ranges").await.unwrap();
                     let turned = (step, when) != (Step::TurnBack, When::Before);
-                    let expected = if turned { BEFORE } else { AFTER[number] };
+                    let expected = if turned { BEFORE } else { after(number) };
                     assert_eq!(told(&map, &scene.ranges.places).await, expected, "{number} {step:?} {when:?}");
                 }
             }

@@ -100,7 +100,7 @@ on_both_stores! {
     /// Acceptance 125, 132, 133: the same keys by other mappings; either word may be kept.
     async fn other_ids_are_a_difference(world) {
         for how in [Resolution::KeepGlobal, Resolution::KeepShard, Resolution::Ignore] {
-            let world = &if world.is_postgres() { World::postgres() } else { World::sqlite() };
+            let world = &world.again();
             let ranges = three(world).await;
             let (manager, a) = (&ranges.manager, &ranges.places[0]);
             other_ids(world, a);
