@@ -61,7 +61,7 @@ fn send_rows(
         let cell = cell.ok_or_else(|| refused(format!("no value was bound to parameter {number}")))?;
         statement.raw_bind_parameter(index, cell).map_err(failed)?;
     }
-    let columns = Arc::new(statement.column_names().into_iter().map(str::to_owned).collect::<Vec<_>>());
+    let columns = Arc::new(statement.column_names().map(str::to_owned).collect::<Vec<_>>());
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next().map_err(failed)? {
         let cells: Result<Vec<Cell>, _> =
