@@ -8,6 +8,7 @@
 //! | `history` | shows how much was asked of which keys over time |
 //! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
+//! | `shards` | shard maps of SQL databases |
 //! | `connection-string` | prints what SDKs want |
 //!
 //! Exit codes: 0 done, 1 failed, 2 called wrongly.
@@ -20,6 +21,7 @@ mod history;
 mod logs;
 mod ranges;
 mod rehearse;
+mod shards;
 mod stores;
 mod text_table;
 
@@ -59,6 +61,8 @@ enum Command {
     /// Let a range misbehave for a while, so that retry code can be tried.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
+    /// Make, change and check shard maps: which tenant's rows are in which SQL database.
+    Shards(shards::Shards),
     /// Copy a store, running or not, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
@@ -78,6 +82,7 @@ fn main() -> std::process::ExitCode {
         Command::Events(following) => ranges::events(&following),
         Command::History(history) => history::show(&history),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
+        Command::Shards(shards) => shards::run(&shards),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),

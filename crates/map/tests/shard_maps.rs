@@ -8,6 +8,7 @@ use rangehold_map::shard::{
     Effect, Fresh, Held, Lock, LockToken, MapKind, MappingId, MappingUpdate, NewMapping, ShardChange,
     ShardChangeRefused, ShardId, ShardKeyValue, ShardMap, differences,
 };
+use std::sync::atomic::{AtomicU64, Ordering};
 use uuid::Uuid;
 
 fn shard(n: u128) -> ShardId {
@@ -25,7 +26,7 @@ fn key(value: i32) -> Vec<u8> {
 /// A map with a source of ids, and a time at which locks are judged.
 struct Rig {
     map: ShardMap,
-    given: u128,
+    given: u64,
     now: i64,
 }
 
@@ -35,15 +36,14 @@ impl Rig {
     }
 
     fn change(&mut self, change: &ShardChange) -> Result<Effect, ShardChangeRefused> {
-        let given = std::cell::Cell::new(self.given);
-        let next = || {
-            given.set(given.get() + 1);
-            given.get()
+        let given = AtomicU64::new(self.given);
+        let next = || given.fetch_add(1, Ordering::Relaxed) + 1;
+        let mut fresh = Fresh {
+            id: &mut || Uuid::from_u128(next().into()),
+            fence: &mut || i64::try_from(next()).unwrap(),
         };
-        let mut fresh =
-            Fresh { id: &mut || Uuid::from_u128(next()), fence: &mut || i64::try_from(next()).unwrap() };
         let effect = self.map.apply(change, self.now, &mut fresh)?;
-        self.given = given.get();
+        self.given = given.into_inner();
         self.map = self.map.after(&effect);
         assert_eq!(self.map.fault(), None);
         Ok(effect)

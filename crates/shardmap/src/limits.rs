@@ -54,3 +54,16 @@ pub const LOOK_AGAIN_MIN: Duration = Duration::from_secs(5);
 pub const LOOK_AGAIN_MAX: Duration = Duration::from_secs(30);
 /// Of how many unreachable mappings the last look is remembered.
 pub const BACKED_OFF_MAPPINGS_MAX: usize = 100_000;
+/// How many shards one query holds open: each is a connection.
+pub const QUERY_SHARDS_MAX: usize = 1_000;
+/// How many shards a query asks at the same time, when nothing else is said.
+pub const QUERY_SHARDS_AT_ONCE: usize = 16;
+/// How long each shard of a query may take to answer, when nothing else is said: as the elastic database library
+/// has it.
+pub const QUERY_SHARD_WITHIN: Duration = Duration::from_secs(30);
+/// How often a query looks at the global map until its snapshots fit.
+pub const QUERY_ROUNDS_MAX: usize = 32;
+/// How many ranges are made ahead in one call.
+pub const RANGES_AHEAD_MAX: usize = 1_000;
+/// On how many shards a script runs at the same time, once the first shard has it.
+pub const ROLLOUT_SHARDS_AT_ONCE: usize = 4;

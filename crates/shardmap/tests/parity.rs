@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-/// The behaviours that have a line by now; those of queries over many shards follow.
-const BEHAVIOURS: u32 = 172;
+/// The behaviours that have a line.
+const BEHAVIOURS: u32 = 224;
 /// How many of all may have a reason in place of a test, on each store.
 const REASONS_MAX: (usize, usize) = (25, 40);
 

@@ -88,9 +88,9 @@ pub struct Effect {
 /// Where ids and fences that were never used come from.
 pub struct Fresh<'a> {
     /// Ids.
-    pub id: &'a mut dyn FnMut() -> Uuid,
+    pub id: &'a mut (dyn FnMut() -> Uuid + Send),
     /// Fences.
-    pub fence: &'a mut dyn FnMut() -> i64,
+    pub fence: &'a mut (dyn FnMut() -> i64 + Send),
 }
 
 impl ShardMap {

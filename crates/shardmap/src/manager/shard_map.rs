@@ -206,7 +206,9 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ) -> Result<Vec<Mapping<K>>, Error> {
         let request = ChangeRequest { map: &self.map, change, grace: self.grace };
         let operations = &self.manager.0.operations;
-        let Effect { goes, comes } = operations.change(&request).await?;
+        let Effect { goes, mut comes } = operations.change(&request).await?;
+        // They come by shards.
+        comes.sort_by(|a, b| a.keys.low().cmp(b.keys.low()));
         let known: HashMap<Uuid, Arc<ShardRow>> =
             shards.iter().map(|shard| (shard.row.id, shard.row.clone())).collect();
         let shard = |id: ShardId| known.get(&id.0).cloned();

@@ -91,6 +91,19 @@ impl PostgresAccess {
         Ok(Self { credentials: Arc::new(credentials), connector, application: "rangehold".to_owned() })
     }
 
+    /// The same line to the servers, with other credentials.
+    pub fn with_credentials(
+        self,
+        credentials: impl Fn(&Location) -> Credentials + Send + Sync + 'static,
+    ) -> Self {
+        Self { credentials: Arc::new(credentials), ..self }
+    }
+
+    /// Who one is at a place.
+    pub fn credentials(&self, location: &Location) -> Credentials {
+        (self.credentials)(location)
+    }
+
     /// The name that the servers show for these connections; PostgreSQL cuts it to 63 bytes.
     pub fn named(mut self, application: &str) -> Self {
         self.application = application.to_owned();

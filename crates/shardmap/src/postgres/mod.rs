@@ -6,6 +6,7 @@
 
 mod access;
 mod drain;
+mod reading;
 mod values;
 
 use std::time::Duration;
@@ -15,6 +16,7 @@ use futures::future::try_join_all;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
 use tokio_postgres::types::{ToSql, Type};
+use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use access::{Credentials, PostgresAccess, Roots, Tls};
 
@@ -41,6 +43,8 @@ pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("loc
 pub(crate) struct PostgresDatabase {
     location: Location,
     pool: Pool,
+    /// For requests to cancel, which are connections of their own.
+    connector: Option<MakeRustlsConnect>,
 }
 
 /// A transaction.
@@ -68,7 +72,7 @@ impl PostgresDatabase {
             .create_timeout(Some(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| failed(&error.to_string()))?;
-        Ok(Self { location: location.clone(), pool })
+        Ok(Self { location: location.clone(), pool, connector: access.connector() })
     }
 
     /// Connects, and begins. A connection that broke while it lay in the pool is exchanged for a new one:
@@ -175,6 +179,20 @@ impl PostgresTx {
         grace: Option<Duration>,
     ) -> Result<(), StoreError> {
         drain::close_fences(self, fences, grace).await
+    }
+
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        // A transaction that the script ended and began anew has another number.
+        const NUMBER: &str = "select pg_current_xact_id()::text";
+        let before = self.query(NUMBER, &[]).await?;
+        self.batch(sql).await?;
+        let after = self.query(NUMBER, &[]).await?;
+        let number = |rows: Vec<Row>| rows.into_iter().next().map(|mut row| row.text()).transpose();
+        if number(before)? == number(after)? {
+            return Ok(());
+        }
+        let text = "the script ended its transaction: leave BEGIN, COMMIT and ROLLBACK out of it";
+        Err(StoreError::new(&self.database.location, Failure::Other, text))
     }
 
     pub(crate) async fn commit(mut self) -> Result<(), StoreError> {

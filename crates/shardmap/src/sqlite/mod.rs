@@ -5,11 +5,14 @@
 //! transaction takes the file's write lock when it begins, so nothing that it has read changes before it
 //! writes.
 
+mod reading;
+
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use rusqlite::types::{ToSqlOutput, ValueRef};
 use rusqlite::{Connection, ErrorCode, OpenFlags, ToSql, params_from_iter};
+use tokio::sync::oneshot;
 
 use crate::limits::{CONNECTIONS_PER_DATABASE_MAX, LOCK_TIMEOUT};
 use crate::location::Location;
@@ -33,6 +36,8 @@ pub(crate) struct SqliteTx {
     database: SqliteDatabase,
     /// Absent while a statement runs, and after one was given up. Dropped, it undoes what is open.
     connection: Option<Connection>,
+    /// Where the connection comes back from while rows are streamed.
+    lent: Option<oneshot::Receiver<Connection>>,
 }
 
 impl SqliteDatabase {
@@ -51,7 +56,7 @@ impl SqliteDatabase {
             connection.execute_batch(begin).map_err(|error| database.failed(&error))?;
             Ok(connection)
         });
-        Ok(SqliteTx { database: self.clone(), connection: Some(begun.await?) })
+        Ok(SqliteTx { database: self.clone(), connection: Some(begun.await?), lent: None })
     }
 
     fn take_idle(&self) -> Option<Connection> {
@@ -98,6 +103,9 @@ impl SqliteTx {
     ) -> Result<T, StoreError> {
         let location = self.database.location.clone();
         let ended = || StoreError::new(&location, Failure::Lost, "the transaction has ended");
+        if let Some(lent) = self.lent.take() {
+            self.connection = lent.await.ok();
+        }
         let connection = self.connection.take().ok_or_else(ended)?;
         let database = self.database.clone();
         let (connection, done) = blocking(&self.database.location, move || {
@@ -185,6 +193,21 @@ impl SqliteTx {
             self.database.give_back(connection);
         }
         Ok(())
+    }
+
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        let sql = sql.to_owned();
+        self.run(move |connection, database| {
+            let run = |sql: &str| connection.execute_batch(sql).map_err(|error| database.failed(&error));
+            run("savepoint rangehold_script")?;
+            run(&sql)?;
+            // The savepoint goes with its transaction, whatever the script began then.
+            run("release rangehold_script").map_err(|_| {
+                let text = "the script ended its transaction: leave BEGIN, COMMIT and ROLLBACK out of it";
+                StoreError::new(&database.location, Failure::Other, text)
+            })
+        })
+        .await
     }
 
     async fn batch(&mut self, sql: &'static str) -> Result<(), StoreError> {

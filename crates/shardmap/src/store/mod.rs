@@ -6,6 +6,7 @@
 //! statements differ (SQL Server has no `on conflict`) would come in here with a text of its own for each.
 
 mod error;
+mod reading;
 mod value;
 
 use std::collections::HashMap;
@@ -16,6 +17,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 pub use error::{Failure, StoreError};
+pub(crate) use reading::Brake;
 pub(crate) use value::{Row, Value};
 
 use crate::location::Location;
@@ -198,6 +200,15 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(tx.close_fences(fences, grace)),
             // A writer has the whole file to itself: whoever used the keys has ended.
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
+        }
+    }
+
+    /// Runs a script of its user's: statements parted by semicolons. One that ends the transaction is an
+    /// error, and then what it did stays.
+    pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
+        match self {
+            Self::Postgres(tx) => tx.script(sql).await,
+            Self::Sqlite(tx) => tx.script(sql).await,
         }
     }
 

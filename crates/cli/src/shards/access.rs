@@ -1,0 +1,99 @@
+//! Who one is at PostgreSQL servers: by the address, the environment and the password file, as `psql` has it.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use rangehold_shardmap::Location;
+use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Roots, Tls};
+
+/// Where the global map is, and how databases are reached.
+pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
+    let from_environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let user =
+        from_environment("PGUSER").or_else(|| from_environment("USER")).unwrap_or("postgres".to_owned());
+    let (location, access, given) =
+        match url.strip_prefix("postgres://").or(url.strip_prefix("postgresql://")) {
+            Some(rest) => {
+                let with_user =
+                    if rest.contains('@') { url.to_owned() } else { format!("postgres://{user}@{rest}") };
+                let (location, access) = PostgresAccess::from_url(&with_user)?;
+                let given = access.credentials(&location);
+                (location, access, given)
+            }
+            None => {
+                let roots =
+                    from_environment("PGSSLROOTCERT").map_or(Roots::System, |file| Roots::File(file.into()));
+                let tls = match from_environment("PGSSLMODE").as_deref() {
+                    Some("verify-full") => Tls::VerifyFull(roots),
+                    _ => Tls::Off,
+                };
+                let given = Credentials { user, password: None };
+                (Location::parse(url)?, PostgresAccess::new(given.clone(), &tls)?, given)
+            }
+        };
+    let password = given.password.or_else(|| from_environment("PGPASSWORD"));
+    let passwords = password_file().and_then(|file| read_private(&file)).unwrap_or_default();
+    let access = access.with_credentials(move |place| Credentials {
+        user: given.user.clone(),
+        password: password.clone().or_else(|| password_for(&passwords, place, &given.user)),
+    });
+    Ok((location, access.named("rangehold shards")))
+}
+
+fn password_file() -> Option<PathBuf> {
+    let named = std::env::var_os("PGPASSFILE").map(PathBuf::from);
+    named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass")))
+}
+
+/// A file that others may read is no place for passwords, and is passed over, as `psql` does.
+fn read_private(file: &Path) -> Option<String> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = std::fs::metadata(file).ok()?.permissions().mode();
+    if mode & 0o077 != 0 {
+        eprintln!("{} is passed over: others may read it (chmod 0600)", file.display());
+        return None;
+    }
+    std::fs::read_to_string(file).ok()
+}
+
+/// The password of the first line `server:port:database:user:password` that fits; `*` fits everything.
+fn password_for(lines: &str, place: &Location, user: &str) -> Option<String> {
+    let Location::Postgres { server, port, database } = place else { return None };
+    let wanted = [server.as_str(), &port.to_string(), database, user];
+    let fits = |line: &str| {
+        let fields = fields(line);
+        let [.., password] = fields.as_slice() else { return None };
+        let fits = fields.len() == 5
+            && wanted.iter().zip(&fields).all(|(wanted, field)| field == "*" || field == wanted);
+        fits.then(|| password.clone())
+    };
+    lines.lines().filter(|line| !line.starts_with('#')).find_map(fits)
+}
+
+/// Fields between colons; a backslash takes the next character as it is.
+fn fields(line: &str) -> Vec<String> {
+    let (mut fields, mut characters) = (vec![String::new()], line.chars());
+    while let Some(character) = characters.next() {
+        let last = fields.len() - 1;
+        match character {
+            ':' => fields.push(String::new()),
+            '\\' => fields[last].extend(characters.next()),
+            other => fields[last].push(other),
+        }
+    }
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_first_line_that_fits_has_the_password() {
+        let lines = "# comment\nother:5432:*:me:no\ndb1:*:shop:me:a\\:b\\\\\n*:*:*:*:last\n";
+        let place = Location::postgres("db1", 5432, "shop").unwrap();
+        assert_eq!(password_for(lines, &place, "me").unwrap(), "a:b\\");
+        assert_eq!(password_for(lines, &place, "you").unwrap(), "last");
+        assert_eq!(password_for("db1:5432:shop", &place, "me"), None);
+    }
+}

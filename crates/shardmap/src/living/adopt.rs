@@ -1,0 +1,94 @@
+//! The database that is there already becomes a shard: its rows stay where they are.
+
+use rangehold_map::KeyRange;
+use rangehold_map::shard::{ShardKey, ShardKeyType};
+
+use crate::error::{Category, Error};
+use crate::limits::MAPPINGS_PER_OPERATION_MAX;
+use crate::location::Location;
+use crate::manager::{KindOfMap, ListShardMap, RangeShardMap, Shard, ShardMap};
+use crate::query::quoted;
+use crate::store::{For, StoreError, Tx};
+
+impl ListShardMap<ShardKey> {
+    /// Adds a database as a shard, if it is none yet, and maps to it each key that a column of a table of its
+    /// user's has and that is not mapped. Gives the shard and how many keys were mapped; called again, none.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] for a column that holds what is no key of the map;
+    /// [`crate::Code::StorageOperationFailure`], also where there is no such table.
+    pub async fn adopt(
+        &self,
+        location: &Location,
+        table: &str,
+        column: &str,
+    ) -> Result<(Shard, usize), Error> {
+        let keys = self.keys_in(location, table, column).await?;
+        let shard = self.shard_or_new(location).await?;
+        let mapped: std::collections::BTreeSet<ShardKey> =
+            self.mappings().await?.into_iter().map(|mapping| mapping.value().clone()).collect();
+        let new: Vec<&ShardKey> = keys.iter().filter(|key| !mapped.contains(key)).collect();
+        for some in new.chunks(MAPPINGS_PER_OPERATION_MAX) {
+            self.add_many(some.iter().map(|key| (*key, &shard)).collect()).await?;
+        }
+        Ok((shard, new.len()))
+    }
+
+    /// The keys in a column, each once.
+    async fn keys_in(&self, location: &Location, table: &str, column: &str) -> Result<Vec<ShardKey>, Error> {
+        let key_type = self.map.key_type();
+        let read = async {
+            let mut tx = self.manager.0.operations.databases.at(location)?.begin(For::Reading).await?;
+            let (column, table) = (quoted(column), quoted(table));
+            let words = in_words(&tx, key_type, &column);
+            let sql = format!("select distinct {words} from {table} where {column} is not null");
+            let rows = tx.query(&sql, &[]).await?;
+            tx.commit().await?;
+            rows.into_iter().map(|mut row| row.text()).collect::<Result<Vec<_>, StoreError>>()
+        };
+        let words = read.await.map_err(|error| Error::store(Category::ListShardMap, error))?;
+        words.iter().map(|text| Ok(ShardKey::parse(key_type, text)?)).collect()
+    }
+}
+
+impl RangeShardMap<ShardKey> {
+    /// Adds a database as a shard, if it is none yet, and, where the map has no mappings, maps all keys to it.
+    /// Gives the shard and how many mappings came.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::StorageOperationFailure`].
+    pub async fn adopt(&self, location: &Location) -> Result<(Shard, usize), Error> {
+        let shard = self.shard_or_new(location).await?;
+        if !self.mappings().await?.is_empty() {
+            return Ok((shard, 0));
+        }
+        let least = ShardKey::min(self.map.key_type());
+        debug_assert_eq!(least.up_to(None), KeyRange::new(Vec::new(), None), "all keys");
+        self.add(&least, None, &shard).await?;
+        Ok((shard, 1))
+    }
+}
+
+impl<M: KindOfMap> ShardMap<ShardKey, M> {
+    async fn shard_or_new(&self, location: &Location) -> Result<Shard, Error> {
+        match self.try_shard(location).await? {
+            Some(shard) => Ok(shard),
+            None => self.create_shard(location).await,
+        }
+    }
+}
+
+/// A column's values as [`ShardKey::parse`] reads them.
+fn in_words(tx: &Tx, key_type: ShardKeyType, column: &str) -> String {
+    match (tx, key_type) {
+        (Tx::Postgres(_), ShardKeyType::Binary) => format!("'0x' || encode({column}, 'hex')"),
+        (Tx::Sqlite(_), ShardKeyType::Binary) => format!("'0x' || hex({column})"),
+        (Tx::Postgres(_), ShardKeyType::DateTime) => format!("replace({column}::timestamp::text, ' ', 'T')"),
+        (Tx::Postgres(_), ShardKeyType::DateTimeOffset) => {
+            format!("replace(({column} at time zone 'UTC')::text, ' ', 'T') || '+00:00'")
+        }
+        _ => format!("cast({column} as text)"),
+    }
+}

@@ -1,0 +1,51 @@
+//! On which shard something new is placed.
+
+use std::fmt;
+use std::str::FromStr;
+
+use super::sizes::ShardSize;
+use crate::error::Error;
+
+/// How a shard is chosen for a new tenant or range.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum PlacementPolicy {
+    /// The one with the fewest mappings; of those the smallest.
+    #[default]
+    FewestTenants,
+    /// The smallest database; of those the one with the fewest mappings.
+    FewestBytes,
+}
+
+/// The shard that the policy chooses: never one that is offline. Where all is equal the first by place, so that
+/// the same question has the same answer.
+pub fn choose(policy: PlacementPolicy, shards: &[ShardSize]) -> Option<&ShardSize> {
+    let rank = |shard: &&ShardSize| match policy {
+        PlacementPolicy::FewestTenants => (shard.mappings as u64, shard.bytes),
+        PlacementPolicy::FewestBytes => (shard.bytes, shard.mappings as u64),
+    };
+    let online = shards.iter().filter(|shard| shard.shard.is_online());
+    online.min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.shard.location().cmp(b.shard.location())))
+}
+
+impl fmt::Display for PlacementPolicy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::FewestTenants => "tenants",
+            Self::FewestBytes => "bytes",
+        })
+    }
+}
+
+impl FromStr for PlacementPolicy {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        match text {
+            "tenants" => Ok(Self::FewestTenants),
+            "bytes" => Ok(Self::FewestBytes),
+            _ => Err(Error::argument(format!(
+                "{text:?} is no policy: tenants (the fewest) and bytes (the fewest) are"
+            ))),
+        }
+    }
+}

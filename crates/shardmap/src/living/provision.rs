@@ -1,0 +1,118 @@
+//! New tenants and new ranges get a place.
+
+use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};
+
+use super::calendar::{Every, due};
+use super::policy::{PlacementPolicy, choose};
+use super::sizes::ShardSize;
+use crate::error::{Category, Code, Error};
+use crate::manager::{KindOfMap, ListShardMap, LookIn, Mapping, RangeShardMap, Shard, ShardMap};
+
+/// Ticks of 100 ns from the year 1 to 1970.
+const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
+
+/// A tenant with its place.
+#[derive(Debug)]
+pub struct Provisioned<K> {
+    /// The mapping.
+    pub mapping: Mapping<K>,
+    /// Whether it is new: one who asks twice gets the same place.
+    pub is_new: bool,
+}
+
+impl<K: ShardKeyValue> ListShardMap<K> {
+    /// Places a key on the shard that the policy chooses, unless it has a place. Of two who do so at once for
+    /// one key, one places it and the other finds it there.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`] where no shard of the map is online; [`Code::StorageOperationFailure`].
+    pub async fn provision(&self, key: &K, policy: PlacementPolicy) -> Result<Provisioned<K>, Error> {
+        if let Some(mapping) = self.try_lookup(key, LookIn::Store).await? {
+            return Ok(Provisioned { mapping, is_new: false });
+        }
+        let sizes = self.sizes().await?;
+        let shard = self.chosen(policy, &sizes)?;
+        match self.add(key, shard).await {
+            Ok(mapping) => Ok(Provisioned { mapping, is_new: true }),
+            Err(error) if error.code() == Code::MappingPointAlreadyMapped => {
+                Ok(Provisioned { mapping: self.get(key).await?, is_new: false })
+            }
+            Err(error) => Err(error),
+        }
+    }
+}
+
+impl RangeShardMap<ShardKey> {
+    /// Adds the ranges that are missing, so that the one of `now` is there and `ahead` that begin later; each on
+    /// the shard that the policy chooses. All in one operation; called again, it adds none.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidArgument`] where the last range has no end, or the keys have no such ranges;
+    /// [`Code::ShardDoesNotExist`] where no shard is online.
+    pub async fn provision_ranges(
+        &self,
+        every: Every,
+        ahead: usize,
+        now: &ShardKey,
+        policy: PlacementPolicy,
+    ) -> Result<Vec<Mapping<ShardKey>>, Error> {
+        let mappings = self.mappings().await?;
+        let end = match mappings.last() {
+            None => None,
+            Some(last) => Some(last.high().ok_or_else(|| {
+                Error::argument(format!(
+                    "the range from {} on has no end: split it where the next begins",
+                    last.low()
+                ))
+            })?),
+        };
+        let ranges = due(every, ahead, now, end)?;
+        let mut sizes = self.sizes().await?;
+        let mut placed: Vec<(&ShardKey, Option<&ShardKey>, Shard)> = Vec::new();
+        for (low, high) in &ranges {
+            let shard = self.chosen(policy, &sizes)?.clone();
+            for size in sizes.iter_mut().filter(|size| size.shard == shard) {
+                size.mappings += 1;
+            }
+            placed.push((low, Some(high), shard));
+        }
+        self.add_many(placed.iter().map(|(low, high, shard)| (*low, *high, shard)).collect()).await
+    }
+}
+
+impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
+    fn chosen<'s>(&self, policy: PlacementPolicy, sizes: &'s [ShardSize]) -> Result<&'s Shard, Error> {
+        let none = || {
+            let name = &self.map.name;
+            let text = format!("shard map {name:?} has no shard that is online: add one, or set one online");
+            Error::new(Category::ShardMap, Code::ShardDoesNotExist, text)
+        };
+        choose(policy, sizes).map(|size| &size.shard).ok_or_else(none)
+    }
+
+    /// This moment by the global map's clock, as a key; `None` where keys are not points in time.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::StorageOperationFailure`].
+    pub async fn now(&self) -> Result<Option<ShardKey>, Error> {
+        let read = async {
+            let mut tx = self.manager.reading().await?;
+            let now = tx.now().await?;
+            tx.commit().await.map(|()| now)
+        };
+        let now = read.await.map_err(|error| Error::store(Category::ShardMap, error))?;
+        let Some(time) = DateTime::from_ticks(now.saturating_mul(10).saturating_add(TICKS_TO_1970)) else {
+            return Err(Error::damaged(format!(
+                "the global map's clock shows {now} microseconds since 1970"
+            )));
+        };
+        Ok(match self.map.key_type() {
+            ShardKeyType::DateTime => Some(time.to_key()?),
+            ShardKeyType::DateTimeOffset => Some(DateTimeOffset::new(time, TimeSpan(0)).to_key()?),
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! A script for all shards: a change of the users' schema, rolled out shard by shard.
+//!
+//! What was done is kept where it was done: each shard has a table of the roll-outs that it has seen, and the
+//! row comes in the transaction of the script. So a roll-out that was broken off, by a fault or by a crash, is
+//! simply begun again, by anybody: a shard that has it is passed over. The first shard goes alone, and if it
+//! fails nobody else is touched.
+
+use futures::StreamExt;
+
+use crate::error::{Category, Code, Error};
+use crate::limits::ROLLOUT_SHARDS_AT_ONCE;
+use crate::location::Location;
+use crate::manager::ShardMapManager;
+use crate::store::{Failure, For, StoreError};
+
+/// A script with its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollout {
+    /// Names it for good, as a file's name does.
+    pub name: String,
+    /// Statements, without `BEGIN` and `COMMIT`: they are one transaction in each shard.
+    pub script: String,
+}
+
+/// How far a roll-out is in one shard.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RolloutState {
+    /// It was not there yet.
+    Waiting,
+    /// The shard has it since so many microseconds after 1970, by its own clock.
+    Done {
+        /// When.
+        at: i64,
+    },
+    /// The shard has another script of this name.
+    OtherScript,
+    /// It failed, and the shard is as it was.
+    Failed {
+        /// What the shard says.
+        message: String,
+    },
+}
+
+impl ShardMapManager {
+    /// How far a roll-out is in each of these shards.
+    pub async fn rollout_states(
+        &self,
+        rollout: &Rollout,
+        shards: &[Location],
+    ) -> Vec<(Location, RolloutState)> {
+        let states =
+            shards.iter().map(|place| async move { (place.clone(), self.state(rollout, place).await) });
+        futures::stream::iter(states).buffered(ROLLOUT_SHARDS_AT_ONCE).collect().await
+    }
+
+    /// Rolls a script out: over the first shard alone, then over the others, a few at a time. After a failure no
+    /// other shard is begun. Gives the state of each; calling it again goes on where it stopped.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::InvalidArgument`] if a shard has another script of this name: nothing was done then.
+    pub async fn roll_out(
+        &self,
+        rollout: &Rollout,
+        shards: &[Location],
+    ) -> Result<Vec<(Location, RolloutState)>, Error> {
+        let mut states = self.rollout_states(rollout, shards).await;
+        if let Some((place, _)) = states.iter().find(|(_, state)| *state == RolloutState::OtherScript) {
+            let text = format!(
+                "{place} has another script of the name {:?}: a script that was rolled out is not changed, so give \
+                this one another name",
+                rollout.name
+            );
+            return Err(Error::new(Category::General, Code::InvalidArgument, text));
+        }
+        let mut left: Vec<&mut (Location, RolloutState)> =
+            states.iter_mut().filter(|(_, state)| !matches!(state, RolloutState::Done { .. })).collect();
+        let rest = left.split_off(left.len().min(1));
+        for (place, state) in left {
+            *state = self.roll_out_at(rollout, place).await;
+            if matches!(state, RolloutState::Failed { .. }) {
+                return Ok(states);
+            }
+        }
+        for chunk in rest.into_iter().collect::<Vec<_>>().chunks_mut(ROLLOUT_SHARDS_AT_ONCE) {
+            let work = chunk.iter_mut().map(|entry| async move {
+                entry.1 = self.roll_out_at(rollout, &entry.0).await;
+                matches!(entry.1, RolloutState::Failed { .. })
+            });
+            if futures::future::join_all(work).await.contains(&true) {
+                break;
+            }
+        }
+        Ok(states)
+    }
+
+    async fn state(&self, rollout: &Rollout, place: &Location) -> RolloutState {
+        match self.read_state(rollout, place).await {
+            Ok(state) => state,
+            Err(error) if error.failure == Failure::NoSchema => RolloutState::Waiting,
+            Err(error) => RolloutState::Failed { message: error.message },
+        }
+    }
+
+    async fn read_state(&self, rollout: &Rollout, place: &Location) -> Result<RolloutState, StoreError> {
+        let mut tx = self.0.operations.databases.at(place)?.begin(For::Reading).await?;
+        let sql = "select script, done_at from __shard_management.local_rollouts where name = $1";
+        let Some(mut row) = tx.query_one(sql, &[rollout.name.as_str().into()]).await? else {
+            tx.commit().await?;
+            return Ok(RolloutState::Waiting);
+        };
+        tx.commit().await?;
+        let (script, at) = (row.text()?, row.int()?);
+        Ok(if script == rollout.script { RolloutState::Done { at } } else { RolloutState::OtherScript })
+    }
+
+    async fn roll_out_at(&self, rollout: &Rollout, place: &Location) -> RolloutState {
+        match self.try_roll_out(rollout, place).await {
+            Ok(at) => RolloutState::Done { at },
+            Err(error) => RolloutState::Failed { message: error.message },
+        }
+    }
+
+    async fn try_roll_out(&self, rollout: &Rollout, place: &Location) -> Result<i64, StoreError> {
+        let mut tx = self.0.operations.databases.at(place)?.begin(For::Writing).await?;
+        let sql = "create table if not exists __shard_management.local_rollouts
+            (name text primary key, script text not null, done_at bigint not null)";
+        tx.execute(sql, &[]).await?;
+        let at = tx.now().await?;
+        // Before the script: of two who roll out at once the second waits here, and is refused.
+        let sql = "insert into __shard_management.local_rollouts (name, script, done_at) values ($1, $2, $3)";
+        tx.execute(sql, &[rollout.name.as_str().into(), rollout.script.as_str().into(), at.into()]).await?;
+        tx.script(&rollout.script).await?;
+        tx.commit().await?;
+        Ok(at)
+    }
+}

@@ -1,0 +1,231 @@
+//! Queries over many shards: one statement, sent to each; the rows of all in one stream.
+//!
+//! ```no_run
+//! # use rangehold_shardmap::{ListShardMap, query::{QueryError, Readers}};
+//! # async fn example(tenants: ListShardMap<i64>) -> Result<(), QueryError> {
+//! let readers = Readers::new(None);
+//! let query = tenants.query("select tenant, total from orders_here where total > $1").bind(100);
+//! let mut rows = query.run(&readers).await?;
+//! while let Some(row) = rows.next().await? {
+//!     let (tenant, total): (i64, f64) = (row.get("tenant")?, row.get("total")?);
+//!     println!("{tenant} {total} from {}", row.shard());
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! **One moment.** While rows move, two shards can have the rows of one key. So a table is read through
+//! [`owned_view`] (or a policy that says the same), which shows a row where the shard's own local map holds its
+//! key; and all shards are read in snapshots that *fit*: between the first and the last of them the map did
+//! not change. That is found out by the global map, which gives each change of a shard a new epoch:
+//!
+//! ```text
+//!   global map    epochs, nothing under way ───────────────────▶ the same epochs, nothing under way
+//!   shard A                 └─ snapshot ────────────────────────────────────── rows ──▶
+//!   shard B                        └─ snapshot ────────────────────────────────────── rows ──▶
+//! ```
+//!
+//! A shard whose epoch has changed between the two looks gets a new snapshot, and the global map is looked at
+//! once more; no row was given out yet. So each key is seen once, in one of the shards, as at one moment of the
+//! map. Rows are those of each shard's own snapshot: a transaction over two shards there is not.
+//!
+//! **Price.** Two reads of the global map, and one connection to each shard from its snapshot to its last row.
+//! At most [`MultiShardQuery::at_once`] of the shards are opened, and then read, at the same time.
+
+mod cell;
+mod error;
+mod fit;
+mod owned;
+mod read;
+mod rows;
+mod snapshot;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rangehold_map::shard::ShardKeyValue;
+
+pub use cell::{Cell, FromCell};
+pub use error::{QueryError, ShardFailure, Why};
+pub(crate) use owned::quoted;
+pub use owned::{owned_policy, owned_view};
+pub(crate) use read::{Line, ShardRows};
+pub use rows::{QueryRow, QueryRows};
+
+use crate::error::Error;
+use crate::limits::{QUERY_SHARD_WITHIN, QUERY_SHARDS_AT_ONCE, QUERY_SHARDS_MAX};
+use crate::location::Location;
+use crate::manager::{KindOfMap, ShardMap, ShardMapManager};
+use crate::postgres::PostgresAccess;
+use crate::rows::MapRow;
+use crate::store::Databases;
+
+/// What becomes of the rows of other shards when one shard fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Policy {
+    /// The query fails: who sees its end has seen all rows.
+    #[default]
+    Complete,
+    /// The query goes on without that shard, and says so ([`QueryRows::failures`]). It fails if all do.
+    Partial,
+}
+
+/// What happened to a query at one shard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ShardEvent {
+    /// It is asked.
+    Began,
+    /// All its rows were given.
+    Succeeded,
+    /// It failed.
+    Failed,
+    /// The query was given up before its end.
+    Cancelled,
+}
+
+/// Called with each event of each shard.
+pub type Watch = Arc<dyn Fn(&Location, ShardEvent) + Send + Sync>;
+
+/// Credentials to read with, and the connections that are kept with them. Cheap to clone.
+///
+/// They are apart from the manager's; the role needs to read the tables asked for, and nothing else.
+#[derive(Clone)]
+pub struct Readers(pub(crate) Databases);
+
+impl Readers {
+    /// Reads PostgreSQL shards with these; SQLite files need none.
+    pub fn new(postgres: Option<PostgresAccess>) -> Self {
+        Self(Databases::new(postgres))
+    }
+}
+
+impl std::fmt::Debug for Readers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Readers")
+    }
+}
+
+/// A query over the shards of a map, before it is run. It may be run many times, at once too.
+#[derive(Clone)]
+pub struct MultiShardQuery {
+    pub(crate) manager: ShardMapManager,
+    pub(crate) map: Arc<MapRow>,
+    pub(crate) sql: Arc<str>,
+    pub(crate) parameters: Arc<[Cell]>,
+    pub(crate) policy: Policy,
+    pub(crate) at_once: usize,
+    pub(crate) shard_within: Duration,
+    pub(crate) within: Option<Duration>,
+    pub(crate) retries: u32,
+    pub(crate) only: Option<Arc<[Location]>>,
+    pub(crate) watch: Option<Watch>,
+}
+
+impl std::fmt::Debug for MultiShardQuery {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MultiShardQuery({:?} over {:?})", self.sql, self.map.name)
+    }
+}
+
+impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
+    /// A query over all shards of this map: one statement that reads. `$1`, `$2` are its parameters.
+    pub fn query(&self, sql: &str) -> MultiShardQuery {
+        MultiShardQuery {
+            manager: self.manager.clone(),
+            map: self.map.clone(),
+            sql: sql.into(),
+            parameters: Arc::default(),
+            policy: Policy::default(),
+            at_once: QUERY_SHARDS_AT_ONCE,
+            shard_within: QUERY_SHARD_WITHIN,
+            within: None,
+            retries: 1,
+            only: None,
+            watch: None,
+        }
+    }
+}
+
+impl MultiShardQuery {
+    /// The next parameter: of the first call `$1`, of the second `$2`.
+    pub fn bind(mut self, value: impl Into<Cell>) -> Self {
+        self.parameters = self.parameters.iter().cloned().chain([value.into()]).collect();
+        self
+    }
+
+    /// What becomes of it when a shard fails.
+    pub fn policy(self, policy: Policy) -> Self {
+        Self { policy, ..self }
+    }
+
+    /// How many shards are asked at the same time, one at least.
+    pub fn at_once(self, shards: usize) -> Self {
+        Self { at_once: shards.max(1), ..self }
+    }
+
+    /// How long each shard may take to be opened, and then to give each next row that is waited for.
+    pub fn shard_within(self, within: Duration) -> Self {
+        Self { shard_within: within, ..self }
+    }
+
+    /// How long all of it may take, from [`MultiShardQuery::run`] to the last row.
+    pub fn within(self, within: Duration) -> Self {
+        Self { within: Some(within), ..self }
+    }
+
+    /// How often a shard that could not be opened, for a reason that may pass, is tried again.
+    pub fn retries(self, retries: u32) -> Self {
+        Self { retries, ..self }
+    }
+
+    /// Only these shards. A place without a shard of the map is a failure of its own.
+    pub fn only(self, places: &[Location]) -> Self {
+        Self { only: Some(places.into()), ..self }
+    }
+
+    /// Tells what happens at each shard.
+    pub fn watch(self, watch: Watch) -> Self {
+        Self { watch: Some(watch), ..self }
+    }
+
+    /// Takes the snapshots, and begins to read.
+    ///
+    /// # Errors
+    ///
+    /// [`QueryError::Map`] for a map without shards, or if the global map cannot be read or changes all
+    /// the time; [`QueryError::Shards`] if a shard cannot be opened and results are to be complete, or if none
+    /// can; [`QueryError::TimedOut`].
+    pub async fn run(&self, readers: &Readers) -> Result<QueryRows, QueryError> {
+        let deadline = self.within.map(|within| tokio::time::Instant::now() + within);
+        if self.only.as_ref().is_some_and(|only| only.is_empty()) {
+            return Err(Error::argument("a query over no shards: name one at least").into());
+        }
+        let opening = snapshot::open(self, &readers.0);
+        let opened = match deadline {
+            None => opening.await?,
+            Some(at) => tokio::time::timeout_at(at, opening).await.map_err(|_| self.timed_out())??,
+        };
+        QueryRows::begin(self.clone(), opened, deadline)
+    }
+
+    pub(crate) fn timed_out(&self) -> QueryError {
+        QueryError::TimedOut { within: self.within.unwrap_or_default() }
+    }
+
+    pub(crate) fn tell(&self, location: &Location, event: ShardEvent) {
+        if let Some(watch) = &self.watch {
+            watch(location, event);
+        }
+    }
+
+    /// Refuses more shards than a query holds open.
+    pub(crate) fn check_count(&self, shards: usize) -> Result<(), Error> {
+        match shards {
+            0 => Err(Error::argument(format!("shard map {:?} has no shards: add one first", self.map.name))),
+            1..=QUERY_SHARDS_MAX => Ok(()),
+            _ => Err(Error::argument(format!(
+                "{shards} shards are more than {QUERY_SHARDS_MAX} for one query: name some of them"
+            ))),
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Reading one shard: its rows, one after the other, into the stream of all.
+
+use std::pin::Pin;
+use std::sync::{Arc, OnceLock};
+
+use futures::StreamExt;
+use tokio::sync::{Semaphore, mpsc};
+use tokio_postgres::RowStream;
+
+use super::snapshot::{Snapshot, timed};
+use super::{Cell, MultiShardQuery, QueryRow, ShardEvent, ShardFailure, Why};
+use crate::location::Location;
+use crate::store::{StoreError, Tx};
+
+/// The rows of one shard, while they come.
+pub(crate) enum ShardRows {
+    /// The driver's stream, and the columns once the first row has come.
+    Postgres { rows: Pin<Box<RowStream>>, columns: Option<Arc<Vec<String>>> },
+    /// What the thread sends that runs the statement.
+    Sqlite(mpsc::Receiver<Result<Line, StoreError>>),
+}
+
+/// Columns, each its name, a tab and its type, and the values of one row.
+pub(crate) type Line = (Arc<Vec<String>>, Vec<Cell>);
+
+/// What goes through the stream of all.
+pub(super) enum Item {
+    Row(QueryRow),
+    Ended(Result<(), ShardFailure>),
+}
+
+/// What the readers of one query share.
+#[derive(Clone)]
+pub(super) struct Common {
+    pub(super) query: MultiShardQuery,
+    pub(super) items: mpsc::Sender<Item>,
+    /// How many may read at once.
+    pub(super) turns: Arc<Semaphore>,
+    /// The columns of whoever gave a row first.
+    pub(super) columns: Arc<OnceLock<Arc<Vec<String>>>>,
+}
+
+/// Tells that a shard was given up, unless it came to its end.
+struct Course<'q> {
+    query: &'q MultiShardQuery,
+    location: &'q Location,
+    ended: bool,
+}
+
+impl Drop for Course<'_> {
+    fn drop(&mut self) {
+        if !self.ended {
+            self.query.tell(self.location, ShardEvent::Cancelled);
+        }
+    }
+}
+
+/// Reads a shard to its end. That nobody takes the rows any more ends it too.
+pub(super) async fn read(common: Common, snapshot: Snapshot) {
+    let Snapshot { location, tx, version } = snapshot;
+    let mut course = Course { query: &common.query, location: &location, ended: false };
+    let Ok(_turn) = common.turns.acquire().await else { return };
+    common.query.tell(&location, ShardEvent::Began);
+    let mut count = 0;
+    let done = rows(&common, &location, tx, version, &mut count).await;
+    let Some(done) = done.transpose() else { return };
+    course.ended = true;
+    common.query.tell(&location, if done.is_ok() { ShardEvent::Succeeded } else { ShardEvent::Failed });
+    let done = done.map_err(|failure| ShardFailure { rows: count, ..failure });
+    let _ = common.items.send(Item::Ended(done)).await;
+}
+
+/// `None` where nobody takes rows any more.
+async fn rows(
+    common: &Common,
+    location: &Location,
+    mut tx: Tx,
+    version: i64,
+    count: &mut u64,
+) -> Result<Option<()>, ShardFailure> {
+    let query = &common.query;
+    // Dropped with the future, so that the server stops when the query is given up.
+    let mut brake = tx.brake();
+    let mut rows = timed(query, location, tx.stream(&query.sql, &query.parameters)).await?;
+    let place = Arc::new(location.clone());
+    loop {
+        let next = async { rows.next(&mut tx).await.transpose() };
+        let Some((columns, cells)) = timed(query, location, next).await? else { break };
+        let first = common.columns.get_or_init(|| columns.clone());
+        if *first != columns {
+            let words = |columns: &[String]| columns.iter().map(|column| column.replace('\t', " ")).collect();
+            let why = Why::OtherColumns { expected: words(first), found: words(&columns) };
+            return Err(ShardFailure { location: location.clone(), why, rows: 0 });
+        }
+        let row = QueryRow::new(place.clone(), version, columns, cells);
+        if common.items.send(Item::Row(row)).await.is_err() {
+            return Ok(None);
+        }
+        *count += 1;
+    }
+    brake.release();
+    drop(rows);
+    timed(query, location, tx.commit()).await.map(Some)
+}
+
+impl ShardRows {
+    async fn next(&mut self, tx: &mut Tx) -> Option<Result<Line, StoreError>> {
+        match self {
+            Self::Postgres { rows, columns } => {
+                let row = rows.as_mut().next().await?;
+                Some(tx.cells(row, columns))
+            }
+            Self::Sqlite(rows) => rows.recv().await,
+        }
+    }
+}

@@ -1,0 +1,90 @@
+//! Rows one by one, for queries over many shards.
+
+use rusqlite::InterruptHandle;
+use tokio_postgres::{CancelToken, NoTls};
+use tokio_postgres_rustls::MakeRustlsConnect;
+use uuid::Uuid;
+
+use super::{Row, StoreError, Tx};
+use crate::query::{Cell, Line, ShardRows};
+
+/// Stops the statement of a transaction when it is dropped, unless it was released before.
+pub(crate) enum Brake {
+    Postgres { token: CancelToken, connector: Option<MakeRustlsConnect> },
+    Sqlite(InterruptHandle),
+    Released,
+}
+
+impl Brake {
+    /// There is nothing to stop any more.
+    pub(crate) fn release(&mut self) {
+        *self = Self::Released;
+    }
+}
+
+impl Drop for Brake {
+    fn drop(&mut self) {
+        match self {
+            Self::Released => {}
+            Self::Sqlite(handle) => handle.interrupt(),
+            Self::Postgres { token, connector } => {
+                let (token, connector) = (token.clone(), connector.take());
+                // The request is a connection of its own, and nobody waits for it: the server ends the statement,
+                // or finds that its client is gone.
+                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+                    runtime.spawn(async move {
+                        let _ = match connector {
+                            Some(tls) => token.cancel_query(tls).await,
+                            None => token.cancel_query(NoTls).await,
+                        };
+                    });
+                }
+            }
+        }
+    }
+}
+
+impl Tx {
+    /// The version of a map in this shard: the epoch of the last change there. `None` where the map never was
+    /// here.
+    pub(crate) async fn map_version(&mut self, map: Uuid) -> Result<Option<i64>, StoreError> {
+        let sql = match self {
+            // A function, since readers have no rights on the tables.
+            Self::Postgres(_) => "select __shard_management.map_version($1)",
+            Self::Sqlite(_) => "select epoch from __shard_management.local_epochs where map_id = $1",
+        };
+        let row = self.query_one(sql, &[map.into()]).await?;
+        row.map_or(Ok(None), |mut row| row.optional(Row::int))
+    }
+
+    /// Begins a statement that reads; nothing else may be done until its rows are at their end.
+    pub(crate) async fn stream(&mut self, sql: &str, parameters: &[Cell]) -> Result<ShardRows, StoreError> {
+        match self {
+            Self::Postgres(tx) => {
+                let rows = tx.stream(sql, parameters).await?;
+                Ok(ShardRows::Postgres { rows: Box::pin(rows), columns: None })
+            }
+            Self::Sqlite(tx) => tx.stream(sql, parameters).map(ShardRows::Sqlite),
+        }
+    }
+
+    /// What stops the statement that is under way or comes next.
+    pub(crate) fn brake(&self) -> Brake {
+        match self {
+            Self::Postgres(tx) => tx.brake(),
+            Self::Sqlite(tx) => tx.brake(),
+        }
+    }
+
+    /// A row of the driver's stream as cells.
+    pub(crate) fn cells(
+        &mut self,
+        row: Result<tokio_postgres::Row, tokio_postgres::Error>,
+        columns: &mut Option<std::sync::Arc<Vec<String>>>,
+    ) -> Result<Line, StoreError> {
+        match self {
+            Self::Postgres(tx) => tx.database().cells(row, columns),
+            Self::Sqlite(_) => unreachable!("a stream of PostgreSQL belongs to a transaction there"),
+        }
+    }
+}
