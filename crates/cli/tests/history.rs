@@ -1,14 +1,20 @@
 //! The history of load survives `kill -9` of the program, but for its last seconds.
 
+#![expect(clippy::disallowed_methods, reason = "a real process is driven from outside")]
+
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Duration;
 
 use serde_json::Value;
 
+/// Pause between two writes, and how many of them are the last seconds.
+const PACE: Duration = Duration::from_millis(20);
+const LAST_SECONDS: u64 = 200;
 /// A token that `--oauth claims-only` takes: `{"alg":"none"}`, then audience, issuer and an end in 2100.
 const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJhdWQiOiJodHRwczovL3N0b3JhZ2UuYXp1cmUuY29tIiwiaXNzIjoiaHR0cHM6Ly9zdHMud2luZG93cy5uZXQvdC8iLCJleHAiOjQxMDI0NDQ4MDB9.AA";
 
@@ -35,6 +41,8 @@ impl Program {
         };
         let tables = address("Table service is successfully listening at http://");
         let admin = address("Admin is listening at http://");
+        // Whoever stops reading makes it fail to print.
+        thread::spawn(move || lines.for_each(drop));
         Self { child, tables, admin }
     }
 
@@ -89,7 +97,7 @@ fn exchange(
     .expect("it reads");
     let mut answer = String::new();
     stream.read_to_string(&mut answer).expect("it answers");
-    let (head, body) = answer.split_once("\r\n\r\n").expect("HTTP");
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{method} {path}: {answer:?}"));
     (head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status"), body.to_owned())
 }
 
@@ -112,6 +120,7 @@ fn kill_9_takes_no_more_than_the_last_seconds() {
     let before = loop {
         program.insert(rows);
         rows += 1;
+        thread::sleep(PACE);
         let told = program.writes(&data, 1);
         if bytes_of_tens(&data) > 0 {
             break told;
@@ -126,6 +135,6 @@ fn kill_9_takes_no_more_than_the_last_seconds() {
     assert_eq!(seconds, 0, "seconds are in memory");
     assert!(tens > 0 && tens <= u64::from(rows) + 1, "{tens} of {rows} writes");
     // The column had just ended.
-    assert!(tens + 200 >= before, "{tens} of {before} writes that were told of");
+    assert!(tens + LAST_SECONDS >= before, "{tens} of {before} writes that were told of");
     assert_eq!(minutes, tens, "minutes are added up again from tens");
 }
