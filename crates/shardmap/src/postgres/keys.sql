@@ -12,12 +12,15 @@
 
 -- No queries within the functions that encode: so PostgreSQL puts their text in place of the call.
 
--- Refuses a value whose type is not that of the keys.
-create or replace function __shard_management.refuse_type(key_type text, given text) returns bytea
+-- Refuses a value whose type is not that of the keys. It is given the value as well, so that PostgreSQL
+-- cannot find out what it returns while it plans: a call of constants is made then, even if it stands
+-- in a branch that is never taken.
+create or replace function __shard_management.refuse_type(key_type text, given text, value text) returns bytea
 language plpgsql immutable parallel safe as $$
 begin
     raise exception 'the keys of this shard map are of type %, and this one is %', key_type, given
-        using errcode = 'RH004', hint = 'Cast the key to a type that suits the map.';
+        using errcode = 'RH004', detail = 'The value is ' || coalesce(left(value, 100), 'null') || '.',
+            hint = 'Cast the key to a type that suits the map.';
 end $$;
 
 create or replace function __shard_management.encode_key(key_type text, value bigint) returns bytea
@@ -25,13 +28,13 @@ language sql immutable parallel safe as $$
     select case key_type
         when 'int64' then case when value = -9223372036854775808 then '' else int8send(value # (-9223372036854775808)::bigint) end
         when 'int32' then case when value = -2147483648 then '' else int4send(value::int # (-2147483648)::int) end
-        else __shard_management.refuse_type(key_type, 'a whole number') end
+        else __shard_management.refuse_type(key_type, 'a whole number', value::text) end
 $$;
 
 create or replace function __shard_management.encode_key(key_type text, value uuid) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'guid' then __shard_management.refuse_type(key_type, 'a uuid')
+        when key_type <> 'guid' then __shard_management.refuse_type(key_type, 'a uuid', value::text)
         when value = '00000000-0000-0000-0000-000000000000' then ''
         else substr(uuid_send(value), 11, 6) || substr(uuid_send(value), 9, 2)
             || substr(uuid_send(value), 8, 1) || substr(uuid_send(value), 7, 1)
@@ -44,16 +47,16 @@ $$;
 create or replace function __shard_management.encode_key(key_type text, value bytea) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'binary' then __shard_management.refuse_type(key_type, 'bytes')
-        when length(value) > 128 then __shard_management.refuse_type(key_type, 'longer than 128 bytes')
+        when key_type <> 'binary' then __shard_management.refuse_type(key_type, 'bytes', encode(value, 'hex'))
+        when length(value) > 128 then __shard_management.refuse_type(key_type, 'longer than 128 bytes', encode(value, 'hex'))
         else rtrim(value, '\x00'::bytea) end
 $$;
 
 create or replace function __shard_management.encode_key(key_type text, value text) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'text' then __shard_management.refuse_type(key_type, 'a text')
-        when octet_length(convert_to(value, 'UTF8')) > 128 then __shard_management.refuse_type(key_type, 'longer than 128 bytes')
+        when key_type <> 'text' then __shard_management.refuse_type(key_type, 'a text', value)
+        when octet_length(convert_to(value, 'UTF8')) > 128 then __shard_management.refuse_type(key_type, 'longer than 128 bytes', value)
         else convert_to(value, 'UTF8') end
 $$;
 
@@ -64,8 +67,8 @@ language sql immutable parallel safe as $$ select (extract(epoch from value) * 1
 create or replace function __shard_management.encode_key(key_type text, value timestamp) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'date-time' then __shard_management.refuse_type(key_type, 'a timestamp without time zone')
-        when value < '0001-01-01' or value >= '10000-01-01' then __shard_management.refuse_type(key_type, 'not of the years 1 to 9999')
+        when key_type <> 'date-time' then __shard_management.refuse_type(key_type, 'a timestamp without time zone', extract(epoch from value)::text)
+        when value < '0001-01-01' or value >= '10000-01-01' then __shard_management.refuse_type(key_type, 'not of the years 1 to 9999', extract(epoch from value)::text)
         when value = '0001-01-01' then ''
         else int8send(__shard_management.ticks(value) # (-9223372036854775808)::bigint) end
 $$;
@@ -74,9 +77,9 @@ $$;
 create or replace function __shard_management.encode_key(key_type text, value timestamptz) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'date-time-offset' then __shard_management.refuse_type(key_type, 'a timestamp with time zone')
+        when key_type <> 'date-time-offset' then __shard_management.refuse_type(key_type, 'a timestamp with time zone', extract(epoch from value)::text)
         when value < '0001-01-01 00:00+00' or value >= '10000-01-01 00:00+00'
-            then __shard_management.refuse_type(key_type, 'not of the years 1 to 9999')
+            then __shard_management.refuse_type(key_type, 'not of the years 1 to 9999', extract(epoch from value)::text)
         when value = '0001-01-01 00:00+00' then ''
         else int8send(__shard_management.ticks(value at time zone 'UTC') # (-9223372036854775808)::bigint)
             || '\x8000000000000000' end
@@ -85,8 +88,8 @@ $$;
 create or replace function __shard_management.encode_key(key_type text, value interval) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'time-span' then __shard_management.refuse_type(key_type, 'an interval')
+        when key_type <> 'time-span' then __shard_management.refuse_type(key_type, 'an interval', extract(epoch from value)::text)
         when extract(year from value) <> 0 or extract(month from value) <> 0
-            then __shard_management.refuse_type(key_type, 'an interval with months')
+            then __shard_management.refuse_type(key_type, 'an interval with months', extract(epoch from value)::text)
         else int8send((extract(epoch from value) * 10000000)::bigint # (-9223372036854775808)::bigint) end
 $$;

@@ -149,7 +149,7 @@ impl ToSql for Cell {
         }
     }
 
-    /// Cells are sent in the type that [`Cell::postgres_type`] names, and in no other.
+    /// Cells are sent in the type that `Cell::postgres_type` names, and in no other.
     fn accepts(_: &Type) -> bool {
         true
     }
