@@ -7,7 +7,7 @@ pub const SEGMENT_BYTES_MAX: u64 = 4 << 20;
 /// Segments that are kept, of all tiers together: programs that restart every minute leave small ones.
 pub const SEGMENTS_MAX: usize = 1_024;
 /// Seconds with load before the axis is looked at for the first time; then after twice as many each time,
-/// up to [`SURVEY_EVERY_MAX`].
+/// up to `SURVEY_EVERY_MAX`.
 pub const TICKS_BEFORE_SURVEY: u64 = 20;
 /// Seconds with load between two looks at the axis at most.
 pub(super) const SURVEY_EVERY_MAX: u64 = 600;
