@@ -7,7 +7,7 @@ use tokio_postgres::types::Type;
 
 use super::{PostgresDatabase, PostgresTx};
 use crate::query::{Cell, Line};
-use crate::store::{Brake, StoreError};
+use crate::store::{Brake, Stop, StoreError};
 
 impl PostgresTx {
     pub(crate) async fn stream(&self, sql: &str, parameters: &[Cell]) -> Result<RowStream, StoreError> {
@@ -18,12 +18,10 @@ impl PostgresTx {
     }
 
     pub(crate) fn brake(&self) -> Brake {
-        match &self.client {
-            Some(client) => {
-                Brake::Postgres { token: client.cancel_token(), connector: self.database.connector.clone() }
-            }
-            None => Brake::Released,
-        }
+        Brake::new(self.client.as_ref().map(|client| Stop::Postgres {
+            token: client.cancel_token(),
+            connector: self.database.connector.clone(),
+        }))
     }
 
     /// The place to which rows of this transaction belong.

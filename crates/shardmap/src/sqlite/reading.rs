@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot};
 use super::{SqliteDatabase, SqliteTx};
 use crate::limits::ROWS_IN_FLIGHT_MAX;
 use crate::query::{Cell, Line};
-use crate::store::{Brake, Failure, StoreError};
+use crate::store::{Brake, Failure, Stop, StoreError};
 
 impl SqliteTx {
     /// The connection comes back when the rows are at their end, or nobody takes them any more.
@@ -34,9 +34,7 @@ impl SqliteTx {
     }
 
     pub(crate) fn brake(&self) -> Brake {
-        self.connection
-            .as_ref()
-            .map_or(Brake::Released, |connection| Brake::Sqlite(connection.get_interrupt_handle()))
+        Brake::new(self.connection.as_ref().map(|connection| Stop::Sqlite(connection.get_interrupt_handle())))
     }
 }
 

@@ -17,7 +17,7 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 pub use error::{Failure, StoreError};
-pub(crate) use reading::Brake;
+pub(crate) use reading::{Brake, Stop};
 pub(crate) use value::{Row, Value};
 
 use crate::location::Location;

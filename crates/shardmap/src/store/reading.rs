@@ -9,26 +9,31 @@ use super::{Row, StoreError, Tx};
 use crate::query::{Cell, Line, ShardRows};
 
 /// Stops the statement of a transaction when it is dropped, unless it was released before.
-pub(crate) enum Brake {
+pub(crate) struct Brake(Option<Stop>);
+
+/// How a statement is stopped.
+pub(crate) enum Stop {
     Postgres { token: CancelToken, connector: Option<MakeRustlsConnect> },
     Sqlite(InterruptHandle),
-    Released,
 }
 
 impl Brake {
-    /// There is nothing to stop any more.
+    pub(crate) fn new(stop: Option<Stop>) -> Self {
+        Self(stop)
+    }
+
+    /// There is nothing to stop any more. What comes next on the same connection must not be stopped instead.
     pub(crate) fn release(&mut self) {
-        *self = Self::Released;
+        self.0 = None;
     }
 }
 
 impl Drop for Brake {
     fn drop(&mut self) {
-        match self {
-            Self::Released => {}
-            Self::Sqlite(handle) => handle.interrupt(),
-            Self::Postgres { token, connector } => {
-                let (token, connector) = (token.clone(), connector.take());
+        match self.0.take() {
+            None => {}
+            Some(Stop::Sqlite(handle)) => handle.interrupt(),
+            Some(Stop::Postgres { token, connector }) => {
                 // The request is a connection of its own, and nobody waits for it: the server ends the statement,
                 // or finds that its client is gone.
                 if let Ok(runtime) = tokio::runtime::Handle::try_current() {
