@@ -14,6 +14,11 @@ pub const SQLITE_PATH_BYTES_MAX: usize = 1024;
 pub const LOCK_OWNER_BYTES_MAX: usize = 256;
 /// How many mappings one operation adds at most: its plan is one row of the log, about 300 bytes each.
 pub const MAPPINGS_PER_OPERATION_MAX: usize = 20_000;
+/// How many steps a statement of SQLite takes before it looks whether anybody still waits for it: some 20 us.
+pub const SQLITE_STEPS_BETWEEN_LOOKS: i32 = 1_000;
+/// After how long a server is asked once more to stop a statement. The first request may have come before the
+/// statement did.
+pub const CANCEL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How many rows are sent before their answers are awaited.
 pub const ROWS_IN_FLIGHT_MAX: usize = 256;
 /// How long an owner's lease on an operation lasts when nothing else is said. He renews it while he works.

@@ -18,10 +18,12 @@ impl PostgresTx {
     }
 
     pub(crate) fn brake(&self) -> Brake {
-        Brake::new(self.client.as_ref().map(|client| Stop::Postgres {
-            token: client.cancel_token(),
-            connector: self.database.connector.clone(),
-        }))
+        Brake::new(
+            self.client.as_ref().map(|client| Stop {
+                token: client.cancel_token(),
+                connector: self.database.connector.clone(),
+            }),
+        )
     }
 
     /// The place to which rows of this transaction belong.

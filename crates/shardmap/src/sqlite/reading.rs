@@ -6,9 +6,9 @@ use rusqlite::Connection;
 use tokio::sync::{mpsc, oneshot};
 
 use super::{SqliteDatabase, SqliteTx};
-use crate::limits::ROWS_IN_FLIGHT_MAX;
+use crate::limits::{ROWS_IN_FLIGHT_MAX, SQLITE_STEPS_BETWEEN_LOOKS};
 use crate::query::{Cell, Line};
-use crate::store::{Brake, Failure, Stop, StoreError};
+use crate::store::{Failure, StoreError};
 
 impl SqliteTx {
     /// The connection comes back when the rows are at their end, or nobody takes them any more.
@@ -18,23 +18,28 @@ impl SqliteTx {
         parameters: &[Cell],
     ) -> Result<mpsc::Receiver<Result<Line, StoreError>>, StoreError> {
         let ended = || StoreError::new(&self.database.location, Failure::Lost, "the transaction has ended");
-        let connection = self.connection.take().ok_or_else(ended)?;
+        let mut connection = self.connection.take().ok_or_else(ended)?;
         let (rows, taken) = mpsc::channel(ROWS_IN_FLIGHT_MAX);
         let (back, lent) = oneshot::channel();
         self.lent = Some(lent);
         let (database, sql, parameters) = (self.database.clone(), sql.to_owned(), parameters.to_vec());
         tokio::task::spawn_blocking(move || {
-            if let Err(error) = send_rows(&connection, &database, &sql, &parameters, &rows) {
+            // A statement that nobody waits for any more ends itself. To interrupt it from outside would do nothing
+            // where that comes before its first step.
+            let watched = rows.clone();
+            let looks = Some(move || watched.is_closed());
+            let done = connection
+                .progress_handler(SQLITE_STEPS_BETWEEN_LOOKS, looks)
+                .map_err(|error| database.failed(&error))
+                .and_then(|()| send_rows(&connection, &database, &sql, &parameters, &rows));
+            let _ = connection.progress_handler(0, None::<fn() -> bool>);
+            if let Err(error) = done {
                 let _ = rows.blocking_send(Err(error));
             }
             // Where the transaction is gone the connection goes too, and undoes what is open.
             let _ = back.send(connection);
         });
         Ok(taken)
-    }
-
-    pub(crate) fn brake(&self) -> Brake {
-        Brake::new(self.connection.as_ref().map(|connection| Stop::Sqlite(connection.get_interrupt_handle())))
     }
 }
 

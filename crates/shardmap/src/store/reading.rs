@@ -1,20 +1,21 @@
 //! Rows one by one, for queries over many shards.
 
-use rusqlite::InterruptHandle;
 use tokio_postgres::{CancelToken, NoTls};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
 use super::{Row, StoreError, Tx};
+use crate::limits::CANCEL_AGAIN_AFTER;
 use crate::query::{Cell, Line, ShardRows};
 
-/// Stops the statement of a transaction when it is dropped, unless it was released before.
+/// Stops the statement of a transaction when it is dropped, unless it was released before. SQLite's needs
+/// none: it sees for itself that nobody takes its rows.
 pub(crate) struct Brake(Option<Stop>);
 
-/// How a statement is stopped.
-pub(crate) enum Stop {
-    Postgres { token: CancelToken, connector: Option<MakeRustlsConnect> },
-    Sqlite(InterruptHandle),
+/// How a statement at a server is stopped.
+pub(crate) struct Stop {
+    pub(crate) token: CancelToken,
+    pub(crate) connector: Option<MakeRustlsConnect>,
 }
 
 impl Brake {
@@ -30,22 +31,24 @@ impl Brake {
 
 impl Drop for Brake {
     fn drop(&mut self) {
-        match self.0.take() {
-            None => {}
-            Some(Stop::Sqlite(handle)) => handle.interrupt(),
-            Some(Stop::Postgres { token, connector }) => {
-                // The request is a connection of its own, and nobody waits for it: the server ends the statement,
-                // or finds that its client is gone.
-                if let Ok(runtime) = tokio::runtime::Handle::try_current() {
-                    runtime.spawn(async move {
-                        let _ = match connector {
-                            Some(tls) => token.cancel_query(tls).await,
-                            None => token.cancel_query(NoTls).await,
-                        };
-                    });
-                }
-            }
+        // The request is a connection of its own, and nobody waits for it: the server ends the statement, or finds
+        // that its client is gone. The statement's own connection is not used again, so nothing else is stopped.
+        if let (Some(stop), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
+            runtime.spawn(async move {
+                stop.ask().await;
+                tokio::time::sleep(CANCEL_AGAIN_AFTER).await;
+                stop.ask().await;
+            });
         }
+    }
+}
+
+impl Stop {
+    async fn ask(&self) {
+        let _ = match &self.connector {
+            Some(tls) => self.token.cancel_query(tls.clone()).await,
+            None => self.token.cancel_query(NoTls).await,
+        };
     }
 }
 
@@ -77,7 +80,7 @@ impl Tx {
     pub(crate) fn brake(&self) -> Brake {
         match self {
             Self::Postgres(tx) => tx.brake(),
-            Self::Sqlite(tx) => tx.brake(),
+            Self::Sqlite(_) => Brake::new(None),
         }
     }
 
