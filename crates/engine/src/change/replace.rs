@@ -3,11 +3,12 @@
 //! Both are the same walk, from one retired range to two heirs or from two to one. Nothing in it
 //! depends on which, but for the keys that each heir has of each range.
 
+use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
 use futures::future::try_join_all;
-use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId, RangeMap};
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
 use tokio::time::sleep;
 use uuid::Uuid;
 
@@ -237,7 +238,7 @@ impl PartitionServer {
     /// Who takes long to open them may find that somebody else has finished the change, and that the
     /// heirs were split in their turn: what is written to them then nobody would find.
     async fn are_heirs_awaited(&self, plan: &Plan, heirs: &[Arc<Range>]) -> Result<(), String> {
-        let map = self.newest_map().await?;
+        let map = until_answered(|| map_store::load(&self.owner().around.objects)).await?;
         let is_begun = |range: &Arc<Range>| {
             map.as_ref()
                 .and_then(|map| map.get(range.id()))
@@ -247,18 +248,6 @@ impl PartitionServer {
             return Err("somebody else has brought it to its end meanwhile".to_owned());
         }
         if self.may_serve().await { Ok(()) } else { Err("the server has lost its lease".to_owned()) }
-    }
-
-    async fn newest_map(&self) -> Result<Option<RangeMap>, String> {
-        let mut failed = String::new();
-        for _ in 0..DECIDE_ATTEMPTS_MAX {
-            match map_store::load(&self.owner().around.objects).await {
-                Ok(map) => return Ok(map),
-                Err(error) => failed = error.to_string(),
-            }
-            sleep(DECIDE_AGAIN_AFTER).await;
-        }
-        Err(failed)
     }
 
     /// Opens the heirs of a change that counts. There is no way back: it tries until it succeeds, or
@@ -303,24 +292,32 @@ impl PartitionServer {
         Ok(None)
     }
 
-    /// Decides, however often the store has to be asked: without an answer nothing can go on.
     async fn decide(&self, record: RecordName, decision: &Decision) -> Result<Decided, String> {
-        let mut failed = String::new();
-        for _ in 0..DECIDE_ATTEMPTS_MAX {
-            match record.decide(&self.owner().around.objects, decision).await {
-                Ok(decided) => return Ok(decided),
-                Err(error) => failed = error.to_string(),
-            }
-            sleep(DECIDE_AGAIN_AFTER).await;
-        }
-        Err(failed)
+        until_answered(|| record.decide(&self.owner().around.objects, decision)).await
     }
+}
+
+/// Asks the store again and again, up to [`DECIDE_ATTEMPTS_MAX`] times: without an answer nothing can go on.
+async fn until_answered<T, E, F>(ask: impl Fn() -> F) -> Result<T, String>
+where
+    E: Display,
+    F: Future<Output = Result<T, E>>,
+{
+    let mut failed = String::new();
+    for _ in 0..DECIDE_ATTEMPTS_MAX {
+        match ask().await {
+            Ok(answer) => return Ok(answer),
+            Err(error) => failed = error.to_string(),
+        }
+        sleep(DECIDE_AGAIN_AFTER).await;
+    }
+    Err(failed)
 }
 
 fn not_yet(range: RangeId, waits_for: String) -> ChangeError {
     ChangeError::NotYet { range, waits_for }
 }
 
-fn broken_off(range: RangeId, why: &dyn std::fmt::Display) -> ChangeError {
+fn broken_off(range: RangeId, why: &dyn Display) -> ChangeError {
     ChangeError::BrokenOff { range, why: why.to_string() }
 }
