@@ -9,11 +9,9 @@ mod support;
 use std::time::Duration;
 
 use support::local::{LocalMap, connect};
+use support::mutants::{ONE_STATEMENT, no_share};
 use support::postgres::PostgresServer;
 use tokio_postgres::Client;
-
-const ONE_STATEMENT: &str = include_str!("mutants/one_statement.sql");
-const NO_SHARE: &str = include_str!("mutants/no_share.sql");
 
 /// A database whose only map has [10, 20) online with fence 1.
 async fn shard(server: &PostgresServer, name: &str) -> (LocalMap, Client) {
@@ -101,7 +99,7 @@ async fn both_mutants_let_a_writer_through() {
         assert!(passes, "one statement at {mode}");
     }
     for (number, mode) in ["REPEATABLE READ", "SERIALIZABLE"].into_iter().enumerate() {
-        let passes = enters_with_an_old_snapshot(&server, &format!("share{number}"), NO_SHARE, mode).await;
+        let passes = enters_with_an_old_snapshot(&server, &format!("share{number}"), &no_share(), mode).await;
         assert!(passes, "without FOR SHARE at {mode}");
     }
 }

@@ -10,6 +10,7 @@
 
 pub mod faults;
 pub mod local;
+pub mod mutants;
 pub mod pooler;
 pub mod postgres;
 pub mod proxy;

@@ -18,10 +18,7 @@ mod trial;
 
 use std::process::ExitCode;
 
-const MUTANTS: [(&str, &str); 2] = [
-    ("lock and check in one statement", include_str!("../mutants/one_statement.sql")),
-    ("no FOR SHARE above READ COMMITTED", include_str!("../mutants/no_share.sql")),
-];
+use support::mutants::{ONE_STATEMENT, no_share};
 
 #[tokio::main]
 async fn main() -> ExitCode {
@@ -59,8 +56,12 @@ fn number(text: &str) -> u64 {
 
 async fn mutants(changes: usize, seed: u64) -> ExitCode {
     let mut missed = 0;
-    for (name, sql) in MUTANTS {
-        let report = trial::torture::run(seed, changes, sql).await;
+    let known = [
+        ("lock and check in one statement", ONE_STATEMENT.to_owned()),
+        ("no FOR SHARE above READ COMMITTED", no_share()),
+    ];
+    for (name, sql) in known {
+        let report = trial::torture::run(seed, changes, &sql).await;
         let changed = &report.changed;
         let changes = changed.done + changed.failed + changed.managers_killed;
         match report.wrong.first() {
