@@ -43,8 +43,9 @@ pub(crate) struct Arguments {
     /// What the server gets as --memory, in MiB.
     #[arg(long, default_value_t = 512)]
     memory_mib: u64,
-    /// Seconds after the writes that are left to housekeeping, before idle time is measured.
-    #[arg(long, default_value_t = 300)]
+    /// Seconds after the writes that are left to housekeeping, before idle time is measured. It begins after two
+    /// minutes, and takes the ranges one after the other.
+    #[arg(long, default_value_t = 600)]
     settle: u64,
     /// Seconds over which idle time is measured.
     #[arg(long, default_value_t = 60)]

@@ -26,7 +26,7 @@ use crate::limits::{
     CACHE_SHARDS, GOVERNOR_FLUSHES_MAX, GOVERNOR_POLL, LOG_FILES_MAX, LOG_FILES_TOTAL_MAX, MEMORY_BYTES_MIN,
     MEMTABLE_OVERHEAD,
 };
-use crate::range::Range;
+use crate::range::{Range, Unsorted};
 
 /// How the memory is divided.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -96,25 +96,16 @@ fn encoded(bytes: u64) -> usize {
     usize::try_from(bytes / MEMTABLE_OVERHEAD).unwrap_or(usize::MAX)
 }
 
-/// What a range holds that is not yet in sorted files.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-struct Load {
-    /// Encoded bytes in memtables.
-    unflushed_bytes: u64,
-    /// Files of the log.
-    log_files: usize,
-}
-
 /// Which range to flush: one with too many files of the log; else, if all memtables together have
 /// more than `allowed` encoded bytes, the one with most; else, if all logs together are too long,
 /// the one with the longest. Of equals the first.
-fn to_flush(allowed: u64, loads: &[Load]) -> Option<usize> {
+fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
     if let Some(many) = loads.iter().position(|load| load.log_files > LOG_FILES_MAX) {
         return Some(many);
     }
-    if loads.iter().map(|load| load.unflushed_bytes).sum::<u64>() > allowed {
-        let most = loads.iter().map(|load| load.unflushed_bytes).max()?;
-        return loads.iter().position(|load| load.unflushed_bytes == most);
+    if loads.iter().map(|load| load.bytes).sum::<u64>() > allowed {
+        let most = loads.iter().map(|load| load.bytes).max()?;
+        return loads.iter().position(|load| load.bytes == most);
     }
     if loads.iter().map(|load| load.log_files).sum::<usize>() > LOG_FILES_TOTAL_MAX {
         let longest = loads.iter().map(|load| load.log_files).max()?;
@@ -131,10 +122,7 @@ pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send,
     loop {
         poll.tick().await;
         let ranges = ranges();
-        let mut loads: Vec<Load> = ranges
-            .iter()
-            .map(|range| Load { unflushed_bytes: range.unflushed_bytes(), log_files: range.log_files() })
-            .collect();
+        let mut loads: Vec<Unsorted> = ranges.iter().map(|range| range.unsorted()).collect();
         for _ in 0..GOVERNOR_FLUSHES_MAX {
             let Some(which) = to_flush(allowed, &loads) else {
                 break;
@@ -145,7 +133,7 @@ pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send,
                 tokio::time::sleep(Duration::from_secs(1)).await;
                 break;
             }
-            loads[which] = Load::default();
+            loads[which] = Unsorted::default();
         }
     }
 }
@@ -171,18 +159,18 @@ mod tests {
             loads in prop::collection::vec((0u64..1_000, 0usize..LOG_FILES_MAX + 20), 0..40),
             allowed in 0u64..50_000,
         ) {
-            let loads: Vec<Load> = loads
+            let loads: Vec<Unsorted> = loads
                 .into_iter()
-                .map(|(unflushed_bytes, log_files)| Load { unflushed_bytes, log_files })
+                .map(|(bytes, log_files)| Unsorted { bytes, log_files })
                 .collect();
-            let total: u64 = loads.iter().map(|load| load.unflushed_bytes).sum();
+            let total: u64 = loads.iter().map(|load| load.bytes).sum();
             let log: usize = loads.iter().map(|load| load.log_files).sum();
-            let long = |load: &Load| load.log_files > LOG_FILES_MAX;
+            let long = |load: &Unsorted| load.log_files > LOG_FILES_MAX;
             match to_flush(allowed, &loads) {
                 None => prop_assert!(total <= allowed && log <= LOG_FILES_TOTAL_MAX && !loads.iter().any(long)),
                 Some(index) if long(&loads[index]) => {}
                 Some(index) if total > allowed => {
-                    prop_assert!(loads.iter().all(|load| load.unflushed_bytes <= loads[index].unflushed_bytes));
+                    prop_assert!(loads.iter().all(|load| load.bytes <= loads[index].bytes));
                 }
                 Some(index) => {
                     prop_assert!(log > LOG_FILES_TOTAL_MAX);

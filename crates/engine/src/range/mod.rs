@@ -57,6 +57,7 @@ use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 use unflushed::Unflushed;
+pub(crate) use unflushed::Unsorted;
 pub use write::{Changes, WriteRequest};
 
 use crate::change::RecordName;
@@ -371,15 +372,12 @@ impl Range {
         self.dropped.insert(DroppedTable::new(account, table, now));
     }
 
-    /// Encoded bytes that are in memtables only.
-    pub(crate) fn unflushed_bytes(&self) -> u64 {
-        self.open_now().map_or(0, |opening| opening.unflushed_bytes())
-    }
-
-    /// Files of the log that would be replayed if the database were opened now, those excepted
-    /// that were there when it was opened last.
-    pub(crate) fn log_files(&self) -> usize {
-        self.open_now().map_or(0, |opening| opening.unflushed.log_files(opening.sorted_sequence()))
+    /// What it holds that is not yet in sorted files; nothing while it is not open.
+    pub(crate) fn unsorted(&self) -> Unsorted {
+        self.open_now().map_or_else(
+            |_| Unsorted::default(),
+            |opening| opening.unflushed.unsorted(opening.sorted_sequence()),
+        )
     }
 
     /// Whether somebody else has its database, or will: it is not served here again.
@@ -451,7 +449,7 @@ impl Opening {
     }
 
     fn unflushed_bytes(&self) -> u64 {
-        self.unflushed.bytes(self.sorted_sequence())
+        self.unflushed.unsorted(self.sorted_sequence()).bytes
     }
 
     fn borrowed(&self) -> Borrowed {

@@ -7,6 +7,16 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
+/// What a database holds that is not yet in sorted files.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Unsorted {
+    /// Encoded bytes in memtables.
+    pub(crate) bytes: u64,
+    /// Files of the log that would be replayed if the database were opened now, those excepted that were there
+    /// when it was opened last.
+    pub(crate) log_files: usize,
+}
+
 /// The count of one opening of a database.
 #[derive(Debug, Default)]
 pub(crate) struct Unflushed {
@@ -38,21 +48,16 @@ impl Unflushed {
         }
     }
 
-    /// Flushes of the log whose rows are not all in sorted files: as many files would be replayed.
-    pub(crate) fn log_files(&self, sorted: u64) -> usize {
+    /// What is in memtables and the log only. Each flush of the log whose rows are not all in sorted files is one
+    /// file that would be replayed.
+    pub(crate) fn unsorted(&self, sorted: u64) -> Unsorted {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        marks.iter().filter(|(sequence, _)| *sequence > sorted).count()
-    }
-
-    /// Encoded bytes that are in memtables only.
-    pub(crate) fn bytes(&self, sorted: u64) -> u64 {
-        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        let done = marks
-            .iter()
-            .take_while(|(sequence, _)| *sequence <= sorted)
-            .last()
-            .map_or(0, |(_, bytes)| *bytes);
-        self.written.load(Ordering::Relaxed).saturating_sub(done)
+        let done = marks.partition_point(|(sequence, _)| *sequence <= sorted);
+        let done_bytes = done.checked_sub(1).map_or(0, |last| marks[last].1);
+        Unsorted {
+            bytes: self.written.load(Ordering::Relaxed).saturating_sub(done_bytes),
+            log_files: marks.len() - done,
+        }
     }
 }
 
@@ -67,12 +72,11 @@ mod tests {
             count.add(sequence, 100);
             count.mark(0);
         }
-        assert_eq!(count.bytes(0), 1_000);
-        assert_eq!(count.bytes(4), 600);
-        assert_eq!(count.log_files(4), 6);
+        assert_eq!(count.unsorted(0), Unsorted { bytes: 1_000, log_files: 10 });
+        assert_eq!(count.unsorted(4), Unsorted { bytes: 600, log_files: 6 });
         count.mark(10);
-        assert_eq!(count.bytes(10), 0);
+        assert_eq!(count.unsorted(10), Unsorted::default());
         count.add(11, 5);
-        assert_eq!(count.bytes(10), 5);
+        assert_eq!(count.unsorted(10), Unsorted { bytes: 5, log_files: 0 });
     }
 }
