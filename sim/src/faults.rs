@@ -20,7 +20,7 @@
 //! | lost response | [`Fault::LostResponse`] |
 //! | CAS conflict with own earlier try | [`Fault::OwnConflict`] |
 //! | stale LIST | [`Fault::StaleList`]; not of manifests, which the engine below a range must see as they are |
-//! | torn append | [`Fault::TornUpload`]: a store has no appends; an upload in parts breaks off |
+//! | torn append | [`Fault::TornUpload`]: a store has no appends; the upload of a file breaks off |
 //! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
 //! | truncated or misdirected read | [`Fault::TruncatedRead`]; misdirected: as a flip of all bits |
 //! | ENOSPC | [`Fault::StoreFull`] |
@@ -80,7 +80,7 @@ pub enum Fault {
     OwnConflict,
     /// A listing shows what was there up to 2 s before.
     StaleList,
-    /// An upload in parts breaks off in the middle.
+    /// The upload of a file breaks off in the middle, and nothing of it is there.
     TornUpload,
     /// A bit is not what was written, while it is read.
     FlippedBit,

@@ -5,6 +5,8 @@
 //!   CALM_AT     no more faults; everything comes back
 //!   END_AT      workloads end; everything is read once more and checked
 //! ```
+//!
+//! If it takes longer than [`SET_UP_BY`] until the tables are made, the rest is as much later.
 
 use std::fmt;
 use std::panic;
@@ -25,6 +27,8 @@ use crate::workload::tables::Tables;
 use crate::workload::{bank, listing};
 use crate::world::{Size, World};
 
+/// When the tables are made, unless faults keep that from being done.
+const SET_UP_BY: Duration = Duration::from_secs(10);
 /// When faults end.
 const CALM_AT: Duration = Duration::from_secs(45);
 /// When workloads end.
@@ -137,12 +141,15 @@ async fn live(world: &World) -> usize {
     ledger.set_up(&mut first).await;
     world.let_loose();
 
+    // Faults of the store strike from the first moment on, and can make that take long.
+    let late = world.now().saturating_sub(SET_UP_BY);
+    let (calm_at, end_at) = (CALM_AT + late, END_AT + late);
     let mut workloads = JoinSet::new();
     let pauses = world.weather().is_on(Fault::Pause);
     for number in (0..WATCHERS * world.processes()).filter(|_| pauses) {
         let home = Some(number % world.processes());
         let client = Client::new(world, &format!("watch{number}"), home).patient_for(Duration::from_secs(1));
-        workloads.spawn(Arc::clone(&registers).watch(client, CALM_AT, (500, 2_500)));
+        workloads.spawn(Arc::clone(&registers).watch(client, calm_at, (500, 2_500)));
     }
     for number in 0..4 {
         let mut client = Client::new(world, &format!("reg{number}"), None);
@@ -150,29 +157,29 @@ async fn live(world: &World) -> usize {
             // Some go on elsewhere soon, so that there is something that a zombie does not know.
             client = client.patient_for(Duration::from_secs(2));
         }
-        workloads.spawn(Arc::clone(&registers).run(client, END_AT, (100, 1_200)));
+        workloads.spawn(Arc::clone(&registers).run(client, end_at, (100, 1_200)));
     }
     for number in 0..2 {
         let client = Client::new(world, &format!("bank{number}"), None);
-        workloads.spawn(bank::transfer(client, END_AT, (200, 2_500)));
+        workloads.spawn(bank::transfer(client, end_at, (200, 2_500)));
         let client = Client::new(world, &format!("ledger{number}"), None);
-        workloads.spawn(Arc::clone(&ledger).run(client, END_AT, (100, 2_000)));
+        workloads.spawn(Arc::clone(&ledger).run(client, end_at, (100, 2_000)));
     }
-    workloads.spawn(bank::audit(Client::new(world, "audit", None), END_AT, (300, 3_000)));
-    workloads.spawn(listing::churn(Client::new(world, "churn", None), END_AT, (300, 2_000)));
-    workloads.spawn(listing::walk(Client::new(world, "walk", None), END_AT, (20, 2_500)));
+    workloads.spawn(bank::audit(Client::new(world, "audit", None), end_at, (300, 3_000)));
+    workloads.spawn(listing::churn(Client::new(world, "churn", None), end_at, (300, 2_000)));
+    workloads.spawn(listing::walk(Client::new(world, "walk", None), end_at, (20, 2_500)));
     let tables = Arc::<Tables>::default();
-    workloads.spawn(Arc::clone(&tables).own(Client::new(world, "owner", None), END_AT, (200, 3_000)));
-    workloads.spawn(tables.meddle(Client::new(world, "meddler", None), END_AT, (200, 2_000)));
+    workloads.spawn(Arc::clone(&tables).own(Client::new(world, "owner", None), end_at, (200, 3_000)));
+    workloads.spawn(tables.meddle(Client::new(world, "meddler", None), end_at, (200, 2_000)));
 
     if world.weather().is_on(Fault::FlashCrowd) {
         for number in 0..CROWD {
             let client = Client::new(world, &format!("crowd{number}"), None);
-            workloads.spawn(Arc::clone(&registers).crowd(client, CALM_AT));
+            workloads.spawn(Arc::clone(&registers).crowd(client, calm_at));
         }
     }
 
-    sleep(CALM_AT.saturating_sub(world.now())).await;
+    sleep(calm_at.saturating_sub(world.now())).await;
     world.heal();
     while let Some(ended) = workloads.join_next().await {
         if let Err(error) = ended {
