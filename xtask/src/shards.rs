@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::workspace::{cargo, root, run, target};
+use crate::workspace::{Profile, cargo, root, run, target};
 
 /// Tries shard maps on real servers.
 #[derive(clap::Args, Debug)]
@@ -32,11 +32,14 @@ pub(crate) struct Arguments {
     /// Only measure.
     #[arg(long, conflicts_with = "mutants")]
     measure: bool,
+    /// Build and use the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
 }
 
 /// Runs what the arguments say.
 pub(crate) fn run_trials(arguments: &Arguments) -> Result<()> {
-    let program = program()?;
+    let program = program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let (changes, seed) = (arguments.changes.to_string(), arguments.seed.to_string());
     if arguments.mutants {
         return run(Command::new(&program).args(["mutants", &changes, &seed]));
@@ -49,12 +52,21 @@ pub(crate) fn run_trials(arguments: &Arguments) -> Result<()> {
 
 /// Runs the Python program of `tests/python-shards`, by a Python that has psycopg.
 pub(crate) fn python(python: &Path) -> Result<()> {
-    run(Command::new(program()?).arg("python").arg(python))
+    run(Command::new(program(Profile::Dev)?).arg("python").arg(python))
 }
 
 /// Builds the program of the trials.
-fn program() -> Result<PathBuf> {
+fn program(profile: Profile) -> Result<PathBuf> {
+    let mut build = Command::new(cargo());
     let words = ["build", "--quiet", "--package", "rangehold-shardmap", "--example", "shards-trial"];
-    run(Command::new(cargo()).args(words).current_dir(root()))?;
-    Ok(target().join("debug/examples/shards-trial"))
+    build.args(words).current_dir(root());
+    let directory = match profile {
+        Profile::Dev => "debug",
+        Profile::Release => {
+            build.arg("--release");
+            "release"
+        }
+    };
+    run(&mut build)?;
+    Ok(target().join(directory).join("examples/shards-trial"))
 }

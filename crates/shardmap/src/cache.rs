@@ -10,6 +10,7 @@ use std::ops::Bound;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rangehold_map::shard::ShardMapping;
+use smallvec::SmallVec;
 use uuid::Uuid;
 
 use crate::limits::CACHED_MAPPINGS_MAX;
@@ -35,11 +36,14 @@ pub(crate) struct Cache {
 #[derive(Debug, Default)]
 struct Tree(BTreeMap<Low, Arc<Cached>>);
 
+/// Bytes of a bound that lie in the tree with it: all of a key's but of long texts and byte strings.
+const INLINE_BYTES: usize = 16;
+
 /// A low bound: its first eight bytes as a number, and all of it.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 struct Low {
     first: u64,
-    whole: Box<[u8]>,
+    whole: SmallVec<[u8; INLINE_BYTES]>,
 }
 
 impl Low {
@@ -76,10 +80,10 @@ impl Tree {
         let to = of.keys.high().map_or(Bound::Unbounded, |high| Bound::Excluded(Low::new(high)));
         let reaches_in = self.0.range(..&low).next_back();
         let reaches_in = reaches_in.filter(|(_, cached)| cached.mapping.keys.contains(of.keys.low()));
-        let before: Vec<Box<[u8]>> = reaches_in.into_iter().map(|(low, _)| low.whole.clone()).collect();
-        let inside = self.0.range((Bound::Included(low), to)).map(|(low, _)| low.whole.clone());
-        let gone: Vec<Box<[u8]>> = before.into_iter().chain(inside).collect();
-        gone.iter().filter(|low| self.0.remove(&Low::new(low)).is_some()).count()
+        let before: Vec<Low> = reaches_in.into_iter().map(|(low, _)| low.clone()).collect();
+        let inside = self.0.range((Bound::Included(low), to)).map(|(low, _)| low.clone());
+        let gone: Vec<Low> = before.into_iter().chain(inside).collect();
+        gone.iter().filter(|low| self.0.remove(low).is_some()).count()
     }
 }
 

@@ -1,11 +1,14 @@
 //! Where a database is.
 
 use std::fmt;
+use std::sync::Arc;
 
 use crate::error::Error;
 use crate::limits::{DATABASE_BYTES_MAX, SERVER_CHARACTERS_MAX, SQLITE_PATH_BYTES_MAX};
 
 /// Where a database is: no more than a global map may say of it, so no user and no password.
+///
+/// Cheap to clone: each connection carries one.
 ///
 /// Servers are compared without regard to case, as names of hosts are; databases and paths exactly, as
 /// PostgreSQL and file systems do.
@@ -15,16 +18,16 @@ pub enum Location {
     /// A PostgreSQL database.
     Postgres {
         /// The server's name or address, in lower case.
-        server: String,
+        server: Arc<str>,
         /// Its port.
         port: u16,
         /// The database's name.
-        database: String,
+        database: Arc<str>,
     },
     /// A SQLite file.
     Sqlite {
         /// The file's path.
-        path: String,
+        path: Arc<str>,
     },
 }
 
@@ -43,7 +46,7 @@ impl Location {
         if bad(database) || database.len() > DATABASE_BYTES_MAX {
             return Err(Error::argument(format!("{database:?} names no database: give 1 to 63 bytes")));
         }
-        Ok(Self::Postgres { server: server.to_lowercase(), port, database: database.to_owned() })
+        Ok(Self::Postgres { server: server.to_lowercase().into(), port, database: database.into() })
     }
 
     /// A SQLite file.
@@ -55,7 +58,7 @@ impl Location {
         if path.is_empty() || path.contains('\0') || path.len() > SQLITE_PATH_BYTES_MAX {
             return Err(Error::argument(format!("{path:?} is no path of a database: give 1 to 1024 bytes")));
         }
-        Ok(Self::Sqlite { path: path.to_owned() })
+        Ok(Self::Sqlite { path: path.into() })
     }
 
     /// Reads `sqlite:PATH`, `postgres://SERVER[:PORT]/DATABASE`, as [`Location`] writes itself.

@@ -94,8 +94,10 @@ impl ShardRow {
         let (id, version) = (row.uuid()?, row.uuid()?);
         let (protocol, server, port, database) = (row.text()?, row.text()?, row.int()?, row.text()?);
         let location = match (protocol.as_str(), u16::try_from(port)) {
-            ("postgres", Ok(port)) => Location::Postgres { server, port, database },
-            ("sqlite", _) => Location::Sqlite { path: database },
+            ("postgres", Ok(port)) => {
+                Location::Postgres { server: server.into(), port, database: database.into() }
+            }
+            ("sqlite", _) => Location::Sqlite { path: database.into() },
             _ => return Err(row.damaged(format!("shard {id} is at {protocol} port {port}"))),
         };
         Ok(Self { id, version, location, online: row.bool()? })
@@ -111,9 +113,9 @@ impl ShardRow {
 pub(crate) fn place(location: &Location) -> [Value; 4] {
     match location {
         Location::Postgres { server, port, database } => {
-            ["postgres".into(), server.as_str().into(), i64::from(*port).into(), database.as_str().into()]
+            ["postgres".into(), server.as_ref().into(), i64::from(*port).into(), database.as_ref().into()]
         }
-        Location::Sqlite { path } => ["sqlite".into(), "".into(), 0.into(), path.as_str().into()],
+        Location::Sqlite { path } => ["sqlite".into(), "".into(), 0.into(), path.as_ref().into()],
     }
 }
 

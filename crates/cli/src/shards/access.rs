@@ -59,7 +59,7 @@ fn read_private(file: &Path) -> Option<String> {
 /// The password of the first line `server:port:database:user:password` that fits; `*` fits everything.
 fn password_for(lines: &str, place: &Location, user: &str) -> Option<String> {
     let Location::Postgres { server, port, database } = place else { return None };
-    let wanted = [server.as_str(), &port.to_string(), database, user];
+    let wanted = [server.as_ref(), &port.to_string(), database, user];
     let fits = |line: &str| {
         let fields = fields(line);
         let [.., password] = fields.as_slice() else { return None };

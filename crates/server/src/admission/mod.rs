@@ -85,6 +85,8 @@ pub(crate) struct Admission {
     pressed: AtomicBool,
     /// Whether credit may be used.
     room: AtomicBool,
+    /// Whether anybody has asked for anything since the last measurement.
+    asked: AtomicBool,
 }
 
 /// A budget of the whole service, with both sides of its vending.
@@ -143,6 +145,7 @@ impl Admission {
             metrics,
             pressed: AtomicBool::new(false),
             room: AtomicBool::new(true),
+            asked: AtomicBool::new(false),
         }
     }
 
@@ -153,6 +156,10 @@ impl Admission {
 
     /// Lets in a transaction of `account`, of whatever kind.
     pub(crate) fn admit_account(&self, account: &str) -> Result<(), Cause> {
+        // All threads write here: as seldom as can be.
+        if !self.asked.load(Ordering::Relaxed) {
+            self.asked.store(true, Ordering::Relaxed);
+        }
         match &self.accounts {
             Some(accounts) => self.pay(accounts, self.hash(account), Cause::Account),
             None => Ok(()),
@@ -234,6 +241,11 @@ impl Admission {
             let delay_ms = overload.least().as_millis() as u64;
             info!(delay_ms, ?pressure, "the process's load has changed");
         }
+    }
+
+    /// Whether anybody has asked since this was called last.
+    fn take_asked(&self) -> bool {
+        self.asked.swap(false, Ordering::Relaxed)
     }
 
     fn now(&self) -> Duration {

@@ -13,15 +13,19 @@ use super::Admission;
 
 /// Between two measurements.
 const EVERY: Duration = Duration::from_millis(20);
+/// The same while nobody asks for anything, so that a process at rest is left at rest.
+const EVERY_AT_REST: Duration = Duration::from_millis(500);
 
 /// Measures until everybody else let go of `admission`.
 pub(super) async fn run(admission: Arc<Admission>) {
     let weak = Arc::downgrade(&admission);
     drop(admission);
+    let mut every = EVERY;
     loop {
-        let due = Instant::now() + EVERY;
+        let due = Instant::now() + every;
         sleep_until(due).await;
         let Some(admission) = weak.upgrade() else { return };
         admission.measured(due.elapsed());
+        every = if admission.take_asked() { EVERY } else { EVERY_AT_REST };
     }
 }

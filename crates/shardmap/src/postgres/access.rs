@@ -160,7 +160,7 @@ impl PostgresAccess {
         };
         let credentials = (self.credentials)(location);
         let mut config = Config::new();
-        config.host(server).port(*port).dbname(database).user(&credentials.user);
+        config.host(server.as_ref()).port(*port).dbname(database.as_ref()).user(&credentials.user);
         config.application_name(&self.application).connect_timeout(CONNECT_TIMEOUT);
         config.ssl_mode(if self.connector.is_some() { SslMode::Require } else { SslMode::Disable });
         if let Some(password) = &credentials.password {

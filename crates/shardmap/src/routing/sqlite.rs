@@ -111,7 +111,7 @@ impl SqliteShardConnection {
         let (path, open) = (path.clone(), self.connection.take());
         let (map, key) = (self.route.map.hyphenated().to_string(), self.key.raw().to_vec());
         let running = tokio::task::spawn_blocking(move || {
-            let mut connection = match open.map_or_else(|| open_file(Path::new(&path)), Ok) {
+            let mut connection = match open.map_or_else(|| open_file(Path::new(&*path)), Ok) {
                 Ok(connection) => connection,
                 Err(error) => return (None, Ended::Failed(error)),
             };

@@ -58,7 +58,7 @@ impl World {
         let place = self.place(name);
         match (&place, self.server) {
             (Location::Postgres { database, .. }, Some(server)) => {
-                if self.made.lock().unwrap().insert(database.clone()) {
+                if self.made.lock().unwrap().insert(database.to_string()) {
                     server.create_database(database);
                 } else {
                     server.sql(
@@ -69,7 +69,7 @@ impl World {
                 }
             }
             (Location::Sqlite { path }, _) => {
-                rusqlite::Connection::open(path).unwrap().execute_batch("vacuum").unwrap();
+                rusqlite::Connection::open(path.as_ref()).unwrap().execute_batch("vacuum").unwrap();
             }
             _ => unreachable!("a place of the other store"),
         }
