@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use rangehold_map::shard::{ShardKey, ShardKeyValue};
+use rangehold_map::shard::{MappingId, ShardKey, ShardKeyValue};
 
 use super::connection::{Find, Lookup, Route, ShardConnection};
 use super::error::RoutingError;
 use super::pool::Routing;
 use super::sqlite::SqliteShardConnection;
-use crate::cache::Cached;
 use crate::error::Error;
 use crate::manager::{KindOfMap, LookIn, ShardMap};
+use crate::rows::ShardRow;
 
 impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     /// A connection to the shard that has a key, in PostgreSQL, with the credentials of `routing`.
@@ -52,12 +52,16 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     /// [`crate::Code::InvalidArgument`] for what is no key of this map.
     pub fn cached_route(&self, key: &K) -> Result<Option<Route>, Error> {
         let key = self.key(key)?;
-        let cached = self.manager.0.cache.lookup(self.map.id, key.raw(), self.manager.metrics());
-        Ok(cached.map(|cached| self.route(&cached)))
+        Ok(self.remembered(&key))
     }
 
-    fn route(&self, cached: &Cached) -> Route {
-        Route { map: self.map.id, mapping: cached.mapping.id, location: cached.shard.location.clone() }
+    fn remembered(&self, key: &ShardKey) -> Option<Route> {
+        let found = self.manager.0.cache.route(self.map.id, key.raw(), self.manager.metrics());
+        found.map(|(mapping, shard)| self.route(mapping, &shard))
+    }
+
+    fn route(&self, mapping: MappingId, shard: &ShardRow) -> Route {
+        Route { map: self.map.id, mapping, location: shard.location.clone() }
     }
 
     /// How its connections find their keys.
@@ -70,16 +74,13 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     }
 
     async fn find_route(&self, key: &ShardKey, how: Lookup) -> Result<Route, Error> {
-        let cached = match how {
-            Lookup::Cached => self.manager.0.cache.lookup(self.map.id, key.raw(), self.manager.metrics()),
-            Lookup::Fresh => None,
-        };
-        let found = match cached {
-            Some(cached) => Some(cached),
-            None => self.manager.find_key(&self.map, key.raw()).await?,
-        };
-        match found {
-            Some(found) => Ok(self.route(&found)),
+        if how == Lookup::Cached
+            && let Some(route) = self.remembered(key)
+        {
+            return Ok(route);
+        }
+        match self.manager.find_key(&self.map, key.raw()).await? {
+            Some(found) => Ok(self.route(found.mapping.id, &found.shard)),
             None => Err(self.not_found(key, LookIn::Store).await),
         }
     }

@@ -226,7 +226,7 @@ on_both_stores! {
                 ranges.manager.recovery().detach(a, None).await.unwrap();
                 world.sql(a, "select 1");
                 let renamed = format!("{path}-renamed");
-                std::fs::rename(path, &renamed).unwrap();
+                std::fs::rename(path.as_ref(), &renamed).unwrap();
                 for extra in ["-wal", "-shm"] {
                     let _ = std::fs::rename(format!("{path}{extra}"), format!("{renamed}{extra}"));
                 }
@@ -237,8 +237,8 @@ on_both_stores! {
         manager.recovery().attach(&now, None).await.unwrap();
         resolve(&manager, &now, Resolution::KeepShard).await;
         assert_eq!(world.sql(&now, "select database from @local_shards"), match &now {
-            Location::Postgres { database, .. } => database.clone(),
-            Location::Sqlite { path } => path.clone(),
+            Location::Postgres { database, .. } => database.to_string(),
+            Location::Sqlite { path } => path.to_string(),
         });
         let map = manager.range_map::<i32>("ranges").await.unwrap();
         assert_eq!(map.get(&5).await.unwrap().shard().location(), &now);
