@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{IN_THE_END, make_table};
+use super::{IN_THE_END, SET_UP_WITHIN, make_table};
 use crate::client::requests::{Entity, Name, Verb, change, page, query};
 use crate::client::{Client, Told};
 
@@ -15,7 +15,7 @@ const ROWS: usize = 5;
 pub async fn set_up(client: &mut Client) {
     make_table(client, TABLE).await;
     for name in lasting() {
-        let until = client.world().now() + IN_THE_END;
+        let until = client.world().now() + SET_UP_WITHIN;
         loop {
             if let Told::Answer(reply) = client.ask(change(Verb::Upsert, &name, 0, 0, None)).await.told()
                 && reply.status == 204
@@ -25,7 +25,7 @@ pub async fn set_up(client: &mut Client) {
             if client.world().now() > until {
                 return client
                     .world()
-                    .found(format_args!("{name:?} could not be written within {IN_THE_END:?}"));
+                    .found(format_args!("{name:?} could not be written within {SET_UP_WITHIN:?}"));
             }
             client.think(100, 500).await;
         }
