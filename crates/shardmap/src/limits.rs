@@ -39,6 +39,14 @@ pub const STEP_PAUSE_MIN: Duration = Duration::from_millis(20);
 pub const STEP_PAUSE_MAX: Duration = Duration::from_secs(1);
 /// How many connections with management credentials are kept to one database.
 pub const CONNECTIONS_PER_DATABASE_MAX: usize = 8;
+/// After how long without a word a connection is probed, so that a server that vanished is found out.
+pub const KEEPALIVE_AFTER: Duration = Duration::from_secs(30);
+/// How often it is probed then.
+pub const KEEPALIVE_EVERY: Duration = Duration::from_secs(10);
+/// How many probes in a row may stay unanswered.
+pub const KEEPALIVE_PROBES_MAX: u32 = 3;
+/// How long what was sent may stay without the word that it arrived; then the connection is given up.
+pub const UNACKNOWLEDGED_MAX: Duration = Duration::from_secs(60);
 /// How long a connection may take to be made.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one waits for a row or a file that somebody else writes.

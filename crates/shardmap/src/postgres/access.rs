@@ -13,7 +13,9 @@ use tokio_postgres::config::SslMode;
 use tokio_postgres_rustls::MakeRustlsConnect;
 
 use crate::error::Error;
-use crate::limits::CONNECT_TIMEOUT;
+use crate::limits::{
+    CONNECT_TIMEOUT, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_PROBES_MAX, UNACKNOWLEDGED_MAX,
+};
 use crate::location::Location;
 
 /// Who one is at a server.
@@ -162,6 +164,8 @@ impl PostgresAccess {
         let mut config = Config::new();
         config.host(server.as_ref()).port(*port).dbname(database.as_ref()).user(&credentials.user);
         config.application_name(&self.application).connect_timeout(CONNECT_TIMEOUT);
+        config.keepalives_idle(KEEPALIVE_AFTER).keepalives_interval(KEEPALIVE_EVERY);
+        config.keepalives_retries(KEEPALIVE_PROBES_MAX).tcp_user_timeout(UNACKNOWLEDGED_MAX);
         config.ssl_mode(if self.connector.is_some() { SslMode::Require } else { SslMode::Disable });
         if let Some(password) = &credentials.password {
             config.password(password);

@@ -4,6 +4,7 @@ use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
 
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_postgres::config::{Host, SslMode};
@@ -12,7 +13,9 @@ use tokio_postgres::{Client, Config};
 
 use super::error::RoutingError;
 use super::flight::{Control, Escort, FlightStream, IDLE, OPEN};
-use crate::limits::CONNECT_TIMEOUT;
+use crate::limits::{
+    CONNECT_TIMEOUT, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_PROBES_MAX, UNACKNOWLEDGED_MAX,
+};
 use crate::location::Location;
 use crate::postgres::PostgresAccess;
 
@@ -138,6 +141,7 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
     let port = config.get_ports().first().copied().unwrap_or(5432);
     let socket = TcpStream::connect((server.as_str(), port)).await?;
     socket.set_nodelay(true)?;
+    keep_alive(&socket)?;
     match (config.get_ssl_mode(), access.connector()) {
         (SslMode::Disable, _) | (_, None) => {
             let (stream, control) = FlightStream::new(socket);
@@ -154,6 +158,17 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
             Ok((client, handle.await?))
         }
     }
+}
+
+/// What the driver does to sockets of its own, by the same limits.
+fn keep_alive(socket: &TcpStream) -> std::io::Result<()> {
+    sockopt::set_socket_keepalive(socket, true)?;
+    sockopt::set_tcp_keepidle(socket, KEEPALIVE_AFTER)?;
+    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_EVERY)?;
+    sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES_MAX)?;
+    let unacknowledged_ms = u32::try_from(UNACKNOWLEDGED_MAX.as_millis()).unwrap_or(u32::MAX);
+    sockopt::set_tcp_user_timeout(socket, unacknowledged_ms)?;
+    Ok(())
 }
 
 /// The half of a connection that reads and writes. It ends when its client is dropped, or with an error
