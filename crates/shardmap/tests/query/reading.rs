@@ -1,9 +1,10 @@
 //! What comes back when nothing is wrong.
 
-use rangehold_shardmap::query::{Cell, Policy, ShardEvent};
-use rangehold_shardmap::{Code, Location};
+use rangehold_shardmap::query::{Cell, Policy, ShardEvent, owned_policy};
+use rangehold_shardmap::{Code, Location, MappingChange};
 
 use super::world::{Shop, count, watched};
+use crate::support::stores::World;
 
 const ALL: [&str; 9] = ["A 0", "A 10", "A 20", "B 100", "B 110", "B 120", "C 200", "C 210", "C 220"];
 
@@ -112,4 +113,33 @@ on_both_stores! {
         assert!(!refused.retry(), "{refused}");
         assert_eq!(shop.ask("select tenant from sales_here").await.unwrap(), ALL);
     }
+}
+
+/// The policy hides rows that are not at home from every role but the owner of the table, in any statement.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_policy_hides_what_is_not_at_home() {
+    let world = World::postgres();
+    let shop = Shop::new(&world).await;
+    let [here, ..] = &shop.places;
+    world.sql(here, "insert into sales values (150, 'of B', 1)");
+    let reader = format!("policy_reader_{}", std::process::id());
+    world.sql(here, &format!("create role {reader}; grant select on sales to {reader}"));
+    let seen = |role: &str| {
+        world.sql(
+            here,
+            &format!("set role {role}; select string_agg(tenant::text, ' ' order by tenant) from sales"),
+        )
+    };
+    assert_eq!(seen(&reader), "0 10 20 150", "without a policy");
+    for _ in 0..2 {
+        world.sql(here, &owned_policy(&shop.map.info(), "sales", "tenant"));
+        assert_eq!(seen(&reader), "0 10 20");
+    }
+    assert_eq!(seen("none"), "0 10 20 150", "the owner of the table");
+    // Keys that have left are not seen any more, though their rows are still there.
+    let mapping = shop.map.get(&0).await.unwrap();
+    let offline = shop.map.offline(&mapping).await.unwrap();
+    let away = MappingChange { online: Some(true), shard: Some(&shop.shards[1]) };
+    shop.map.update(&offline, away).await.unwrap();
+    assert_eq!(seen(&reader), "");
 }
