@@ -19,12 +19,12 @@ use std::time::Duration;
 use foyer::{DefaultHasher, S3FifoConfig};
 use slatedb::db_cache::foyer::FoyerCache;
 use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
-use tokio::time::{MissedTickBehavior, interval};
+use tokio::time::sleep;
 
 use crate::error::OpenError;
 use crate::limits::{
-    CACHE_SHARDS, GOVERNOR_FLUSHES_MAX, GOVERNOR_POLL, LOG_FILES_MAX, LOG_FILES_TOTAL_MAX, MEMORY_BYTES_MIN,
-    MEMTABLE_OVERHEAD,
+    CACHE_SHARDS, GOVERNOR_FLUSHES_MAX, GOVERNOR_POLL, GOVERNOR_POLL_AT_REST, LOG_FILES_MAX,
+    LOG_FILES_TOTAL_MAX, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD,
 };
 use crate::range::{Range, Unsorted};
 
@@ -116,13 +116,15 @@ fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
 
 /// Watches the memtables of all `ranges` for ever. To be run as a task.
 pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send, shares: Shares) {
-    let mut poll = interval(GOVERNOR_POLL);
-    poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let mut before = Vec::new();
+    let mut poll = GOVERNOR_POLL;
     let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
     loop {
-        poll.tick().await;
+        sleep(poll).await;
         let ranges = ranges();
         let mut loads: Vec<Unsorted> = ranges.iter().map(|range| range.unsorted()).collect();
+        poll = if loads == before { GOVERNOR_POLL_AT_REST } else { GOVERNOR_POLL };
+        before.clone_from(&loads);
         for _ in 0..GOVERNOR_FLUSHES_MAX {
             let Some(which) = to_flush(allowed, &loads) else {
                 break;
@@ -130,7 +132,7 @@ pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send,
             tracing::debug!(load = ?loads[which], "flushing a memtable");
             if let Err(why) = ranges[which].flush_memtable().await {
                 tracing::warn!(%why, "a memtable could not be flushed");
-                tokio::time::sleep(Duration::from_secs(1)).await;
+                sleep(Duration::from_secs(1)).await;
                 break;
             }
             loads[which] = Unsorted::default();
