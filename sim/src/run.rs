@@ -6,7 +6,7 @@
 //!   END_AT      workloads end; everything is read once more and checked
 //! ```
 //!
-//! If it takes longer than [`SET_UP_BY`] until the tables are made, the rest is as much later.
+//! If faults keep the tables from being made within ten seconds, the rest is as much later.
 
 use std::fmt;
 use std::panic;
