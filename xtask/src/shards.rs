@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::workspace::{Profile, cargo, root, run, target};
+use crate::workspace::{Profile, cargo, root, run};
 
 /// Tries shard maps on real servers.
 #[derive(clap::Args, Debug)]
@@ -60,13 +60,9 @@ fn program(profile: Profile) -> Result<PathBuf> {
     let mut build = Command::new(cargo());
     let words = ["build", "--quiet", "--package", "rangehold-shardmap", "--example", "shards-trial"];
     build.args(words).current_dir(root());
-    let directory = match profile {
-        Profile::Dev => "debug",
-        Profile::Release => {
-            build.arg("--release");
-            "release"
-        }
-    };
+    if profile == Profile::Release {
+        build.arg("--release");
+    }
     run(&mut build)?;
-    Ok(target().join(directory).join("examples/shards-trial"))
+    Ok(profile.directory().join("examples/shards-trial"))
 }

@@ -47,6 +47,16 @@ pub(crate) enum Profile {
     Release,
 }
 
+impl Profile {
+    /// Where cargo puts what it built.
+    pub(crate) fn directory(self) -> PathBuf {
+        target().join(match self {
+            Self::Dev => "debug",
+            Self::Release => "release",
+        })
+    }
+}
+
 /// Builds `rangehold`, and returns its path.
 ///
 /// `RANGEHOLD_BIN` names a program built before, which is then used as it is.
@@ -62,11 +72,7 @@ pub(crate) fn program(profile: Profile) -> Result<PathBuf> {
         Profile::Release => build.args(["--release", "--package", "rangehold"]),
     };
     run(&mut build)?;
-    let directory = match profile {
-        Profile::Dev => "debug",
-        Profile::Release => "release",
-    };
-    Ok(target().join(directory).join("rangehold"))
+    Ok(profile.directory().join("rangehold"))
 }
 
 /// The cargo that started us, or the one on the path.
