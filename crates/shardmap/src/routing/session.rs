@@ -13,9 +13,7 @@ use tokio_postgres::{Client, Config};
 
 use super::error::RoutingError;
 use super::flight::{Control, Escort, FlightStream, IDLE, OPEN};
-use crate::limits::{
-    CONNECT_TIMEOUT, KEEPALIVE_AFTER, KEEPALIVE_EVERY, KEEPALIVE_PROBES_MAX, UNACKNOWLEDGED_MAX,
-};
+use crate::limits::CONNECT_TIMEOUT;
 use crate::location::Location;
 use crate::postgres::PostgresAccess;
 
@@ -141,7 +139,7 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
     let port = config.get_ports().first().copied().unwrap_or(5432);
     let socket = TcpStream::connect((server.as_str(), port)).await?;
     socket.set_nodelay(true)?;
-    keep_alive(&socket)?;
+    keep_alive(&socket, config)?;
     match (config.get_ssl_mode(), access.connector()) {
         (SslMode::Disable, _) | (_, None) => {
             let (stream, control) = FlightStream::new(socket);
@@ -160,14 +158,20 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
     }
 }
 
-/// What the driver does to sockets of its own, by the same limits.
-fn keep_alive(socket: &TcpStream) -> std::io::Result<()> {
-    sockopt::set_socket_keepalive(socket, true)?;
-    sockopt::set_tcp_keepidle(socket, KEEPALIVE_AFTER)?;
-    sockopt::set_tcp_keepintvl(socket, KEEPALIVE_EVERY)?;
-    sockopt::set_tcp_keepcnt(socket, KEEPALIVE_PROBES_MAX)?;
-    let unacknowledged_ms = u32::try_from(UNACKNOWLEDGED_MAX.as_millis()).unwrap_or(u32::MAX);
-    sockopt::set_tcp_user_timeout(socket, unacknowledged_ms)?;
+/// What the driver does to sockets of its own: probes them, as the configuration says.
+fn keep_alive(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
+    sockopt::set_socket_keepalive(socket, config.get_keepalives())?;
+    sockopt::set_tcp_keepidle(socket, config.get_keepalives_idle())?;
+    if let Some(every) = config.get_keepalives_interval() {
+        sockopt::set_tcp_keepintvl(socket, every)?;
+    }
+    if let Some(probes) = config.get_keepalives_retries() {
+        sockopt::set_tcp_keepcnt(socket, probes)?;
+    }
+    if let Some(unacknowledged) = config.get_tcp_user_timeout() {
+        let ms = u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX);
+        sockopt::set_tcp_user_timeout(socket, ms)?;
+    }
     Ok(())
 }
 
