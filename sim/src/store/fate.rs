@@ -98,7 +98,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
         // The engine below a range ends by panic if a listing of its manifests goes back in time: it is
         // made for stores that list what was written, as those of the large clouds do.
         (Fault::StaleList, wish == Wish::List && !path.ends_with("manifest")),
-        (Fault::TornUpload, writes && table),
+        (Fault::TornUpload, wish == Wish::Part || (writes && table)),
         // Only sorted files have checksums of their own: for the rest a store in the cloud answers by
         // the checksums of its transport, and a directory by the seals of its files.
         (Fault::FlippedBit, wish == Wish::Get && table),

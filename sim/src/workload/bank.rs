@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{IN_THE_END, SET_UP_WITHIN, make_table};
+use super::{IN_THE_END, make, make_table};
 use crate::client::http::Reply;
 use crate::client::requests::{Entity, Name, Verb, batch, batch_statuses, change, page, query};
 use crate::client::{Client, Told};
@@ -17,20 +17,8 @@ pub async fn set_up(client: &mut Client) {
     make_table(client, TABLE).await;
     let inserts: Vec<_> =
         (0..ACCOUNTS).map(|account| change(Verb::Insert, &name(account), BEGINNING, 0, None)).collect();
-    let until = client.world().now() + SET_UP_WITHIN;
-    loop {
-        if let Told::Answer(reply) = client.ask(batch(&inserts)).await.told()
-            && matches!(*batch_statuses(&reply), [201 | 204 | 409, ..])
-        {
-            return;
-        }
-        if client.world().now() > until {
-            return client
-                .world()
-                .found(format_args!("the bank could not be opened within {SET_UP_WITHIN:?}"));
-        }
-        client.think(100, 500).await;
-    }
+    let opened = |reply: &Reply| matches!(*batch_statuses(reply), [201 | 204 | 409, ..]);
+    make(client, "the bank", &batch(&inserts), opened).await;
 }
 
 /// Transfers until `end`.

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{IN_THE_END, SET_UP_WITHIN, make_table};
+use super::{IN_THE_END, make, make_table};
 use crate::client::requests::{Entity, Name, Verb, change, page, query};
 use crate::client::{Client, Told};
 
@@ -15,20 +15,8 @@ const ROWS: usize = 5;
 pub async fn set_up(client: &mut Client) {
     make_table(client, TABLE).await;
     for name in lasting() {
-        let until = client.world().now() + SET_UP_WITHIN;
-        loop {
-            if let Told::Answer(reply) = client.ask(change(Verb::Upsert, &name, 0, 0, None)).await.told()
-                && reply.status == 204
-            {
-                break;
-            }
-            if client.world().now() > until {
-                return client
-                    .world()
-                    .found(format_args!("{name:?} could not be written within {SET_UP_WITHIN:?}"));
-            }
-            client.think(100, 500).await;
-        }
+        let upsert = change(Verb::Upsert, &name, 0, 0, None);
+        make(client, format_args!("{name:?}"), &upsert, |reply| reply.status == 204).await;
     }
 }
 

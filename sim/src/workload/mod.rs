@@ -14,8 +14,10 @@ pub mod listing;
 pub mod register;
 pub mod tables;
 
+use std::fmt;
 use std::time::Duration;
 
+use crate::client::http::{Reply, Request};
 use crate::client::requests::create_table;
 use crate::client::{Client, Told};
 
@@ -27,16 +29,27 @@ pub(crate) const SET_UP_WITHIN: Duration = Duration::from_secs(300);
 
 /// Creates a table, however long it takes.
 pub(crate) async fn make_table(client: &mut Client, table: &str) {
+    let made = |reply: &Reply| matches!(reply.status, 201 | 204 | 409);
+    make(client, format_args!("table {table}"), &create_table(table), made).await;
+}
+
+/// Sends a request again and again until its answer is one that `made` takes; a finding names `what` after
+/// [`SET_UP_WITHIN`].
+pub(crate) async fn make(
+    client: &mut Client,
+    what: impl fmt::Display,
+    request: &Request,
+    made: impl Fn(&Reply) -> bool,
+) {
     let until = client.world().now() + SET_UP_WITHIN;
     loop {
-        if let Told::Answer(reply) = client.ask(create_table(table)).await.told()
-            && matches!(reply.status, 201 | 204 | 409)
+        if let Told::Answer(reply) = client.ask(request.clone()).await.told()
+            && made(&reply)
         {
             return;
         }
         if client.world().now() > until {
-            client.world().found(format_args!("table {table} could not be created within {SET_UP_WITHIN:?}"));
-            return;
+            return client.world().found(format_args!("{what} could not be made within {SET_UP_WITHIN:?}"));
         }
         client.think(100, 500).await;
     }
