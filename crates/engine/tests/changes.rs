@@ -187,7 +187,7 @@ async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
         return;
     }
     match step {
-        Step::Checkpointed => gate.set(Passage::FailFirstManifests),
+        Step::Retired => gate.set(Passage::FailFirstManifests),
         Step::UndoDecided => gate.set(Passage::Open),
         // The target cannot open the database. The source can, again.
         Step::Saved => gate.set(Passage::FailOneManifest),
@@ -198,27 +198,16 @@ async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
 /// The steps of a change that succeeds, or that is undone, in their order.
 fn steps(kind: Kind, undone: bool) -> &'static [Step] {
     use Step::{
-        Begun, Checkpointed, Cloned, Frozen, HeirsOpen, Inherited, LetGo, Published, Recorded, Restored,
-        Retired, Saved, Served, Taken, UndoDecided, UndoPublished,
+        Begun, Cloned, Frozen, HeirsOpen, Inherited, LetGo, Published, Recorded, Restored, Retired, Saved,
+        Served, Taken, UndoDecided, UndoPublished,
     };
     match (kind, undone) {
         (Kind::Split | Kind::Merge, false) => {
-            &[Begun, Frozen, Retired, Checkpointed, Cloned, Recorded, HeirsOpen, Served, Inherited, Published]
+            &[Begun, Frozen, Retired, Cloned, Recorded, HeirsOpen, Served, Inherited, Published]
         }
         // The move that brings the ranges together is a change of its own, before this one.
         (Kind::MergeAcross, false) => &[
-            Begun,
-            Frozen,
-            Saved,
-            Taken,
-            LetGo,
-            Served,
-            Published,
-            Retired,
-            Checkpointed,
-            Cloned,
-            Recorded,
-            HeirsOpen,
+            Begun, Frozen, Saved, Taken, LetGo, Served, Published, Retired, Cloned, Recorded, HeirsOpen,
             Inherited,
         ],
         (Kind::Move, false) => &[Begun, Frozen, Saved, Taken, LetGo, Served, Published],

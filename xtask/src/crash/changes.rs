@@ -30,7 +30,7 @@ const SERVERS: u64 = 4;
 const CUTS: [&str; 4] = ["load/*", "load/p1", "load/p2", "load/p3"];
 
 /// Steps of a split and of a merge, up to the commit point and after it.
-const BEFORE_COMMIT: [&str; 5] = ["begun", "frozen", "retired", "checkpointed", "cloned"];
+const BEFORE_COMMIT: [&str; 4] = ["begun", "frozen", "retired", "cloned"];
 const AFTER_COMMIT: [&str; 5] = ["recorded", "heirs-open", "served", "inherited", "published"];
 /// Steps of a move.
 const OF_MOVE: [&str; 7] = ["begun", "frozen", "saved", "taken", "let-go", "served", "published"];

@@ -11,12 +11,10 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use rangehold_map::{DatabaseName, KeyRange};
-use slatedb::config::{CheckpointOptions, CheckpointScope};
-use slatedb::{CloneSourceSpec, Db};
+use slatedb::CloneSourceSpec;
 use uuid::Uuid;
 
 use crate::error::with_causes;
-use crate::limits::CLONE_CHECKPOINT_LIFETIME;
 use crate::range::{Range, Surroundings, database_path};
 
 type Bounds = (Bound<Bytes>, Bound<Bytes>);
@@ -27,17 +25,6 @@ pub(crate) struct Source<'a> {
     pub(crate) checkpoint: Uuid,
     /// The keys that the clone has of it.
     pub(crate) keys: KeyRange,
-}
-
-/// Makes the checkpoint to clone from. It ends by itself: what a clone needs longer, it pins.
-pub(crate) async fn checkpoint(db: &Db) -> Result<Uuid, String> {
-    let options = CheckpointOptions {
-        lifetime: Some(CLONE_CHECKPOINT_LIFETIME),
-        name: Some("change".to_owned()),
-        ..CheckpointOptions::default()
-    };
-    let made = db.create_checkpoint(CheckpointScope::Durable, &options).await;
-    made.map(|made| made.id).map_err(|error| with_causes(&error))
 }
 
 /// Makes the database `name` of its sources, in the order of their keys.

@@ -6,9 +6,9 @@
 //!     ready: small memtable, room for a flush            ready
 //!     frozen: new writes held, none under way            frozen
 //!     retired: the last row, everything saved            saved
-//!     checkpoint, cloned into fresh databases            opened by the target: the epoch rises  COMMIT
+//!     cloned from a checkpoint of that                   opened by the target: the epoch rises  COMMIT
 //!     change record created                 COMMIT       source answers no read any more
-//!     heirs opened                                       target serves
+//!       (and meanwhile the heirs opened)                 target serves
 //!     served instead of the old range                    the map says that it is done
 //!     the map says that it is done                       what was held is sent on
 //!     (what was held is sent on)
@@ -52,10 +52,8 @@ pub enum Step {
     Begun,
     /// New writes are held and none is under way.
     Frozen,
-    /// The retirement row is durable and everything saved (split, merge).
+    /// The retirement row is durable, everything saved, and the checkpoint to clone from made (split, merge).
     Retired,
-    /// The checkpoint to clone from is made (split, merge).
-    Checkpointed,
     /// The new databases are made (split, merge).
     Cloned,
     /// The change record is created (split, merge): the commit point.
@@ -84,11 +82,10 @@ pub enum Step {
 
 impl Step {
     /// All steps.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 15] = [
         Self::Begun,
         Self::Frozen,
         Self::Retired,
-        Self::Checkpointed,
         Self::Cloned,
         Self::Recorded,
         Self::HeirsOpen,
@@ -109,7 +106,6 @@ impl Step {
             Self::Begun => "begun",
             Self::Frozen => "frozen",
             Self::Retired => "retired",
-            Self::Checkpointed => "checkpointed",
             Self::Cloned => "cloned",
             Self::Recorded => "recorded",
             Self::HeirsOpen => "heirs-open",

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::try_join_all;
+use futures::future::{join, join_all, try_join_all};
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -16,6 +16,7 @@ use super::clone::{self, Source};
 use super::record::{Decided, Decision};
 use super::resolve::end_all;
 use super::{ChangeError, RecordName, Step, heir, undone};
+use crate::error::OpenError;
 use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
 use crate::map_store;
 use crate::mutants::{self, Mutant};
@@ -65,6 +66,14 @@ struct Plan {
     new: Vec<(RangeId, KeyRange)>,
     /// Checkpoints that were made before the freeze, by [`Mutant::EarlyCheckpoint`].
     early: Vec<Uuid>,
+}
+
+/// What counts from now on.
+struct Committed {
+    attempt: u64,
+    inheritance: Inheritance,
+    /// Open, and not yet served.
+    heirs: Result<Vec<Arc<Range>>, OpenError>,
 }
 
 impl PartitionServer {
@@ -122,10 +131,7 @@ impl PartitionServer {
         }
         if mutants::active(Mutant::EarlyCheckpoint) {
             for range in &plan.old {
-                range.save().await.map_err(undone(first))?;
-                let opening = range.opening().map_err(undone(first))?;
-                let made = clone::checkpoint(opening.database()).await;
-                plan.early.push(made.map_err(|why| ChangeError::Undone { range: first, why })?);
+                plan.early.push(range.checkpoint().await.map_err(undone(first))?);
             }
         }
         for range in &plan.old {
@@ -135,17 +141,20 @@ impl PartitionServer {
         self.after(Step::Frozen, first).await;
         // From here on the ranges may be retired, and must not be served as they are.
         frozen.iter_mut().for_each(Frozen::seal);
-        let (attempt, inheritance) = match self.commit(&plan).await {
-            Ok(done) => done,
+        let Committed { attempt, inheritance, heirs } = match self.commit(&plan).await {
+            Ok(committed) => committed,
             Err(why) => match self.undo(&plan, &why).await? {
-                Some(done) => done,
+                Some(committed) => committed,
                 None => {
                     frozen.into_iter().for_each(Frozen::open);
                     return Err(ChangeError::Undone { range: first, why });
                 }
             },
         };
-        let heirs = self.take_over(&plan, attempt, &inheritance).await?;
+        // There is no way back: the ranges stay held until the heirs are served, here or elsewhere.
+        let heirs = heirs.map_err(|error| broken_off(first, &error))?;
+        self.after(Step::HeirsOpen, first).await;
+        self.take_over(&plan, &heirs).await?;
         self.replace_in_set(&plan.old, &heirs);
         self.after(Step::Served, first).await;
         let held_for = frozen.into_iter().map(Frozen::pass_on).max().unwrap_or_default();
@@ -160,21 +169,29 @@ impl PartitionServer {
         Ok(Replaced { databases: heirs.iter().map(|heir| heir.database()).collect(), held_for })
     }
 
-    /// From frozen ranges to the change record. An error says what failed before it.
-    async fn commit(&self, plan: &Plan) -> Result<(u64, Inheritance), String> {
+    /// From frozen ranges to the change record and open heirs. An error says what failed before it.
+    async fn commit(&self, plan: &Plan) -> Result<Committed, String> {
         let first = plan.record.range;
-        for range in &plan.old {
-            range.retire(plan.record).await.map_err(|error| error.to_string())?;
-        }
+        let retired = self.retire(plan).await?;
         self.after(Step::Retired, first).await;
         let inheritance = plan.old.iter().map(|range| range.inheritance());
         let inheritance = inheritance.reduce(Inheritance::union).unwrap_or_default();
-        let attempt = self.make_heirs(plan).await?;
+        let attempt = self.make_heirs(plan, retired).await?;
         self.after(Step::Cloned, first).await;
-        if !mutants::active(Mutant::HeirBeforeRecord) {
-            self.record(plan, attempt, &inheritance).await?;
+        let recording = async {
+            if mutants::active(Mutant::HeirBeforeRecord) {
+                return Ok(());
+            }
+            self.record(plan, attempt, &inheritance).await
+        };
+        // At the same time, since writes are held: open is not yet served, and an heir that does not
+        // count is a database that nobody knows.
+        let (recorded, heirs) = join(recording, self.open_heirs(plan, attempt, &inheritance)).await;
+        if let Err(why) = recorded {
+            end_all(&heirs.unwrap_or_default()).await;
+            return Err(why);
         }
-        Ok((attempt, inheritance))
+        Ok(Committed { attempt, inheritance, heirs })
     }
 
     /// The commit point: creates the change record.
@@ -188,17 +205,23 @@ impl PartitionServer {
         Ok(())
     }
 
+    /// Retires the old ranges; returns the checkpoints of that.
+    async fn retire(&self, plan: &Plan) -> Result<Vec<Uuid>, String> {
+        // All to their ends, whatever becomes of one: what is still under way could not be undone.
+        let retired = join_all(plan.old.iter().map(|range| range.retire(plan.record))).await;
+        retired.into_iter().collect::<Result<_, _>>().map_err(|error| error.to_string())
+    }
+
     /// Makes the databases of the new ranges; says in which attempt it succeeded.
-    async fn make_heirs(&self, plan: &Plan) -> Result<u64, String> {
+    async fn make_heirs(&self, plan: &Plan, retired: Vec<Uuid>) -> Result<u64, String> {
+        let mut checkpoints = if plan.early.is_empty() { retired } else { plan.early.clone() };
         let mut failed = String::new();
         for attempt in 1..=CLONE_ATTEMPTS_MAX {
             if attempt > 1 {
                 // The memtable may have been cut between the last row and the flush.
-                for range in &plan.old {
-                    range.retire(plan.record).await.map_err(|error| error.to_string())?;
-                }
+                checkpoints = self.retire(plan).await?;
             }
-            match self.make_attempt(plan, attempt).await {
+            match self.make_attempt(plan, attempt, &checkpoints).await {
                 Ok(()) => return Ok(attempt),
                 Err(why) => failed = why,
             }
@@ -206,32 +229,22 @@ impl PartitionServer {
         Err(failed)
     }
 
-    async fn make_attempt(&self, plan: &Plan, attempt: u64) -> Result<(), String> {
-        let mut checkpoints = Vec::with_capacity(plan.old.len());
-        if attempt == 1 {
-            checkpoints.extend(&plan.early);
-        }
-        for range in &plan.old[checkpoints.len()..] {
-            let opening = range.opening().map_err(|error| error.to_string())?;
-            checkpoints.push(clone::checkpoint(opening.database()).await?);
-        }
-        self.after(Step::Checkpointed, plan.record.range).await;
-        let around = &self.owner().around;
-        // One after the other: each writes a checkpoint into the manifest of the same range.
-        for (id, keys) in &plan.new {
+    async fn make_attempt(&self, plan: &Plan, attempt: u64, checkpoints: &[Uuid]) -> Result<(), String> {
+        let making = plan.new.iter().map(async |(id, keys)| {
             let sources: Vec<Source<'_>> = plan
                 .old
                 .iter()
-                .zip(&checkpoints)
+                .zip(checkpoints)
                 .map(|(range, checkpoint)| Source {
                     range,
                     checkpoint: *checkpoint,
                     keys: range.keys().intersect(keys),
                 })
                 .collect();
-            clone::make(around, heir(*id, attempt), &sources).await?;
-        }
-        Ok(())
+            clone::make(&self.owner().around, heir(*id, attempt), &sources).await
+        });
+        // Each writes a checkpoint into the manifest of the same range, and again if the other was faster.
+        join_all(making).await.into_iter().collect()
     }
 
     /// Refuses to serve heirs if the stored map no longer says that the old ranges are being replaced.
@@ -250,38 +263,40 @@ impl PartitionServer {
         if self.may_serve().await { Ok(()) } else { Err("the server has lost its lease".to_owned()) }
     }
 
-    /// Opens the heirs of a change that counts. There is no way back: it tries until it succeeds, or
-    /// the process ends; the ranges are held meanwhile.
-    async fn take_over(
+    /// Opens the heirs of an attempt, to be served if it counts.
+    async fn open_heirs(
         &self,
         plan: &Plan,
         attempt: u64,
         inheritance: &Inheritance,
-    ) -> Result<Vec<Arc<Range>>, ChangeError> {
-        let first = plan.record.range;
+    ) -> Result<Vec<Arc<Range>>, OpenError> {
         let opening = plan.new.iter().map(|(id, keys)| {
             let identity = Identity { id: *id, keys: keys.clone(), database: heir(*id, attempt) };
             self.open_heir(identity, inheritance)
         });
-        let heirs = try_join_all(opening).await.map_err(|error| broken_off(first, &error))?;
-        self.after(Step::HeirsOpen, first).await;
-        if let Err(why) = self.are_heirs_awaited(plan, &heirs).await {
-            end_all(&heirs).await;
-            return Err(broken_off(first, &why));
+        try_join_all(opening).await
+    }
+
+    /// The last look before the heirs of a change that counts are served.
+    async fn take_over(&self, plan: &Plan, heirs: &[Arc<Range>]) -> Result<(), ChangeError> {
+        if let Err(why) = self.are_heirs_awaited(plan, heirs).await {
+            end_all(heirs).await;
+            return Err(broken_off(plan.record.range, &why));
         }
         // Nobody may read the old rows once a new one can be acknowledged.
         plan.old.iter().for_each(|range| range.let_go());
-        Ok(heirs)
+        Ok(())
     }
 
-    /// Undoes what was not recorded. If it was recorded after all (the answer was lost), says what.
-    async fn undo(&self, plan: &Plan, why: &str) -> Result<Option<(u64, Inheritance)>, ChangeError> {
+    /// Undoes what was not recorded. If it was recorded after all (the answer was lost), goes on with that.
+    async fn undo(&self, plan: &Plan, why: &str) -> Result<Option<Committed>, ChangeError> {
         let first = plan.record.range;
         tracing::warn!(range = %first, why, "undoing a change");
         match self.decide(plan.record, &Decision::Undone).await.map_err(|why| broken_off(first, &why))? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {}
             Decided::Before(Decision::Done { attempt, inheritance }) => {
-                return Ok(Some((attempt, inheritance)));
+                let heirs = self.open_heirs(plan, attempt, &inheritance).await;
+                return Ok(Some(Committed { attempt, inheritance, heirs }));
             }
         }
         self.after(Step::UndoDecided, first).await;

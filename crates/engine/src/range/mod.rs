@@ -423,11 +423,6 @@ impl Range {
 }
 
 impl Opening {
-    /// The database itself, for cloning.
-    pub(crate) fn database(&self) -> &Db {
-        &self.db
-    }
-
     fn new(number: u64, db: Db) -> Self {
         Self {
             number,

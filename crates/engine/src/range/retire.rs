@@ -14,15 +14,17 @@ use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use slatedb::WriteBatch;
-use slatedb::config::FlushType;
+use slatedb::config::{CheckpointOptions, CheckpointScope, FlushType};
 use tokio::time::{Instant, sleep};
+use uuid::Uuid;
 
 use super::{Frozen, Inheritance, Opening, Range, State, database, flush, meta};
 use crate::change::RecordName;
-use crate::error::{OpenError, ReadError};
+use crate::error::{OpenError, ReadError, with_causes};
 use crate::housekeeping::Borrowed;
 use crate::limits::{
-    FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL, READY_UNFLUSHED_BYTES_MAX,
+    CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
+    READY_UNFLUSHED_BYTES_MAX,
 };
 
 impl Range {
@@ -73,13 +75,27 @@ impl Range {
     }
 
     /// Makes `record` the one that decides about this frozen range: durably, with everything before
-    /// it in sorted files and nothing in the log.
-    pub(crate) async fn retire(&self, record: RecordName) -> Result<(), ReadError> {
+    /// it in sorted files and nothing in the log. Returns the checkpoint of that.
+    pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {
         let mut batch = WriteBatch::new();
         batch.put(meta::RETIREMENT, meta::encode_record(record));
+        // Durable before the memtable is cut: the engine takes as replayed only what was in the log by then.
         self.write_ungated(batch).await?;
         self.set_retired(Some(record));
-        self.save().await
+        self.checkpoint().await
+    }
+
+    /// Moves everything into sorted files, and makes a checkpoint with them to clone from, by one manifest.
+    /// It ends by itself: what a clone needs longer, it pins.
+    pub(crate) async fn checkpoint(&self) -> Result<Uuid, ReadError> {
+        let opening = self.open_now()?;
+        let options = CheckpointOptions {
+            lifetime: Some(CLONE_CHECKPOINT_LIFETIME),
+            name: Some("change".to_owned()),
+            ..CheckpointOptions::default()
+        };
+        let made = opening.db.create_checkpoint(CheckpointScope::All, &options).await;
+        made.map(|made| made.id).map_err(|error| ReadError::Unavailable(with_causes(&error)))
     }
 
     /// Moves everything into sorted files.
@@ -145,11 +161,6 @@ impl Range {
         // Its keeper goes over to the new opening when the old one ends.
         self.abandon(&before).await;
         Ok(())
-    }
-
-    /// The database as it is open now, to be closed once the range is somewhere else.
-    pub(crate) fn opening(&self) -> Result<Arc<Opening>, ReadError> {
-        self.open_now()
     }
 }
 

@@ -5,13 +5,14 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 /// Makes directories, and knows of which it is sure that a loss of power does not take them.
 ///
-/// A directory is durable once the one that names it has been synced. That a directory is there says
-/// nothing: the process that made it may have been killed before it synced. So the first write of
-/// this process into a directory syncs all names on the way to it, and later ones need not.
+/// A directory is durable once the one that names it has been synced, and so on to the top. That a
+/// directory is there says nothing: the process that made it may have been killed before it synced. So
+/// the first write of this process into a directory syncs the names on the way to it of which it is not
+/// sure yet, and later ones need not.
 #[derive(Debug)]
 pub(super) struct Directories {
     fsync: bool,
@@ -26,35 +27,38 @@ impl Directories {
 
     /// Makes `directory` and those above it that are missing, all of them durable.
     pub(super) fn ensure(&self, directory: &Path) -> io::Result<()> {
-        let mut durable = self.durable.lock().expect("no one panics while holding the set");
-        if durable.contains(directory) {
+        self.ensure_by(directory, sync)
+    }
+
+    fn ensure_by(&self, directory: &Path, sync: impl Fn(&Path) -> io::Result<()>) -> io::Result<()> {
+        if self.durable().contains(directory) {
             return Ok(());
         }
+        // Nobody waits meanwhile: two who make the same one both sync it, which does no harm.
         fs::create_dir_all(directory)?;
+        let mut ensured = vec![directory.to_owned()];
         if self.fsync {
-            let absolute = fs::canonicalize(directory)?;
-            for parent in absolute.ancestors().skip(1) {
-                if durable.contains(parent) {
+            for named in fs::canonicalize(directory)?.ancestors() {
+                if self.durable().contains(named) {
                     break;
                 }
-                sync(parent).or_else(may_not_be_ours)?;
+                named.parent().map_or(Ok(()), &sync).or_else(may_not_be_ours)?;
+                ensured.push(named.to_owned());
             }
-            durable.insert(absolute);
         }
-        durable.insert(directory.to_owned());
+        self.durable().extend(ensured);
         Ok(())
     }
-}
 
-impl Directories {
+    fn durable(&self) -> MutexGuard<'_, HashSet<PathBuf>> {
+        self.durable.lock().expect("no one panics while holding the set")
+    }
+
     /// Removes `directory` and those below it, which hold no files but what interrupted writes left.
     /// If it is not there, that is as well. Whoever writes there at the same time gets an error, here
     /// or there.
     pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
-        self.durable
-            .lock()
-            .expect("no one panics while holding the set")
-            .retain(|known| !known.starts_with(directory));
+        self.durable().retain(|known| !known.starts_with(directory));
         if !directory.try_exists()? {
             return Ok(());
         }
@@ -110,4 +114,32 @@ pub(super) fn is_staging(name: &OsStr) -> bool {
         return false;
     };
     !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_syncs_what_names_it_and_those_above_once() {
+        let root = tempfile::tempdir().unwrap();
+        let top = root.path().canonicalize().unwrap();
+        let directories = Directories::new(true);
+        let ensure = |path: &str| {
+            let synced = RefCell::new(Vec::new());
+            let note = |directory: &Path| {
+                synced.borrow_mut().push(directory.to_owned());
+                Ok(())
+            };
+            directories.ensure_by(&top.join(path), note).unwrap();
+            synced.into_inner()
+        };
+        let above: Vec<PathBuf> = top.ancestors().map(Path::to_owned).collect();
+        assert_eq!(ensure("a/b"), [vec![top.join("a")], above].concat());
+        assert_eq!(ensure("a/b"), [] as [PathBuf; 0]);
+        assert_eq!(ensure("a/c"), [top.join("a")]);
+        assert_eq!(ensure("a/c/d/e"), [top.join("a/c/d"), top.join("a/c")]);
+    }
 }
