@@ -1,18 +1,16 @@
 //! What a process remembers of the global map, so that finding a key's shard costs no IO.
 //!
-//! A cache may be old: the shard decides. Mappings of one map lie in a tree by their low bounds. With a million of
-//! them nearly every look at another piece of memory has to wait for it, so what routing needs lies in the tree
-//! itself: the bounds' first eight bytes, by which nearly every comparison is one of two numbers, and where to go.
+//! A cache may be old: the shard decides. The mappings of one map lie in a [tree] by their low bounds.
 
-use std::cmp::Ordering;
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Bound;
+mod tree;
+
+use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use rangehold_map::shard::{MappingId, ShardMapping};
-use smallvec::SmallVec;
 use uuid::Uuid;
 
+use self::tree::{Leaf, Tree};
 use crate::limits::CACHED_MAPPINGS_MAX;
 use crate::metrics::Metrics;
 use crate::rows::{MapRow, ShardRow};
@@ -30,98 +28,6 @@ pub(crate) struct Cache {
     /// By name in lower case.
     maps: RwLock<HashMap<String, Arc<MapRow>>>,
     mappings: RwLock<HashMap<Uuid, Arc<RwLock<Tree>>>>,
-}
-
-/// The mappings of one map that are remembered.
-#[derive(Debug, Default)]
-struct Tree(BTreeMap<Low, Leaf>);
-
-/// A mapping in the tree, with copies of what is asked for most.
-#[derive(Debug)]
-struct Leaf {
-    /// The first bytes of its high bound; `None` if it has none.
-    high: Option<u64>,
-    id: MappingId,
-    shard: Arc<ShardRow>,
-    cached: Arc<Cached>,
-}
-
-/// Bytes of a bound that lie in the tree with it: all of a key's but of long texts and byte strings.
-const INLINE_BYTES: usize = 16;
-
-/// A low bound: its first eight bytes as a number, and all of it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Low {
-    first: u64,
-    whole: SmallVec<[u8; INLINE_BYTES]>,
-}
-
-impl Low {
-    fn new(bytes: &[u8]) -> Self {
-        Self { first: first_bytes(bytes), whole: bytes.into() }
-    }
-}
-
-/// The first eight bytes of a bound as a number: numbers that differ are in the order of their bounds.
-fn first_bytes(bound: &[u8]) -> u64 {
-    let mut first = [0; 8];
-    for (to, from) in first.iter_mut().zip(bound) {
-        *to = *from;
-    }
-    u64::from_be_bytes(first)
-}
-
-impl Leaf {
-    fn new(cached: Cached) -> Self {
-        Self {
-            high: cached.mapping.keys.high().map(first_bytes),
-            id: cached.mapping.id,
-            shard: Arc::clone(&cached.shard),
-            cached: Arc::new(cached),
-        }
-    }
-
-    /// Whether a key at or above its low bound is one of its keys.
-    fn reaches(&self, key: &Low) -> bool {
-        match self.high {
-            Some(high) if high == key.first => self.cached.mapping.keys.contains(&key.whole),
-            Some(high) => key.first < high,
-            None => true,
-        }
-    }
-}
-
-impl Ord for Low {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.first.cmp(&other.first).then_with(|| self.whole.cmp(&other.whole))
-    }
-}
-
-impl PartialOrd for Low {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl Tree {
-    fn lookup(&self, key: &[u8]) -> Option<&Leaf> {
-        let key = Low::new(key);
-        let (low, leaf) = self.0.range(..=&key).next_back()?;
-        // No mapping is empty, so each holds its low bound.
-        (*low == key || leaf.reaches(&key)).then_some(leaf)
-    }
-
-    /// Forgets all that holds a key of `of`; gives how many that were.
-    fn drop_overlapping(&mut self, of: &ShardMapping) -> usize {
-        let low = Low::new(of.keys.low());
-        let to = of.keys.high().map_or(Bound::Unbounded, |high| Bound::Excluded(Low::new(high)));
-        let reaches_in = self.0.range(..&low).next_back();
-        let reaches_in = reaches_in.filter(|(_, leaf)| leaf.reaches(&low));
-        let before: Vec<Low> = reaches_in.into_iter().map(|(low, _)| low.clone()).collect();
-        let inside = self.0.range((Bound::Included(low), to)).map(|(low, _)| low.clone());
-        let gone: Vec<Low> = before.into_iter().chain(inside).collect();
-        gone.iter().filter(|low| self.0.remove(low).is_some()).count()
-    }
 }
 
 impl Cache {
@@ -157,7 +63,7 @@ impl Cache {
 
     /// The mapping of a key, if it is remembered.
     pub(crate) fn lookup(&self, map: Uuid, key: &[u8], metrics: &Metrics) -> Option<Arc<Cached>> {
-        self.look(map, key, metrics, |leaf| Arc::clone(&leaf.cached))
+        self.look(map, key, metrics, |leaf| Arc::clone(leaf.cached()))
     }
 
     /// The mapping of a key and its shard, if they are remembered.
@@ -167,7 +73,7 @@ impl Cache {
         key: &[u8],
         metrics: &Metrics,
     ) -> Option<(MappingId, Arc<ShardRow>)> {
-        self.look(map, key, metrics, |leaf| (leaf.id, Arc::clone(&leaf.shard)))
+        self.look(map, key, metrics, |leaf| (leaf.id(), Arc::clone(leaf.shard())))
     }
 
     fn look<T>(&self, map: Uuid, key: &[u8], metrics: &Metrics, take: impl Fn(&Leaf) -> T) -> Option<T> {
@@ -187,15 +93,20 @@ impl Cache {
     pub(crate) fn put(&self, map: Uuid, mappings: impl IntoIterator<Item = Cached>, metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
+        let mut put = 0;
         for cached in mappings {
+            put += 1;
             metrics.mappings_dropped.add(tree.drop_overlapping(&cached.mapping) as u64);
-            if tree.0.len() >= CACHED_MAPPINGS_MAX {
+            if tree.len() >= CACHED_MAPPINGS_MAX {
                 // Which one goes does not matter: what is asked for again comes back.
-                tree.0.pop_first();
+                tree.pop_first();
                 metrics.mappings_dropped.one();
             }
             metrics.mappings_cached.one();
-            tree.0.insert(Low::new(cached.mapping.keys.low()), Leaf::new(cached));
+            tree.insert(Leaf::new(cached));
+        }
+        if put > 1 && put > tree.len() / 2 {
+            tree.pack();
         }
     }
 
@@ -212,15 +123,15 @@ impl Cache {
     pub(crate) fn forget_key(&self, map: Uuid, key: &[u8], metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
-        let low = tree.lookup(key).map(|leaf| Low::new(leaf.cached.mapping.keys.low()));
-        if low.is_some_and(|low| tree.0.remove(&low).is_some()) {
+        let low = tree.lookup(key).map(|leaf| leaf.low().to_vec());
+        if low.is_some_and(|low| tree.remove(&low)) {
             metrics.mappings_dropped.one();
         }
     }
 
     /// How many mappings of a map are remembered.
     pub(crate) fn count(&self, map: Uuid) -> usize {
-        self.tree(map).read().unwrap_or_else(PoisonError::into_inner).0.len()
+        self.tree(map).read().unwrap_or_else(PoisonError::into_inner).len()
     }
 }
 

@@ -1,0 +1,190 @@
+//! The mappings of one map by their low bounds, so that the mapping of a key is found at once.
+//!
+//! With a million of them nearly every look at another piece of memory has to wait for it. So what is compared on
+//! the way down is one number, the first eight bytes of a bound; and what routing wants to know lies in the tree
+//! itself. Bounds that begin alike, as texts often do, share a place, and have a tree of their own there.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use rangehold_map::shard::{MappingId, ShardMapping};
+use smallvec::SmallVec;
+
+use super::Cached;
+use crate::rows::ShardRow;
+
+/// Bytes of a low bound that lie in the tree: all of a key's but of long texts and byte strings.
+const INLINE_BYTES: usize = 16;
+
+/// See the module.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    places: BTreeMap<u64, Place>,
+    len: usize,
+}
+
+/// The mappings whose low bounds begin with the same eight bytes.
+#[derive(Debug)]
+enum Place {
+    One(Leaf),
+    Many(BTreeMap<Vec<u8>, Leaf>),
+}
+
+/// A mapping in the tree, with copies of what is asked for most.
+#[derive(Debug)]
+pub(super) struct Leaf {
+    low: SmallVec<[u8; INLINE_BYTES]>,
+    /// The first bytes of its high bound; `None` if it has none.
+    high: Option<u64>,
+    id: MappingId,
+    shard: Arc<ShardRow>,
+    cached: Arc<Cached>,
+}
+
+/// The first eight bytes of a bound as a number: numbers that differ are in the order of their bounds.
+fn first_bytes(bound: &[u8]) -> u64 {
+    let mut first = [0; 8];
+    for (to, from) in first.iter_mut().zip(bound) {
+        *to = *from;
+    }
+    u64::from_be_bytes(first)
+}
+
+impl Leaf {
+    pub(super) fn new(cached: Cached) -> Self {
+        Self {
+            low: cached.mapping.keys.low().into(),
+            high: cached.mapping.keys.high().map(first_bytes),
+            id: cached.mapping.id,
+            shard: Arc::clone(&cached.shard),
+            cached: Arc::new(cached),
+        }
+    }
+
+    pub(super) fn low(&self) -> &[u8] {
+        &self.low
+    }
+
+    pub(super) fn id(&self) -> MappingId {
+        self.id
+    }
+
+    pub(super) fn shard(&self) -> &Arc<ShardRow> {
+        &self.shard
+    }
+
+    pub(super) fn cached(&self) -> &Arc<Cached> {
+        &self.cached
+    }
+
+    /// Whether a key at or above its low bound is one of its keys.
+    fn reaches(&self, key: &[u8]) -> bool {
+        let first = first_bytes(key);
+        match self.high {
+            // No mapping is empty, so each holds its low bound.
+            _ if *self.low == *key => true,
+            Some(high) if high == first => self.cached.mapping.keys.contains(key),
+            Some(high) => first < high,
+            None => true,
+        }
+    }
+}
+
+impl Place {
+    /// The last one whose low bound is at or below the key.
+    fn at_or_below(&self, key: &[u8]) -> Option<&Leaf> {
+        match self {
+            Self::One(leaf) => (*leaf.low <= *key).then_some(leaf),
+            Self::Many(leaves) => {
+                let below = leaves.range::<[u8], _>((Bound::Unbounded, Bound::Included(key)));
+                below.map(|(_, leaf)| leaf).next_back()
+            }
+        }
+    }
+
+    fn leaves(&self) -> impl DoubleEndedIterator<Item = &Leaf> {
+        let (one, many) = match self {
+            Self::One(leaf) => (Some(leaf), None),
+            Self::Many(leaves) => (None, Some(leaves)),
+        };
+        one.into_iter().chain(many.into_iter().flat_map(BTreeMap::values))
+    }
+}
+
+impl Tree {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The mapping that holds a key.
+    pub(super) fn lookup(&self, key: &[u8]) -> Option<&Leaf> {
+        let first = first_bytes(key);
+        let mut below = self.places.range(..=first).rev();
+        let (begin, place) = below.next()?;
+        // Bounds that begin otherwise are all below the key.
+        let same = if *begin == first { place.at_or_below(key) } else { place.leaves().next_back() };
+        let leaf = same.or_else(|| below.next()?.1.leaves().next_back())?;
+        leaf.reaches(key).then_some(leaf)
+    }
+
+    /// Puts a mapping in place of the one with its low bound, if there is one.
+    pub(super) fn insert(&mut self, leaf: Leaf) {
+        self.len += 1;
+        match self.places.entry(first_bytes(&leaf.low)) {
+            Entry::Vacant(free) => {
+                free.insert(Place::One(leaf));
+            }
+            Entry::Occupied(mut taken) => {
+                let many = match std::mem::replace(taken.get_mut(), Place::Many(BTreeMap::new())) {
+                    Place::One(other) => BTreeMap::from([(other.low.to_vec(), other)]),
+                    Place::Many(many) => many,
+                };
+                let mut many = many;
+                if many.insert(leaf.low.to_vec(), leaf).is_some() {
+                    self.len -= 1;
+                }
+                taken.insert(Place::Many(many));
+            }
+        }
+    }
+
+    /// Removes the mapping with this low bound; false if there is none.
+    pub(super) fn remove(&mut self, low: &[u8]) -> bool {
+        let Entry::Occupied(mut taken) = self.places.entry(first_bytes(low)) else { return false };
+        let (removed, is_empty) = match taken.get_mut() {
+            Place::One(leaf) => (*leaf.low == *low, *leaf.low == *low),
+            Place::Many(many) => (many.remove(low).is_some(), many.is_empty()),
+        };
+        if is_empty {
+            taken.remove();
+        }
+        self.len -= usize::from(removed);
+        removed
+    }
+
+    /// Removes the mapping with the least low bound.
+    pub(super) fn pop_first(&mut self) {
+        let least = self.places.first_key_value().and_then(|(_, place)| place.leaves().next());
+        if let Some(low) = least.map(|leaf| leaf.low.clone()) {
+            self.remove(&low);
+        }
+    }
+
+    /// Removes all that hold a key of `of`; gives how many that were.
+    pub(super) fn drop_overlapping(&mut self, of: &ShardMapping) -> usize {
+        let (low, high) = (of.keys.low(), of.keys.high());
+        let to = high.map_or(Bound::Unbounded, |high| Bound::Included(first_bytes(high)));
+        let near = self.places.range((Bound::Included(first_bytes(low)), to));
+        let begins_inside = |leaf: &&Leaf| *leaf.low > *low && high.is_none_or(|high| *leaf.low < *high);
+        let inside = near.flat_map(|(_, place)| place.leaves()).filter(begins_inside);
+        let gone: Vec<_> = self.lookup(low).into_iter().chain(inside).map(|leaf| leaf.low.clone()).collect();
+        gone.iter().filter(|low| self.remove(low)).count()
+    }
+
+    /// Builds it anew. One that grew key by key has half-empty nodes, and so twice the memory to look through.
+    pub(super) fn pack(&mut self) {
+        self.places = std::mem::take(&mut self.places).into_iter().collect();
+    }
+}
