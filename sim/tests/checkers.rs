@@ -5,7 +5,9 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rangehold_map::{RangeId, RangeMap};
 use rangehold_sim::check::etags::{self, Sight};
+use rangehold_sim::check::ids;
 use rangehold_sim::check::register::{self, Call, Expected, Operation, Return, Value, Verdict};
 
 /// A history in short: who, from when, until when, what, and what was told.
@@ -193,4 +195,12 @@ fn tags_that_go_back_are_found() {
     ] {
         assert_eq!(etags::check(&bad).len(), 1, "{bad:?}");
     }
+}
+
+#[test]
+fn an_id_that_may_be_given_again_is_found() {
+    let map = |version, next| RangeMap::new(version, RangeId(next), Vec::new());
+    assert_eq!(ids::given_again(&map(1, 4), &map(2, 4)), []);
+    assert_eq!(ids::given_again(&map(1, 4), &map(2, 6)), []);
+    assert_eq!(ids::given_again(&map(2, 6), &map(3, 4)), [RangeId(4), RangeId(5)]);
 }

@@ -4,4 +4,5 @@
 //! (`tests/checkers.rs`).
 
 pub mod etags;
+pub mod ids;
 pub mod register;

@@ -24,7 +24,7 @@ use std::time::Duration;
 
 use chrono::DateTime;
 use rangehold_engine::{Clock, PartitionServer, Step, StepHook};
-use rangehold_map::Timestamp;
+use rangehold_map::{RangeMap, Timestamp};
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
@@ -33,6 +33,7 @@ pub use process::Process;
 use process::Start;
 
 use crate::chance::{Chance, Dice};
+use crate::check::ids;
 use crate::events::Events;
 use crate::faults::Weather;
 use crate::store::{Bucket, Door};
@@ -269,6 +270,7 @@ impl World {
                 started = starting => match started {
                     Ok(Ok(process)) => {
                         self.0.events.add("world", format_args!("p{number} is up"));
+                        tokio::spawn(self.clone().watch_ids(process.executor().maps().subscribe()));
                         self.mark(number);
                         slot.up.send_replace(Some(Arc::new(process)));
                         self.introduce();
@@ -286,6 +288,18 @@ impl World {
             abort.abort();
             door.set(crate::store::Passage::Closed);
             sleep(START_AGAIN_AFTER).await;
+        }
+    }
+
+    /// Looks at the versions of the map that a process sees, as long as it lives.
+    async fn watch_ids(self, mut maps: watch::Receiver<Arc<RangeMap>>) {
+        let mut before = maps.borrow_and_update().clone();
+        while maps.changed().await.is_ok() {
+            let after = maps.borrow_and_update().clone();
+            for id in ids::given_again(&before, &after) {
+                self.found(format_args!("version {} of the map may give {id} again", after.version()));
+            }
+            before = after;
         }
     }
 
