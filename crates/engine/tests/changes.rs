@@ -285,10 +285,15 @@ async fn a_range_stays_offline_through_a_crash() {
 async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     let world = World::new().await;
     world.prepare(Kind::Split).await;
-    *world.crash.hold.lock().unwrap() = Some(Step::Recorded);
+    *world.crash.hold.lock().unwrap() = Some(Step::Cloned);
     let (node, change) = (world.node.clone(), world.change(Kind::Split));
     let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
     sleep(Duration::from_secs(1)).await;
+    world.gate.set(Passage::HoldManifests);
+    world.crash.let_go.notify_one();
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(world.gate.held(), 2, "both heirs are being opened");
+    world.gate.set(Passage::Open);
     // Another manager, who believes that the change was broken off.
     let here = world.node.executor();
     let other = Executor::new(here.maps().clone(), world.node.router().clone(), here.servers());
@@ -298,7 +303,7 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     let again = Change::Split { range: right.id, generation: right.generation, at };
     other.carry_out(&again).await.unwrap();
 
-    world.crash.let_go.notify_one();
+    world.gate.release();
     assert!(late.await.unwrap().is_err());
     let mut acknowledged = BTreeSet::new();
     for key in 0..10 {
@@ -312,6 +317,32 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     world.check(&acknowledged, "late").await;
     let world = world.crash_and_start_again().await;
     world.check(&acknowledged, "late").await;
+}
+
+/// Another manager undoes a change whose heirs are just to be opened: they are not served, and the range goes on.
+#[tokio::test(start_paused = true)]
+async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
+    let world = World::new().await;
+    world.prepare(Kind::Split).await;
+    *world.crash.hold.lock().unwrap() = Some(Step::Cloned);
+    let (node, change) = (world.node.clone(), world.change(Kind::Split));
+    let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
+    sleep(Duration::from_secs(1)).await;
+    let here = world.node.executor();
+    let other = Executor::new(here.maps().clone(), world.node.router().clone(), here.servers());
+    other.open_all().await.unwrap();
+    world.crash.let_go.notify_one();
+    assert!(late.await.unwrap().is_err());
+    let (left, right) = world.halves();
+    assert_eq!(left.id, right.id, "the split was undone");
+    let mut acknowledged = BTreeSet::new();
+    for key in 0..10 {
+        put(&world.node, &key.to_string(), "late", "v").await.unwrap();
+        acknowledged.insert((key.to_string(), "late".to_owned()));
+    }
+    world.check(&acknowledged, "undone by another").await;
+    let world = world.crash_and_start_again().await;
+    world.check(&acknowledged, "undone by another").await;
 }
 
 /// An empty range has no file to clone.

@@ -1,8 +1,8 @@
 //! Making databases of databases: a manifest that names the files of its sources, and no row copied.
 //!
 //! What was seen to go wrong, and what is done about it: cloning is refused while a source's log
-//! holds rows (the retirement row and the flushes before it see to that; if the memtable was cut
-//! just then they are repeated). Cloning to a path that exists returns at once and keeps what is
+//! holds rows (the retirement row and the flush behind it see to that; if the memtable was cut just
+//! then they are repeated). Cloning to a path that exists returns at once and keeps what is
 //! there, so each attempt has a path of its own. A clone takes any key, so its server refuses those
 //! outside its range.
 

@@ -7,7 +7,7 @@ use std::fmt::Display;
 use std::sync::Arc;
 use std::time::Duration;
 
-use futures::future::{join, join_all, try_join_all};
+use futures::future::{join, join_all};
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeId};
 use tokio::time::sleep;
 use uuid::Uuid;
@@ -185,10 +185,10 @@ impl PartitionServer {
             self.record(plan, attempt, &inheritance).await
         };
         // At the same time, since writes are held: open is not yet served, and an heir that does not
-        // count is a database that nobody knows.
+        // count lies where nobody will look, since no path is used twice.
         let (recorded, heirs) = join(recording, self.open_heirs(plan, attempt, &inheritance)).await;
         if let Err(why) = recorded {
-            end_all(&heirs.unwrap_or_default()).await;
+            self.give_up(heirs.unwrap_or_default());
             return Err(why);
         }
         Ok(Committed { attempt, inheritance, heirs })
@@ -274,7 +274,23 @@ impl PartitionServer {
             let identity = Identity { id: *id, keys: keys.clone(), database: heir(*id, attempt) };
             self.open_heir(identity, inheritance)
         });
-        try_join_all(opening).await
+        // All to their ends: one that is left half open would stay so.
+        let (mut heirs, mut failed) = (Vec::new(), None);
+        for opened in join_all(opening).await {
+            match opened {
+                Ok(heir) => heirs.push(heir),
+                Err(error) => failed = failed.or(Some(error)),
+            }
+        }
+        let Some(error) = failed else { return Ok(heirs) };
+        self.give_up(heirs);
+        Err(error)
+    }
+
+    /// Ends heirs that were never served, in the background.
+    fn give_up(&self, heirs: Vec<Arc<Range>>) {
+        heirs.iter().for_each(|heir| heir.let_go());
+        self.abandon(heirs);
     }
 
     /// The last look before the heirs of a change that counts are served.

@@ -58,12 +58,18 @@ impl Directories {
     /// If it is not there, that is as well. Whoever writes there at the same time gets an error, here
     /// or there.
     pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
-        self.durable().retain(|known| !known.starts_with(directory));
-        if !directory.try_exists()? {
-            return Ok(());
+        self.forget(directory);
+        if directory.try_exists()? {
+            sweep(directory)?;
+            remove_empty(directory)?;
+            // Whoever wrote there at the same time may have noted it again.
+            self.forget(directory);
         }
-        sweep(directory)?;
-        remove_empty(directory)
+        Ok(())
+    }
+
+    fn forget(&self, directory: &Path) {
+        self.durable().retain(|known| !known.starts_with(directory));
     }
 }
 

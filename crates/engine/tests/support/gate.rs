@@ -16,7 +16,7 @@ use object_store::{
     PutMultipartOptions, PutOptions, PutPayload, PutResult, Result,
 };
 use slatedb_common::retry::NonRetryable;
-use tokio::sync::watch;
+use tokio::sync::{Notify, watch};
 
 /// What becomes of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,6 +25,8 @@ pub enum Passage {
     Open,
     /// Writes wait until the gate opens.
     HoldWrites,
+    /// Manifests that come now wait until they are [released](Gate::release): databases are opened late.
+    HoldManifests,
     /// Writes of the log fail in a way that is not tried again.
     FailLog,
     /// No database gets its first manifest: none can be made.
@@ -41,6 +43,7 @@ pub struct Gate {
     inner: Arc<dyn ObjectStore>,
     passage: watch::Sender<Passage>,
     held: AtomicUsize,
+    release: Notify,
     puts: Mutex<Vec<(String, u64)>>,
 }
 
@@ -50,12 +53,18 @@ impl Gate {
             inner: Arc::clone(inner),
             passage: watch::Sender::new(Passage::Open),
             held: AtomicUsize::new(0),
+            release: Notify::new(),
             puts: Mutex::default(),
         })
     }
 
     pub fn set(&self, passage: Passage) {
         self.passage.send_replace(passage);
+    }
+
+    /// Lets manifests pass that were held.
+    pub fn release(&self) {
+        self.release.notify_waiters();
     }
 
     /// Writes that wait at the gate.
@@ -77,6 +86,10 @@ impl Gate {
     async fn write(&self, location: &Path) -> Result<()> {
         let mut passage = self.passage.subscribe();
         self.held.fetch_add(1, Ordering::SeqCst);
+        let is_held = *passage.borrow() == Passage::HoldManifests && location.as_ref().contains("/manifest/");
+        if is_held {
+            self.release.notified().await;
+        }
         let open = passage
             .wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead))
             .await
