@@ -165,6 +165,24 @@ mod tests {
         (open || a < b).then_some(Cached { mapping, shard })
     }
 
+    #[test]
+    fn mappings_that_begin_alike_are_found_when_they_are_put_at_once() {
+        const COUNT: u128 = 20_000;
+        let (cache, metrics, map) = (Cache::default(), Metrics::default(), Uuid::nil());
+        let key = |number: u128| format!("customer-{number:06}").into_bytes();
+        let all = || (0..COUNT).filter_map(|number| cached((key(number), key(number + 1)), false, number));
+        for _ in 0..2 {
+            cache.put(map, all(), &metrics);
+            assert_eq!(cache.count(map), COUNT as usize);
+        }
+        for number in 0..COUNT {
+            let found = cache.route(map, &[key(number), vec![0]].concat(), &metrics).map(|(id, _)| id.0);
+            assert_eq!(found, Some(Uuid::from_u128(number)));
+        }
+        assert_eq!(cache.route(map, b"customer-", &metrics), None);
+        assert_eq!(cache.route(map, &key(COUNT), &metrics), None);
+    }
+
     proptest! {
         /// Against a list of mappings that is searched from its end.
         #[test]

@@ -104,6 +104,17 @@ impl Place {
         }
     }
 
+    /// Those whose low bounds are above `low` and below `high`, which is above it.
+    fn between(&self, low: &[u8], high: Option<&[u8]>) -> impl Iterator<Item = &Leaf> {
+        let is_between = |leaf: &&Leaf| *leaf.low > *low && high.is_none_or(|high| *leaf.low < *high);
+        let to = high.map_or(Bound::Unbounded, Bound::Excluded);
+        let (one, many) = match self {
+            Self::One(leaf) => (Some(leaf).filter(is_between), None),
+            Self::Many(leaves) => (None, Some(leaves.range::<[u8], _>((Bound::Excluded(low), to)))),
+        };
+        one.into_iter().chain(many.into_iter().flatten().map(|(_, leaf)| leaf))
+    }
+
     fn leaves(&self) -> impl DoubleEndedIterator<Item = &Leaf> {
         let (one, many) = match self {
             Self::One(leaf) => (Some(leaf), None),
@@ -177,8 +188,7 @@ impl Tree {
         let (low, high) = (of.keys.low(), of.keys.high());
         let to = high.map_or(Bound::Unbounded, |high| Bound::Included(first_bytes(high)));
         let near = self.places.range((Bound::Included(first_bytes(low)), to));
-        let begins_inside = |leaf: &&Leaf| *leaf.low > *low && high.is_none_or(|high| *leaf.low < *high);
-        let inside = near.flat_map(|(_, place)| place.leaves()).filter(begins_inside);
+        let inside = near.flat_map(|(_, place)| place.between(low, high));
         let gone: Vec<_> = self.lookup(low).into_iter().chain(inside).map(|leaf| leaf.low.clone()).collect();
         gone.iter().filter(|low| self.remove(low)).count()
     }
