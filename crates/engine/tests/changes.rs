@@ -303,8 +303,10 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     let again = Change::Split { range: right.id, generation: right.generation, at };
     other.carry_out(&again).await.unwrap();
 
+    // Should it serve them, then long enough to be written to.
+    *world.crash.hold.lock().unwrap() = Some(Step::Served);
     world.gate.release();
-    assert!(late.await.unwrap().is_err());
+    sleep(Duration::from_secs(1)).await;
     let mut acknowledged = BTreeSet::new();
     for key in 0..10 {
         // Who came late has fenced the one that serves; it opens the range again.
@@ -314,6 +316,8 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
         }
         acknowledged.insert((key.to_string(), "late".to_owned()));
     }
+    world.crash.let_go.notify_one();
+    assert!(late.await.unwrap().is_err());
     world.check(&acknowledged, "late").await;
     let world = world.crash_and_start_again().await;
     world.check(&acknowledged, "late").await;
