@@ -19,6 +19,7 @@ use rangehold_engine::{Clock, Executor, Node, Options, ReadError, Step, StepHook
 use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
 use support::{Gate, Passage, get, open, partition, put, rows, simulated, start, table_keys};
 use tokio::sync::Notify;
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
 /// What is done to the ranges.
@@ -112,6 +113,23 @@ impl World {
         changed.map(drop).map_err(|error| error.to_string())
     }
 
+    /// Begins a split that stands still after the step until it is let go; it ends with whether it failed.
+    async fn split_held_after(&self, step: Step) -> JoinHandle<bool> {
+        *self.crash.hold.lock().unwrap() = Some(step);
+        let (node, change) = (self.node.clone(), self.change(Kind::Split));
+        let split = tokio::spawn(async move { node.executor().carry_out(&change).await.is_err() });
+        sleep(Duration::from_secs(1)).await;
+        split
+    }
+
+    /// One more manager of the same servers, who believes that each change under way was broken off.
+    async fn another_manager(&self) -> Executor {
+        let here = self.node.executor();
+        let other = Executor::new(here.maps().clone(), self.node.router().clone(), here.servers());
+        other.open_all().await.unwrap();
+        other
+    }
+
     /// Makes what a change of this kind needs.
     async fn prepare(&self, kind: Kind) {
         for key in 0..10 {
@@ -170,6 +188,11 @@ impl World {
             put(&self.node, &key.to_string(), "afterwards", "v").await.unwrap();
         }
     }
+}
+
+/// A row of this name in every partition.
+fn row_in_each_partition(row: &str) -> BTreeSet<(String, String)> {
+    (0..10).map(|key| (key.to_string(), row.to_owned())).collect()
 }
 
 async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
@@ -285,19 +308,13 @@ async fn a_range_stays_offline_through_a_crash() {
 async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     let world = World::new().await;
     world.prepare(Kind::Split).await;
-    *world.crash.hold.lock().unwrap() = Some(Step::Cloned);
-    let (node, change) = (world.node.clone(), world.change(Kind::Split));
-    let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
-    sleep(Duration::from_secs(1)).await;
+    let late = world.split_held_after(Step::Cloned).await;
     world.gate.set(Passage::HoldManifests);
     world.crash.let_go.notify_one();
     sleep(Duration::from_secs(1)).await;
     assert_eq!(world.gate.held(), 2, "both heirs are being opened");
     world.gate.set(Passage::Open);
-    // Another manager, who believes that the change was broken off.
-    let here = world.node.executor();
-    let other = Executor::new(here.maps().clone(), world.node.router().clone(), here.servers());
-    other.open_all().await.unwrap();
+    let other = world.another_manager().await;
     let (_, right) = world.halves();
     let at = partition("7").as_bytes().to_vec();
     let again = Change::Split { range: right.id, generation: right.generation, at };
@@ -307,17 +324,16 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     *world.crash.hold.lock().unwrap() = Some(Step::Served);
     world.gate.release();
     sleep(Duration::from_secs(1)).await;
-    let mut acknowledged = BTreeSet::new();
-    for key in 0..10 {
+    let acknowledged = row_in_each_partition("late");
+    for (key, row) in &acknowledged {
         // Who came late has fenced the one that serves; it opens the range again.
-        if put(&world.node, &key.to_string(), "late", "v").await.is_err() {
+        if put(&world.node, key, row, "v").await.is_err() {
             other.open_all().await.unwrap();
-            put(&world.node, &key.to_string(), "late", "v").await.unwrap();
+            put(&world.node, key, row, "v").await.unwrap();
         }
-        acknowledged.insert((key.to_string(), "late".to_owned()));
     }
     world.crash.let_go.notify_one();
-    assert!(late.await.unwrap().is_err());
+    assert!(late.await.unwrap(), "the late one fails");
     world.check(&acknowledged, "late").await;
     let world = world.crash_and_start_again().await;
     world.check(&acknowledged, "late").await;
@@ -328,21 +344,15 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
 async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
     let world = World::new().await;
     world.prepare(Kind::Split).await;
-    *world.crash.hold.lock().unwrap() = Some(Step::Cloned);
-    let (node, change) = (world.node.clone(), world.change(Kind::Split));
-    let late = tokio::spawn(async move { node.executor().carry_out(&change).await });
-    sleep(Duration::from_secs(1)).await;
-    let here = world.node.executor();
-    let other = Executor::new(here.maps().clone(), world.node.router().clone(), here.servers());
-    other.open_all().await.unwrap();
+    let late = world.split_held_after(Step::Cloned).await;
+    world.another_manager().await;
     world.crash.let_go.notify_one();
-    assert!(late.await.unwrap().is_err());
+    assert!(late.await.unwrap(), "the late one fails");
     let (left, right) = world.halves();
     assert_eq!(left.id, right.id, "the split was undone");
-    let mut acknowledged = BTreeSet::new();
-    for key in 0..10 {
-        put(&world.node, &key.to_string(), "late", "v").await.unwrap();
-        acknowledged.insert((key.to_string(), "late".to_owned()));
+    let acknowledged = row_in_each_partition("late");
+    for (key, row) in &acknowledged {
+        put(&world.node, key, row, "v").await.unwrap();
     }
     world.check(&acknowledged, "undone by another").await;
     let world = world.crash_and_start_again().await;

@@ -24,6 +24,7 @@ mod report;
 pub(crate) mod slot;
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -72,6 +73,7 @@ pub(crate) struct Arguments {
 }
 
 /// Everything that came of a run.
+#[derive(Default)]
 struct Outcome {
     connections: Vec<Connection>,
     made: Vec<Made>,
@@ -90,6 +92,23 @@ struct Outcome {
     took: Duration,
 }
 
+impl Outcome {
+    /// Adds what the writers and those who made the changes kept to themselves.
+    fn gather(&mut self, mut load: Load, changers: Vec<Changer>) {
+        let counts = load.counts();
+        self.writer_errors = counts.busy + counts.failed + counts.broken;
+        for changer in changers {
+            self.made.extend(changer.made);
+            self.again.extend(changer.again);
+        }
+        for (index, writer) in load.writers.iter_mut().enumerate() {
+            let times = writer.timed.take().unwrap_or_default();
+            self.connections.push(Connection { slot: index / WRITERS, times });
+            self.refusals.append(&mut writer.refusals);
+        }
+    }
+}
+
 /// Makes the changes under load, prints the figures; an error names what was not as it must be.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
@@ -104,78 +123,63 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Load::of((0..SLOTS * WRITERS).map(|index| writer(index, arguments.seed, &ledgers)).collect());
     load.prepare(server.address, Credential::SharedKey)?;
     fill(server.address)?;
-    let mut changers = Vec::new();
-    for index in 0..u64::from(arguments.at_once) {
-        let admin = Admin::new(server.admin, &setup.data)?;
-        changers.push(Changer::new(admin, SERVERS, arguments.seed.wrapping_mul(100).wrapping_add(index)));
-    }
+    let mut changers = (0..u64::from(arguments.at_once))
+        .map(|index| {
+            let admin = Admin::new(server.admin, &setup.data)?;
+            Ok(Changer::new(admin, SERVERS, arguments.seed.wrapping_mul(100).wrapping_add(index)))
+        })
+        .collect::<Result<Vec<_>>>()?;
     changers[0].prepare().context("cutting the table into ranges")?;
-    let stop = AtomicBool::new(false);
-    let scene = Scene { address: server.address, stop: &stop, ledgers: &ledgers };
+    let scene = Scene { address: server.address, stop: &AtomicBool::new(false), ledgers: &ledgers };
+    let mut outcome = change_under_load(&scene, &mut load, &mut changers, arguments.rounds, &probes)?;
+    outcome.created_quiet = created_quiet;
+    outcome.wrong.extend(compare(&mut load, server.address)?.iter().map(ToString::to_string));
+    outcome.wrong.extend(Admin::new(server.admin, &setup.data)?.check()?);
+    outcome.gather(load, changers);
+    server.stop()?;
+    report::conclude(&outcome)
+}
+
+/// Has everybody work at once, until the changes are made.
+fn change_under_load(
+    scene: &Scene<'_>,
+    load: &mut Load,
+    changers: &mut [Changer],
+    rounds: u32,
+    probes: &Path,
+) -> Result<Outcome> {
     let begin = Instant::now();
-    let (mut connections, mut made, mut again) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut errors, mut wrong, mut listings) = (Vec::new(), Vec::new(), 0);
-    let created = thread::scope(|scope| -> Result<Distribution> {
-        let scene = &scene;
-        let writers = scope.spawn(|| load.run(server.address, Credential::SharedKey, &stop, u64::MAX));
+    thread::scope(|scope| {
+        let writers = scope.spawn(|| load.run(scene.address, Credential::SharedKey, scene.stop, u64::MAX));
         let reading: Vec<_> = (0..SLOTS)
             .flat_map(|slot| (0..=READERS).map(move |index| (slot, index)))
             .map(|(slot, index)| {
-                (
-                    slot,
-                    scope.spawn(move || match index {
-                        READERS => connections::list(scene, slot),
-                        _ => connections::read(scene, slot, (slot * READERS + index) as u64),
-                    }),
-                )
+                let reading = scope.spawn(move || match index {
+                    READERS => connections::list(scene, slot),
+                    _ => connections::read(scene, slot, (slot * READERS + index) as u64),
+                });
+                (slot, reading)
             })
             .collect();
-        let created = scope.spawn(|| disk::creates(&probes.join("loaded"), &stop, usize::MAX));
+        let created = scope.spawn(|| disk::creates(&probes.join("loaded"), scene.stop, usize::MAX));
         thread::sleep(LEAD);
-        let changed = change_all(&mut changers, arguments.rounds);
+        let changed = change_all(changers, rounds);
         thread::sleep(LEAD);
-        stop.store(true, Ordering::Relaxed);
+        scene.stop.store(true, Ordering::Relaxed);
         writers.join().expect("writers do not panic");
+        let mut outcome = Outcome::default();
+        outcome.errors.extend(changed.err().map(|error| format!("{error:#}")));
         for (slot, connection) in reading {
             let seen: Seen = connection.join().expect("readers do not panic");
-            errors.extend(seen.errors);
-            wrong.extend(seen.wrong);
-            listings += seen.listings;
-            connections.push(Connection { slot, times: seen.times });
+            outcome.errors.extend(seen.errors);
+            outcome.wrong.extend(seen.wrong);
+            outcome.listings += seen.listings;
+            outcome.connections.push(Connection { slot, times: seen.times });
         }
-        errors.extend(changed.err().map(|error| format!("{error:#}")));
-        created.join().expect("the measurement does not panic")
-    })?;
-    let took = begin.elapsed();
-    for changer in changers {
-        made.extend(changer.made);
-        again.extend(changer.again);
-    }
-    wrong.extend(compare(&mut load, server.address)?.iter().map(ToString::to_string));
-    wrong.extend(Admin::new(server.admin, &setup.data)?.check()?);
-    let mut refusals = Vec::new();
-    for (index, writer) in load.writers.iter_mut().enumerate() {
-        let times = writer.timed.take().unwrap_or_default();
-        connections.push(Connection { slot: index / WRITERS, times });
-        refusals.append(&mut writer.refusals);
-    }
-    let counts = load.counts();
-    let writer_errors = counts.busy + counts.failed + counts.broken;
-    server.stop()?;
-    let outcome = Outcome {
-        connections,
-        made,
-        again,
-        errors,
-        wrong,
-        listings,
-        writer_errors,
-        refusals,
-        created,
-        created_quiet,
-        took,
-    };
-    report::conclude(&outcome)
+        outcome.created = created.join().expect("the measurement does not panic")?;
+        outcome.took = begin.elapsed();
+        Ok(outcome)
+    })
 }
 
 fn writer(index: usize, seed: u64, ledgers: &[Arc<Ledger>]) -> Writer {

@@ -142,23 +142,20 @@ impl Tree {
 
     /// Puts a mapping in place of the one with its low bound, if there is one.
     pub(super) fn insert(&mut self, leaf: Leaf) {
-        self.len += 1;
-        match self.places.entry(first_bytes(&leaf.low)) {
+        let place = match self.places.entry(first_bytes(&leaf.low)) {
             Entry::Vacant(free) => {
                 free.insert(Place::One(leaf));
+                self.len += 1;
+                return;
             }
-            Entry::Occupied(mut taken) => {
-                let many = match std::mem::replace(taken.get_mut(), Place::Many(BTreeMap::new())) {
-                    Place::One(other) => BTreeMap::from([(other.low.to_vec(), other)]),
-                    Place::Many(many) => many,
-                };
-                let mut many = many;
-                if many.insert(leaf.low.to_vec(), leaf).is_some() {
-                    self.len -= 1;
-                }
-                taken.insert(Place::Many(many));
-            }
-        }
+            Entry::Occupied(taken) => taken.into_mut(),
+        };
+        let mut many = match std::mem::replace(place, Place::Many(BTreeMap::new())) {
+            Place::One(other) => BTreeMap::from([(other.low.to_vec(), other)]),
+            Place::Many(many) => many,
+        };
+        self.len += usize::from(many.insert(leaf.low.to_vec(), leaf).is_none());
+        *place = Place::Many(many);
     }
 
     /// Removes the mapping with this low bound; false if there is none.
