@@ -8,16 +8,16 @@
 //! With `--mutants` the program is built with mistakes that can be switched on, and for each of them
 //! seeds are run until one fails. A mistake that no seed finds fails the command.
 
+mod workers;
+
 use std::collections::BTreeMap;
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
 
+use self::workers::{Run, Workers};
 use crate::workspace::{self, cargo, root, target};
 
 /// Requests of clients that each seed has at least.
@@ -28,8 +28,8 @@ const SIMULATED_MS_MIN: u64 = 60_000;
 const SWITCHED_ON_MIN: f64 = 0.1;
 /// Seeds from which on that is asked.
 const SEEDS_TO_JUDGE_SWITCHES: u64 = 500;
-/// Silence of a run after which it is said to hang, in real time. A seed takes half a second.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
+/// After so many seeds it is told how far it is.
+const TOLD_EVERY: u64 = 1_000;
 
 /// Runs the simulation.
 #[derive(clap::Args, Debug)]
@@ -55,20 +55,6 @@ pub(crate) struct Arguments {
     /// Only mistakes whose name contains this.
     #[arg(long, requires = "mutants")]
     only: Option<String>,
-}
-
-/// What one seed was.
-#[derive(Debug)]
-struct Run {
-    seed: u64,
-    twice: bool,
-    findings: Vec<String>,
-    requests: u64,
-    simulated_ms: u64,
-    undecided: u64,
-    changes: u64,
-    /// Switches that were on, with how often they struck.
-    faults: BTreeMap<String, u64>,
 }
 
 /// What many seeds were.
@@ -118,7 +104,7 @@ fn build(mutants: bool) -> Result<PathBuf> {
 fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
     let began = Instant::now();
     let twice_below = arguments.from + arguments.twice;
-    let workers = Workers::start(arguments, program, jobs, &["--twice-below", &twice_below.to_string()])?;
+    let workers = Workers::start(arguments, program, jobs, &["--twice-below", &twice_below.to_string()]);
     let mut sum = Sum::default();
     let mut missing = arguments.seeds;
     while let Some(run) = workers.next()? {
@@ -129,6 +115,9 @@ fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
         }
         if !faults.is_empty() {
             println!("    to see it: cargo xtask sim --seed {}", run.seed);
+        }
+        if missing > 0 && sum.runs.is_multiple_of(TOLD_EVERY) {
+            println!("{} of {} seeds, {} failed", sum.runs, arguments.seeds, sum.failed);
         }
     }
     if missing > 0 {
@@ -155,7 +144,7 @@ fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> 
     println!("{:<52} {:>5} {:>6}  how it was found", "mistake", "seeds", "time");
     for (number, name) in names.iter().enumerate().filter(|(_, name)| wanted(name)) {
         let began = Instant::now();
-        let workers = Workers::start(arguments, program, jobs, &["--mutant", &number.to_string()])?;
+        let workers = Workers::start(arguments, program, jobs, &["--mutant", &number.to_string()]);
         let mut runs = 0;
         let found = loop {
             let Some(run) = workers.next()? else { break None };
@@ -181,83 +170,6 @@ fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> 
         bail!("{unfound} mistakes were not found in {} seeds", arguments.seeds);
     }
     Ok(())
-}
-
-/// Processes that run the seeds between them. Dropping them ends them.
-struct Workers {
-    children: Vec<Child>,
-    lines: Receiver<String>,
-}
-
-impl Workers {
-    fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str]) -> Result<Self> {
-        let (sender, lines) = channel();
-        let mut children = Vec::new();
-        for job in 0..jobs.min(arguments.seeds) {
-            // Of every `jobs` seeds one each.
-            let count = (arguments.seeds - job).div_ceil(jobs);
-            let numbers = [arguments.from + job, jobs, count].map(|number| number.to_string());
-            let mut child = Command::new(program)
-                .args(["--json", "--from", &numbers[0], "--step", &numbers[1], "--seeds", &numbers[2]])
-                .args(more)
-                .stdout(Stdio::piped())
-                .spawn()
-                .with_context(|| format!("cannot start {}", program.display()))?;
-            let output = child.stdout.take().context("it was asked for its output")?;
-            children.push(child);
-            let sender = sender.clone();
-            std::thread::spawn(move || {
-                for line in BufReader::new(output).lines().map_while(Result::ok) {
-                    if sender.send(line).is_err() {
-                        return;
-                    }
-                }
-            });
-        }
-        Ok(Self { children, lines })
-    }
-
-    /// The next seed that was run; `None` when all have.
-    fn next(&self) -> Result<Option<Run>> {
-        match self.lines.recv_timeout(SILENCE_MAX) {
-            Ok(line) => Run::parse(&line).map(Some),
-            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Ok(None),
-            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
-                bail!("no seed ended within {SILENCE_MAX:?}: one of them hangs")
-            }
-        }
-    }
-}
-
-impl Drop for Workers {
-    fn drop(&mut self) {
-        for child in &mut self.children {
-            let _ = child.kill();
-            let _ = child.wait();
-        }
-    }
-}
-
-impl Run {
-    fn parse(line: &str) -> Result<Self> {
-        let json: Value = serde_json::from_str(line).with_context(|| format!("not a result: {line}"))?;
-        let number = |name: &str| json[name].as_u64().with_context(|| format!("no {name} in {line}"));
-        let findings = json["findings"].as_array().context("no findings")?;
-        let faults = json["faults"].as_object().context("no faults")?;
-        Ok(Self {
-            seed: number("seed")?,
-            twice: json["twice"].as_bool().unwrap_or(false),
-            findings: findings.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
-            requests: number("requests")?,
-            simulated_ms: number("simulated_ms")?,
-            undecided: number("undecided")?,
-            changes: number("changes")?,
-            faults: faults
-                .iter()
-                .map(|(name, struck)| (name.clone(), struck.as_u64().unwrap_or(0)))
-                .collect(),
-        })
-    }
 }
 
 impl Sum {

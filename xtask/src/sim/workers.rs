@@ -1,0 +1,165 @@
+//! The processes that run the seeds, side by side and one after the other.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use super::Arguments;
+
+/// Seeds that one process runs before another takes its place: a process keeps some 3 MB of each.
+const SEEDS_OF_A_PROCESS: u64 = 400;
+/// Silence of a run after which it is said to hang, in real time. A seed takes half a second.
+const SILENCE_MAX: Duration = Duration::from_secs(120);
+
+/// What one seed was.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) seed: u64,
+    pub(super) twice: bool,
+    pub(super) findings: Vec<String>,
+    pub(super) requests: u64,
+    pub(super) simulated_ms: u64,
+    pub(super) undecided: u64,
+    pub(super) changes: u64,
+    /// Switches that were on, with how often they struck.
+    pub(super) faults: BTreeMap<String, u64>,
+}
+
+/// Processes that run the seeds between them. Dropping them ends them.
+pub(super) struct Workers {
+    jobs: Vec<Arc<Job>>,
+    lines: Receiver<String>,
+}
+
+/// Those that run every so many-th seed, one after the other.
+struct Job {
+    program: PathBuf,
+    more: Vec<String>,
+    step: u64,
+    running: Mutex<Running>,
+}
+
+enum Running {
+    Not,
+    Now(Child),
+    /// Nothing is to be started any more.
+    Ended,
+}
+
+impl Job {
+    /// Runs `seeds` seeds from `first` on, and sends what is printed of each.
+    fn run(&self, first: u64, seeds: u64, lines: &Sender<String>) -> Result<()> {
+        for done in (0..seeds).step_by(SEEDS_OF_A_PROCESS as usize) {
+            let numbers = [first + done * self.step, self.step, SEEDS_OF_A_PROCESS.min(seeds - done)];
+            let Some(output) = self.start(numbers)? else { return Ok(()) };
+            for line in BufReader::new(output).lines().map_while(Result::ok) {
+                if lines.send(line).is_err() {
+                    return Ok(());
+                }
+            }
+            self.end(Running::Not);
+        }
+        Ok(())
+    }
+
+    /// Starts a process; `None` if none is to be started any more.
+    fn start(&self, numbers: [u64; 3]) -> Result<Option<ChildStdout>> {
+        let mut running = self.running.lock().expect("nobody panics with it");
+        if matches!(*running, Running::Ended) {
+            return Ok(None);
+        }
+        let [from, step, seeds] = numbers.map(|number| number.to_string());
+        let mut child = Command::new(&self.program)
+            .args(["--json", "--from", &from, "--step", &step, "--seeds", &seeds])
+            .args(&self.more)
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot start {}", self.program.display()))?;
+        let output = child.stdout.take();
+        *running = Running::Now(child);
+        Ok(output)
+    }
+
+    /// Ends the process that is running, which may have ended by itself.
+    fn end(&self, next: Running) {
+        let mut running = self.running.lock().expect("nobody panics with it");
+        if let Running::Now(child) = &mut *running {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        if !matches!(*running, Running::Ended) {
+            *running = next;
+        }
+    }
+}
+
+impl Workers {
+    pub(super) fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str]) -> Self {
+        let (sender, lines) = channel();
+        let jobs = jobs.min(arguments.seeds);
+        let started = (0..jobs).map(|number| {
+            let job = Arc::new(Job {
+                program: program.to_owned(),
+                more: more.iter().map(|word| (*word).to_owned()).collect(),
+                step: jobs,
+                running: Mutex::new(Running::Not),
+            });
+            // Of every `jobs` seeds one each.
+            let seeds = (arguments.seeds - number).div_ceil(jobs);
+            let (first, sender, its) = (arguments.from + number, sender.clone(), Arc::clone(&job));
+            std::thread::spawn(move || {
+                if let Err(error) = its.run(first, seeds, &sender) {
+                    eprintln!("{error:#}");
+                }
+            });
+            job
+        });
+        Self { jobs: started.collect(), lines }
+    }
+
+    /// The next seed that was run; `None` when all have.
+    pub(super) fn next(&self) -> Result<Option<Run>> {
+        match self.lines.recv_timeout(SILENCE_MAX) {
+            Ok(line) => Run::parse(&line).map(Some),
+            Err(std::sync::mpsc::RecvTimeoutError::Disconnected) => Ok(None),
+            Err(std::sync::mpsc::RecvTimeoutError::Timeout) => {
+                bail!("no seed ended within {SILENCE_MAX:?}: one of them hangs")
+            }
+        }
+    }
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        self.jobs.iter().for_each(|job| job.end(Running::Ended));
+    }
+}
+
+impl Run {
+    fn parse(line: &str) -> Result<Self> {
+        let json: Value = serde_json::from_str(line).with_context(|| format!("not a result: {line}"))?;
+        let number = |name: &str| json[name].as_u64().with_context(|| format!("no {name} in {line}"));
+        let findings = json["findings"].as_array().context("no findings")?;
+        let faults = json["faults"].as_object().context("no faults")?;
+        Ok(Self {
+            seed: number("seed")?,
+            twice: json["twice"].as_bool().unwrap_or(false),
+            findings: findings.iter().filter_map(Value::as_str).map(str::to_owned).collect(),
+            requests: number("requests")?,
+            simulated_ms: number("simulated_ms")?,
+            undecided: number("undecided")?,
+            changes: number("changes")?,
+            faults: faults
+                .iter()
+                .map(|(name, struck)| (name.clone(), struck.as_u64().unwrap_or(0)))
+                .collect(),
+        })
+    }
+}
