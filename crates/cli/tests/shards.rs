@@ -15,6 +15,8 @@ use serde_json::Value;
 struct User {
     global: String,
     directory: tempfile::TempDir,
+    /// More variables of its environment.
+    environment: Vec<(&'static str, String)>,
 }
 
 impl User {
@@ -22,7 +24,7 @@ impl User {
         let directory = tempfile::tempdir().unwrap();
         let global =
             global.unwrap_or_else(|| format!("sqlite:{}", directory.path().join("maps.db").display()));
-        Self { global, directory }
+        Self { global, directory, environment: Vec::new() }
     }
 
     fn call(&self, words: &[&str]) -> (bool, String, String) {
@@ -31,6 +33,7 @@ impl User {
             .args(words)
             .env("RANGEHOLD_SHARDS_GLOBAL", &self.global)
             .env("PGUSER", postgres::SUPERUSER)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .current_dir(self.directory.path())
             .output()
             .unwrap();
@@ -142,6 +145,61 @@ fn postgresql_databases() {
     server.sql("shop", ORDERS);
     let place = |name: &str| format!("postgres://127.0.0.1:{}/{name}", server.port());
     from_one_database_on(&User::new(Some(place("maps"))), &place("shop"), &place("second"));
+}
+
+/// Who one is, and whom one believes, the environment says, as it says it to `psql`.
+#[test]
+fn a_password_over_tls() {
+    let server = postgres::PostgresServer::start();
+    for database in ["maps", "shop"] {
+        server.create_database(database);
+    }
+    server.sql("shop", ORDERS);
+    server.sql("postgres", "create role keeper superuser login password 'a:b'");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    server.demand_tls(&made.cert.pem(), &made.signing_key.serialize_pem(), "scram-sha-256");
+
+    let place = |host: &str, name: &str| format!("postgres://{host}:{}/{name}", server.port());
+    let mut user = User::new(Some(place("localhost", "maps")));
+    user.file("roots.pem", &made.cert.pem());
+    user.file("passwords", &format!("localhost:{}:*:keeper:a\\:b\n", server.port()));
+    let file = |name: &str| user.directory.path().join(name);
+    let only_mine = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(file("passwords"), only_mine).unwrap();
+    let environment = [
+        ("PGUSER", "keeper".to_owned()),
+        ("PGPASSFILE", file("passwords").display().to_string()),
+        ("PGSSLMODE", "verify-full".to_owned()),
+        ("PGSSLROOTCERT", file("roots.pem").display().to_string()),
+    ];
+    user.environment = environment.clone().into();
+    let adopted = user.done(&[
+        "adopt",
+        &place("localhost", "shop"),
+        "--map",
+        "tenants",
+        "--table",
+        "orders",
+        "--column",
+        "tenant",
+    ]);
+    assert!(adopted.contains("3 new mappings"), "{adopted}");
+
+    // The same map, asked for otherwise.
+    let mut refused = |global: String, variable: &'static str, value: &str| {
+        user.global = global;
+        user.environment = environment.clone().into();
+        user.environment.push((variable, value.to_owned()));
+        user.refused(&["list"])
+    };
+    let maps = place("localhost", "maps");
+    assert!(refused(maps.clone(), "PGPASSFILE", "nothing").contains("password"));
+    assert!(refused(maps.clone(), "PGPASSWORD", "wrong").contains("password"));
+    assert!(refused(maps.clone(), "PGSSLMODE", "require").contains("use verify-full, or disable"));
+    assert!(refused(maps.clone(), "PGSSLMODE", "disable").contains("pg_hba.conf"));
+    assert!(refused(place("127.0.0.1", "maps"), "PGPASSWORD", "a:b").contains("certificate"));
+    // What the address says comes before the environment.
+    assert!(refused(format!("{maps}?sslmode=disable"), "PGPASSWORD", "a:b").contains("pg_hba.conf"));
 }
 
 #[test]

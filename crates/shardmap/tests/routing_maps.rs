@@ -183,20 +183,11 @@ async fn routing_credentials_need_only_read_the_global_map() {
 #[tokio::test]
 async fn connections_go_over_tls() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
-    let (certificate, key) = (made.cert.pem(), made.signing_key.serialize_pem());
     let server = PostgresServer::start_with(&[]);
-    for (name, text) in [("server.crt", &certificate), ("server.key", &key)] {
-        server.place_file(&format!("data/{name}"), text);
-    }
-    server.sql("postgres", "ALTER SYSTEM SET ssl = on");
-    let rules =
-        "hostssl all all 127.0.0.1/32 trust\nhostnossl all all 127.0.0.1/32 reject\nlocal all all trust\n";
     for name in ["global", "a"] {
         server.create_database(name);
     }
-    server.place_file("data/pg_hba.conf", rules);
-    server.stop();
-    server.restart();
+    server.demand_tls(&made.cert.pem(), &made.signing_key.serialize_pem(), "trust");
 
     let roots = server.directory().join("data/server.crt");
     let credentials = Credentials { user: "postgres".to_owned(), password: None };
@@ -211,7 +202,11 @@ async fn connections_go_over_tls() {
     let mut connection = map.open_connection_for_key(&7, &Routing::new(access(&tls))).await.unwrap();
     let sql = "select ssl from pg_stat_ssl where pid = pg_backend_pid()";
     assert!(connection.query_typed(sql, &[]).await.unwrap()[0].get::<_, bool>(0));
-    // In the clear the server refuses; of a name that is not in the certificate we do.
+    // The server refuses us in the clear; we refuse it under a name that its certificate does not have.
+    let tls = || ManagerOptions { postgres: Some(access(&tls)), ..ManagerOptions::default() };
+    let elsewhere = Location::postgres("127.0.0.1", server.port(), "global").unwrap();
+    ShardMapManager::open(place("global"), tls()).await.unwrap();
+    ShardMapManager::open(elsewhere, tls()).await.unwrap_err();
     let clear = map.open_connection_for_key(&7, &Routing::new(access(&Tls::Off))).await.unwrap_err();
     assert!(matches!(clear, RoutingError::Unreachable { .. }), "{clear:?}");
     let system = PostgresAccess::new(credentials.clone(), &Tls::VerifyFull(Roots::System));

@@ -8,7 +8,6 @@ use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Roots, Tls};
 
 /// Where the global map is, and how databases are reached.
 pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
-    let from_environment = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
     let user =
         from_environment("PGUSER").or_else(|| from_environment("USER")).unwrap_or("postgres".to_owned());
     let (location, access, given) =
@@ -16,19 +15,17 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
             Some(rest) => {
                 let with_user =
                     if rest.contains('@') { url.to_owned() } else { format!("postgres://{user}@{rest}") };
-                let (location, access) = PostgresAccess::from_url(&with_user)?;
+                let (location, access) = PostgresAccess::from_url(&with_settings(with_user))?;
                 let given = access.credentials(&location);
                 (location, access, given)
             }
             None => {
+                let mode = from_environment("PGSSLMODE").unwrap_or("disable".to_owned());
                 let roots =
-                    from_environment("PGSSLROOTCERT").map_or(Roots::System, |file| Roots::File(file.into()));
-                let tls = match from_environment("PGSSLMODE").as_deref() {
-                    Some("verify-full") => Tls::VerifyFull(roots),
-                    _ => Tls::Off,
-                };
+                    from_environment("PGSSLROOTCERT").map_or(Roots::System, |name| Roots::named(&name));
                 let given = Credentials { user, password: None };
-                (Location::parse(url)?, PostgresAccess::new(given.clone(), &tls)?, given)
+                let access = PostgresAccess::new(given.clone(), &Tls::of_mode(&mode, roots)?)?;
+                (Location::parse(url)?, access, given)
             }
         };
     let password = given.password.or_else(|| from_environment("PGPASSWORD"));
@@ -38,6 +35,23 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
         password: password.clone().or_else(|| password_for(&passwords, place, &given.user)),
     });
     Ok((location, access.named("rangehold shards")))
+}
+
+fn from_environment(name: &str) -> Option<String> {
+    std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// The address with what the environment says of TLS, where it says nothing itself.
+fn with_settings(mut url: String) -> String {
+    for (setting, variable) in [("sslmode", "PGSSLMODE"), ("sslrootcert", "PGSSLROOTCERT")] {
+        if let Some(value) = from_environment(variable)
+            && !url.contains(&format!("{setting}="))
+        {
+            let mark = if url.contains('?') { '&' } else { '?' };
+            url.push_str(&format!("{mark}{setting}={value}"));
+        }
+    }
+    url
 }
 
 fn password_file() -> Option<PathBuf> {

@@ -53,6 +53,29 @@ pub enum Roots {
     File(PathBuf),
 }
 
+impl Tls {
+    /// What PostgreSQL's `sslmode` asks for: `disable`, or `verify-full` against these roots.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`] for the modes between, which encrypt without knowing to whom, or only if
+    /// the other side likes to.
+    pub fn of_mode(mode: &str, roots: Roots) -> Result<Self, Error> {
+        match mode {
+            "disable" => Ok(Self::Off),
+            "verify-full" => Ok(Self::VerifyFull(roots)),
+            _ => Err(Error::argument(format!("sslmode={mode} proves nothing: use verify-full, or disable"))),
+        }
+    }
+}
+
+impl Roots {
+    /// What PostgreSQL's `sslrootcert` names: `system`, or a file.
+    pub fn named(name: &str) -> Self {
+        if name == "system" { Self::System } else { Self::File(name.into()) }
+    }
+}
+
 /// How PostgreSQL servers are reached.
 #[derive(Clone)]
 pub struct PostgresAccess {
@@ -117,20 +140,14 @@ impl PostgresAccess {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`]. Modes that encrypt without knowing to whom are refused.
+    /// [`crate::Code::InvalidArgument`]; for modes see [`Tls::of_mode`].
     pub fn from_url(url: &str) -> Result<(Location, Self), Error> {
         let (plain, query) = url.split_once('?').unwrap_or((url, ""));
         let (mut mode, mut roots) = ("disable", Roots::System);
         for setting in query.split('&').filter(|setting| !setting.is_empty()) {
             match setting.split_once('=') {
-                Some(("sslmode", value @ ("disable" | "verify-full"))) => mode = value,
-                Some(("sslmode", value)) => {
-                    return Err(Error::argument(format!(
-                        "sslmode={value} proves nothing: use verify-full, or disable"
-                    )));
-                }
-                Some(("sslrootcert", "system")) => roots = Roots::System,
-                Some(("sslrootcert", file)) => roots = Roots::File(file.into()),
+                Some(("sslmode", value)) => mode = value,
+                Some(("sslrootcert", name)) => roots = Roots::named(name),
                 _ => {
                     return Err(Error::argument(format!(
                         "{setting:?} is no setting: sslmode and sslrootcert are"
@@ -151,8 +168,8 @@ impl PostgresAccess {
         let location =
             Location::postgres(server, config.get_ports().first().copied().unwrap_or(5432), database)?;
         let password = config.get_password().map(|password| String::from_utf8_lossy(password).into_owned());
-        let tls = if mode == "disable" { Tls::Off } else { Tls::VerifyFull(roots) };
-        Ok((location, Self::new(Credentials { user: user.to_owned(), password }, &tls)?))
+        let credentials = Credentials { user: user.to_owned(), password };
+        Ok((location, Self::new(credentials, &Tls::of_mode(mode, roots)?)?))
     }
 
     /// The driver's settings for a place: `None` for one that is no PostgreSQL database.

@@ -168,6 +168,17 @@ impl PostgresServer {
         }
     }
 
+    /// Restarts the server so that only connections over TLS are let in, by this method of `pg_hba.conf`.
+    pub fn demand_tls(&self, certificate: &str, key: &str, method: &str) {
+        self.sql("postgres", "ALTER SYSTEM SET ssl = on");
+        self.place_file("data/server.crt", certificate);
+        self.place_file("data/server.key", key);
+        let rules = format!("hostssl all all 127.0.0.1/32 {method}\nhostnossl all all 127.0.0.1/32 reject\n");
+        self.place_file("data/pg_hba.conf", &rules);
+        self.stop();
+        self.restart();
+    }
+
     /// The process that started all others of the server, while it runs.
     pub fn postmaster(&self) -> Option<Pid> {
         self.running().as_ref().map(Pid::from_child)
