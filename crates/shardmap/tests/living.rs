@@ -143,4 +143,39 @@ on_both_stores! {
         let key = ShardKey::parse(ShardKeyType::Text, "anything").unwrap();
         assert_eq!(all.get(&key).await.unwrap().shard().location(), &place);
     }
+
+    /// Keys of time are what the column means, in however many ways it is written there.
+    async fn columns_of_time_are_adopted(world) {
+        let [place] = world.shards::<1>();
+        let (time, instant, span) = match world.is_postgres() {
+            true => ("timestamp", "timestamptz", "interval"),
+            false => ("text", "text", "text"),
+        };
+        let long = if world.is_postgres() { "-27:03:04.5" } else { "-1.03:03:04.5" };
+        world.sql(&place, &format!(
+            "create table visits (day {time}, at {instant}, lasted {span});
+            insert into visits values ('2026-11-22 05:06:07.5', '2026-11-22 05:06:07+02:00', '{long}'),
+                ('2026-11-22T05:06:07.50', '2026-11-22 03:06:07+00:00', null), (null, null, '00:00:00')"
+        ));
+        let manager = world.manager().await;
+        for (column, key_type, expected) in [
+            ("day", ShardKeyType::DateTime, &["2026-11-22T05:06:07.5"][..]),
+            ("at", ShardKeyType::DateTimeOffset, &["2026-11-22T03:06:07Z"]),
+            ("lasted", ShardKeyType::TimeSpan, &["-1.03:03:04.5", "00:00:00"]),
+        ] {
+            manager.create_shard_map(column, MapKind::List, key_type).await.unwrap();
+            let map = manager.list_map::<ShardKey>(column).await.unwrap();
+            assert_eq!(map.adopt(&place, "visits", column).await.unwrap().1, expected.len(), "{column}");
+            let mapped = map.mappings().await.unwrap();
+            let keys: Vec<_> = mapped.iter().map(|mapping| mapping.value().to_string()).collect();
+            assert_eq!(keys, expected, "{column}");
+        }
+        world.sql(&place, if world.is_postgres() {
+            "update visits set lasted = '1 month' where lasted = '0'"
+        } else {
+            "update visits set lasted = '1 month' where lasted = '00:00:00'"
+        });
+        let month = manager.list_map::<ShardKey>("lasted").await.unwrap().adopt(&place, "visits", "lasted").await;
+        assert!(month.unwrap_err().to_string().contains("is no time-span"));
+    }
 }

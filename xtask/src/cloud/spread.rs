@@ -82,20 +82,20 @@ fn watch(admin: &Admin, within: Duration, (guids, growing): (&Answers, &Answers)
             println!("{:5.0} s  {line}", begin.elapsed().as_secs_f64());
             printed = line;
         }
+        let took = begin.elapsed().as_secs_f64();
+        let rate = |answers: &Answers| answers.entities.load(Ordering::Relaxed) as f64 / took;
         let spread = seen.servers.len() == SERVERS;
         let told = seen.sentence.as_deref().is_some_and(|sentence| sentence.contains("append"));
         if spread && told {
-            let rate = |answers: &Answers| answers.entities.load(Ordering::Relaxed) as f64;
-            let took = begin.elapsed().as_secs_f64();
             println!(
                 "{took:5.0} s  {GUIDS}: on all {SERVERS} servers; {:.0} entities a second, {} refusals",
-                rate(guids) / took,
+                rate(guids),
                 guids.busy.load(Ordering::Relaxed)
             );
             println!(
                 "         {GROWING}: {} cuts; {:.0} entities a second, {} refusals; it is told: {}",
                 seen.cuts,
-                rate(growing) / took,
+                rate(growing),
                 growing.busy.load(Ordering::Relaxed),
                 seen.sentence.unwrap_or_default()
             );
@@ -106,8 +106,11 @@ fn watch(admin: &Admin, within: Duration, (guids, growing): (&Answers, &Answers)
         }
         if begin.elapsed() > within {
             bail!(
-                "spreading: after {within:?} {GUIDS} is on {} servers, and of {GROWING} is said: {:?}",
+                "spreading: after {within:?} {GUIDS} (by {:.0} entities a second) is on {} servers, and of {GROWING} \
+                 (by {:.0}) is said: {:?}",
+                rate(guids),
                 seen.servers.len(),
+                rate(growing),
                 seen.sentence
             );
         }

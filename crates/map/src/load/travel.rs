@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::finder::spread;
-use super::front::{Way, time_to_pass};
+use super::front::{Way, front, front_before, time_to_pass};
 use super::judge::Trial;
 use super::look::{Look, mean_balance, rise};
 use super::verdict::{Cause, Manner, Travel};
@@ -31,7 +31,8 @@ impl Trial<'_> {
             Way::Up => self.evidence.c.left(best),
             Way::Down => self.evidence.c.right(best),
         };
-        Some(way.cause(Travel { manner: Manner::Behind, share, over }))
+        let front = front_before(self.evidence.samples_c(), &self.evidence.cuts[best], way);
+        Some(way.cause(Travel { manner: Manner::Behind, share, over, front: in_bytes(front) }))
     }
 
     /// The load is beyond the edge of A or, if it began anew meanwhile, of each look the next.
@@ -40,11 +41,17 @@ impl Trial<'_> {
             let step = self.median_climb(way);
             for (share, over) in [(self.beyond(way), self.evidence.gap), (step, self.evidence.look)] {
                 if share > self.policy.beyond_share && self.is_even_climb(way, share / 2.0) {
-                    return Some(way.cause(Travel { manner: Manner::Ahead, share, over }));
+                    let front = self.front(way);
+                    return Some(way.cause(Travel { manner: Manner::Ahead, share, over, front }));
                 }
             }
         }
         None
+    }
+
+    /// The partition of C that is furthest that way.
+    fn front(&self, way: Way) -> Vec<u8> {
+        in_bytes(front(self.evidence.samples_c(), way))
     }
 
     /// The share of C beyond the edge of A.
@@ -58,22 +65,33 @@ impl Trial<'_> {
 
     /// Load that goes on within one narrow place, and so on one side of any cut, while the cuts are uneven.
     pub(super) fn travel_within(&self) -> Option<Cause> {
-        let in_way =
-            |way| Some((way, self.within(way))).filter(|(_, share)| *share >= self.policy.blocking_share);
-        let (way, share) = in_way(Way::Up).or_else(|| in_way(Way::Down))?;
-        Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap }))
+        let in_way = |way| {
+            let (gap, share) = self.within(way)?;
+            (share >= self.policy.blocking_share).then_some((way, gap, share))
+        };
+        let (way, gap, share) = in_way(Way::Up).or_else(|| in_way(Way::Down))?;
+        let front = in_bytes(front(self.in_gap(self.evidence.samples_c(), gap), way));
+        Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap, front }))
     }
 
-    /// The greatest share of C, and the same of B, in one gap of A's sample, where the load moves.
-    fn within(&self, way: Way) -> f64 {
+    /// The gap of A's sample where the load moves that has the greatest share of C, and the same of B.
+    fn within(&self, way: Way) -> Option<(usize, f64)> {
         let cuts = self.evidence.cuts.len();
         let share = |look: &Look, gap: usize| {
             let from = |cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
             gap.checked_sub(1).map_or(look.left(0), from) - from(gap)
         };
         let gaps = (0..=cuts).filter(|gap| cuts > 0 && self.moves_in(*gap, way));
-        let shares = gaps.map(|gap| share(&self.evidence.b, gap).min(share(&self.evidence.c, gap)));
-        shares.fold(0.0, f64::max)
+        let shares = gaps.map(|gap| (gap, share(&self.evidence.b, gap).min(share(&self.evidence.c, gap))));
+        shares.max_by(|(_, a), (_, b)| a.total_cmp(b))
+    }
+
+    /// The samples in a gap of A's sample.
+    fn in_gap<'a>(&self, samples: &'a [Vec<u8>], gap: usize) -> &'a [Vec<u8>] {
+        let cuts = &self.evidence.cuts;
+        let start = gap.checked_sub(1).map_or(0, |low| samples.partition_point(|key| *key < cuts[low]));
+        let end = cuts.get(gap).map_or(samples.len(), |high| samples.partition_point(|key| key < high));
+        &samples[start..end]
     }
 
     /// Whether the samples in a gap of A's sample are, from each look to the next, mostly beyond those before,
@@ -84,14 +102,8 @@ impl Trial<'_> {
         /// that stay.
         const STEP_MIN: f64 = 0.4;
         const ALL_MIN: f64 = 0.8;
-        let cuts = &self.evidence.cuts;
-        let in_gap = |samples: &'_ Vec<Vec<u8>>| {
-            let start = gap.checked_sub(1).map_or(0, |low| samples.partition_point(|key| *key < cuts[low]));
-            let end = cuts.get(gap).map_or(samples.len(), |high| samples.partition_point(|key| key < high));
-            start..end
-        };
         let looks: Vec<&[Vec<u8>]> =
-            self.evidence.samples.iter().map(|samples| &samples[in_gap(samples)]).collect();
+            self.evidence.samples.iter().map(|samples| self.in_gap(samples, gap)).collect();
         let (Some(b), Some(c)) = (looks.first(), looks.last()) else {
             return false;
         };
@@ -103,7 +115,7 @@ impl Trial<'_> {
         match travel.manner {
             Manner::Ahead => self.beyond(way).max(self.median_climb(way)) >= travel.share / 2.0,
             Manner::Late => self.drift(way) >= self.policy.drift_max / 4.0,
-            Manner::Within => self.within(way) >= travel.share / 2.0,
+            Manner::Within => self.within(way).is_some_and(|(_, share)| share >= travel.share / 2.0),
             Manner::Behind => self.travel_behind().is_some(),
         }
     }
@@ -151,7 +163,8 @@ impl Trial<'_> {
             Way::Up => self.evidence.c.right(middle),
             Way::Down => self.evidence.c.left(middle),
         };
-        Some(way.cause(Travel { manner: Manner::Late, share, over: self.evidence.gap }))
+        let over = self.evidence.gap;
+        Some(way.cause(Travel { manner: Manner::Late, share, over, front: self.front(way) }))
     }
 
     /// Whether a good part of the drift was made in one second, and not by chance.
@@ -163,6 +176,10 @@ impl Trial<'_> {
         let chance = (self.policy.sigmas + 1.0) * spread(per_second, per_second) / 3f64.sqrt();
         self.evidence.jump > chance.max(self.drift(way) * self.gap() / 4.0)
     }
+}
+
+fn in_bytes(partition: Option<&[u8]>) -> Vec<u8> {
+    partition.unwrap_or_default().to_vec()
 }
 
 impl Way {

@@ -55,7 +55,7 @@ pub enum Cause {
 }
 
 /// A load that moves through the keys.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Travel {
     /// How it was seen, which says what the figures mean.
     pub manner: Manner,
@@ -63,6 +63,8 @@ pub struct Travel {
     pub share: f64,
     /// A time.
     pub over: Duration,
+    /// The partition at its front when it was last looked at; empty if that is not known.
+    pub front: Vec<u8>,
 }
 
 /// How it was seen that a load moves.
@@ -147,8 +149,15 @@ impl Verdict {
                 }
             }
             Cause::HotKey { key, share, row } => hot_key(&in_words(key, table_name), *share, row.as_ref()),
-            Cause::Append(travel) => travels(travel, "append", "higher", "above", "highest"),
-            Cause::Prepend(travel) => travels(travel, "prepend", "lower", "below", "lowest"),
+            Cause::Append(travel) | Cause::Prepend(travel) => {
+                let front = Some(&travel.front).filter(|front| !front.is_empty());
+                let front = front.map(|front| in_words(front, table_name));
+                let words = match self.cause {
+                    Cause::Append(_) => ["higher", "above", "highest"],
+                    _ => ["lower", "below", "lowest"],
+                };
+                travels(travel, self.cause.name(), words, front.as_deref())
+            }
             Cause::Scan { share } => format!(
                 "not split: scans; {} of the load are scans that would touch both sides of a cut, so that both \
                  would do the work of one; ask for less at a time: one PartitionKey, or a narrower interval",
@@ -199,7 +208,7 @@ fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
     format!("not split: hot key; {key} has {share} of the load{row}, and a partition is never cut; {remedy}")
 }
 
-fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str) -> String {
+fn travels(travel: &Travel, name: &str, [higher, above, highest]: [&str; 3], front: Option<&str>) -> String {
     let (share, seconds) = (percent(travel.share), travel.over.as_secs());
     let found = match travel.manner {
         Manner::Ahead => format!(
@@ -218,8 +227,9 @@ fn travels(travel: &Travel, name: &str, higher: &str, above: &str, highest: &str
              about {seconds} s"
         ),
     };
+    let front = front.map_or(String::new(), |front| format!("; it was last at {front}"));
     format!(
-        "not split: {name}; {found}; put something in front of the key that spreads it, such as a hash or the \
+        "not split: {name}; {found}{front}; put something in front of the key that spreads it, such as a hash or the \
          name of a device, instead of a time or a counter"
     )
 }

@@ -94,7 +94,7 @@ impl Seen {
 
 /// A cause with the figures that a script does not tell: a cut divides evenly, and so on.
 fn cause(name: &CauseName, names: &Names) -> Result<Cause, CommandRefused> {
-    let travel = |share| Travel { manner: Manner::Ahead, share, over: TRAVELLED };
+    let travel = |share| Travel { manner: Manner::Ahead, share, over: TRAVELLED, front: Vec::new() };
     Ok(match name {
         CauseName::Split(at) => Cause::Split { at: names.key(at)?, above: 0.5, frontier: false },
         CauseName::HotKey(share, key) => Cause::HotKey { key: names.key(key)?, share: *share, row: None },

@@ -1,5 +1,7 @@
 //! The database that is there already becomes a shard: its rows stay where they are.
 
+use std::collections::BTreeSet;
+
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{ShardKey, ShardKeyType};
 
@@ -26,7 +28,7 @@ impl ListShardMap<ShardKey> {
     ) -> Result<(Shard, usize), Error> {
         let keys = self.keys_in(location, table, column).await?;
         let shard = self.shard_or_new(location).await?;
-        let mapped: std::collections::BTreeSet<ShardKey> =
+        let mapped: BTreeSet<ShardKey> =
             self.mappings().await?.into_iter().map(|mapping| mapping.value().clone()).collect();
         let new: Vec<&ShardKey> = keys.iter().filter(|key| !mapped.contains(key)).collect();
         for some in new.chunks(MAPPINGS_PER_OPERATION_MAX) {
@@ -35,8 +37,13 @@ impl ListShardMap<ShardKey> {
         Ok((shard, new.len()))
     }
 
-    /// The keys in a column, each once.
-    async fn keys_in(&self, location: &Location, table: &str, column: &str) -> Result<Vec<ShardKey>, Error> {
+    /// The keys in a column, each once, in however many ways it is written.
+    async fn keys_in(
+        &self,
+        location: &Location,
+        table: &str,
+        column: &str,
+    ) -> Result<BTreeSet<ShardKey>, Error> {
         let key_type = self.map.key_type();
         let read = async {
             let mut tx = self.manager.0.operations.databases.at(location)?.begin(For::Reading).await?;
@@ -88,6 +95,15 @@ fn in_words(tx: &Tx, key_type: ShardKeyType, column: &str) -> String {
         (Tx::Postgres(_), ShardKeyType::DateTime) => format!("replace({column}::timestamp::text, ' ', 'T')"),
         (Tx::Postgres(_), ShardKeyType::DateTimeOffset) => {
             format!("replace(({column} at time zone 'UTC')::text, ' ', 'T') || '+00:00'")
+        }
+        // One with months, whose length is not fixed, stays as it is, and is refused by what it is.
+        (Tx::Postgres(_), ShardKeyType::TimeSpan) => {
+            let seconds = format!("extract(epoch from {column})");
+            format!(
+                "case when date_trunc('month', {column}) <> '0' then {column}::text
+                    else case when {seconds} < 0 then '-' else '' end || trunc(abs({seconds}) / 86400) || '.' ||
+                        to_char(make_interval(secs => (abs({seconds}) % 86400)::float8), 'HH24:MI:SS.US') end"
+            )
         }
         _ => format!("cast({column} as text)"),
     }
