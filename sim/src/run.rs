@@ -33,6 +33,9 @@ const SET_UP_BY: Duration = Duration::from_secs(10);
 const CALM_AT: Duration = Duration::from_secs(45);
 /// When workloads end.
 const END_AT: Duration = Duration::from_secs(60);
+/// Requests that a run shall have. Where faults left fewer, it goes on for so long in calm, and again.
+const REQUESTS_MIN: u64 = 200;
+const GOES_ON_FOR: Duration = Duration::from_secs(5);
 /// Clients that watch each process, where processes may stand still.
 const WATCHERS: usize = 3;
 /// Clients that come at once in a flash crowd.
@@ -185,6 +188,13 @@ async fn live(world: &World) -> usize {
         if let Err(error) = ended {
             world.found(format_args!("a workload failed: {error}"));
         }
+    }
+    for number in 0.. {
+        if world.requests() >= REQUESTS_MIN {
+            break;
+        }
+        let client = Client::new(world, &format!("late{number}"), None);
+        Arc::clone(&registers).run(client, world.now() + GOES_ON_FOR, (100, 400)).await;
     }
     let mut last = Client::new(world, "last", None).only_once();
     registers.read_all(&mut last).await;

@@ -37,6 +37,14 @@ const KEPT: &[(u64, &str)] = &[
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 
+/// A single process on a store that was full for most of the time: clients had 191 requests.
+#[test]
+fn a_run_has_enough_requests_whatever_befalls_it() {
+    let outcome = run(105_547, false);
+    assert_eq!(outcome.findings, Vec::<String>::new());
+    assert!(outcome.requests >= 200, "{outcome}");
+}
+
 #[test]
 fn seeds_that_found_something_pass() {
     for (seed, found) in KEPT {
