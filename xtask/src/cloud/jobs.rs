@@ -45,11 +45,11 @@ pub(super) fn write(
     while !stop.load(Ordering::Relaxed) {
         let answer = client.send(next(number), "job")?;
         let text = answer.text();
-        // A refusal of one operation is in the parts of the answer.
+        // What becomes of the operations is in the parts of the answer.
         if answer.status == 503 || text.contains("ServerBusy") {
             answers.busy.fetch_add(1, Ordering::Relaxed);
             thread::sleep(Duration::from_millis(100));
-        } else if answer.status == 500 && text.contains("OperationTimedOut") {
+        } else if text.contains("OperationTimedOut") {
             // A range that moves answers so in this profile.
             thread::sleep(Duration::from_millis(100));
         } else if answer.status == 202 && !text.contains("odata.error") {

@@ -54,10 +54,12 @@ pub(super) fn run(server: &Server, setup: &Setup, minutes: u64) -> Result<()> {
                 })
             }));
         }
-        let seen = watch(&admin, Duration::from_secs(minutes * 60), (&guids, &growing));
+        let all_write = || writers.iter().all(|writer| !writer.is_finished());
+        let seen = watch(&admin, Duration::from_secs(minutes * 60), (&guids, &growing), all_write);
         stop.store(true, Ordering::Relaxed);
         let written = writers.into_iter().try_for_each(|writer| writer.join().expect("writers do not panic"));
-        seen.and(written)
+        // Without the writers there is nothing to be seen.
+        written.and(seen)
     })
 }
 
@@ -71,7 +73,12 @@ struct Seen {
     sentence: Option<String>,
 }
 
-fn watch(admin: &Admin, within: Duration, (guids, growing): (&Answers, &Answers)) -> Result<()> {
+fn watch(
+    admin: &Admin,
+    within: Duration,
+    (guids, growing): (&Answers, &Answers),
+    all_write: impl Fn() -> bool,
+) -> Result<()> {
     let begin = Instant::now();
     let mut printed = String::new();
     loop {
@@ -103,6 +110,9 @@ fn watch(admin: &Admin, within: Duration, (guids, growing): (&Answers, &Answers)
                 bail!("spreading: a table whose keys only grow was cut {} times", seen.cuts);
             }
             return Ok(());
+        }
+        if !all_write() {
+            bail!("spreading: a writer gave up");
         }
         if begin.elapsed() > within {
             bail!(
