@@ -1,18 +1,21 @@
 //! `cargo xtask cloud`: does `--profile cloud` behave as the cloud's documents say?
 //!
-//! Two runs, each on a server of its own with four partition servers:
+//! Three runs, each on a server of its own with four partition servers:
 //!
 //! 1. **Targets.** Writers put batches into one partition as fast as they are let. Beside them, on the same
 //!    partition server, somebody quiet reads and writes single entities. Once the burst credit is spent, the hot
 //!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest, and
 //!    the quiet one must be served as if nothing was wrong.
-//! 2. **Spreading.** One table gets entities under GUIDs, another one under keys that only grow, both more
-//!    than a range is meant to bear. The first must come to lie on all servers; the second must not be split at
-//!    where it grows, and its verdict must say why.
+//! 2. **Spreading.** A table gets entities under GUIDs, more than a range is meant to bear: it must come to lie on
+//!    all servers.
+//! 3. **Append.** A table gets entities under keys that only grow, more than a range is meant to bear: it must not
+//!    be split, and its verdict must say why.
 
 mod jobs;
 mod spread;
 mod targets;
+
+use std::time::Duration;
 
 use anyhow::Result;
 
@@ -28,10 +31,10 @@ pub(crate) struct Arguments {
     /// Seconds in which the quiet client is measured alone, and then beside the hot one.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Minutes within which a table must have spread.
+    /// Minutes within which a table must have spread, or must be told why it does not.
     #[arg(long, default_value_t = 15)]
     minutes: u64,
-    /// Only the run whose name contains this: `targets` or `spreading`.
+    /// Only the run whose name contains this: `targets`, `spreading` or `append`.
     #[arg(long)]
     only: Option<String>,
     /// Build and measure the release profile, which takes minutes to build.
@@ -39,7 +42,7 @@ pub(crate) struct Arguments {
     release: bool,
 }
 
-/// Runs both; an error names what was not as it must be.
+/// Runs them one after the other; an error names what was not as it must be.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
@@ -56,9 +59,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         targets::run(&server, arguments.seconds)?;
         server.stop()?;
     }
+    let within = Duration::from_secs(arguments.minutes * 60);
     if wanted("spreading") {
         let (server, setup) = start("spreading")?;
-        spread::run(&server, &setup, arguments.minutes)?;
+        spread::guids(&server, &setup, within)?;
+        server.stop()?;
+    }
+    if wanted("append") {
+        let (server, setup) = start("append")?;
+        spread::growing(&server, &setup, within)?;
         server.stop()?;
     }
     Ok(())
