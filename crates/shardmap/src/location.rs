@@ -75,11 +75,12 @@ impl Location {
         if let Some(path) = text.strip_prefix("sqlite:") {
             return Self::sqlite(path);
         }
-        let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
-        let (authority, database) = rest.and_then(|rest| rest.split_once('/')).ok_or_else(unreadable)?;
-        if authority.contains('@') {
+        if text.contains('@') {
+            // Not shown: what is before it may be a password.
             return Err(Error::argument("a place has no user and no password: give credentials apart"));
         }
+        let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
+        let (authority, database) = rest.and_then(|rest| rest.split_once('/')).ok_or_else(unreadable)?;
         let (server, port) = match authority.rsplit_once(':') {
             // The colons of an address in brackets are its own.
             Some((server, port)) if !port.contains(']') => (server, port.parse().map_err(|_| unreadable())?),

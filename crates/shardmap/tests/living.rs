@@ -151,10 +151,11 @@ on_both_stores! {
             true => ("timestamp", "timestamptz", "interval"),
             false => ("text", "text", "text"),
         };
+        // An interval, and a text that says the same.
         let long = if world.is_postgres() { "-27:03:04.5" } else { "-1.03:03:04.5" };
         world.sql(&place, &format!(
-            "create table visits (day {time}, at {instant}, lasted {span});
-            insert into visits values ('2026-11-22 05:06:07.5', '2026-11-22 05:06:07+02:00', '{long}'),
+            "create table visits (day {time}, at {instant}, lasted {span}, told text default '1.02:03:04.50');
+            insert into visits (day, at, lasted) values ('2026-11-22 05:06:07.5', '2026-11-22 05:06:07+02:00', '{long}'),
                 ('2026-11-22T05:06:07.50', '2026-11-22 03:06:07+00:00', null), (null, null, '00:00:00')"
         ));
         let manager = world.manager().await;
@@ -162,6 +163,7 @@ on_both_stores! {
             ("day", ShardKeyType::DateTime, &["2026-11-22T05:06:07.5"][..]),
             ("at", ShardKeyType::DateTimeOffset, &["2026-11-22T03:06:07Z"]),
             ("lasted", ShardKeyType::TimeSpan, &["-1.03:03:04.5", "00:00:00"]),
+            ("told", ShardKeyType::TimeSpan, &["1.02:03:04.5"]),
         ] {
             manager.create_shard_map(column, MapKind::List, key_type).await.unwrap();
             let map = manager.list_map::<ShardKey>(column).await.unwrap();

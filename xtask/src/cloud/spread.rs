@@ -41,7 +41,8 @@ pub(super) fn guids(server: &Server, setup: &Setup, within: Duration) -> Result<
 pub(super) fn growing(server: &Server, setup: &Setup, within: Duration) -> Result<()> {
     let next = AtomicU64::new(0);
     let key = |_: &mut StdRng| format!("{:012}", next.fetch_add(1, Ordering::Relaxed));
-    let seen = observe(server, setup, (GROWING_PACE, &key), within, |seen| seen.sentence.is_some())?;
+    let names_cause = |seen: &Seen| seen.sentence.as_ref().is_some_and(|text| text.contains("append"));
+    let seen = observe(server, setup, (GROWING_PACE, &key), within, names_cause)?;
     let sentence =
         seen.sentence.with_context(|| format!("append: after {within:?} nothing is said of it"))?;
     println!("{sentence}");

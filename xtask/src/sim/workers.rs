@@ -59,12 +59,20 @@ impl Job {
         for done in (0..seeds).step_by(SEEDS_OF_A_PROCESS as usize) {
             let numbers = [first + done * self.step, self.step, SEEDS_OF_A_PROCESS.min(seeds - done)];
             let Some(output) = self.start(numbers)? else { return Ok(()) };
+            let mut ran = 0;
             for line in BufReader::new(output).lines().map_while(Result::ok) {
+                ran += 1;
                 if lines.send(line).is_err() {
                     return Ok(());
                 }
             }
-            self.end(Running::Not);
+            let [from, step, seeds] = numbers;
+            if !self.end(Running::Not) {
+                return Ok(());
+            }
+            if ran < seeds {
+                bail!("a process ended in seed {}, or just before it", from + ran * step);
+            }
         }
         Ok(())
     }
@@ -87,16 +95,18 @@ impl Job {
         Ok(output)
     }
 
-    /// Ends the process that is running, which may have ended by itself.
-    fn end(&self, next: Running) {
+    /// Ends the process that is running, which may have ended by itself. Whether more may be started.
+    fn end(&self, next: Running) -> bool {
         let mut running = self.running.lock().expect("nobody panics with it");
         if let Running::Now(child) = &mut *running {
             let _ = child.kill();
             let _ = child.wait();
         }
-        if !matches!(*running, Running::Ended) {
-            *running = next;
+        if matches!(*running, Running::Ended) {
+            return false;
         }
+        *running = next;
+        true
     }
 }
 
@@ -138,7 +148,9 @@ impl Workers {
 
 impl Drop for Workers {
     fn drop(&mut self) {
-        self.jobs.iter().for_each(|job| job.end(Running::Ended));
+        for job in &self.jobs {
+            job.end(Running::Ended);
+        }
     }
 }
 

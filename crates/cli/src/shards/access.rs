@@ -1,34 +1,34 @@
 //! Who one is at PostgreSQL servers: by the address, the environment and the password file, as `psql` has it.
 
+use std::env::VarError;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use rangehold_shardmap::Location;
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Roots, Tls};
 
 /// Where the global map is, and how databases are reached.
 pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
     let user =
-        from_environment("PGUSER").or_else(|| from_environment("USER")).unwrap_or("postgres".to_owned());
+        from_environment("PGUSER")?.or(from_environment("USER")?).unwrap_or_else(|| "postgres".to_owned());
+    let mode = from_environment("PGSSLMODE")?;
+    let roots = from_environment("PGSSLROOTCERT")?.map(|name| Roots::named(&name));
+    let tls = Tls::of_settings(mode.as_deref(), roots.clone()).context("PGSSLMODE in the environment")?;
     let (location, access, given) =
         match url.strip_prefix("postgres://").or(url.strip_prefix("postgresql://")) {
             Some(rest) => {
                 let with_user =
                     if rest.contains('@') { url.to_owned() } else { format!("postgres://{user}@{rest}") };
-                let (location, access) = PostgresAccess::from_url(&with_settings(with_user))?;
+                let (location, access) = PostgresAccess::from_url_or(&with_user, mode.as_deref(), roots)?;
                 let given = access.credentials(&location);
                 (location, access, given)
             }
             None => {
-                let mode = from_environment("PGSSLMODE").unwrap_or("disable".to_owned());
-                let roots =
-                    from_environment("PGSSLROOTCERT").map_or(Roots::System, |name| Roots::named(&name));
                 let given = Credentials { user, password: None };
-                let access = PostgresAccess::new(given.clone(), &Tls::of_mode(&mode, roots)?)?;
-                (Location::parse(url)?, access, given)
+                (Location::parse(url)?, PostgresAccess::new(given.clone(), &tls)?, given)
             }
         };
-    let password = given.password.or_else(|| from_environment("PGPASSWORD"));
+    let password = given.password.or(from_environment("PGPASSWORD")?);
     let passwords = password_file().and_then(|file| read_private(&file)).unwrap_or_default();
     let access = access.with_credentials(move |place| Credentials {
         user: given.user.clone(),
@@ -37,21 +37,13 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
     Ok((location, access.named("rangehold shards")))
 }
 
-fn from_environment(name: &str) -> Option<String> {
-    std::env::var(name).ok().filter(|value| !value.is_empty())
-}
-
-/// The address with what the environment says of TLS, where it says nothing itself.
-fn with_settings(mut url: String) -> String {
-    for (setting, variable) in [("sslmode", "PGSSLMODE"), ("sslrootcert", "PGSSLROOTCERT")] {
-        if let Some(value) = from_environment(variable)
-            && !url.contains(&format!("{setting}="))
-        {
-            let mark = if url.contains('?') { '&' } else { '?' };
-            url.push_str(&format!("{mark}{setting}={value}"));
-        }
+/// A variable that is set and not empty.
+fn from_environment(name: &str) -> Result<Option<String>> {
+    match std::env::var(name) {
+        Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => bail!("{name} in the environment is not UTF-8"),
     }
-    url
 }
 
 fn password_file() -> Option<PathBuf> {

@@ -94,8 +94,7 @@ pub(super) fn front_before<'a>(samples: &'a [Vec<u8>], cut: &[u8], way: Way) -> 
     front(side(samples, cut, way), way)
 }
 
-/// The sample that is furthest that way.
-pub(super) fn front(side: &[Vec<u8>], way: Way) -> Option<&[u8]> {
+fn front(side: &[Vec<u8>], way: Way) -> Option<&[u8]> {
     let front = match way {
         Way::Up => side.last(),
         Way::Down => side.first(),

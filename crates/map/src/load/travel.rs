@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::finder::spread;
-use super::front::{Way, front, front_before, time_to_pass};
+use super::front::{Way, front_before, time_to_pass};
 use super::judge::Trial;
 use super::look::{Look, mean_balance, rise};
 use super::verdict::{Cause, Manner, Travel};
@@ -32,16 +32,19 @@ impl Trial<'_> {
             Way::Down => self.evidence.c.right(best),
         };
         let front = front_before(self.evidence.samples_c(), &self.evidence.cuts[best], way);
-        Some(way.cause(Travel { manner: Manner::Behind, share, over, front: in_bytes(front) }))
+        let front = front.unwrap_or_default().to_vec();
+        Some(way.cause(Travel { manner: Manner::Behind, share, over, front }))
     }
 
     /// The load is beyond the edge of A or, if it began anew meanwhile, of each look the next.
     pub(super) fn travel_beyond(&self) -> Option<Cause> {
         for way in [Way::Up, Way::Down] {
-            let step = self.median_climb(way);
-            for (share, over) in [(self.beyond(way), self.evidence.gap), (step, self.evidence.look)] {
+            let (step, before) = (self.median_climb(way), self.ends_before());
+            for (share, over, ends) in
+                [(self.beyond(way), self.evidence.gap, self.ends_of_a()), (step, self.evidence.look, before)]
+            {
                 if share > self.policy.beyond_share && self.is_even_climb(way, share / 2.0) {
-                    let front = self.front(way);
+                    let front = self.middle_beyond(way, ends);
                     return Some(way.cause(Travel { manner: Manner::Ahead, share, over, front }));
                 }
             }
@@ -49,9 +52,26 @@ impl Trial<'_> {
         None
     }
 
-    /// The partition of C that is furthest that way.
-    fn front(&self, way: Way) -> Vec<u8> {
-        in_bytes(front(self.evidence.samples_c(), way))
+    /// The middle one of C's samples beyond an earlier look's ends: the furthest of them may be of something else.
+    fn middle_beyond(&self, way: Way, ends: Option<(&[u8], &[u8])>) -> Vec<u8> {
+        let c = self.evidence.samples_c();
+        let beyond = match (way, ends) {
+            (_, None) => c,
+            (Way::Up, Some((_, high))) => &c[c.partition_point(|sample| sample.as_slice() < high)..],
+            (Way::Down, Some((low, _))) => &c[..c.partition_point(|sample| sample.as_slice() < low)],
+        };
+        // Where the keys began anew, none may be beyond.
+        middle(if beyond.is_empty() { c } else { beyond })
+    }
+
+    fn ends_of_a(&self) -> Option<(&[u8], &[u8])> {
+        ends(&self.evidence.cuts)
+    }
+
+    /// Of the look before C.
+    fn ends_before(&self) -> Option<(&[u8], &[u8])> {
+        let before = self.evidence.samples.len().checked_sub(2)?;
+        ends(&self.evidence.samples[before])
     }
 
     /// The share of C beyond the edge of A.
@@ -70,7 +90,7 @@ impl Trial<'_> {
             (share >= self.policy.blocking_share).then_some((way, gap, share))
         };
         let (way, gap, share) = in_way(Way::Up).or_else(|| in_way(Way::Down))?;
-        let front = in_bytes(front(self.in_gap(self.evidence.samples_c(), gap), way));
+        let front = middle(self.in_gap(self.evidence.samples_c(), gap));
         Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap, front }))
     }
 
@@ -79,7 +99,7 @@ impl Trial<'_> {
         let cuts = self.evidence.cuts.len();
         let share = |look: &Look, gap: usize| {
             let from = |cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
-            gap.checked_sub(1).map_or(look.left(0), from) - from(gap)
+            gap.checked_sub(1).map_or_else(|| look.left(0), |low| from(low) - from(gap))
         };
         let gaps = (0..=cuts).filter(|gap| cuts > 0 && self.moves_in(*gap, way));
         let shares = gaps.map(|gap| (gap, share(&self.evidence.b, gap).min(share(&self.evidence.c, gap))));
@@ -163,8 +183,8 @@ impl Trial<'_> {
             Way::Up => self.evidence.c.right(middle),
             Way::Down => self.evidence.c.left(middle),
         };
-        let over = self.evidence.gap;
-        Some(way.cause(Travel { manner: Manner::Late, share, over, front: self.front(way) }))
+        let (over, front) = (self.evidence.gap, self::middle(self.evidence.samples_c()));
+        Some(way.cause(Travel { manner: Manner::Late, share, over, front }))
     }
 
     /// Whether a good part of the drift was made in one second, and not by chance.
@@ -178,8 +198,12 @@ impl Trial<'_> {
     }
 }
 
-fn in_bytes(partition: Option<&[u8]>) -> Vec<u8> {
-    partition.unwrap_or_default().to_vec()
+fn middle(samples: &[Vec<u8>]) -> Vec<u8> {
+    samples.get(samples.len() / 2).cloned().unwrap_or_default()
+}
+
+fn ends(keys: &[Vec<u8>]) -> Option<(&[u8], &[u8])> {
+    Some((keys.first()?, keys.last()?))
 }
 
 impl Way {

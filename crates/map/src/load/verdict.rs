@@ -63,7 +63,7 @@ pub struct Travel {
     pub share: f64,
     /// A time.
     pub over: Duration,
-    /// The partition at its front when it was last looked at; empty if that is not known.
+    /// A partition where it was when it was last looked at; empty if that is not known.
     pub front: Vec<u8>,
 }
 
@@ -227,7 +227,7 @@ fn travels(travel: &Travel, name: &str, [higher, above, highest]: [&str; 3], fro
              about {seconds} s"
         ),
     };
-    let front = front.map_or(String::new(), |front| format!("; it was last at {front}"));
+    let front = front.map_or(String::new(), |front| format!("; it was last around {front}"));
     format!(
         "not split: {name}; {found}{front}; put something in front of the key that spreads it, such as a hash or the \
          name of a device, instead of a time or a counter"

@@ -108,15 +108,15 @@ fn sentences_have_figures_and_say_what_to_do() {
             "append",
             format!(
                 "not split: append; 100 % of the load is above the highest key of 60 s ago, and so on one side of \
-                 any cut; it was last at partition \"0000094526\" of table Orders; {spread}"
+                 any cut; it was last around partition \"0000086420\" of table Orders; {spread}"
             ),
         ),
         (
             "one of 20 tenants appends 80 %",
             format!(
                 "not split: append; 82 % of the load moves to ever higher keys in one narrow place, such as one \
-                 tenant's, where nothing was 60 s ago, and so on one side of any cut; it was last at partition \
-                 \"011/0000091410\" of table Orders; {spread}"
+                 tenant's, where nothing was 60 s ago, and so on one side of any cut; it was last around partition \
+                 \"009/0000089183\" of table Orders; {spread}"
             ),
         ),
         (

@@ -96,12 +96,15 @@ fn in_words(tx: &Tx, key_type: ShardKeyType, column: &str) -> String {
         (Tx::Postgres(_), ShardKeyType::DateTimeOffset) => {
             format!("replace(({column} at time zone 'UTC')::text, ' ', 'T') || '+00:00'")
         }
-        // One with months, whose length is not fixed, stays as it is, and is refused by what it is.
         (Tx::Postgres(_), ShardKeyType::TimeSpan) => {
-            let seconds = format!("extract(epoch from {column})");
+            // Cast by way of its text, so that a column of text may stand here too.
+            let interval = format!("{column}::text::interval");
+            let seconds = format!("extract(epoch from {interval})");
+            // One with months, whose length is not fixed, stays as it is, and is refused by what it is.
             format!(
-                "case when date_trunc('month', {column}) <> '0' then {column}::text
-                    else case when {seconds} < 0 then '-' else '' end || trunc(abs({seconds}) / 86400) || '.' ||
+                "case when pg_typeof({column}) <> 'interval'::regtype then {column}::text
+                    when date_trunc('month', {interval}) <> '0' then {column}::text
+                    else case when {seconds} < 0 then '-' else '' end || div(abs({seconds}), 86400) || '.' ||
                         to_char(make_interval(secs => (abs({seconds}) % 86400)::float8), 'HH24:MI:SS.US') end"
             )
         }

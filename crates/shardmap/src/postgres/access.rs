@@ -54,17 +54,21 @@ pub enum Roots {
 }
 
 impl Tls {
-    /// What PostgreSQL's `sslmode` asks for: `disable`, or `verify-full` against these roots.
+    /// What PostgreSQL's `sslmode` and `sslrootcert` ask for: `disable`, or `verify-full` against these roots.
+    /// Who names roots and no mode wants `verify-full`; who names neither gets [`Tls::Off`].
     ///
     /// # Errors
     ///
     /// [`crate::Code::InvalidArgument`] for the modes between, which encrypt without knowing to whom, or only if
     /// the other side likes to.
-    pub fn of_mode(mode: &str, roots: Roots) -> Result<Self, Error> {
-        match mode {
-            "disable" => Ok(Self::Off),
-            "verify-full" => Ok(Self::VerifyFull(roots)),
-            _ => Err(Error::argument(format!("sslmode={mode} proves nothing: use verify-full, or disable"))),
+    pub fn of_settings(mode: Option<&str>, roots: Option<Roots>) -> Result<Self, Error> {
+        match (mode, roots) {
+            (Some("disable"), _) | (None, None) => Ok(Self::Off),
+            (Some("verify-full"), roots) => Ok(Self::VerifyFull(roots.unwrap_or_default())),
+            (None, Some(roots)) => Ok(Self::VerifyFull(roots)),
+            (Some(mode), _) => {
+                Err(Error::argument(format!("sslmode={mode} proves nothing: use verify-full, or disable")))
+            }
         }
     }
 }
@@ -136,22 +140,37 @@ impl PostgresAccess {
     }
 
     /// Reads `postgres://USER[:PASSWORD]@SERVER[:PORT]/DATABASE[?sslmode=..&sslrootcert=..]`.
-    /// `sslmode` is `disable` (the default) or `verify-full`; `sslrootcert` is `system` (the default) or a file.
+    /// `sslmode` is `disable` or `verify-full`, `sslrootcert` is `system` or a file: see [`Tls::of_settings`].
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`]; for modes see [`Tls::of_mode`].
+    /// [`crate::Code::InvalidArgument`].
     pub fn from_url(url: &str) -> Result<(Location, Self), Error> {
+        Self::from_url_or(url, None, None)
+    }
+
+    /// The same, with a mode and roots for an address that names none.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::InvalidArgument`].
+    pub fn from_url_or(
+        url: &str,
+        mode: Option<&str>,
+        roots: Option<Roots>,
+    ) -> Result<(Location, Self), Error> {
         let (plain, query) = url.split_once('?').unwrap_or((url, ""));
-        let (mut mode, mut roots) = ("disable", Roots::System);
+        let (mut mode, mut roots) = (mode, roots);
         for setting in query.split('&').filter(|setting| !setting.is_empty()) {
             match setting.split_once('=') {
-                Some(("sslmode", value)) => mode = value,
-                Some(("sslrootcert", name)) => roots = Roots::named(name),
+                Some(("sslmode", value)) => mode = Some(value),
+                Some(("sslrootcert", name)) => roots = Some(Roots::named(name)),
+                // Not shown: it may be the end of a password.
                 _ => {
-                    return Err(Error::argument(format!(
-                        "{setting:?} is no setting: sslmode and sslrootcert are"
-                    )));
+                    return Err(Error::argument(
+                        "after the ? of an address stand sslmode=.. and sslrootcert=.. alone; a ? in a password \
+                         is written %3F",
+                    ));
                 }
             }
         }
@@ -165,11 +184,14 @@ impl PostgresAccess {
         let Some(tokio_postgres::config::Host::Tcp(server)) = config.get_hosts().first() else {
             return Err(Error::argument("the address names no server"));
         };
+        if server.contains('@') {
+            return Err(Error::argument("the address has two @: one in a password is written %40"));
+        }
         let location =
             Location::postgres(server, config.get_ports().first().copied().unwrap_or(5432), database)?;
         let password = config.get_password().map(|password| String::from_utf8_lossy(password).into_owned());
         let credentials = Credentials { user: user.to_owned(), password };
-        Ok((location, Self::new(credentials, &Tls::of_mode(mode, roots)?)?))
+        Ok((location, Self::new(credentials, &Tls::of_settings(mode, roots)?)?))
     }
 
     /// The driver's settings for a place: `None` for one that is no PostgreSQL database.
@@ -222,4 +244,45 @@ fn add_file(store: &mut rustls::RootCertStore, file: &Path) -> Result<(), Error>
         store.add(certificate).map_err(|error| unreadable().because(error))?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn roots_alone_ask_for_verification() {
+        let roots = || Some(Roots::File("roots.pem".into()));
+        let verified = Tls::VerifyFull(roots().unwrap_or_default());
+        assert_eq!(Tls::of_settings(None, None).unwrap(), Tls::Off);
+        assert_eq!(Tls::of_settings(None, roots()).unwrap(), verified);
+        assert_eq!(Tls::of_settings(Some("verify-full"), roots()).unwrap(), verified);
+        assert_eq!(Tls::of_settings(Some("disable"), roots()).unwrap(), Tls::Off);
+        Tls::of_settings(Some("require"), roots()).unwrap_err();
+    }
+
+    /// The file is not there: only who would use it is refused.
+    #[test]
+    fn what_is_given_beside_an_address_counts_where_the_address_says_nothing() {
+        let read = |url: &str| {
+            let roots = Some(Roots::File("/no/such/file".into()));
+            PostgresAccess::from_url_or(url, Some("verify-full"), roots).map(|(place, _)| place.to_string())
+        };
+        assert_eq!(read("postgres://me@db1/maps?sslmode=disable").unwrap(), "postgres://db1:5432/maps");
+        for url in ["postgres://me@db1/maps", "postgres://me:sslmode=x@db1/maps"] {
+            assert!(read(url).unwrap_err().to_string().contains("/no/such/file"));
+        }
+    }
+
+    #[test]
+    fn a_mistake_in_an_address_does_not_show_the_password() {
+        for url in
+            ["postgres://me:s3cr?t@db1/maps", "postgres://me:s3@cret@db1/maps", "postgres://me:s3cr/et@db1/x"]
+        {
+            let error = PostgresAccess::from_url(url).map(drop).unwrap_err().to_string();
+            assert!(!error.contains("t@db1") && !error.contains("cret"), "{error}");
+            let error = Location::parse(url).unwrap_err().to_string();
+            assert!(!error.contains("db1"), "{error}");
+        }
+    }
 }
