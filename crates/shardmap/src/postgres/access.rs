@@ -276,13 +276,15 @@ mod tests {
 
     #[test]
     fn a_mistake_in_an_address_does_not_show_the_password() {
-        for url in
-            ["postgres://me:s3cr?t@db1/maps", "postgres://me:s3@cret@db1/maps", "postgres://me:s3cr/et@db1/x"]
-        {
+        for url in ["postgres://me:s3cr?t@db1/maps", "postgres://me:s3@cret@db1/maps"] {
             let error = PostgresAccess::from_url(url).map(drop).unwrap_err().to_string();
-            assert!(!error.contains("t@db1") && !error.contains("cret"), "{error}");
-            let error = Location::parse(url).unwrap_err().to_string();
-            assert!(!error.contains("db1"), "{error}");
+            assert!(!error.contains("t@db1"), "{error}");
+        }
+        for place in
+            ["postgres://me:s3cret@db1", "postgres://me:s3cr/et@db1/maps", "Postgres://me:s3cret@db1/x"]
+        {
+            let error = Location::parse(place).unwrap_err().to_string();
+            assert!(!error.contains("s3cr"), "{error}");
         }
     }
 }
