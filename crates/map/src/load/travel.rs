@@ -99,7 +99,7 @@ impl Trial<'_> {
         let cuts = self.evidence.cuts.len();
         let share = |look: &Look, gap: usize| {
             let from = |cut: usize| if cut == cuts { 0.0 } else { look.right(cut) };
-            gap.checked_sub(1).map_or_else(|| look.left(0), |low| from(low) - from(gap))
+            gap.checked_sub(1).map_or(look.left(0), from) - from(gap)
         };
         let gaps = (0..=cuts).filter(|gap| cuts > 0 && self.moves_in(*gap, way));
         let shares = gaps.map(|gap| (gap, share(&self.evidence.b, gap).min(share(&self.evidence.c, gap))));
