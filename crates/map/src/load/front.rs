@@ -41,6 +41,13 @@ impl Way {
             Self::Down => -1.0,
         }
     }
+
+    pub(super) fn back(self) -> Self {
+        match self {
+            Self::Up => Self::Down,
+            Self::Down => Self::Up,
+        }
+    }
 }
 
 /// When the load on the side below a cut (above it, for `Down`) will have moved past the cut, if it moves
@@ -81,7 +88,7 @@ fn share_at(evidence: &Evidence, front: &[u8], cut: usize, way: Way) -> f64 {
 }
 
 /// The samples from which a front that moves that way would reach the cut.
-fn side<'a>(samples: &'a [Vec<u8>], cut: &[u8], way: Way) -> &'a [Vec<u8>] {
+pub(super) fn side<'a>(samples: &'a [Vec<u8>], cut: &[u8], way: Way) -> &'a [Vec<u8>] {
     let at = samples.partition_point(|sample| sample.as_slice() < cut);
     match way {
         Way::Up => &samples[..at],
@@ -89,15 +96,11 @@ fn side<'a>(samples: &'a [Vec<u8>], cut: &[u8], way: Way) -> &'a [Vec<u8>] {
     }
 }
 
-/// The sample at the front of what would reach the cut that way.
-pub(super) fn front_before<'a>(samples: &'a [Vec<u8>], cut: &[u8], way: Way) -> Option<&'a [u8]> {
-    front(side(samples, cut, way), way)
-}
-
-fn front(side: &[Vec<u8>], way: Way) -> Option<&[u8]> {
+/// The sample that is furthest that way.
+pub(super) fn front(samples: &[Vec<u8>], way: Way) -> Option<&[u8]> {
     let front = match way {
-        Way::Up => side.last(),
-        Way::Down => side.first(),
+        Way::Up => samples.last(),
+        Way::Down => samples.first(),
     };
     front.map(Vec::as_slice)
 }

@@ -7,7 +7,7 @@
 use std::time::Duration;
 
 use super::finder::spread;
-use super::front::{Way, front_before, time_to_pass};
+use super::front::{Way, front, side, time_to_pass};
 use super::judge::Trial;
 use super::look::{Look, mean_balance, rise};
 use super::verdict::{Cause, Manner, Travel};
@@ -31,20 +31,21 @@ impl Trial<'_> {
             Way::Up => self.evidence.c.left(best),
             Way::Down => self.evidence.c.right(best),
         };
-        let front = front_before(self.evidence.samples_c(), &self.evidence.cuts[best], way);
-        let front = front.unwrap_or_default().to_vec();
+        let moving = side(self.evidence.samples_c(), &self.evidence.cuts[best], way);
+        let front = front(moving, way).unwrap_or_default().to_vec();
         Some(way.cause(Travel { manner: Manner::Behind, share, over, front }))
     }
 
     /// The load is beyond the edge of A or, if it began anew meanwhile, of each look the next.
     pub(super) fn travel_beyond(&self) -> Option<Cause> {
         for way in [Way::Up, Way::Down] {
-            let (step, before) = (self.median_climb(way), self.ends_before());
-            for (share, over, ends) in
-                [(self.beyond(way), self.evidence.gap, self.ends_of_a()), (step, self.evidence.look, before)]
+            let step = self.median_climb(way);
+            let (first, before) = (front(&self.evidence.cuts, way), self.front_before_c(way));
+            for (share, over, edge) in
+                [(self.beyond(way), self.evidence.gap, first), (step, self.evidence.look, before)]
             {
                 if share > self.policy.beyond_share && self.is_even_climb(way, share / 2.0) {
-                    let front = self.middle_beyond(way, ends);
+                    let front = self.middle_beyond(edge, way);
                     return Some(way.cause(Travel { manner: Manner::Ahead, share, over, front }));
                 }
             }
@@ -52,26 +53,18 @@ impl Trial<'_> {
         None
     }
 
-    /// The middle one of C's samples beyond an earlier look's ends: the furthest of them may be of something else.
-    fn middle_beyond(&self, way: Way, ends: Option<(&[u8], &[u8])>) -> Vec<u8> {
+    /// The middle one of C's samples beyond an earlier front: the furthest of them may be of something else.
+    fn middle_beyond(&self, edge: Option<&[u8]>, way: Way) -> Vec<u8> {
         let c = self.evidence.samples_c();
-        let beyond = match (way, ends) {
-            (_, None) => c,
-            (Way::Up, Some((_, high))) => &c[c.partition_point(|sample| sample.as_slice() < high)..],
-            (Way::Down, Some((low, _))) => &c[..c.partition_point(|sample| sample.as_slice() < low)],
-        };
+        let beyond = edge.map_or(c, |edge| side(c, edge, way.back()));
         // Where the keys began anew, none may be beyond.
         middle(if beyond.is_empty() { c } else { beyond })
     }
 
-    fn ends_of_a(&self) -> Option<(&[u8], &[u8])> {
-        ends(&self.evidence.cuts)
-    }
-
-    /// Of the look before C.
-    fn ends_before(&self) -> Option<(&[u8], &[u8])> {
+    /// The front of the look before C.
+    fn front_before_c(&self, way: Way) -> Option<&[u8]> {
         let before = self.evidence.samples.len().checked_sub(2)?;
-        ends(&self.evidence.samples[before])
+        front(&self.evidence.samples[before], way)
     }
 
     /// The share of C beyond the edge of A.
@@ -178,12 +171,12 @@ impl Trial<'_> {
             return None;
         }
         let off_middle = |cut: usize| self.balance(cut).b.abs();
-        let middle = self.cuts().min_by(|&a, &b| off_middle(a).total_cmp(&off_middle(b)))?;
+        let median = self.cuts().min_by(|&a, &b| off_middle(a).total_cmp(&off_middle(b)))?;
         let share = match way {
-            Way::Up => self.evidence.c.right(middle),
-            Way::Down => self.evidence.c.left(middle),
+            Way::Up => self.evidence.c.right(median),
+            Way::Down => self.evidence.c.left(median),
         };
-        let (over, front) = (self.evidence.gap, self::middle(self.evidence.samples_c()));
+        let (over, front) = (self.evidence.gap, middle(self.evidence.samples_c()));
         Some(way.cause(Travel { manner: Manner::Late, share, over, front }))
     }
 
@@ -200,10 +193,6 @@ impl Trial<'_> {
 
 fn middle(samples: &[Vec<u8>]) -> Vec<u8> {
     samples.get(samples.len() / 2).cloned().unwrap_or_default()
-}
-
-fn ends(keys: &[Vec<u8>]) -> Option<(&[u8], &[u8])> {
-    Some((keys.first()?, keys.last()?))
 }
 
 impl Way {
