@@ -122,7 +122,7 @@ impl Executor {
         right: (RangeId, Generation),
     ) -> Result<Changed, ChangeError> {
         let server = self.server(self.owner(left.0)?)?;
-        let right = self.bring_together(left, right, &server).await?;
+        let (right, moving_held_for) = self.bring_together(left, right, &server).await?;
         server.get_ready(left.0, left.1, READY_WITHIN).await?;
         server.get_ready(right.0, right.1, READY_WITHIN).await?;
         let change = Change::Merge {
@@ -141,16 +141,18 @@ impl Executor {
         let done = |map: &RangeMap| map.merge_done(left.0, merged);
         let map = self.publish_what_became(&entry, done, &server, &[into]).await?;
         server.after(Step::Published, left.0).await;
-        Ok(Changed { map_version: map.version(), ranges: vec![into], held_for: replaced.held_for })
+        let held_for = replaced.held_for.max(moving_held_for);
+        Ok(Changed { map_version: map.version(), ranges: vec![into], held_for })
     }
 
-    /// Moves the right range of a merge to the left one's server. Returns its generation there.
+    /// Moves the right range of a merge to the left one's server. Returns its generation there, and how
+    /// long its writes were held for that.
     async fn bring_together(
         &self,
         left: (RangeId, Generation),
         right: (RangeId, Generation),
         server: &PartitionServer,
-    ) -> Result<(RangeId, Generation), ChangeError> {
+    ) -> Result<((RangeId, Generation), Duration), ChangeError> {
         // Refused before anything moves, if it would be refused after.
         let merge = Change::Merge {
             left: left.0,
@@ -162,12 +164,12 @@ impl Executor {
         map.begin(&merge)?;
         let entry = map.get(right.0).ok_or(ChangeRefused::UnknownRange { range: right.0 })?;
         if entry.place.server == server.id() {
-            return Ok(right);
+            return Ok((right, Duration::ZERO));
         }
         let to = Home { server: server.id(), ..entry.place };
         let moving = Change::Move { range: right.0, generation: right.1, to };
-        self.move_range(&moving, right.0, right.1, server.id()).await?;
-        Ok((right.0, right.1.next()))
+        let moved = self.move_range(&moving, right.0, right.1, server.id()).await?;
+        Ok(((right.0, right.1.next()), moved.held_for))
     }
 
     async fn move_range(

@@ -210,7 +210,7 @@ pub struct Changed {
     pub map_version: u64,
     /// The ranges that hold the keys now, in their order.
     pub ranges: Vec<RangeId>,
-    /// How long writes were held, by the clock of the one who held them.
+    /// How long writes were held, by the clock of the one who held them; the longer time, if that was twice.
     pub held_for: Duration,
 }
 
