@@ -1,11 +1,16 @@
 //! How long changes made clients wait: from the times of requests and of changes.
 //!
-//! **The pause of a change** is the longest time that a request of a connection of its slot took, from
+//! **The pause of a change** is the time for which its ranges' writes were held, by the clock of the server
+//! that held them: what the change itself costs. Reads are not held.
+//!
+//! **The wait for a change** is the longest time that a request of a connection of its slot took, from
 //! its first byte sent to its answer read, among the requests that were under way at any moment between
 //! the asking for the change and its answer; for writes and for reads apart. So it is no less than
 //! what the change cost anybody, and it holds the usual waiting as well: for the disk, for other
-//! requests, for the processors. The times of requests during which no change of their slot was under
-//! way stand beside it, to tell how much of it that is.
+//! requests, for the processors.
+//!
+//! The times of all requests during which a change of their slot was under way, and of those during which none
+//! was, stand beside both, to tell how much of it that is.
 
 use std::time::{Duration, Instant};
 
@@ -60,8 +65,8 @@ impl Connection {
     }
 }
 
-/// The pauses of these changes, for writes or for reads. A change during which nobody asked has none.
-pub(crate) fn pauses(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
+/// The waits for these changes, of writes or of reads. A change during which nobody asked has none.
+pub(crate) fn waits(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
     let of = |window: &Window| {
         let slot = connections.iter().filter(|connection| connection.slot == window.slot);
         slot.filter_map(|connection| connection.longest(window, writes)).max()
@@ -69,9 +74,14 @@ pub(crate) fn pauses(connections: &[Connection], windows: &[Window], writes: boo
     Distribution::of(windows.iter().filter_map(of))
 }
 
-/// Requests during which no change of their slot was under way.
-pub(crate) fn otherwise(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
-    let mut quiet = Vec::new();
+/// Requests during which one of these changes of their slot was under way, or none of them was.
+pub(crate) fn requests(
+    connections: &[Connection],
+    windows: &[Window],
+    during: bool,
+    writes: bool,
+) -> Distribution {
+    let mut found = Vec::new();
     for connection in connections {
         let mut windows: Vec<&Window> =
             windows.iter().filter(|window| window.slot == connection.slot).collect();
@@ -79,12 +89,12 @@ pub(crate) fn otherwise(connections: &[Connection], windows: &[Window], writes: 
         for timed in connection.times.iter().filter(|timed| timed.writes == writes) {
             // Changes of one slot follow one another.
             let next = windows.partition_point(|window| window.to < timed.from);
-            if windows.get(next).is_none_or(|window| window.from > timed.to) {
-                quiet.push(timed.to - timed.from);
+            if windows.get(next).is_some_and(|window| window.from <= timed.to) == during {
+                found.push(timed.to - timed.from);
             }
         }
     }
-    Distribution::of(quiet)
+    Distribution::of(found)
 }
 
 #[cfg(test)]
@@ -101,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pause_is_the_longest_request_that_meets_the_change_in_its_slot() {
+    fn a_wait_is_the_longest_request_that_meets_the_change_in_its_slot() {
         let begin = Instant::now();
         let at = |ms: u64| begin + Duration::from_millis(ms);
         let timed = |writes, from, to| Timed { writes, from: at(from), to: at(to) };
@@ -121,9 +131,11 @@ mod tests {
         let window = |from, to| Window { slot: 0, from: at(from), to: at(to) };
         let windows = [window(100, 120), window(200, 210)];
         let ms = |of: Distribution| of.0.iter().map(Duration::as_millis).collect::<Vec<_>>();
-        assert_eq!(ms(pauses(&connections, &windows, true)), [20, 40]);
-        assert_eq!(ms(pauses(&connections, &windows, false)), [21]);
-        assert_eq!(ms(otherwise(&connections, &windows, true)), [90, 900]);
-        assert_eq!(ms(otherwise(&connections, &windows, false)), [0; 0]);
+        assert_eq!(ms(waits(&connections, &windows, true)), [20, 40]);
+        assert_eq!(ms(waits(&connections, &windows, false)), [21]);
+        assert_eq!(ms(requests(&connections, &windows, true, true)), [10, 20, 40]);
+        assert_eq!(ms(requests(&connections, &windows, true, false)), [3, 21]);
+        assert_eq!(ms(requests(&connections, &windows, false, true)), [90, 900]);
+        assert_eq!(ms(requests(&connections, &windows, false, false)), [0; 0]);
     }
 }
