@@ -195,11 +195,14 @@ fn a_password_over_tls() {
     let maps = place("localhost", "maps");
     assert!(refused(maps.clone(), "PGPASSFILE", "nothing").contains("password"));
     assert!(refused(maps.clone(), "PGPASSWORD", "wrong").contains("password"));
-    assert!(refused(maps.clone(), "PGSSLMODE", "require").contains("use verify-full, or disable"));
+    let proves_nothing = refused(maps.clone(), "PGSSLMODE", "require");
+    assert!(proves_nothing.contains("use verify-full, or disable"), "{proves_nothing}");
+    assert!(proves_nothing.contains("PGSSLMODE in the environment"), "{proves_nothing}");
     assert!(refused(maps.clone(), "PGSSLMODE", "disable").contains("pg_hba.conf"));
     assert!(refused(place("127.0.0.1", "maps"), "PGPASSWORD", "a:b").contains("certificate"));
     // What the address says comes before the environment.
     assert!(refused(format!("{maps}?sslmode=disable"), "PGPASSWORD", "a:b").contains("pg_hba.conf"));
+    assert!(refused(format!("{maps}?sslmode=disable"), "PGSSLMODE", "require").contains("pg_hba.conf"));
 }
 
 #[test]

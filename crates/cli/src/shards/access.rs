@@ -13,6 +13,9 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
         from_environment("PGUSER")?.or(from_environment("USER")?).unwrap_or_else(|| "postgres".to_owned());
     let mode = from_environment("PGSSLMODE")?;
     let roots = from_environment("PGSSLROOTCERT")?.map(|name| Roots::named(&name));
+    // What the address says of it comes first: then nobody asks what is in the environment, as with `psql`.
+    let mode = mode.filter(|_| !url.split_once('?').is_some_and(|(_, query)| query.contains("sslmode=")));
+    let tls = Tls::of_settings(mode.as_deref(), roots.clone()).context("PGSSLMODE in the environment")?;
     let (location, access, given) =
         match url.strip_prefix("postgres://").or(url.strip_prefix("postgresql://")) {
             Some(rest) => {
@@ -23,7 +26,6 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
                 (location, access, given)
             }
             None => {
-                let tls = Tls::of_settings(mode.as_deref(), roots).context("PGSSLMODE in the environment")?;
                 let given = Credentials { user, password: None };
                 (Location::parse(url)?, PostgresAccess::new(given.clone(), &tls)?, given)
             }
