@@ -74,27 +74,38 @@ pub(crate) fn waits(connections: &[Connection], windows: &[Window], writes: bool
     Distribution::of(windows.iter().filter_map(of))
 }
 
-/// Requests during which one of these changes of their slot was under way, or none of them was.
-pub(crate) fn requests(
-    connections: &[Connection],
-    windows: &[Window],
-    during: bool,
-    writes: bool,
-) -> Distribution {
-    let mut found = Vec::new();
+/// How long requests took, of writes and of reads.
+#[derive(Default)]
+pub(crate) struct Requests {
+    pub(crate) writes: Distribution,
+    pub(crate) reads: Distribution,
+}
+
+impl Requests {
+    fn of<'a>(requests: &[&'a Timed]) -> Self {
+        let of = |writes| {
+            let wanted = requests.iter().filter(move |timed| timed.writes == writes);
+            Distribution::of(wanted.map(|timed| timed.to - timed.from))
+        };
+        Self { writes: of(true), reads: of(false) }
+    }
+}
+
+/// The requests during which one of these changes of their slot was under way; and the others.
+pub(crate) fn by_change(connections: &[Connection], windows: &[Window]) -> (Requests, Requests) {
+    let (mut during, mut apart) = (Vec::new(), Vec::new());
     for connection in connections {
+        // Changes of one slot follow one another.
         let mut windows: Vec<&Window> =
             windows.iter().filter(|window| window.slot == connection.slot).collect();
         windows.sort_unstable_by_key(|window| window.from);
-        for timed in connection.times.iter().filter(|timed| timed.writes == writes) {
-            // Changes of one slot follow one another.
+        for timed in &connection.times {
             let next = windows.partition_point(|window| window.to < timed.from);
-            if windows.get(next).is_some_and(|window| window.from <= timed.to) == during {
-                found.push(timed.to - timed.from);
-            }
+            let meets = windows.get(next).is_some_and(|window| window.from <= timed.to);
+            if meets { during.push(timed) } else { apart.push(timed) }
         }
     }
-    Distribution::of(found)
+    (Requests::of(&during), Requests::of(&apart))
 }
 
 #[cfg(test)]
@@ -133,9 +144,8 @@ mod tests {
         let ms = |of: Distribution| of.0.iter().map(Duration::as_millis).collect::<Vec<_>>();
         assert_eq!(ms(waits(&connections, &windows, true)), [20, 40]);
         assert_eq!(ms(waits(&connections, &windows, false)), [21]);
-        assert_eq!(ms(requests(&connections, &windows, true, true)), [10, 20, 40]);
-        assert_eq!(ms(requests(&connections, &windows, true, false)), [3, 21]);
-        assert_eq!(ms(requests(&connections, &windows, false, true)), [90, 900]);
-        assert_eq!(ms(requests(&connections, &windows, false, false)), [0; 0]);
+        let (during, apart) = by_change(&connections, &windows);
+        assert_eq!((ms(during.writes), ms(during.reads)), (vec![10, 20, 40], vec![3, 21]));
+        assert_eq!((ms(apart.writes), ms(apart.reads)), (vec![90, 900], vec![]));
     }
 }

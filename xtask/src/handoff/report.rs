@@ -6,7 +6,7 @@ use anyhow::{Result, bail};
 
 use super::Outcome;
 use super::changes::{Kind, Made};
-use super::pauses::{Distribution, Window, requests, waits};
+use super::pauses::{Distribution, Window, by_change, waits};
 
 /// No pause and no request should be above this.
 const LONGEST_AIM: Duration = Duration::from_secs(2);
@@ -41,10 +41,10 @@ pub(super) fn conclude(outcome: &Outcome) -> Result<()> {
         row(&named("pause of writes"), &pauses, unit);
         aim("p50", ratio(pauses.at(50), unit), WRITES_P50_AIM);
         aim("p99", ratio(pauses.at(99), unit), WRITES_P99_AIM);
-        let reads = requests(connections, &windows, true, false);
-        row(&named("reads meanwhile"), &reads, unit);
-        aim("p99", ratio(reads.at(99), unit), READS_P99_AIM);
-        row(&named("writes meanwhile"), &requests(connections, &windows, true, true), unit);
+        let (during, _) = by_change(connections, &windows);
+        row(&named("reads meanwhile"), &during.reads, unit);
+        aim("p99", ratio(during.reads.at(99), unit), READS_P99_AIM);
+        row(&named("writes meanwhile"), &during.writes, unit);
         for (writes, what) in [(true, "longest write of each"), (false, "longest read of each")] {
             let waits = waits(connections, &windows, writes);
             longest = longest.max(waits.max());
@@ -55,9 +55,9 @@ pub(super) fn conclude(outcome: &Outcome) -> Result<()> {
         row(&named("asked to answered"), &Distribution::of(whole), unit);
     }
     let windows: Vec<Window> = outcome.made.iter().map(|made| made.window).collect();
-    for (writes, what) in [(true, "no change: writes"), (false, "no change: reads")] {
-        row(what, &requests(connections, &windows, false, writes), unit);
-    }
+    let (_, apart) = by_change(connections, &windows);
+    row("no change: writes", &apart.writes, unit);
+    row("no change: reads", &apart.reads, unit);
     let errors = outcome.writer_errors as usize + outcome.errors.len();
     let mut broken = Vec::new();
     if errors > 0 {
