@@ -359,6 +359,31 @@ async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
     world.check(&acknowledged, "undone by another").await;
 }
 
+/// Also where a merge had to move a range first, which holds writes twice.
+#[tokio::test(start_paused = true)]
+async fn a_change_tells_how_long_writes_were_held() {
+    let held = [
+        (Kind::Split, Step::Retired),
+        (Kind::Merge, Step::Recorded),
+        (Kind::MergeAcross, Step::Saved),
+        (Kind::MergeAcross, Step::Cloned),
+        (Kind::Move, Step::Taken),
+    ];
+    for (kind, step) in held {
+        let world = World::new().await;
+        world.prepare(kind).await;
+        *world.crash.hold.lock().unwrap() = Some(step);
+        let change = world.change(kind);
+        let let_go = async {
+            sleep(Duration::from_secs(10)).await;
+            world.crash.let_go.notify_one();
+        };
+        let (changed, ()) = tokio::join!(world.node.executor().carry_out(&change), let_go);
+        let held_for = changed.unwrap().held_for.as_secs_f64();
+        assert!((9.0..11.0).contains(&held_for), "{kind:?}, held after {step:?}: {held_for} s");
+    }
+}
+
 /// An empty range has no file to clone.
 #[tokio::test(start_paused = true)]
 async fn empty_ranges_are_split_and_merged_again_and_again() {
