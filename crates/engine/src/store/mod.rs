@@ -220,6 +220,15 @@ impl Store {
         Arc::clone(&self.0.objects)
     }
 
+    /// Makes the directories of the objects that will lie below `paths`: making one, durably, takes longer
+    /// than writing a small file. In memory there are no directories to make.
+    pub async fn make_directories(&self, paths: &[String]) -> object_store::Result<()> {
+        match &self.0.directory {
+            Some(directory) => directory.make_directories(paths).await,
+            None => Ok(()),
+        }
+    }
+
     /// Removes the directory of objects below `path`, which are all deleted. Not for one that
     /// somebody may still write to. In memory there are no directories to remove.
     pub async fn remove_directory(&self, path: &str) -> object_store::Result<()> {

@@ -10,8 +10,9 @@
 //!   its first round without an error: manifests and log files grow without end. Here an update is
 //!   made under a lock of the process, which suffices since one process at a time serves a
 //!   directory (its lock), and only the one that serves collects garbage.
-//! - **Quick.** Small ranges of open sorted files are read on the spot ([`read`]).
+//! - **Quick.** What is small is read ([`read`]) and listed ([`list`]) on the spot.
 
+mod list;
 mod publish;
 mod read;
 mod upload;
@@ -72,6 +73,19 @@ impl SealedDirectory {
             damage,
             disk,
         })))
+    }
+
+    /// Makes the directories of the objects below `paths`, so that a first write there need not.
+    pub(in super::super) async fn make_directories(&self, paths: &[String]) -> Result<()> {
+        let targets = paths.iter().map(|path| self.0.plain.path_to_filesystem(&Path::from(path.as_str())));
+        let targets: Vec<PathBuf> = targets.collect::<Result<_>>()?;
+        self.blocking(move |inner| {
+            targets.iter().try_for_each(|target| {
+                let made = inner.directories.ensure(target);
+                made.map_err(|error| inner.io_error("make", target, error))
+            })
+        })
+        .await
     }
 
     /// Removes the directory of the objects below `path`; an error if one of them is still there.
@@ -151,10 +165,23 @@ impl Inner {
         SealedFile::open(file, location).map_err(|error| self.read_error(file, error))
     }
 
-    fn open_kept(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
+    /// The file, open. Sorted files never change under their name, so they are kept open.
+    fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
+        let is_sorted = is_sorted_file(location);
+        if is_sorted && let Some(open) = self.open_files.get(location) {
+            return Ok(open);
+        }
         let opened = Arc::new(self.open(file, location)?);
-        self.open_files.keep(&opened);
+        if is_sorted {
+            self.open_files.keep(&opened);
+        }
         Ok(opened)
+    }
+
+    /// The objects below `prefix`, if they are few.
+    fn few(&self, prefix: Option<&Path>) -> Option<Vec<ObjectMeta>> {
+        let prefix = prefix?;
+        list::few(&self.plain.path_to_filesystem(prefix).ok()?, prefix)
     }
 
     fn read_error(&self, file: &FilePath, error: ReadError) -> Error {
@@ -199,7 +226,6 @@ impl Inner {
     }
 }
 
-/// Sorted files never change under their name, so they can be kept open.
 fn is_sorted_file(location: &Path) -> bool {
     location.as_ref().ends_with(".sst")
 }
@@ -258,25 +284,11 @@ impl ObjectStore for SealedDirectory {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let path: PathBuf = self.0.plain.path_to_filesystem(location)?;
-        if is_sorted_file(location)
-            && let Some(file) = self.0.open_files.get(location)
-        {
-            if is_small(&file, &options) {
-                return self.0.answer(&path, &file, &options);
-            }
-            return self.blocking(move |inner| inner.answer(&path, &file, &options)).await;
+        let file = self.0.opened(&path, location)?;
+        if is_small(&file, &options) {
+            return self.0.answer(&path, &file, &options);
         }
-        let location = location.clone();
-        self.blocking(move |inner| {
-            if is_sorted_file(&location) {
-                let file = inner.open_kept(&path, &location)?;
-                inner.answer(&path, &file, &options)
-            } else {
-                let file = inner.open(&path, &location)?;
-                inner.answer(&path, &file, &options)
-            }
-        })
-        .await
+        self.blocking(move |inner| inner.answer(&path, &file, &options)).await
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
@@ -286,7 +298,10 @@ impl ObjectStore for SealedDirectory {
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.plain.list(prefix).map_ok(without_seal).boxed()
+        match self.0.few(prefix) {
+            Some(few) => stream::iter(few.into_iter().map(without_seal).map(Ok)).boxed(),
+            None => self.0.plain.list(prefix).map_ok(without_seal).boxed(),
+        }
     }
 
     fn list_with_offset(
@@ -294,7 +309,12 @@ impl ObjectStore for SealedDirectory {
         prefix: Option<&Path>,
         offset: &Path,
     ) -> BoxStream<'static, Result<ObjectMeta>> {
-        self.0.plain.list_with_offset(prefix, offset).map_ok(without_seal).boxed()
+        let Some(few) = self.0.few(prefix) else {
+            return self.0.plain.list_with_offset(prefix, offset).map_ok(without_seal).boxed();
+        };
+        let offset = offset.clone();
+        let after = few.into_iter().filter(move |meta| meta.location > offset);
+        stream::iter(after.map(without_seal).map(Ok)).boxed()
     }
 
     async fn list_with_delimiter(&self, prefix: Option<&Path>) -> Result<ListResult> {

@@ -1,0 +1,93 @@
+//! Listing: a directory of a few files is listed on the spot.
+//!
+//! Whoever opens, clones or changes a database lists its manifests first: a handful of files. Done the
+//! ordinary way that is two hand-overs to a blocking thread and two waits for a turn after them, each
+//! of which was seen to take 10 ms where requests keep the processors busy; a split lists a dozen
+//! times while writes are held.
+
+use std::fs;
+use std::io;
+use std::path::Path as FilePath;
+
+use object_store::ObjectMeta;
+use object_store::path::{Path, PathPart};
+
+use super::super::directory::is_staging;
+use super::super::limits::INLINE_LIST_FILES_MAX;
+
+/// The objects of `directory`, which are those below `prefix`, in the order of their names, with the sizes of
+/// their files. `None` unless they are few, and files: then they are to be listed elsewhere.
+pub(super) fn few(directory: &FilePath, prefix: &Path) -> Option<Vec<ObjectMeta>> {
+    let entries = match fs::read_dir(directory) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
+        Err(_) => return None,
+    };
+    let mut objects = Vec::new();
+    for (number, entry) in entries.enumerate() {
+        let entry = entry.ok().filter(|_| number < INLINE_LIST_FILES_MAX)?;
+        let name = entry.file_name();
+        if is_staging(&name) {
+            continue;
+        }
+        let part = name.to_str().map(PathPart::from).filter(|part| part.as_ref() == name)?;
+        let metadata = match entry.metadata() {
+            Ok(metadata) => metadata,
+            // Deleted meanwhile.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(_) => return None,
+        };
+        if !metadata.is_file() {
+            return None;
+        }
+        objects.push(ObjectMeta {
+            location: prefix.clone().join(part),
+            last_modified: metadata.modified().ok()?.into(),
+            size: metadata.len(),
+            e_tag: None,
+            version: None,
+        });
+    }
+    objects.sort_unstable_by(|a, b| a.location.cmp(&b.location));
+    Some(objects)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures::{StreamExt, TryStreamExt};
+    use object_store::ObjectStore;
+    use object_store::local::LocalFileSystem;
+
+    use super::*;
+
+    async fn listed(root: &FilePath, prefix: &str) -> Vec<(Path, u64)> {
+        let plain = LocalFileSystem::new_with_prefix(root).unwrap();
+        let objects = plain.list(Some(&Path::from(prefix))).map_ok(|meta| (meta.location, meta.size));
+        let mut objects: Vec<_> = objects.map(Result::unwrap).collect().await;
+        objects.sort_unstable();
+        objects
+    }
+
+    #[tokio::test]
+    async fn a_few_files_are_listed_as_the_ordinary_way_has_them() {
+        let root = tempfile::tempdir().unwrap();
+        let few = |prefix: &str| {
+            let found = few(&root.path().join(prefix), &Path::from(prefix))?;
+            Some(found.into_iter().map(|meta| (meta.location, meta.size)).collect::<Vec<_>>())
+        };
+        assert_eq!(few("a"), Some(Vec::new()));
+        fs::create_dir_all(root.path().join("a/b")).unwrap();
+        for name in ["3.manifest", "1.manifest", "1.manifest#1", "odd#name"] {
+            fs::write(root.path().join("a/b").join(name), name).unwrap();
+        }
+        assert_eq!(few("a"), None, "there are files below others");
+        let found = few("a/b").unwrap();
+        assert_eq!(found.len(), 2 + usize::from(PathPart::from("odd#name").as_ref() == "odd#name"));
+        assert_eq!(found, listed(root.path(), "a/b").await);
+        assert_eq!(few("a/b/1.manifest"), None);
+        for number in 0..INLINE_LIST_FILES_MAX {
+            fs::write(root.path().join(format!("a/b/more-{number}")), "").unwrap();
+        }
+        assert_eq!(few("a/b"), None, "they are many");
+    }
+}
