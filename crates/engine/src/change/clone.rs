@@ -16,6 +16,7 @@ use uuid::Uuid;
 
 use crate::error::with_causes;
 use crate::range::{Range, Surroundings, database_path};
+use crate::store::Store;
 
 type Bounds = (Bound<Bytes>, Bound<Bytes>);
 
@@ -25,6 +26,16 @@ pub(crate) struct Source<'a> {
     pub(crate) checkpoint: Uuid,
     /// The keys that the clone has of it.
     pub(crate) keys: KeyRange,
+}
+
+/// Makes the directories of databases that are to be made, as far as that is possible by now: what is
+/// made before writes are held need not be made while they are.
+pub(crate) async fn make_directories(store: &Store, names: impl IntoIterator<Item = DatabaseName>) {
+    let directories = |name| ["manifest", "wal"].map(|kind| format!("{}/{kind}", database_path(name)));
+    let paths: Vec<String> = names.into_iter().flat_map(directories).collect();
+    if let Err(error) = store.make_directories(&paths).await {
+        tracing::debug!(%error, "directories of heirs are made later");
+    }
 }
 
 /// Makes the database `name` of its sources, in the order of their keys.

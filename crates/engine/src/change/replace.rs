@@ -125,7 +125,7 @@ impl PartitionServer {
         for range in &plan.old {
             changing.push(range.change_alone().await);
         }
-        let mut frozen = Vec::with_capacity(plan.old.len());
+        clone::make_directories(&self.owner().store, plan.new.iter().map(|(id, _)| heir(*id, 1))).await;
         for range in &plan.old {
             range.get_ready(Duration::ZERO).await.map_err(|why| not_yet(range.id(), why))?;
         }
@@ -134,10 +134,12 @@ impl PartitionServer {
                 plan.early.push(range.checkpoint().await.map_err(undone(first))?);
             }
         }
-        for range in &plan.old {
+        let freezing = plan.old.iter().map(async |range| {
             let why = "the writes under way did not end in time";
-            frozen.push(range.freeze().await.ok_or_else(|| not_yet(range.id(), why.to_owned()))?);
-        }
+            range.freeze().await.ok_or_else(|| not_yet(range.id(), why.to_owned()))
+        });
+        // At the same time: the first would be held while the second ends its writes.
+        let mut frozen = join_all(freezing).await.into_iter().collect::<Result<Vec<Frozen>, _>>()?;
         self.after(Step::Frozen, first).await;
         // From here on the ranges may be retired, and must not be served as they are.
         frozen.iter_mut().for_each(Frozen::seal);
