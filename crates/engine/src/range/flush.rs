@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use slatedb::Db;
 use slatedb::config::{FlushOptions, FlushType};
-use tokio::sync::{Notify, oneshot};
+use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use crate::error::with_causes;
@@ -31,38 +31,52 @@ pub(crate) struct Flusher {
 
 #[derive(Debug, Default)]
 struct Queue {
-    waiting: Vec<oneshot::Sender<Result<(), String>>>,
+    waiting: Vec<Waiting>,
     /// Why the flush task ended, once it has.
     ended: Option<String>,
 }
 
+/// Who waits for a flush, with his place among the writes of the range: what is durable is not under way
+/// any more, though its writer may take a while to say so.
+#[derive(Debug)]
+struct Waiting {
+    settle: oneshot::Sender<Result<(), String>>,
+    _place: Option<OwnedSemaphorePermit>,
+}
+
 impl Flusher {
     /// A ticket for everything that is in the log by now. That the flush takes place does not
-    /// depend on the ticket being kept.
-    pub(crate) fn ticket(&self) -> Ticket {
+    /// depend on the ticket being kept. The place is given back with the ticket's settlement.
+    pub(crate) fn ticket(&self, place: Option<OwnedSemaphorePermit>) -> Ticket {
         let (settle, ticket) = oneshot::channel();
         let mut queue = self.queue();
         if let Some(why) = &queue.ended {
             let _ = settle.send(Err(why.clone()));
         } else {
-            queue.waiting.push(settle);
+            queue.waiting.push(Waiting { settle, _place: place });
             drop(queue);
             self.wake.notify_one();
         }
         ticket
     }
 
-    /// Flushes while there are tickets. Returns when the database has failed, with its words.
-    pub(crate) async fn run(&self, db: &Db, mut flushed: impl FnMut()) -> String {
+    /// Flushes while there are tickets. Returns when the database has failed, with its words. While more
+    /// writers `may_come`, it waits for them a little.
+    pub(crate) async fn run(
+        &self,
+        db: &Db,
+        may_come: impl Fn() -> bool,
+        mut flushed: impl FnMut(),
+    ) -> String {
         loop {
             self.wake.notified().await;
             let begun = Instant::now();
             for _ in 0..FLUSH_YIELDS {
-                tokio::task::yield_now().await;
                 // With many tasks ready each step back is a long one.
-                if begun.elapsed() >= FLUSH_YIELDS_WITHIN {
+                if !may_come() || begun.elapsed() >= FLUSH_YIELDS_WITHIN {
                     break;
                 }
+                tokio::task::yield_now().await;
             }
             let tickets = mem::take(&mut self.queue().waiting);
             if tickets.is_empty() {
@@ -72,7 +86,7 @@ impl Flusher {
             self.flushes.fetch_add(1, Ordering::Relaxed);
             flushed();
             for ticket in tickets {
-                let _ = ticket.send(result.clone());
+                let _ = ticket.settle.send(result.clone());
             }
             if let Err(why) = result {
                 return why;
@@ -85,7 +99,7 @@ impl Flusher {
         let mut queue = self.queue();
         queue.ended.get_or_insert_with(|| why.to_owned());
         for ticket in mem::take(&mut queue.waiting) {
-            let _ = ticket.send(Err(why.to_owned()));
+            let _ = ticket.settle.send(Err(why.to_owned()));
         }
     }
 

@@ -129,6 +129,11 @@ impl Gate {
         }
     }
 
+    /// Whether new writes are held.
+    pub(crate) fn is_held(&self) -> bool {
+        *self.passage.borrow() == Passage::Held
+    }
+
     /// Turns everything away from now on, what is held included.
     pub(crate) fn close(&self) {
         self.passage.send_replace(Passage::Gone);

@@ -33,7 +33,8 @@ impl Range {
             let Ok(opening) = self.open_now() else {
                 return;
             };
-            let ended = opening.serve().await;
+            // While the range changes hands writes are held, and somebody waits for those under way.
+            let ended = opening.serve(|| !self.gate.is_held()).await;
             // It may have been opened anew, and the old opening closed.
             if self.open_now().is_ok_and(|now| now.number != opening.number) {
                 continue;
@@ -182,10 +183,10 @@ impl Drop for Left {
 
 impl Opening {
     /// Flushes for those who wait, until the database is closed.
-    async fn serve(&self) -> Ended {
+    async fn serve(&self, may_come: impl Fn() -> bool) -> Ended {
         let flushed = || self.unflushed.mark(self.sorted_sequence());
         tokio::select! {
-            _ = self.flusher.run(&self.db, flushed) => {}
+            _ = self.flusher.run(&self.db, may_come, flushed) => {}
             () = self.closed() => {}
         }
         // A failed flush and the closing that it causes are told in either order.

@@ -171,19 +171,14 @@ impl Range {
     async fn commit<E>(
         &self,
         opening: Arc<Opening>,
-        Entrance { guard, admitted }: Entrance,
+        entrance: Entrance,
         (batch, bytes): (WriteBatch, u64),
         stamp: Stamp,
         deadline: Instant,
     ) -> Result<Timestamp, WriteError<E>> {
-        let entering = RunToEnd::new(async move {
-            let ticket = enter(opening, batch, bytes, Some(guard)).await;
-            // Given back when the write is answered; of one that was abandoned, here.
-            (ticket, admitted)
-        });
+        let entering = RunToEnd::new(enter(opening, batch, bytes, Some(entrance)));
         let durable = async {
-            let (ticket, _admitted) = entering.await;
-            let ticket = ticket.map_err(WriteError::OutcomeUnknown)?;
+            let ticket = entering.await.map_err(WriteError::OutcomeUnknown)?;
             settled(ticket).await.map_err(WriteError::OutcomeUnknown)
         };
         match timeout_at(deadline, durable).await {
@@ -249,15 +244,18 @@ async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Re
 /// The sequence number of rows whose write failed.
 const NEVER_DURABLE: u64 = u64::MAX;
 
-/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe meanwhile.
+/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe meanwhile, and its place
+/// until it is durable.
 async fn enter(
     opening: Arc<Opening>,
     batch: WriteBatch,
     bytes: u64,
-    guard: Option<StripeGuard>,
+    entrance: Option<Entrance>,
 ) -> Result<Ticket, String> {
     let written = opening.db.write(batch).await;
-    if let Some(mut newest) = guard {
+    let mut place = None;
+    if let Some(Entrance { guard: mut newest, admitted }) = entrance {
+        place = Some(admitted);
         // A write that fails closes the database; until then its rows may be shown to who comes
         // next. He waits for the end.
         let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
@@ -265,7 +263,7 @@ async fn enter(
     }
     let handle = written.map_err(|error| with_causes(&error))?;
     opening.unflushed.add(handle.seqnum(), bytes);
-    Ok(opening.flusher.ticket())
+    Ok(opening.flusher.ticket(place))
 }
 
 async fn settled(ticket: Ticket) -> Result<(), String> {
@@ -312,10 +310,11 @@ mod tests {
         opening.db.close().await.unwrap();
         let mut batch = WriteBatch::new();
         batch.put(b"\x20key", b"value");
-        let guard = range.stripes.lock(7).await;
-        assert!(enter(Arc::clone(&opening), batch, 0, Some(guard)).await.is_err());
-        let newest = *range.stripes.lock(7).await;
         let deadline = Instant::now() + Duration::from_secs(5);
+        let guard = range.stripes.lock(7).await;
+        let entrance = Entrance { guard, admitted: range.gate.enter(0, deadline).await.unwrap() };
+        assert!(enter(Arc::clone(&opening), batch, 0, Some(entrance)).await.is_err());
+        let newest = *range.stripes.lock(7).await;
         let told = wait_until_durable::<()>(&opening, newest, deadline).await;
         assert!(matches!(told, Err(WriteError::Unavailable(_))), "{told:?}");
     }
