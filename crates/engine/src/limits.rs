@@ -35,6 +35,10 @@ pub(crate) const RESERVATION_LEFT_MIN_TICKS: i64 = 5 * Timestamp::TICKS_PER_SECO
 /// scan of ten rows up to a fifth dearer. A store far away will want more.
 pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 
+/// How long a scan goes on before it lets others have the thread. A page of a thousand entities takes
+/// ten milliseconds; where requests keep the processors busy everybody else waited for it.
+pub(crate) const SCAN_TURN: Duration = Duration::from_micros(500);
+
 // ---- A range's database ----
 
 /// Flushes of the log after which the governor has the memtable written to a sorted file, however

@@ -17,13 +17,15 @@ use rangehold_map::key::KIND_RANGE_META;
 use rangehold_map::{KeyRange, Timestamp};
 use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
 use slatedb::{Db, DbIterator};
+use tokio::task::yield_now;
+use tokio::time::Instant;
 
 use super::dropped::{DroppedTable, DroppedTables};
 use super::load::Scanned;
 use super::{Range, meta};
 use crate::change::RecordName;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
-use crate::limits::SCAN_READ_AHEAD_BYTES;
+use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN};
 
 /// How a scan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,12 @@ impl Range {
         let some_dropped = !self.dropped.is_empty();
         let mut end = ScanEnd::Exhausted;
         let mut scanned = Scanned::default();
+        let mut turn = Instant::now();
         while let Some(row) = next(&mut rows).await? {
+            if turn.elapsed() >= SCAN_TURN {
+                yield_now().await;
+                turn = Instant::now();
+            }
             if some_dropped && self.dropped.covers(&row.key) {
                 continue;
             }
