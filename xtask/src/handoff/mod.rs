@@ -61,8 +61,8 @@ pub(crate) struct Arguments {
     /// Rounds; each is a split, a merge and a move.
     #[arg(long, default_value_t = 1_000)]
     rounds: u32,
-    /// Changes under way at once, in different ranges.
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=SLOTS as i64))]
+    /// Changes under way at once, in different ranges. Each is longer then.
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=SLOTS as i64))]
     at_once: u32,
     /// Seed of all choices.
     #[arg(long, default_value_t = 1)]

@@ -172,7 +172,7 @@ fn changes() -> Result<()> {
 }
 
 fn handoff() -> Result<()> {
-    xtask(&["handoff", "--rounds", "10"])
+    xtask(&["handoff", "--rounds", "10", "--at-once", "2"])
 }
 
 fn power() -> Result<()> {
