@@ -11,7 +11,8 @@ use rangehold_map::Timestamp;
 /// Locks by partition in a range. Two partitions share a lock by chance only: 64 busy partitions
 /// meet another one 6 % of the time.
 pub(crate) const STRIPES: u16 = 1_024;
-/// Writes of one range between their admission and their answer. More are refused as busy.
+/// Writes of one range between their admission and the flush that makes them durable. More are refused
+/// as busy.
 pub(crate) const WRITES_IN_FLIGHT_MAX: usize = 16_384;
 /// How often the flush task steps back before it flushes, so that writers whose last write has
 /// just become durable get their next one into the same flush. Ten were seen to double throughput

@@ -5,7 +5,8 @@
 //!                      Held  --pass_on--> Gone      the range is elsewhere: ask there
 //! ```
 //!
-//! A write passes the gate with a place among those under way, and keeps it until it is answered.
+//! A write passes the gate with a place among those under way, and keeps it until its rows are durable,
+//! or until it is refused.
 //! To freeze is to hold the gate and then to take every place: when that succeeds nothing is under
 //! way and nothing can come. A held write has not entered the engine; once the gate is `Gone` it is
 //! answered [`Turned::Elsewhere`], and whoever sent it may send it again to the new owner.

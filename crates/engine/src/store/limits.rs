@@ -5,7 +5,7 @@ use std::time::Duration;
 /// Reads of at most this many bytes are answered on the spot; a hand-over to a blocking thread costs
 /// 70 us, and where requests keep the processors busy the wait for a turn after it was seen to take
 /// 10 ms; such a read from the page cache takes 10 us, and 30 if the file is to be opened. Larger ones
-/// may wait for a disk long enough to be worth the hand-over.
+/// may wait for a disk long enough to be worth the hand-over, and so may the first of a sorted file.
 pub const INLINE_READ_BYTES_MAX: u64 = 256 * 1024;
 
 /// A directory of at most this many files is listed on the spot: a microsecond each, where a hand-over

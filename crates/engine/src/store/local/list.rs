@@ -5,7 +5,7 @@
 //! of which was seen to take 10 ms where requests keep the processors busy; a split lists a dozen
 //! times while writes are held.
 
-use std::fs;
+use std::fs::{self, DirEntry};
 use std::io;
 use std::path::Path as FilePath;
 
@@ -18,14 +18,16 @@ use super::super::limits::INLINE_LIST_FILES_MAX;
 /// The objects of `directory`, which are those below `prefix`, in the order of their names, with the sizes of
 /// their files. `None` unless they are few, and files: then they are to be listed elsewhere.
 pub(super) fn few(directory: &FilePath, prefix: &Path) -> Option<Vec<ObjectMeta>> {
-    let entries = match fs::read_dir(directory) {
-        Ok(entries) => entries,
+    let entries: Vec<DirEntry> = match fs::read_dir(directory) {
+        Ok(entries) => entries.take(INLINE_LIST_FILES_MAX + 1).collect::<io::Result<_>>().ok()?,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Some(Vec::new()),
         Err(_) => return None,
     };
+    if entries.len() > INLINE_LIST_FILES_MAX {
+        return None;
+    }
     let mut objects = Vec::new();
-    for (number, entry) in entries.enumerate() {
-        let entry = entry.ok().filter(|_| number < INLINE_LIST_FILES_MAX)?;
+    for entry in entries {
         let name = entry.file_name();
         if is_staging(&name) {
             continue;
@@ -77,17 +79,20 @@ mod tests {
         };
         assert_eq!(few("a"), Some(Vec::new()));
         fs::create_dir_all(root.path().join("a/b")).unwrap();
-        for name in ["3.manifest", "1.manifest", "1.manifest#1", "odd#name"] {
-            fs::write(root.path().join("a/b").join(name), name).unwrap();
-        }
+        let write = |name: &str| fs::write(root.path().join("a/b").join(name), name).unwrap();
+        ["3.manifest", "1.manifest", "1.manifest#1"].map(write);
         assert_eq!(few("a"), None, "there are files below others");
         let found = few("a/b").unwrap();
-        assert_eq!(found.len(), 2 + usize::from(PathPart::from("odd#name").as_ref() == "odd#name"));
+        assert_eq!(found.len(), 2);
         assert_eq!(found, listed(root.path(), "a/b").await);
-        assert_eq!(few("a/b/1.manifest"), None);
-        for number in 0..INLINE_LIST_FILES_MAX {
-            fs::write(root.path().join(format!("a/b/more-{number}")), "").unwrap();
-        }
+        assert_eq!(few("a/b/1.manifest"), None, "it is a file");
+        (3..INLINE_LIST_FILES_MAX).for_each(|number| write(&number.to_string()));
+        assert_eq!(few("a/b").unwrap(), listed(root.path(), "a/b").await);
+        write("one more");
         assert_eq!(few("a/b"), None, "they are many");
+        fs::remove_file(root.path().join("a/b/one more")).unwrap();
+        fs::remove_file(root.path().join("a/b/3.manifest")).unwrap();
+        write("odd#name");
+        assert_eq!(few("a/b"), None, "its path is written otherwise");
     }
 }

@@ -17,6 +17,7 @@ mod publish;
 mod read;
 mod upload;
 
+use std::fs;
 use std::io;
 use std::ops::Range;
 use std::path::{Path as FilePath, PathBuf};
@@ -98,6 +99,25 @@ impl SealedDirectory {
         .await
     }
 
+    /// The file, open. Sorted files never change under their name, so they are kept open.
+    async fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
+        if !is_sorted_file(location) {
+            return self.0.open(file, location).map(Arc::new);
+        }
+        if let Some(open) = self.0.open_files.get(location) {
+            return Ok(open);
+        }
+        // Whoever opens a database asks for the files of its log until there is none.
+        if let Err(error) = fs::symlink_metadata(file)
+            && error.kind() == io::ErrorKind::NotFound
+        {
+            return Err(self.0.io_error("read", file, error));
+        }
+        // There may be thousands to be opened, after a crash, that no cache has.
+        let (file, location) = (file.to_owned(), location.clone());
+        self.blocking(move |inner| inner.open_kept(&file, &location)).await
+    }
+
     /// Runs `work`, which may wait for the disk, where waiting harms nobody.
     async fn blocking<T: Send + 'static>(
         &self,
@@ -165,16 +185,9 @@ impl Inner {
         SealedFile::open(file, location).map_err(|error| self.read_error(file, error))
     }
 
-    /// The file, open. Sorted files never change under their name, so they are kept open.
-    fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
-        let is_sorted = is_sorted_file(location);
-        if is_sorted && let Some(open) = self.open_files.get(location) {
-            return Ok(open);
-        }
+    fn open_kept(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
         let opened = Arc::new(self.open(file, location)?);
-        if is_sorted {
-            self.open_files.keep(&opened);
-        }
+        self.open_files.keep(&opened);
         Ok(opened)
     }
 
@@ -247,7 +260,9 @@ fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
 
 /// Whether a request is small enough to be answered by the thread that asks.
 fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
-    let range = options.range.as_ref().and_then(|range| range.as_range(file.meta.size).ok());
+    // Others are read whole, since only then they can be checked.
+    let range = options.range.as_ref().filter(|_| is_sorted_file(&file.meta.location));
+    let range = range.and_then(|range| range.as_range(file.meta.size).ok());
     let len = range.map_or(file.meta.size, |range| range.end - range.start);
     options.head || len <= INLINE_READ_BYTES_MAX
 }
@@ -284,7 +299,7 @@ impl ObjectStore for SealedDirectory {
 
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let path: PathBuf = self.0.plain.path_to_filesystem(location)?;
-        let file = self.0.opened(&path, location)?;
+        let file = self.opened(&path, location).await?;
         if is_small(&file, &options) {
             return self.0.answer(&path, &file, &options);
         }

@@ -3,7 +3,8 @@
 //! SlateDB reads its sorted files block by block. Each of these reads, done the ordinary way, opens
 //! the file, asks for its length and reads, all by way of a blocking thread: 80 us for a block that
 //! the page cache has. Sorted files never change once they are published, so they are kept open, at
-//! most [`OPEN_FILES_MAX`] of them, and a small range is one `pread` on the spot: 13 us.
+//! most [`OPEN_FILES_MAX`] of them, and a small range is one `pread` on the spot: 13 us. What is no
+//! sorted file, a manifest or a record, is small, and opened and read on the spot.
 //!
 //! When a file is opened its seal is verified, so a file that was cut short or whose footer was
 //! damaged is found before a byte of it is used.
