@@ -82,7 +82,7 @@ pub(crate) struct Requests {
 }
 
 impl Requests {
-    fn of<'a>(requests: &[&'a Timed]) -> Self {
+    fn of(requests: &[&Timed]) -> Self {
         let of = |writes| {
             let wanted = requests.iter().filter(move |timed| timed.writes == writes);
             Distribution::of(wanted.map(|timed| timed.to - timed.from))
