@@ -80,7 +80,7 @@ mod tests {
         assert_eq!(few("a"), Some(Vec::new()));
         fs::create_dir_all(root.path().join("a/b")).unwrap();
         let write = |name: &str| fs::write(root.path().join("a/b").join(name), name).unwrap();
-        ["3.manifest", "1.manifest", "1.manifest#1"].map(write);
+        ["3.manifest", "1.manifest", "1.manifest#1"].into_iter().for_each(write);
         assert_eq!(few("a"), None, "there are files below others");
         let found = few("a/b").unwrap();
         assert_eq!(found.len(), 2);
