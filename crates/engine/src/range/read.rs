@@ -41,7 +41,8 @@ impl Range {
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         self.counts.reads.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_to_read()?;
-        let value = get(&opening.db, key, DurabilityLevel::Remote).await?;
+        let value = get(&opening.db, key, DurabilityLevel::Remote).await;
+        let value = value.map_err(|error| self.unless_handed_over(error))?;
         self.still_serves(&opening)?;
         if self.dropped.covers(key) {
             return Err(ReadError::TableDropped);
@@ -59,12 +60,13 @@ impl Range {
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_to_read()?;
-        let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await?;
+        let failed = |error| self.unless_handed_over(error);
+        let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await.map_err(failed)?;
         let some_dropped = !self.dropped.is_empty();
         let mut end = ScanEnd::Exhausted;
         let mut scanned = Scanned::default();
         let mut turn = Instant::now();
-        while let Some(row) = next(&mut rows).await? {
+        while let Some(row) = next(&mut rows).await.map_err(failed)? {
             if turn.elapsed() >= SCAN_TURN {
                 yield_now().await;
                 turn = Instant::now();
@@ -85,6 +87,15 @@ impl Range {
         }
         self.meter.scanned(keys, &scanned, end == ScanEnd::Stopped);
         Ok(end)
+    }
+
+    /// Why a read failed. One that was under way when the range was handed over meets a closed database
+    /// here, and its rows elsewhere.
+    fn unless_handed_over(&self, error: ReadError) -> ReadError {
+        match self.open_to_read() {
+            Err(ReadError::NotOwned) => ReadError::NotOwned,
+            _ => error,
+        }
     }
 
     /// Whether it has no row at all, not even of its own.
@@ -188,4 +199,20 @@ fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
             row.value.len()
         )))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_read_whose_database_is_closed_behind_it_is_sent_on() {
+        let range = Range::in_memory().await;
+        let opening = range.open_to_read().unwrap();
+        range.let_go();
+        range.end().await;
+        let failed = get(&opening.db, b"key", DurabilityLevel::Remote).await.unwrap_err();
+        assert!(matches!(failed, ReadError::Unavailable(_)), "{failed:?}");
+        assert!(matches!(range.unless_handed_over(failed), ReadError::NotOwned));
+    }
 }
