@@ -75,7 +75,6 @@ pub(crate) fn waits(connections: &[Connection], windows: &[Window], writes: bool
 }
 
 /// How long requests took, of writes and of reads.
-#[derive(Default)]
 pub(crate) struct Requests {
     pub(crate) writes: Distribution,
     pub(crate) reads: Distribution,
