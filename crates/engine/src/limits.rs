@@ -166,7 +166,8 @@ pub(crate) const READY_UNFLUSHED_BYTES_MAX: u64 = 256 << 10;
 pub(crate) const READY_FLUSHES_MAX: usize = 3;
 /// How often a range that is not ready is looked at again.
 pub(crate) const READY_POLL: Duration = Duration::from_millis(250);
-/// How long a freeze waits for the writes under way; then it is given up.
+/// How long a freeze waits for the writes under way to come to the log, and a move then for them to be
+/// durable; after that it is given up.
 pub(crate) const FREEZE_WITHIN: Duration = Duration::from_millis(500);
 /// How long the checkpoint stays that a change clones from. A clone pins what it needs itself, and one
 /// that takes longer is tried again; but a retired range is not buried before.

@@ -11,6 +11,7 @@ use rangehold_map::{Generation, RangeEntry, RangeId, Timestamp};
 
 use super::{ChangeError, Step, undone};
 use crate::error::OpenError;
+use crate::limits::FREEZE_WITHIN;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Range};
@@ -41,6 +42,10 @@ impl PartitionServer {
         let mut frozen = held.freeze().await.ok_or_else(slow)?;
         self.after(Step::Frozen, range).await;
         held.save().await.map_err(undone(range))?;
+        // Everything is durable; whoever waits for that has to be told before the database is closed.
+        if !frozen.settled(FREEZE_WITHIN).await {
+            return Err(slow());
+        }
         let epoch = held.epoch().map_err(undone(range))?;
         // The target may have opened it by the time that something fails.
         frozen.seal();

@@ -5,11 +5,13 @@
 //!                      Held  --pass_on--> Gone      the range is elsewhere: ask there
 //! ```
 //!
-//! A write passes the gate with a place among those under way, and keeps it until its rows are durable,
-//! or until it is refused.
-//! To freeze is to hold the gate and then to take every place: when that succeeds nothing is under
-//! way and nothing can come. A held write has not entered the engine; once the gate is `Gone` it is
-//! answered [`Turned::Elsewhere`], and whoever sent it may send it again to the new owner.
+//! A write passes the gate with two things. Its *entry* it keeps until its rows are in the log, or until
+//! it is judged and refused; its *place* until the rows are durable. To freeze is to hold the gate and
+//! then to take every entry: when that succeeds the log holds all that was let in, and nothing can come.
+//! What is still to become durable need not be waited for: whoever freezes has to save the range anyway,
+//! and its last rows and those of the writes then go by the same flush. A held write has not entered the
+//! engine; once the gate is `Gone` it is answered [`Turned::Elsewhere`], and whoever sent it may send it
+//! again to the new owner.
 //!
 //! What is held is bounded in number, bytes and time, by range and by process.
 
@@ -24,6 +26,9 @@ use crate::limits::{
     HELD_BYTES_MAX, HELD_BYTES_OF_PROCESS_MAX, HELD_FOR_MAX, HELD_WRITES_MAX, WRITES_IN_FLIGHT_MAX,
 };
 use crate::mutants::{self, Mutant};
+
+/// All entries, or all places: a few thousand.
+const ALL: u32 = WRITES_IN_FLIGHT_MAX as u32;
 
 /// What a write meets at the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,18 +55,28 @@ pub(crate) struct HeldBytes(AtomicU64);
 #[derive(Debug)]
 pub(crate) struct Gate {
     passage: watch::Sender<Passage>,
+    entries: Arc<Semaphore>,
     places: Arc<Semaphore>,
     held: AtomicUsize,
     held_bytes: AtomicU64,
     of_process: Arc<HeldBytes>,
 }
 
-/// A held gate with nothing under way behind it. Dropping it opens the gate again, unless it was
-/// [`Frozen::seal`]ed.
+/// A write that was let in.
+#[derive(Debug)]
+pub(crate) struct Admitted {
+    /// Given back when the write has come to the log, or is known not to.
+    pub(crate) entry: OwnedSemaphorePermit,
+    /// Given back when what it wrote is durable.
+    pub(crate) place: OwnedSemaphorePermit,
+}
+
+/// A held gate with nobody behind it on his way to the log. Dropping it opens the gate again, unless it
+/// was [`Frozen::seal`]ed.
 #[derive(Debug)]
 pub(crate) struct Frozen {
     gate: Arc<Gate>,
-    _places: OwnedSemaphorePermit,
+    _entries: OwnedSemaphorePermit,
     since: Instant,
     sealed: bool,
 }
@@ -70,6 +85,7 @@ impl Gate {
     pub(crate) fn new(of_process: Arc<HeldBytes>) -> Self {
         Self {
             passage: watch::Sender::new(Passage::Open),
+            entries: Arc::new(Semaphore::new(WRITES_IN_FLIGHT_MAX)),
             places: Arc::new(Semaphore::new(WRITES_IN_FLIGHT_MAX)),
             held: AtomicUsize::new(0),
             held_bytes: AtomicU64::new(0),
@@ -77,21 +93,21 @@ impl Gate {
         }
     }
 
-    /// A place for a write of `bytes`. Waits while the gate is held, up to [`HELD_FOR_MAX`] and
-    /// the write's own deadline.
-    pub(crate) async fn enter(&self, bytes: u64, deadline: Instant) -> Result<OwnedSemaphorePermit, Turned> {
+    /// Lets a write of `bytes` in. It waits while the gate is held, up to [`HELD_FOR_MAX`] and the write's
+    /// own deadline.
+    pub(crate) async fn enter(&self, bytes: u64, deadline: Instant) -> Result<Admitted, Turned> {
         let mut until = None;
         loop {
             let passage = *self.passage.borrow();
             match passage {
                 Passage::Gone => return Err(Turned::Elsewhere),
-                Passage::Open => match Arc::clone(&self.places).try_acquire_owned() {
-                    Ok(place) => return Ok(place),
-                    // Who freezes takes the places after he held the gate: look again.
-                    Err(_) if *self.passage.borrow() == Passage::Open => {
+                Passage::Open => match self.admit() {
+                    Some(admitted) => return Ok(admitted),
+                    // Who freezes takes the entries after he held the gate: look again.
+                    None if *self.passage.borrow() == Passage::Open => {
                         return Err(Turned::Busy("too many writes are under way"));
                     }
-                    Err(_) => {}
+                    None => {}
                 },
                 Passage::Held => {
                     let until = *until.get_or_insert_with(|| deadline.min(Instant::now() + HELD_FOR_MAX));
@@ -99,6 +115,11 @@ impl Gate {
                 }
             }
         }
+    }
+
+    fn admit(&self) -> Option<Admitted> {
+        let take = |of: &Arc<Semaphore>| Arc::clone(of).try_acquire_owned().ok();
+        Some(Admitted { entry: take(&self.entries)?, place: take(&self.places)? })
     }
 
     async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), Turned> {
@@ -112,17 +133,18 @@ impl Gate {
         released.then_some(()).ok_or(Turned::Busy(why))
     }
 
-    /// Holds the gate and waits until nothing is under way; gives up after `within`.
+    /// Holds the gate and waits until nobody is on his way to the log; gives up after `within`.
     pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
         let since = Instant::now();
         if mutants::active(Mutant::FreezeForgotten) {
-            let place = Arc::clone(&self.places).try_acquire_owned().ok()?;
-            return Some(Frozen { gate: Arc::clone(self), _places: place, since, sealed: false });
+            let entry = Arc::clone(&self.entries).try_acquire_owned().ok()?;
+            return Some(Frozen { gate: Arc::clone(self), _entries: entry, since, sealed: false });
         }
         self.passage.send_replace(Passage::Held);
-        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
-        match timeout(within, Arc::clone(&self.places).acquire_many_owned(all)).await {
-            Ok(Ok(places)) => Some(Frozen { gate: Arc::clone(self), _places: places, since, sealed: false }),
+        match timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await {
+            Ok(Ok(entries)) => {
+                Some(Frozen { gate: Arc::clone(self), _entries: entries, since, sealed: false })
+            }
             _ => {
                 self.reopen();
                 None
@@ -143,8 +165,12 @@ impl Gate {
     /// Waits until no write is under way, refusing new ones; for closing for good.
     pub(crate) async fn drain(&self, within: Duration) -> bool {
         self.close();
-        let all = u32::try_from(WRITES_IN_FLIGHT_MAX).expect("the limit is a few thousand");
-        timeout(within, self.places.acquire_many(all)).await.is_ok()
+        self.settled(within).await
+    }
+
+    /// Waits until every write that was let in is durable, or is known not to be; false after `within`.
+    async fn settled(&self, within: Duration) -> bool {
+        timeout(within, self.places.acquire_many(ALL)).await.is_ok()
     }
 
     fn reopen(&self) {
@@ -159,6 +185,12 @@ impl Gate {
 }
 
 impl Frozen {
+    /// Waits until every write that was let in before has been settled; false after `within`. Only then
+    /// may the database be closed under them.
+    pub(crate) async fn settled(&self, within: Duration) -> bool {
+        self.gate.settled(within).await
+    }
+
     /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze: dropping it leaves
     /// the range held, because what the database says by now must not be served as it was.
     pub(crate) fn seal(&mut self) {
@@ -244,6 +276,19 @@ mod tests {
             assert_eq!(held.err(), passed_on.then_some(Turned::Elsewhere));
             assert_eq!(gate.held.load(Ordering::Relaxed), 0);
         }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_freeze_waits_for_who_is_on_his_way_and_not_for_the_disk() {
+        let gate = Arc::new(Gate::new(Arc::default()));
+        let Admitted { entry, place } = gate.enter(1, soon()).await.unwrap();
+        assert!(gate.freeze(Duration::from_millis(10)).await.is_none(), "a write is on its way to the log");
+        drop(entry);
+        let frozen = gate.freeze(Duration::from_millis(10)).await.expect("it is in the log");
+        assert!(!frozen.settled(Duration::from_millis(10)).await, "it is not durable");
+        drop(place);
+        assert!(frozen.settled(Duration::from_millis(10)).await);
+        assert!(gate.drain(Duration::from_millis(10)).await, "who closes waits for places, which nobody has");
     }
 
     #[tokio::test(start_paused = true)]

@@ -69,13 +69,14 @@ impl Range {
         })
     }
 
-    /// Holds new writes and waits for those under way; `None` if that takes too long.
+    /// Holds new writes and waits until those under way are in the log; `None` if that takes too long.
     pub(crate) async fn freeze(&self) -> Option<Frozen> {
         self.gate.freeze(FREEZE_WITHIN).await
     }
 
     /// Makes `record` the one that decides about this frozen range: durably, with everything before
-    /// it in sorted files and nothing in the log. Returns the checkpoint of that.
+    /// it in sorted files and nothing in the log. Returns the checkpoint of that. The writes that were let
+    /// in before are settled by then: their tickets are older than the row's.
     pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {
         let mut batch = WriteBatch::new();
         batch.put(meta::RETIREMENT, meta::encode_record(record));

@@ -19,12 +19,11 @@ use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::{Instant, timeout_at};
 
 use super::dropped::DroppedTable;
 use super::flush::Ticket;
-use super::gate::Turned;
+use super::gate::{Admitted, Turned};
 use super::run_to_end::RunToEnd;
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
@@ -63,8 +62,8 @@ impl<'a> WriteRequest<'a> {
 struct Entrance {
     /// Its turn among the writes of its stripe.
     guard: StripeGuard,
-    /// Its place among the writes of the range, for which closing and freezing wait.
-    admitted: OwnedSemaphorePermit,
+    /// Its entry, for which freezing waits, and its place, for which closing waits.
+    admitted: Admitted,
 }
 
 impl Range {
@@ -91,7 +90,7 @@ impl Range {
         match judge(&current, stamp.at) {
             Err(refusal) => {
                 let newest = *guard;
-                drop(guard);
+                drop((guard, admitted.entry));
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
                 self.meter.judged(keys);
                 if !mutants::active(Mutant::EarlyRefusal) {
@@ -103,7 +102,7 @@ impl Range {
             }
             Ok(changes) if changes.is_empty() => {
                 let newest = *guard;
-                drop(guard);
+                drop((guard, admitted.entry));
                 wait_until_durable(&opening, newest, deadline).await?;
                 self.still_serves(&opening)?;
                 Ok(stamp.at)
@@ -244,8 +243,8 @@ async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Re
 /// The sequence number of rows whose write failed.
 const NEVER_DURABLE: u64 = u64::MAX;
 
-/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe meanwhile, and its place
-/// until it is durable.
+/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe and its entry meanwhile,
+/// and its place until it is durable.
 async fn enter(
     opening: Arc<Opening>,
     batch: WriteBatch,
@@ -253,9 +252,9 @@ async fn enter(
     entrance: Option<Entrance>,
 ) -> Result<Ticket, String> {
     let written = opening.db.write(batch).await;
-    let mut place = None;
-    if let Some(Entrance { guard: mut newest, admitted }) = entrance {
-        place = Some(admitted);
+    let mut admitted = None;
+    if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
+        admitted = Some(let_in);
         // A write that fails closes the database; until then its rows may be shown to who comes
         // next. He waits for the end.
         let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
@@ -263,7 +262,11 @@ async fn enter(
     }
     let handle = written.map_err(|error| with_causes(&error))?;
     opening.unflushed.add(handle.seqnum(), bytes);
-    Ok(opening.flusher.ticket(place))
+    // The ticket before the entry: who freezes takes one later, which is not settled before this one.
+    let (entry, place) = admitted.map(|Admitted { entry, place }| (entry, place)).unzip();
+    let ticket = opening.flusher.ticket(place);
+    drop(entry);
+    Ok(ticket)
 }
 
 async fn settled(ticket: Ticket) -> Result<(), String> {
