@@ -4,7 +4,7 @@
 //!   split, merge                                       move
 //!     the map says that it is begun                      the map says that it is begun
 //!     ready: small memtable, room for a flush            ready
-//!     frozen: new writes held, none under way            frozen
+//!     frozen: new writes held, the others in the log     frozen
 //!     retired: the last row, everything saved            saved
 //!     cloned from a checkpoint of that                   opened by the target: the epoch rises  COMMIT
 //!     change record created                 COMMIT       source answers no read any more
@@ -50,7 +50,7 @@ use crate::error::{OpenError, ReadError};
 pub enum Step {
     /// The intent is in the map.
     Begun,
-    /// New writes are held and none is under way.
+    /// New writes are held, and those let in before are in the log.
     Frozen,
     /// The retirement row is durable, everything saved, and the checkpoint to clone from made (split, merge).
     Retired,
@@ -60,7 +60,7 @@ pub enum Step {
     Recorded,
     /// The heirs are open and not served yet (split, merge).
     HeirsOpen,
-    /// Everything is saved and the log empty (move).
+    /// Everything is saved, and whoever waited for that was told (move).
     Saved,
     /// The target has opened the database (move): the commit point.
     Taken,

@@ -135,7 +135,7 @@ impl PartitionServer {
             }
         }
         let freezing = plan.old.iter().map(async |range| {
-            let why = "the writes under way did not end in time";
+            let why = "the writes under way did not come to the log in time";
             range.freeze().await.ok_or_else(|| not_yet(range.id(), why.to_owned()))
         });
         // At the same time: the first would be held while the second ends its writes.

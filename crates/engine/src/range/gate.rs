@@ -67,7 +67,7 @@ pub(crate) struct Gate {
 pub(crate) struct Admitted {
     /// Given back when the write has come to the log, or is known not to.
     pub(crate) entry: OwnedSemaphorePermit,
-    /// Given back when what it wrote is durable.
+    /// Given back when what it wrote is durable, or what it was refused for.
     pub(crate) place: OwnedSemaphorePermit,
 }
 
@@ -162,10 +162,15 @@ impl Gate {
         self.passage.send_replace(Passage::Gone);
     }
 
-    /// Waits until no write is under way, refusing new ones; for closing for good.
+    /// Waits until no write is under way and nobody has frozen the range, refusing new writes; for closing
+    /// for good.
     pub(crate) async fn drain(&self, within: Duration) -> bool {
         self.close();
-        self.settled(within).await
+        let all = async {
+            let _entries = self.entries.acquire_many(ALL).await;
+            let _places = self.places.acquire_many(ALL).await;
+        };
+        timeout(within, all).await.is_ok()
     }
 
     /// Waits until every write that was let in is durable, or is known not to be; false after `within`.
@@ -288,7 +293,9 @@ mod tests {
         assert!(!frozen.settled(Duration::from_millis(10)).await, "it is not durable");
         drop(place);
         assert!(frozen.settled(Duration::from_millis(10)).await);
-        assert!(gate.drain(Duration::from_millis(10)).await, "who closes waits for places, which nobody has");
+        assert!(!gate.drain(Duration::from_millis(10)).await, "who closes waits for who has frozen it");
+        drop(frozen);
+        assert!(gate.drain(Duration::from_millis(10)).await);
     }
 
     #[tokio::test(start_paused = true)]

@@ -76,7 +76,8 @@ impl Range {
 
     /// Makes `record` the one that decides about this frozen range: durably, with everything before
     /// it in sorted files and nothing in the log. Returns the checkpoint of that. The writes that were let
-    /// in before are settled by then: their tickets are older than the row's.
+    /// in before are settled by then, since their tickets are older than the row's; who is to be refused may
+    /// still have to hear of it.
     pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {
         let mut batch = WriteBatch::new();
         batch.put(meta::RETIREMENT, meta::encode_record(record));
