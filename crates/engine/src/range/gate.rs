@@ -173,11 +173,6 @@ impl Gate {
         timeout(within, all).await.is_ok()
     }
 
-    /// Waits until every write that was let in is durable, or is known not to be; false after `within`.
-    async fn settled(&self, within: Duration) -> bool {
-        timeout(within, self.places.acquire_many(ALL)).await.is_ok()
-    }
-
     fn reopen(&self) {
         self.passage.send_if_modified(|passage| {
             let held = *passage == Passage::Held;
@@ -190,10 +185,10 @@ impl Gate {
 }
 
 impl Frozen {
-    /// Waits until every write that was let in before has been settled; false after `within`. Only then
-    /// may the database be closed under them.
+    /// Waits until every write that was let in before is durable, or is known not to be; false after `within`.
+    /// Only then may the database be closed under them.
     pub(crate) async fn settled(&self, within: Duration) -> bool {
-        self.gate.settled(within).await
+        timeout(within, self.gate.places.acquire_many(ALL)).await.is_ok()
     }
 
     /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze: dropping it leaves
