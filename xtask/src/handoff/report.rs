@@ -22,8 +22,10 @@ pub(super) fn conclude(outcome: &Outcome) -> Result<()> {
     let (unit, quiet) = (outcome.created.at(50), outcome.created_quiet.at(50));
     print_summary(outcome);
     println!(
-        "one durable file: p50 {} ms under this load ({} made), {} ms before it",
+        "one durable file: p50 {} ms, p99 {}, max {} under this load ({} made); p50 {} before it",
         ms(unit),
+        ms(outcome.created.at(99)),
+        ms(outcome.created.max()),
         outcome.created.len(),
         ms(quiet)
     );
