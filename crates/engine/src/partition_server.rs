@@ -328,11 +328,10 @@ impl PartitionServer {
         self.ranges().iter().map(|range| range.seen()).collect()
     }
 
-    /// Requests for `key` were refused to protect its range or this server. They are no load, but
-    /// tell where load wants to be.
-    pub fn throttled(&self, key: &[u8], requests: u32) {
+    /// See [`Router::throttled`](crate::Router::throttled).
+    pub(crate) fn throttled(&self, key: &[u8]) {
         if let Some(range) = self.range_of(key) {
-            range.throttled(key, requests);
+            range.throttled(key);
         }
     }
 

@@ -175,6 +175,14 @@ impl Router {
         }
     }
 
+    /// Tells the owner of `key`, if it has one, that a request for it was refused to protect its range or
+    /// its server. Such requests are no load, but tell where load wants to be.
+    pub fn throttled(&self, key: &[u8]) {
+        if let Ok(Some(server)) = self.owner(key) {
+            server.throttled(key);
+        }
+    }
+
     /// Refuses every later read and write of the table and lets its rows go in the background.
     /// Durable when it returns, and harmless to repeat.
     ///

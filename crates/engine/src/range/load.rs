@@ -108,9 +108,9 @@ fn count(rows: usize) -> u32 {
 }
 
 impl Range {
-    /// Requests for `key` were refused to protect the range or its server.
-    pub(crate) fn throttled(&self, key: &[u8], requests: u32) {
-        self.meter.lock().throttled(key, requests);
+    /// A request for `key` was refused to protect the range or its server.
+    pub(crate) fn throttled(&self, key: &[u8]) {
+        self.meter.lock().throttled(key, 1);
     }
 
     /// A request for `key` failed here.

@@ -47,13 +47,14 @@ impl Touched<'_> {
 impl TableService {
     /// Lets in an operation on `account`. Those on tables themselves touch its catalogue.
     pub(super) fn admit_operation(&self, account: &str, operation: &Operation) -> Result<(), Failure> {
-        self.refusing(self.admission.admit_account(account))?;
+        // An account is not refused for its ranges' sake.
+        self.refusing(self.admission.admit_account(account), None)?;
         if operation.is_of_entities() {
             return Ok(());
         }
         let catalogue = PartitionPrefix::catalogue(account);
         let tenant = self.admission.tenant(account, catalogue.as_bytes());
-        self.refusing(self.admission.admit_partition(tenant, 1))
+        self.refusing(self.admission.admit_partition(tenant, 1), Some(catalogue.as_bytes()))
     }
 
     /// Does `act`, if what it touches is let in, and answers what its range rehearses.
@@ -87,9 +88,10 @@ impl TableService {
         if !self.admission.looks_at_partitions() {
             return Ok(());
         }
-        self.refusing(self.admission.admit_table(&table_prefix(touched.account, touched.table)))?;
+        let table = table_prefix(touched.account, touched.table);
+        self.refusing(self.admission.admit_table(&table), Some(touched.key))?;
         let tenant = self.admission.tenant(touched.account, touched.partition());
-        self.refusing(self.admission.admit_partition(tenant, touched.entities))
+        self.refusing(self.admission.admit_partition(tenant, touched.entities), Some(touched.key))
     }
 
     /// What the range of `key` answers instead of doing what it is asked.
@@ -101,9 +103,13 @@ impl TableService {
         self.rehearsals.stage(range)
     }
 
-    fn refusing(&self, admitted: Result<(), Cause>) -> Result<(), Failure> {
+    /// Counts a refusal, with the range of `key` too: where load wants to be is seen only if it is told.
+    fn refusing(&self, admitted: Result<(), Cause>, key: Option<&[u8]>) -> Result<(), Failure> {
         admitted.map_err(|cause| {
             self.metrics.throttled(cause);
+            if let Some(key) = key {
+                self.router.throttled(key);
+            }
             refusal(cause)
         })
     }
