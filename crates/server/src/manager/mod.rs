@@ -176,7 +176,10 @@ impl Manager {
         let _busy = Busy::mark(&self, &change);
         let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
         self.tell(EventKind::Asked, &change, asked.clone());
-        if let Change::Move { range, .. } = &change {
+        // One that is refused at once has moved nothing, so nothing of it is to be shown.
+        if let Change::Move { range, .. } = &change
+            && self.0.executor.maps().current().begin(&change).is_ok()
+        {
             self.0.rehearsals.range_moves(*range);
         }
         match self.0.executor.carry_out(&change).await {

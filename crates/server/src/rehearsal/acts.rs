@@ -81,6 +81,8 @@ struct Rehearsal {
     range: RangeId,
     act: Act,
     until: Duration,
+    /// Whether it shows that the range moves, which nobody ordered.
+    moving: bool,
 }
 
 impl Act {
@@ -105,7 +107,11 @@ impl Playing {
         act: Act,
         lasting: Duration,
     ) -> Result<(), NotRehearsed> {
-        act.check()?;
+        self.add(now, Rehearsal { range, act, until: now + lasting, moving: false }, lasting)
+    }
+
+    fn add(&mut self, now: Duration, rehearsal: Rehearsal, lasting: Duration) -> Result<(), NotRehearsed> {
+        rehearsal.act.check()?;
         if lasting.is_zero() || lasting > LASTING_MAX {
             return Err(NotRehearsed::Lasting(lasting));
         }
@@ -113,11 +119,11 @@ impl Playing {
         if self.0.len() >= REHEARSALS_MAX {
             return Err(NotRehearsed::TooMany);
         }
-        self.0.push(Rehearsal { range, act, until: now + lasting });
+        self.0.push(rehearsal);
         Ok(())
     }
 
-    /// Begins what the profile shows of a range that moves.
+    /// Begins what the profile shows of a range that moves, in place of what it shows of an earlier move.
     pub(crate) fn begin_move(
         &mut self,
         now: Duration,
@@ -127,9 +133,13 @@ impl Playing {
         if moving.lasting.is_zero() {
             return Ok(());
         }
-        self.begin(now, range, Act::Busy { rate: moving.busy }, moving.lasting)?;
+        self.0.retain(|rehearsal| !(rehearsal.range == range && rehearsal.moving));
+        let busy = Act::Busy { rate: moving.busy };
         let timeouts = Act::Timeout { rate: moving.timeouts, late: moving.late, gateway: false };
-        self.begin(now, range, timeouts, moving.lasting)
+        [busy, timeouts].into_iter().try_for_each(|act| {
+            let rehearsal = Rehearsal { range, act, until: now + moving.lasting, moving: true };
+            self.add(now, rehearsal, moving.lasting)
+        })
     }
 
     /// Whether there is none.
@@ -236,6 +246,9 @@ mod tests {
         rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
         let [busy, undone, done] = of_ten_thousand(&rehearsals, SECOND, RANGE);
         assert!(busy > 4_000 && undone > 100 && done > 100 && busy + undone + done < 7_000);
+        // It moves again at once: no more of both than before.
+        rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
+        assert_eq!(of_ten_thousand(&rehearsals, SECOND, RANGE), [busy, undone, done]);
         assert_eq!(of_ten_thousand(&rehearsals, 6 * SECOND, RANGE), [0, 0, 0]);
     }
 
