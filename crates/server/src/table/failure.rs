@@ -39,13 +39,17 @@ pub(crate) fn damaged(error: impl std::fmt::Display) -> Failure {
     ErrorCode::InternalError.into()
 }
 
+/// Soon over by itself.
+const BEING_OPENED: &str = "The server is busy: the range is being opened.";
+/// Until somebody sets it online again.
+const OFFLINE: &str = "The server is busy: the range was taken offline.";
+
 impl From<ReadError> for Failure {
     fn from(failed: ReadError) -> Self {
         match failed {
             ReadError::TableDropped => ErrorCode::TableNotFound.into(),
-            ReadError::NotOwned | ReadError::Unavailable(_) | ReadError::Offline(_) => {
-                busy("The server is busy: the range is being opened.")
-            }
+            ReadError::NotOwned | ReadError::Unavailable(_) => busy(BEING_OPENED),
+            ReadError::Offline(_) => busy(OFFLINE),
             ReadError::Damaged(error) => damaged(error),
         }
     }
@@ -56,9 +60,8 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
         match failed {
             WriteError::Refused(refusal) => refusal.into(),
             WriteError::TableDropped => ErrorCode::TableNotFound.into(),
-            WriteError::NotOwned | WriteError::Unavailable(_) | WriteError::Offline(_) => {
-                busy("The server is busy: the range is being opened.")
-            }
+            WriteError::NotOwned | WriteError::Unavailable(_) => busy(BEING_OPENED),
+            WriteError::Offline(_) => busy(OFFLINE),
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
             // The text names the disk, so that whoever reads it knows what to free.
             full @ WriteError::DiskFull { .. } => busy(format!(
