@@ -5,7 +5,7 @@ use std::time::Duration;
 use rangehold_map::{Change, Key, PartitionPrefix, RangeId};
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
-use rangehold_server::profile::{Budget, Profile};
+use rangehold_server::profile::{Budget, PageRules, Profile};
 use tokio::time::Instant;
 
 use crate::support::Service;
@@ -68,6 +68,17 @@ async fn a_hot_partition_is_held_at_its_budget_and_its_neighbour_is_not() {
     let most = 40.0 + begun.elapsed().as_secs_f64() * 40.0 + 1.0;
     assert!(f64::from(done) <= most && done >= 40 && busy > 0, "{done} done and {busy} busy, {most} at most");
     assert_eq!(counted(&service, r#"rangehold_throttled_total{cause="Partition"}"#).await, busy);
+    // What was refused is where load wants to be, so the range knows of it when the second has ended.
+    let seen = async || {
+        let answer = service.order("GET", "/v1/ranges", "").await;
+        let seen: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+        seen["ranges"][0]["load"]["throttled_per_s"].as_f64().expect("a number")
+    };
+    let until = Instant::now() + Duration::from_secs(20);
+    while seen().await == 0.0 {
+        assert!(Instant::now() < until, "the range has not heard of {busy} refused requests");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
 }
 
 #[tokio::test]
@@ -178,6 +189,29 @@ async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
     assert_eq!(pages(&cloud, "$filter=PartitionKey%20eq%20'b'").await, [rows(&[1])]);
     assert_eq!(pages(&cloud, "$filter=PartitionKey%20lt%20'c'").await, [rows(&[0, 1])]);
     assert_eq!(pages(&cloud, "$top=0").await, [rows(&[])]);
+}
+
+#[tokio::test]
+async fn a_page_whose_time_is_over_ends_with_a_token_even_if_it_is_empty() {
+    let rules = PageRules { within: Duration::ZERO, ..Profile::cloud().pages };
+    let service = three_ranges(Profile { pages: rules, ..Profile::cloud() }).await;
+    // Each page looks at one entity, whatever becomes of it; and who follows the tokens sees all of them.
+    let all = pages(&service, "").await;
+    assert!(all.len() >= 5 && all.iter().all(|page| page.len() <= 1), "{all:?}");
+    assert_eq!(all.concat().len(), 5);
+    let one = pages(&service, "$filter=RowKey%20eq%20'000004'").await;
+    assert!(one.len() >= 5 && one[0].is_empty(), "{one:?}");
+    assert_eq!(one.concat(), ["000004"]);
+}
+
+#[tokio::test]
+async fn what_is_seen_of_a_move_in_cloud_is_not_seen_of_one_that_is_refused() {
+    let service = three_ranges(Profile::cloud()).await;
+    let range = service.node.router().map().lookup(b"\xFF").expect("a map has all keys").clone();
+    let order = format!(r#"{{"range":"{}","to":"{}"}}"#, range.id, range.place.server);
+    let refused = service.order("POST", "/v1/map/move", &order).await;
+    assert!(refused.status == 409 && refused.body.contains("there already"), "{refused:?}");
+    assert_eq!(service.order("GET", "/v1/rehearsals", "").await.body, "[]\n");
 }
 
 #[tokio::test]
