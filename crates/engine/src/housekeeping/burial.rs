@@ -24,6 +24,7 @@ use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::SpaceStep;
 use super::borrowed::lenders;
 use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
@@ -160,11 +161,14 @@ async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bo
         if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
             return Ok(false);
         }
+        around.housekeeping.after(SpaceStep::Expired, path).await;
         admin.delete_db(true).await.map_err(failed)?;
     } else {
         delete_objects(around, path).await.map_err(|error| format!("{path}: {error}"))?;
     }
+    around.housekeeping.after(SpaceStep::Emptied, path).await;
     store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
+    around.housekeeping.after(SpaceStep::Buried, path).await;
     Ok(true)
 }
 
