@@ -12,6 +12,7 @@ use crate::clock::Clock;
 use crate::compaction::Background;
 use crate::error::OpenError;
 use crate::governor::{Shares, watch_memtables};
+use crate::housekeeping::{Housekeeping, SpaceHook};
 use crate::lease::Lease;
 use crate::limits::{DROPPED_REMEMBERED, TALLIES_LEFT_MAX};
 use crate::range::{HeldBytes, Owner, Range, Surroundings, end_seconds};
@@ -41,6 +42,8 @@ pub struct Options {
     pub compact_on_callers_runtime: bool,
     /// Called after each step of a change of ranges.
     pub after_step: StepHook,
+    /// Called after each step of the return of space.
+    pub after_space_step: SpaceHook,
 }
 
 impl Options {
@@ -56,6 +59,7 @@ impl Options {
             load: LoadPolicy::fast(),
             compact_on_callers_runtime: false,
             after_step: StepHook::default(),
+            after_space_step: SpaceHook::default(),
         }
     }
 }
@@ -123,8 +127,10 @@ impl Host {
             Background::own().map_err(OpenError::Runtime)?
         };
         let clock = options.clock.clone();
-        let around =
-            Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle());
+        let around = Surroundings {
+            housekeeping: Housekeeping::new(options.after_space_step.clone()),
+            ..Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle())
+        };
         let store = Arc::new(store);
         let ranges = Arc::<OpenRanges>::default();
         let mut tasks = Tasks::default();

@@ -32,9 +32,6 @@ pub(crate) mod record;
 mod replace;
 pub(crate) mod resolve;
 
-use std::future::Future;
-use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use rangehold_map::{ChangeRefused, DatabaseName, Generation, RangeId};
@@ -44,6 +41,7 @@ pub use record::{CHANGES_PREFIX, RecordName};
 pub(crate) use replace::{MergeOrder, SplitOrder};
 
 use crate::error::{OpenError, ReadError};
+use crate::hook::Hook;
 
 /// The steps of changes, in their order: between any two of them a process may die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -122,37 +120,8 @@ impl Step {
     }
 }
 
-/// Called after each step, with the range that is changed. A test stops time there, or the process.
-#[derive(Clone)]
-pub struct StepHook(Arc<dyn Fn(Step, RangeId) -> Stopped + Send + Sync>);
-
-type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
-
-impl StepHook {
-    /// A hook that runs what `after` gives for each step.
-    pub fn new<F>(after: impl Fn(Step, RangeId) -> F + Send + Sync + 'static) -> Self
-    where
-        F: Future<Output = ()> + Send + 'static,
-    {
-        Self(Arc::new(move |step, range| Box::pin(after(step, range))))
-    }
-
-    pub(crate) async fn after(&self, step: Step, range: RangeId) {
-        (self.0)(step, range).await;
-    }
-}
-
-impl Default for StepHook {
-    fn default() -> Self {
-        Self::new(|_, _| std::future::ready(()))
-    }
-}
-
-impl std::fmt::Debug for StepHook {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("StepHook")
-    }
-}
+/// The hook of changes, called with the range that is changed.
+pub type StepHook = Hook<Step>;
 
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]

@@ -14,16 +14,20 @@
 //!
 //! Deleting a dead child releases what it pinned in its own parents, so one look may bury a whole
 //! line of them. A database without a manifest has never had a row, or its deletion was broken off;
-//! of those only 1 and 2 are asked.
+//! of those only 1 and 2 are asked. A deletion that was broken off may also leave *older* manifests,
+//! since a directory lists its files in any order, and with them checkpoints that nobody holds any more. A mark
+//! tells: where it is, 3 held once and is not asked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
 use futures::{StreamExt, TryStreamExt};
+use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
+use super::SpaceStep;
 use super::borrowed::lenders;
 use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
@@ -34,6 +38,8 @@ use crate::store::Store;
 
 /// Where the directories of all databases are.
 const RANGES: &str = "ranges";
+/// What the engine below puts into a database before it deletes the first file, and deletes last.
+const DELETION_MARK: &str = ".deleting";
 
 /// Buries for ever, as a task. `living` tells the paths of all databases that are in use or being
 /// made, or why nobody knows; it is asked *after* the directories were listed, and whoever makes a
@@ -154,18 +160,33 @@ async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BT
 async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bool, String> {
     let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
     let admin = around.admin(path);
-    if around.manifest(path).await.map_err(failed)?.is_some() {
+    if around.manifest(path).await.map_err(failed)?.is_none() {
+        delete_objects(around, path).await.map_err(|error| format!("{path}: {error}"))?;
+    } else if deletion_was_begun(around, path).await.map_err(|error| format!("{path}: {error}"))? {
+        admin.delete_db(true).await.map_err(failed)?;
+    } else {
         // Files that no child reads go at once, checkpoints whose time is over too.
         garbage::run(around, path, Due::Rest).await;
         if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
             return Ok(false);
         }
+        around.housekeeping.after(SpaceStep::Expired, path).await;
         admin.delete_db(true).await.map_err(failed)?;
-    } else {
-        delete_objects(around, path).await.map_err(|error| format!("{path}: {error}"))?;
     }
+    around.housekeeping.after(SpaceStep::Emptied, path).await;
     store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
+    around.housekeeping.after(SpaceStep::Buried, path).await;
     Ok(true)
+}
+
+/// Whether all guards held once and the deletion of a database was begun and broken off. Its newest
+/// manifest may be gone and an older one left, which tells of pins that are long released.
+async fn deletion_was_begun(around: &Surroundings, path: &str) -> Result<bool, object_store::Error> {
+    match around.objects.head(&Path::from(format!("{path}/{DELETION_MARK}"))).await {
+        Ok(_) => Ok(true),
+        Err(object_store::Error::NotFound { .. }) => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 /// Deletes everything below `path`.

@@ -26,7 +26,6 @@ use slatedb::{
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-use super::Tenant;
 use super::budget::Budget;
 use super::limits::{
     COMPACTED_FILE_BYTES, COMPACTION_ATTEMPTS_MAX, COMPACTION_FETCH_BYTES, COMPACTION_HEARTBEAT,
@@ -34,6 +33,7 @@ use super::limits::{
     REWRITTEN_BYTES_AT_ONCE,
 };
 use super::plan::rewriting_step;
+use super::{SpaceStep, Tenant, borrowed};
 use crate::error::with_causes;
 use crate::range::{BLOCK_SIZE, Surroundings};
 
@@ -69,6 +69,8 @@ pub(super) async fn compact(
     });
     let mut stage = course.stage.subscribe();
     let mut left = tenant.left.subscribe();
+    let borrows = || !borrowed::files(&tenant.status.borrow().current_manifest).is_empty();
+    let borrowed_before = borrows();
     let running = Running { compactor: build(&around, &tenant, &course), background: around.background };
     let outcome = tokio::select! {
         ended = running.compactor.run() => {
@@ -79,6 +81,9 @@ pub(super) async fn compact(
     running.stop().await;
     // The database goes on with what was made of its files. If it is closed, it does not matter.
     let _ = tenant.db.refresh_manifest().await;
+    if borrowed_before && !borrows() {
+        around.housekeeping.after(SpaceStep::Rewritten, &tenant.place.path).await;
+    }
     outcome
 }
 

@@ -30,7 +30,7 @@ use super::limits::{
     GARBAGE_AGE_MIN, GARBAGE_BUSY, GARBAGE_BUSY_MANIFESTS, GARBAGE_LATEST, GARBAGE_SETTLED,
     LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN, STUCK_PART_MIN,
 };
-use super::{Tenant, borrowed};
+use super::{SpaceStep, Tenant, borrowed};
 use crate::error::with_causes;
 use crate::range::{NEWEST_FILE_KEY, Surroundings, flush};
 
@@ -159,6 +159,7 @@ pub(super) async fn collect(around: &Surroundings, tenant: &Tenant, due: Due) {
         }
     }
     let _ = tenant.db.refresh_manifest().await;
+    around.housekeeping.after(SpaceStep::Collected, &tenant.place.path).await;
 }
 
 /// Collects what is due of the database at `path`, whoever has it open. Errors are logged by the

@@ -22,7 +22,8 @@
 //!   3 no pin is left: P is deleted, and with it its own pins in others    (a burial)
 //! ```
 //!
-//! A pause between two steps, or a crash, leaves a state from which the next look goes on.
+//! A pause between two steps, or a crash, leaves a state from which the next look goes on: [`step`]
+//! lists the steps, and what each leaves.
 //!
 //! All of it runs on threads of low priority. Tidying and rewriting have lanes of their own, so that
 //! no database waits behind the rewriting of a large one; and rewriting is paced, for all databases
@@ -37,6 +38,7 @@ mod housekeeper;
 mod limits;
 mod plan;
 mod records;
+mod step;
 #[cfg(test)]
 mod tests;
 
@@ -49,6 +51,7 @@ pub use self::borrowed::Borrowed;
 pub(crate) use self::burial::bury_for_ever;
 use self::compactor::Goal;
 use self::housekeeper::Housekeeper;
+pub use self::step::{SpaceHook, SpaceStep};
 use crate::range::{Place, Surroundings};
 
 /// The way to the housekeeper of a process. Clones lead to the same one.
@@ -60,6 +63,7 @@ struct Inner {
     requests: mpsc::UnboundedSender<Request>,
     /// The other end, until the housekeeper runs.
     not_yet: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
+    after_step: SpaceHook,
 }
 
 /// What the housekeeper is asked for.
@@ -82,12 +86,22 @@ struct Tenant {
 
 impl Default for Housekeeping {
     fn default() -> Self {
-        let (requests, receiver) = mpsc::unbounded_channel();
-        Self(Arc::new(Inner { requests, not_yet: Mutex::new(Some(receiver)) }))
+        Self::new(SpaceHook::default())
     }
 }
 
 impl Housekeeping {
+    /// One that is not yet running, and calls the hook after each step.
+    pub(crate) fn new(after_step: SpaceHook) -> Self {
+        let (requests, receiver) = mpsc::unbounded_channel();
+        Self(Arc::new(Inner { requests, not_yet: Mutex::new(Some(receiver)), after_step }))
+    }
+
+    /// Notes that a step is done at the database, or the records, at `path`.
+    async fn after(&self, step: SpaceStep, path: &str) {
+        step::after(&self.0.after_step, step, path).await;
+    }
+
     /// Keeps house for ever. To be run as a task, once, on the [background's](crate::compaction)
     /// runtime.
     pub(crate) async fn run(self, around: Surroundings) {

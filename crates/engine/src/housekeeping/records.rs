@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use object_store::path::Path;
 
+use super::SpaceStep;
 use super::burial::delete_objects;
 use crate::change::CHANGES_PREFIX;
 use crate::range::Surroundings;
@@ -42,8 +43,10 @@ impl Records {
         for range in self.due(recorded, living, dead) {
             let path = format!("{CHANGES_PREFIX}/{range}");
             delete_objects(around, &path).await.map_err(|error| format!("{path}: {error}"))?;
+            around.housekeeping.after(SpaceStep::RecordsDeleted, &path).await;
             store.remove_directory(&path).await.map_err(|error| format!("{path}: {error}"))?;
             self.0.remove(&range);
+            around.housekeeping.after(SpaceStep::Forgotten, &path).await;
         }
         Ok(())
     }
@@ -64,8 +67,9 @@ impl Records {
     }
 }
 
-/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`.
-fn range_of(path: &str) -> Option<u64> {
+/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`, or whose
+/// records at `changes/<range>`.
+pub(super) fn range_of(path: &str) -> Option<u64> {
     path.rsplit('/').next()?.split('-').next()?.parse().ok()
 }
 

@@ -8,6 +8,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use object_store::ObjectStoreExt;
+use object_store::path::Path;
 use proptest::prelude::*;
 use slatedb::config::{CheckpointOptions, CheckpointScope, DurabilityLevel, FlushType, ScanOptions};
 use slatedb::{CloneSourceSpec, Db};
@@ -370,6 +372,38 @@ async fn a_held_database_stays_until_it_is_let_go() {
     world.pass(600).await;
     assert!(world.directories().contains(&parent));
     held.delete_checkpoint(checkpoint.id).await.unwrap();
+    world.pass(60).await;
+    assert_eq!(world.directories(), world.living());
+    world.check().await;
+}
+
+/// A directory lists its files in any order, so a deletion that was broken off may leave an older
+/// manifest, with a pin that was released since.
+#[tokio::test(start_paused = true)]
+async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
+    let mut world = World::new().await;
+    for number in 0..200 {
+        world.put(key(number), value(number)).await;
+    }
+    world.flush_all().await;
+    let parent = world.ranges[0].path.clone();
+    world.split(key(100), false).await;
+    for range in &world.ranges {
+        world.around.housekeeping.rewrite(&range.path).await.unwrap();
+    }
+    let held = world.around.admin(&parent);
+    held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
+    // Nobody buries it while this is held. Of its files only that manifest is left, and the mark.
+    world.pass(600).await;
+    let directory = world.directory.path().join(&parent);
+    let mut manifests = files(&directory.join("manifest"));
+    manifests.sort();
+    let newest = manifests.pop().unwrap();
+    for file in files(&directory).into_iter().filter(|file| *file != newest) {
+        fs::remove_file(file).unwrap();
+    }
+    let mark = Path::from(format!("{parent}/.deleting"));
+    world.around.objects.put(&mark, Bytes::new().into()).await.unwrap();
     world.pass(60).await;
     assert_eq!(world.directories(), world.living());
     world.check().await;

@@ -3,13 +3,13 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use bytes::Bytes;
 use futures::stream::BoxStream;
-use futures::{FutureExt, StreamExt};
+use futures::{FutureExt, StreamExt, stream};
 use object_store::path::Path;
 use object_store::{
     CopyOptions, GetOptions, GetResult, ListResult, MultipartUpload, ObjectMeta, ObjectStore,
@@ -45,6 +45,28 @@ pub struct Gate {
     held: AtomicUsize,
     release: Notify,
     puts: Mutex<Vec<(String, u64)>>,
+    fuse: Arc<Fuse>,
+    lists_backwards: AtomicBool,
+}
+
+/// How many more objects of databases and change records are written or deleted before the process dies.
+#[derive(Debug, Default)]
+struct Fuse(Mutex<Option<usize>>);
+
+impl Fuse {
+    /// Whether it dies before this one.
+    fn burns(&self, location: &Path) -> bool {
+        let is_counted = ["ranges/", "changes/"].iter().any(|prefix| location.as_ref().starts_with(prefix));
+        let mut left = self.0.lock().unwrap();
+        match left.as_mut() {
+            Some(0) => true,
+            Some(left) if is_counted => {
+                *left -= 1;
+                false
+            }
+            _ => false,
+        }
+    }
 }
 
 impl Gate {
@@ -55,11 +77,28 @@ impl Gate {
             held: AtomicUsize::new(0),
             release: Notify::new(),
             puts: Mutex::default(),
+            fuse: Arc::default(),
+            lists_backwards: AtomicBool::new(false),
         })
     }
 
     pub fn set(&self, passage: Passage) {
         self.passage.send_replace(passage);
+    }
+
+    /// The process dies after so many more objects of databases and change records are written or deleted.
+    pub fn die_after(&self, objects: usize) {
+        *self.fuse.0.lock().unwrap() = Some(objects);
+    }
+
+    /// Whether that has happened.
+    pub fn has_died(&self) -> bool {
+        *self.passage.borrow() == Passage::Dead
+    }
+
+    /// Lists objects in the opposite order from now on. A directory lists them in any.
+    pub fn list_backwards(&self) {
+        self.lists_backwards.store(true, Ordering::SeqCst);
     }
 
     /// Lets manifests pass that were held.
@@ -96,6 +135,10 @@ impl Gate {
             .map(|p| *p)
             .expect("the sender lives as long as the gate");
         self.held.fetch_sub(1, Ordering::SeqCst);
+        if self.fuse.burns(location) {
+            self.set(Passage::Dead);
+            std::future::pending::<()>().await;
+        }
         let closed = match open {
             Passage::FailLog => "/wal/",
             Passage::FailFirstManifests => "/manifest/00000000000000000001.",
@@ -153,23 +196,36 @@ impl ObjectStore for Gate {
     }
 
     fn delete_stream(&self, locations: BoxStream<'static, Result<Path>>) -> BoxStream<'static, Result<Path>> {
-        let inner = Arc::clone(&self.inner);
-        let mut passage = self.passage.subscribe();
-        async move {
-            let _ = passage.wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead)).await;
-            inner.delete_stream(locations)
-        }
-        .flatten_stream()
-        .boxed()
+        let (inner, fuse, passage) = (Arc::clone(&self.inner), Arc::clone(&self.fuse), self.passage.clone());
+        let passing = locations.then(move |location| {
+            let (fuse, passage) = (Arc::clone(&fuse), passage.clone());
+            async move {
+                let mut seen = passage.subscribe();
+                let _ = seen.wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead)).await;
+                if location.as_ref().is_ok_and(|location| fuse.burns(location)) {
+                    passage.send_replace(Passage::Dead);
+                    std::future::pending::<()>().await;
+                }
+                location
+            }
+        });
+        inner.delete_stream(passing.boxed())
     }
 
     fn list(&self, prefix: Option<&Path>) -> BoxStream<'static, Result<ObjectMeta>> {
         let inner = Arc::clone(&self.inner);
         let prefix = prefix.cloned();
         let mut passage = self.passage.subscribe();
+        let backwards = self.lists_backwards.load(Ordering::SeqCst);
         async move {
             let _ = passage.wait_for(|p| *p != Passage::Dead).await;
-            inner.list(prefix.as_ref())
+            let listed = inner.list(prefix.as_ref());
+            if !backwards {
+                return listed;
+            }
+            let mut listed: Vec<_> = listed.collect().await;
+            listed.reverse();
+            stream::iter(listed).boxed()
         }
         .flatten_stream()
         .boxed()

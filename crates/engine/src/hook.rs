@@ -1,0 +1,41 @@
+//! What a test has called after each step of something that may be broken off anywhere.
+
+use std::fmt;
+use std::future::{Future, ready};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use rangehold_map::RangeId;
+
+/// Called after each step, with the range it was about. A test stops time there, or the process. The
+/// default does nothing.
+#[derive(Clone)]
+pub struct Hook<S>(Arc<dyn Fn(S, RangeId) -> Stopped + Send + Sync>);
+
+type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
+
+impl<S> Hook<S> {
+    /// A hook that runs what `after` gives for each step.
+    pub fn new<F>(after: impl Fn(S, RangeId) -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Self(Arc::new(move |step, range| Box::pin(after(step, range))))
+    }
+
+    pub(crate) async fn after(&self, step: S, range: RangeId) {
+        (self.0)(step, range).await;
+    }
+}
+
+impl<S> Default for Hook<S> {
+    fn default() -> Self {
+        Self::new(|_, _| ready(()))
+    }
+}
+
+impl<S> fmt::Debug for Hook<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Hook")
+    }
+}
