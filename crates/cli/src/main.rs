@@ -19,6 +19,7 @@ mod config;
 mod dev;
 mod history;
 mod logs;
+mod map;
 mod ranges;
 mod rehearse;
 mod shards;
@@ -53,7 +54,7 @@ enum Command {
     Ranges(ranges::Ranges),
     /// Show and change the map of ranges of a running server.
     #[command(subcommand)]
-    Map(ranges::MapCommand),
+    Map(map::MapCommand),
     /// Show what happened to the ranges of a running server.
     Events(ranges::Following),
     /// Show how much was asked of which keys of a running server over the last minutes, as a heat map.
@@ -78,7 +79,7 @@ fn main() -> std::process::ExitCode {
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
         Command::Ranges(ranges) => ranges::show(&ranges),
-        Command::Map(command) => ranges::map(&command),
+        Command::Map(command) => map::run(&command),
         Command::Events(following) => ranges::events(&following),
         Command::History(history) => history::show(&history),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),

@@ -8,7 +8,7 @@ use rangehold_server::admin::rehearsals::{Order, Part};
 use serde_json::{Value, json};
 
 use crate::ask::{ANSWER_WITHIN, Asking};
-use crate::ranges;
+use crate::map;
 
 const PATH: &str = "/v1/rehearsals";
 
@@ -73,7 +73,7 @@ pub(crate) struct Lasting {
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
     let (asking, order) = match rehearse {
         Rehearse::Move { range, to, asking } => {
-            return print(&ranges::move_away(asking, range, to.as_deref())?);
+            return print(&map::move_away(asking, range, to.as_deref())?);
         }
         Rehearse::List(asking) => return print(&asking.get(PATH, ANSWER_WITHIN)?),
         Rehearse::Stop(asking) => return print(&asking.delete(PATH)?),
