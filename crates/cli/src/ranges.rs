@@ -89,6 +89,11 @@ pub(crate) fn events(following: &Following) -> Result<()> {
 }
 
 impl Showing {
+    /// Whether it is printed for people.
+    pub(crate) fn is_text(&self) -> bool {
+        self.output == Output::Text
+    }
+
     pub(crate) fn print(&self, value: &Value, text: impl Fn(&Value) -> String) {
         match self.output {
             Output::Json => println!("{value:#}"),
