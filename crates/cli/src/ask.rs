@@ -116,3 +116,11 @@ fn exchange(address: SocketAddr, request: &Request<'_>, token: Option<&str>) -> 
         head.split(' ').nth(1).and_then(|s| s.parse().ok()).context("the server's answer is not HTTP")?;
     Ok((status, body.to_owned()))
 }
+
+/// Percent-encoded for a query.
+pub(crate) fn encoded(key: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
+    key.bytes()
+        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
+        .collect()
+}

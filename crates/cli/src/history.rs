@@ -11,7 +11,7 @@ use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use serde_json::Value;
 
-use crate::ask::ANSWER_WITHIN;
+use crate::ask::{ANSWER_WITHIN, encoded};
 use crate::ranges::{Showing, cell, list};
 
 /// From nothing to the most.
@@ -108,14 +108,6 @@ pub(crate) fn show(history: &History) -> Result<()> {
     }
     history.showing.print(&told, |told| text(told, history.of));
     Ok(())
-}
-
-/// Percent-encoded for a query.
-fn encoded(key: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
-    key.bytes()
-        .map(|byte| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") })
-        .collect()
 }
 
 fn text(told: &Value, figure: Figure) -> String {

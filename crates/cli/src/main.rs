@@ -5,6 +5,7 @@
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
 //! | `status`, `health` | ask a running server |
 //! | `ranges`, `map`, `events` | show and change the ranges of a running server |
+//! | `map script` | runs a file of commands on the map of a running server, or on one in memory |
 //! | `history` | shows how much was asked of which keys over time |
 //! | `rehearse` | lets a range of a running server misbehave, to try retry code |
 //! | `backup`, `restore`, `copy` | copy a store, a running one too |
@@ -19,8 +20,10 @@ mod config;
 mod dev;
 mod history;
 mod logs;
+mod map;
 mod ranges;
 mod rehearse;
+mod script;
 mod shards;
 mod stores;
 mod text_table;
@@ -53,7 +56,7 @@ enum Command {
     Ranges(ranges::Ranges),
     /// Show and change the map of ranges of a running server.
     #[command(subcommand)]
-    Map(ranges::MapCommand),
+    Map(map::MapCommand),
     /// Show what happened to the ranges of a running server.
     Events(ranges::Following),
     /// Show how much was asked of which keys of a running server over the last minutes, as a heat map.
@@ -78,7 +81,7 @@ fn main() -> std::process::ExitCode {
         Command::Status(asking) => ask::status(&asking),
         Command::Health(asking) => ask::health(&asking),
         Command::Ranges(ranges) => ranges::show(&ranges),
-        Command::Map(command) => ranges::map(&command),
+        Command::Map(command) => map::run(command),
         Command::Events(following) => ranges::events(&following),
         Command::History(history) => history::show(&history),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),

@@ -8,7 +8,7 @@ use rangehold_server::admin::rehearsals::{Order, Part};
 use serde_json::{Value, json};
 
 use crate::ask::{ANSWER_WITHIN, Asking};
-use crate::ranges;
+use crate::map;
 
 const PATH: &str = "/v1/rehearsals";
 
@@ -18,7 +18,7 @@ pub(crate) enum Rehearse {
     /// The range moves to another server now. With the profile `cloud` some requests for it get 503 and
     /// some a late 500 meanwhile; with `fast` nothing is to be seen of it but a short wait.
     Move {
-        /// The range, such as r7.
+        /// The range, such as r7, or a key that it holds, such as marathon/Half.
         range: String,
         /// The server, such as s2; if it is not given, the one with the least load.
         #[arg(long, value_name = "SERVER")]
@@ -60,7 +60,7 @@ pub(crate) enum Rehearse {
 /// Which range, for how long, and of which server.
 #[derive(Debug, Args)]
 pub(crate) struct Lasting {
-    /// The range, such as r7.
+    /// The range, such as r7, or a key that it holds, such as marathon/Half.
     range: String,
     /// For how long, such as 500ms, 10s or 2m.
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_time)]
@@ -73,7 +73,7 @@ pub(crate) struct Lasting {
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
     let (asking, order) = match rehearse {
         Rehearse::Move { range, to, asking } => {
-            return print(&ranges::move_away(asking, range, to.as_deref())?);
+            return print(&map::move_away(asking, range, to.as_deref())?);
         }
         Rehearse::List(asking) => return print(&asking.get(PATH, ANSWER_WITHIN)?),
         Rehearse::Stop(asking) => return print(&asking.delete(PATH)?),

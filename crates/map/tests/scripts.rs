@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rangehold_map::script::{
-    Asked, CauseName, Command, KeyName, MapScript, Names, Observed, Profile, Standing, Step, TableName,
-    TableRef, Target, golden, parse,
+    Asked, CauseName, Command, KeyName, Live, MapScript, Names, Observed, Profile, Standing, Step, TableName,
+    TableRef, Target, golden, parse, parse_lines,
 };
 use rangehold_map::{Generation, Key, RangeId, RangeMap, ServerId, TableId};
 
@@ -287,4 +287,42 @@ fn a_golden_file_keeps_its_comments_and_takes_what_is_said_now() {
     assert_eq!(now, expected);
     assert_eq!(lines, ["one", "two", "silent", "three"]);
     assert_eq!(golden::replay(&now, said), now);
+}
+
+#[test]
+fn a_replay_stops_at_the_command_that_fails() {
+    let file = "one\ntwo\n----\nold\n\n# Then.\nthree\nfails\nnever\n";
+    let (text, ended) = golden::replay_until(file, |number, line| match line {
+        "fails" => Err(number),
+        _ => Ok(format!("{line} said")),
+    });
+    assert_eq!(ended, Err(8));
+    assert_eq!(text, "one\ntwo\n----\none said\ntwo said\n\n# Then.\nthree\nfails\n----\nthree said\n");
+}
+
+/// What a golden file said is no command, and its lines keep their numbers.
+#[test]
+fn a_golden_file_is_a_script() {
+    let lines = parse_lines("map\n----\nversion 1, next range r2\n\ncheck\n").unwrap();
+    let lines: Vec<_> = lines.into_iter().map(|line| (line.number, line.command)).collect();
+    assert_eq!(lines, [(1, Command::Map), (5, Command::Check)]);
+}
+
+#[test]
+fn a_running_service_takes_what_asks_and_what_changes() {
+    let live = |line: &str| line.parse::<Command>().unwrap().live();
+    for line in ["table marathon", "map", "check", "find t/a", "split t/a", "merge r1 r2", "move r1 to s2"] {
+        assert!(live(line).is_ok(), "{line}");
+    }
+    assert_eq!(live("wait 2s"), Ok(Live::Wait(Duration::from_secs(2))));
+    for line in
+        ["server s2", "begin split t/a", "done r1", "undo r1", "observe r1 rate=5", "plan", "execute cloud"]
+    {
+        let refused = live(line).unwrap_err().to_string();
+        let says = format!(
+            "{} works on a map in memory alone: a running service",
+            &line[..line.find(' ').unwrap_or(line.len())]
+        );
+        assert!(refused.starts_with(&says), "{refused}");
+    }
 }

@@ -163,10 +163,7 @@ impl Admin {
                 response
             }
             "/v1/status" => json_response(StatusCode::OK, &self.status()),
-            "/v1/map" => {
-                let names = self.manager.names().await;
-                json_response(StatusCode::OK, &api::map(&self.node.executor().maps().current(), &names))
-            }
+            "/v1/map" => answer(self.map(head.uri.query()).await),
             "/v1/map/check" => {
                 json_response(StatusCode::OK, &api::check(&self.node.executor().maps().current()))
             }
@@ -189,10 +186,15 @@ impl Admin {
         }
     }
 
+    async fn map(&self, query: Option<&str>) -> Result<Value, Refused> {
+        let (only, names) = (api::only(query)?, self.manager.names().await);
+        api::map(&self.node.executor().maps().current(), &names, only.as_ref())
+    }
+
     async fn rehearse(&self, head: &Parts, body: Incoming) -> Result<Value, Refused> {
         let body = body_of(body).await?;
-        let map = self.node.router().map();
-        rehearsals::answer(&self.rehearsals, &head.method, &body, |range| map.get(range).is_some())
+        let (map, names) = (self.node.executor().maps().current(), self.manager.names().await);
+        rehearsals::answer(&self.rehearsals, &head.method, &body, &map, &names)
     }
 
     async fn change(&self, verb: &str, body: Incoming) -> Result<Value, Refused> {

@@ -51,13 +51,13 @@ impl MapScript {
 
     /// Runs a line, and says what came of it: also that it was refused, or is no command.
     pub fn run_line(&mut self, line: &str) -> String {
-        match line.parse() {
-            Ok(command) => self.run(&command).unwrap_or_else(|refused| {
-                let sentence = refused.sentence(&self.names);
-                format!("refused: {sentence}\n")
-            }),
-            Err(malformed) => format!("error: {malformed}\n"),
-        }
+        self.try_line(line).unwrap_or_else(|why| format!("{why}\n"))
+    }
+
+    /// The same, for those who go no further once one was refused, or is no command.
+    pub fn try_line(&mut self, line: &str) -> Result<String, String> {
+        let command: Command = line.parse().map_err(|malformed| format!("error: {malformed}"))?;
+        self.run(&command).map_err(|refused| format!("refused: {}", refused.sentence(&self.names)))
     }
 
     /// Runs a command, and says what came of it, in lines.

@@ -1,8 +1,9 @@
 //! One small command language for maps: what to do with ranges, one command a line.
 //!
 //! The same commands run against the map alone ([`MapScript`], without servers or storage), and against
-//! a service, real or simulated, which takes each [`Command`] and carries it out. So a script says
-//! what should happen, and golden files ([`golden`]) say what then is.
+//! a service, real or simulated, which takes each [`Command`] and carries it out; those that a real one
+//! can be given are [`Live`]. So a script says what should happen, and golden files ([`golden`]) say
+//! what then is. Tests, the simulator and `rangehold map script` share it.
 //!
 //! ```text
 //! table marathon                   there is a table
@@ -32,6 +33,7 @@
 mod command;
 pub mod golden;
 mod key_name;
+mod live;
 mod map_script;
 mod names;
 mod parse;
@@ -42,8 +44,9 @@ mod written;
 
 pub use command::{Asked, CauseName, Command, CommandRefused, Observed, Profile, Standing, Step, Target};
 pub use key_name::{KeyName, TableName, TableRef};
+pub use live::{Live, OnlyInMemory};
 pub use map_script::MapScript;
 pub use names::{Names, UnknownTable};
-pub use parse::parse;
+pub use parse::{Line, parse, parse_lines};
 pub use show::{show_map, show_range};
 pub use words::Malformed;

@@ -3,23 +3,32 @@
 use std::str::FromStr;
 
 use super::command::{Asked, CauseName, Command, Observed, Profile, Standing, Step, Target};
+use super::golden;
 use super::key_name::{KeyName, TableName, TableRef};
 use super::words::{Malformed, bytes, duration, malformed, number, words};
 use crate::range::{Generation, ServerId};
 
+/// A command of a script, and where it stands there.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Line {
+    /// The number of the line, counted from 1.
+    pub number: usize,
+    /// What it says.
+    pub command: Command,
+}
+
 /// The commands of a script. The error names the line, counted from 1.
 pub fn parse(script: &str) -> Result<Vec<Command>, Malformed> {
-    let mut commands = Vec::new();
-    for (index, line) in script.lines().enumerate() {
-        let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let command =
-            line.parse().map_err(|Malformed(what)| Malformed(format!("line {}: {what}", index + 1)));
-        commands.push(command?);
-    }
-    Ok(commands)
+    Ok(parse_lines(script)?.into_iter().map(|line| line.command).collect())
+}
+
+/// The same with their lines. Of a [golden file](super::golden) outputs are passed over.
+pub fn parse_lines(script: &str) -> Result<Vec<Line>, Malformed> {
+    let line = |(number, line): (usize, &str)| match line.parse() {
+        Ok(command) => Ok(Line { number, command }),
+        Err(Malformed(what)) => Err(Malformed(format!("line {number}: {what}"))),
+    };
+    golden::commands(script).map(line).collect()
 }
 
 impl FromStr for Command {

@@ -113,6 +113,16 @@ fn an_unsplittable_hot_range_is_the_floor_and_is_not_chased() {
     assert!(!plan.balance.emergency, "and it is no emergency that nothing can be done about");
 }
 
+/// One request a minute, and all of it for one range of four servers: that is in nobody's way.
+#[test]
+fn an_idle_service_has_no_floor_to_report() {
+    let mut fleet = Fleet::new(4, &[(1, 0.02), (2, 0.0), (3, 0.0), (4, 0.0)]);
+    let floor = |fleet: &Fleet| fleet.lines(&policy()).iter().any(|line| line.contains("cannot come below"));
+    assert!(!floor(&fleet), "{:?}", fleet.lines(&policy()));
+    fleet.range(1).rate = 4_000.0;
+    assert!(floor(&fleet), "as soon as it matters it is said: {:?}", fleet.lines(&policy()));
+}
+
 #[test]
 fn a_server_that_came_back_empty_is_given_ranges() {
     let mut ranges = Vec::new();

@@ -10,6 +10,7 @@ use rangehold_map::load::HotState;
 use rangehold_map::script::{Asked, CommandRefused, KeyName, Names, Target};
 use rangehold_map::{Intent, RangeEntry, RangeMap, ServerId};
 use rangehold_protocol::time::iso;
+use rangehold_protocol::uri::Query;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
@@ -93,13 +94,28 @@ pub(super) fn asked(verb: &str, body: &[u8]) -> Option<Result<Asked, Refused>> {
     })
 }
 
-fn body_of<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
+/// The body of a request, in JSON.
+pub(super) fn body_of<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
     serde_json::from_slice(body)
         .map_err(|error| Refused::malformed(format!("the body is not what this takes: {error}")))
 }
 
-fn target(text: &str) -> Result<Target, Refused> {
+/// A range as it is named in requests.
+pub(super) fn target(text: &str) -> Result<Target, Refused> {
     word("range", text)
+}
+
+/// The range that is meant.
+pub(super) fn found<'a>(range: &Target, map: &'a RangeMap, names: &Names) -> Result<&'a RangeEntry, Refused> {
+    range.find(map, names).map_err(|refused| not_meant(&refused, names))
+}
+
+fn not_meant(refused: &CommandRefused, names: &Names) -> Refused {
+    let message = refused.sentence(names);
+    match refused {
+        CommandRefused::Change(_) => Refused::conflict(message),
+        CommandRefused::Table(_) | CommandRefused::Outside { .. } => Refused::malformed(message),
+    }
 }
 
 fn word<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, Refused>
@@ -112,13 +128,7 @@ where
 /// Has a change carried out.
 pub(super) async fn change(manager: &Manager, map: &RangeMap, asked: &Asked) -> Result<Value, Refused> {
     let names = Arc::new(manager.names().await);
-    let change = asked.change(map, &names).map_err(|refused| {
-        let message = refused.sentence(&names);
-        match refused {
-            CommandRefused::Change(_) => Refused::conflict(message),
-            CommandRefused::Table(_) | CommandRefused::Outside { .. } => Refused::malformed(message),
-        }
-    })?;
+    let change = asked.change(map, &names).map_err(|refused| not_meant(&refused, &names))?;
     let changed = manager.carry_out(change, Arc::clone(&names)).await;
     let changed = changed.map_err(|error| not_done(&error, &names))?;
     let ranges: Vec<String> = changed.ranges.iter().map(ToString::to_string).collect();
@@ -149,10 +159,28 @@ fn not_done(error: &NotDone, names: &Names) -> Refused {
     Refused { status, code, message }
 }
 
-/// `GET /v1/map`
-pub(super) fn map(map: &RangeMap, names: &Names) -> Value {
-    let ranges: Vec<Value> = map.entries().iter().map(|entry| entry_json(entry, names)).collect();
-    json!({ "version": map.version(), "next_range": map.next_range().to_string(), "ranges": ranges })
+/// The range that `GET /v1/map?range=` asks for; `None` where it asks for all.
+pub(super) fn only(query: Option<&str>) -> Result<Option<Target>, Refused> {
+    let query = Query::parse(query.unwrap_or_default())
+        .map_err(|_| Refused::malformed("the query of the URI is not percent-encoded as it should be"))?;
+    let mut only = None;
+    for (name, text) in query.iter() {
+        match name {
+            "range" => only = Some(target(text)?),
+            _ => return Err(Refused::malformed(format!("{name:?} is not understood: there is range"))),
+        }
+    }
+    Ok(only)
+}
+
+/// `GET /v1/map`, of all ranges or of one.
+pub(super) fn map(map: &RangeMap, names: &Names, only: Option<&Target>) -> Result<Value, Refused> {
+    let entries = match only {
+        Some(range) => std::slice::from_ref(found(range, map, names)?),
+        None => map.entries(),
+    };
+    let ranges: Vec<Value> = entries.iter().map(|entry| entry_json(entry, names)).collect();
+    Ok(json!({ "version": map.version(), "next_range": map.next_range().to_string(), "ranges": ranges }))
 }
 
 /// `GET /v1/map/check`

@@ -6,23 +6,24 @@
 //! | `POST /v1/rehearsals` | begins one: the body is an [`Order`] in JSON |
 //! | `DELETE /v1/rehearsals` | ends all |
 //!
-//! Refusals are those of the whole API.
+//! Ranges are named as everywhere in the API, and refusals are those of the whole API.
 
 use std::time::Duration;
 
 use http::Method;
-use rangehold_map::RangeId;
+use rangehold_map::script::{Names, Target};
+use rangehold_map::{RangeId, RangeMap};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use super::api::Refused;
+use super::api::{self, Refused};
 use crate::rehearsal::{Act, Rehearsals};
 
 /// What is rehearsed, in words.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// Which range, such as `r7`.
+    /// Which range, such as `r7`; or `r7@3`, or a key that it holds. In a list, its id.
     pub range: String,
     /// What it plays.
     pub act: Part,
@@ -78,12 +79,12 @@ impl Order {
     }
 
     /// Range, act and time, as they are begun with.
-    fn read(&self) -> Result<(RangeId, Act, Duration), String> {
+    fn read(&self) -> Result<(Target, Act, Duration), Refused> {
         let seconds = |name: &str, value: f64| {
-            let why = |_| format!("{name}: {value} is no number of seconds");
+            let why = |_| Refused::malformed(format!("{name}: {value} is no number of seconds"));
             Duration::try_from_secs_f64(value).map_err(why)
         };
-        let range = self.range.parse().map_err(|why| format!("range {:?}: {why}", self.range))?;
+        let range = api::target(&self.range)?;
         let rate = self.rate.unwrap_or(1.0);
         let act = match self.act {
             Part::Offline => Act::Offline,
@@ -97,16 +98,17 @@ impl Order {
     }
 }
 
-/// Answers a GET, POST or DELETE with what is rehearsed then. `known` says whether there is such a
-/// range.
+/// Answers a GET, POST or DELETE with what is rehearsed then. Ranges are those of `map`, and tables are
+/// called as in `names`.
 pub(super) fn answer(
     rehearsals: &Rehearsals,
     method: &Method,
     body: &[u8],
-    known: impl FnOnce(RangeId) -> bool,
+    map: &RangeMap,
+    names: &Names,
 ) -> Result<Value, Refused> {
     match *method {
-        Method::POST => begin(rehearsals, body, known).map_err(Refused::malformed)?,
+        Method::POST => begin(rehearsals, body, map, names)?,
         Method::DELETE => {
             rehearsals.end_all();
         }
@@ -116,51 +118,88 @@ pub(super) fn answer(
     Ok(json!(orders))
 }
 
-fn begin(rehearsals: &Rehearsals, body: &[u8], known: impl FnOnce(RangeId) -> bool) -> Result<(), String> {
-    let order: Order = serde_json::from_slice(body).map_err(|why| format!("the order is not one: {why}"))?;
+fn begin(rehearsals: &Rehearsals, body: &[u8], map: &RangeMap, names: &Names) -> Result<(), Refused> {
+    let order: Order = api::body_of(body)?;
     let (range, act, lasting) = order.read()?;
-    if !known(range) {
-        return Err(format!("there is no range {range}: see which there are with 'rangehold ranges'"));
-    }
-    rehearsals.begin(range, act, lasting).map_err(|why| why.to_string())
+    let range = api::found(&range, map, names)?.id;
+    rehearsals.begin(range, act, lasting).map_err(|why| Refused::malformed(why.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
     use http::StatusCode;
+    use rangehold_map::script::MapScript;
+    use rangehold_map::{TableId, script};
 
     use super::*;
     use crate::profile::Profile;
 
+    /// Two ranges, r2 and from `marathon/Half` on r3, which is in generation 2.
+    fn halves() -> (RangeMap, Names) {
+        let mut halves = MapScript::new();
+        for command in script::parse("table marathon\nsplit marathon/Half\nmove r3 to s2").unwrap() {
+            halves.run(&command).unwrap();
+        }
+        let mut names = Names::new("acct");
+        names.add_table(None, "marathon", TableId(1));
+        (halves.map().clone(), names)
+    }
+
     fn post(rehearsals: &Rehearsals, body: &str) -> Result<Value, Refused> {
-        answer(rehearsals, &Method::POST, body.as_bytes(), |range| range == RangeId(7))
+        let (map, names) = halves();
+        answer(rehearsals, &Method::POST, body.as_bytes(), &map, &names)
+    }
+
+    fn delete(rehearsals: &Rehearsals) -> Result<Value, Refused> {
+        let (map, names) = halves();
+        answer(rehearsals, &Method::DELETE, b"", &map, &names)
     }
 
     #[tokio::test(start_paused = true)]
     async fn an_order_is_begun_listed_and_ended() {
         let rehearsals = Rehearsals::new(Profile::fast().moving, 1);
         let order =
-            r#"{"range":"r7","act":"timeout","seconds":10,"rate":0.5,"late_seconds":1.5,"gateway":true}"#;
+            r#"{"range":"r3","act":"timeout","seconds":10,"rate":0.5,"late_seconds":1.5,"gateway":true}"#;
         let listed: Vec<Order> = serde_json::from_value(post(&rehearsals, order).unwrap()).unwrap();
         assert_eq!(listed, [serde_json::from_str::<Order>(order).unwrap()]);
-        assert_eq!(answer(&rehearsals, &Method::DELETE, b"", |_| true), Ok(json!([])));
+        assert_eq!(delete(&rehearsals), Ok(json!([])));
         assert!(!rehearsals.any());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_range_has_the_names_that_it_has_elsewhere() {
+        let rehearsals = Rehearsals::new(Profile::fast().moving, 1);
+        for (name, range) in [
+            ("r3@2", "r3"),
+            ("marathon/Half", "r3"),
+            (r#"marathon/\"10 km\""#, "r2"),
+            ("marathon/*", "r2"),
+            ("start", "r2"),
+        ] {
+            let order = format!(r#"{{"range":"{name}","act":"offline","seconds":10}}"#);
+            let listed = post(&rehearsals, &order).unwrap();
+            assert_eq!(listed[0]["range"], range, "{name}: {listed}");
+            delete(&rehearsals).unwrap();
+        }
     }
 
     #[tokio::test(start_paused = true)]
     async fn refusals_name_what_was_wrong() {
         let rehearsals = Rehearsals::new(Profile::fast().moving, 1);
-        for (order, word) in [
-            (r#"{"range":"r8","act":"offline","seconds":10}"#, "r8"),
-            (r#"{"range":"seven","act":"offline","seconds":10}"#, "seven"),
-            (r#"{"range":"r7","act":"slow","seconds":10}"#, "slow"),
-            (r#"{"range":"r7","act":"offline","seconds":-1}"#, "-1"),
-            (r#"{"range":"r7","act":"offline","seconds":10,"late":1}"#, "`late`"),
-            (r#"{"range":"r7","act":"busy","seconds":10,"rate":2}"#, "2"),
+        let (malformed, refused) = (StatusCode::BAD_REQUEST, StatusCode::CONFLICT);
+        for (order, status, word) in [
+            (r#"{"range":"r8","act":"offline","seconds":10}"#, refused, "r8 is not in the map"),
+            (r#"{"range":"r3@1","act":"offline","seconds":10}"#, refused, "generation 1"),
+            (r#"{"range":"walk/Half","act":"offline","seconds":10}"#, malformed, "no table"),
+            (r#"{"range":"seven","act":"offline","seconds":10}"#, malformed, "seven"),
+            (r#"{"range":"r3","act":"slow","seconds":10}"#, malformed, "slow"),
+            (r#"{"range":"r3","act":"offline","seconds":-1}"#, malformed, "-1"),
+            (r#"{"range":"r3","act":"offline","seconds":10,"late":1}"#, malformed, "`late`"),
+            (r#"{"range":"r3","act":"busy","seconds":10,"rate":2}"#, malformed, "2"),
         ] {
-            let refused = post(&rehearsals, order).unwrap_err();
-            assert_eq!(refused.status, StatusCode::BAD_REQUEST, "{order}");
-            let why = refused.json().to_string();
+            let why = post(&rehearsals, order).unwrap_err();
+            assert_eq!(why.status, status, "{order}");
+            let why = why.json().to_string();
             assert!(why.contains(word), "{order}: {why}");
         }
         assert!(!rehearsals.any());

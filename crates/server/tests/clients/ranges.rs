@@ -51,6 +51,10 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
         (&json!("marathon/Half"), &Value::Null, &json!("s2"), &json!(true)),
         "{map}"
     );
+    for name in ["r3", "r3@2", "marathon%2FHalf", "marathon%2F%22Half%20way%22"] {
+        let one = get(&service, &format!("/v1/map?range={name}")).await;
+        assert_eq!((&one["ranges"], &one["version"]), (&json!([right]), &map["version"]), "{name}");
+    }
     let seen = get(&service, "/v1/ranges").await;
     assert_eq!(seen["servers"].as_array().map(Vec::len), Some(2), "{seen}");
     assert_eq!(seen["ranges"][1]["load"]["state"], "cold", "{seen}");
@@ -103,6 +107,12 @@ async fn refusals_say_what_is_wrong() {
         assert!(got == status && message.contains(says), "{verb} {body}: {got} {answer}");
     }
     assert_eq!(get(&service, "/v1/map").await["version"], 1, "nothing was changed");
+    for (query, status) in
+        [("range=r1@9", 409), ("range=r7", 409), ("range=sprint/Half", 400), ("range=%", 400), ("at=r1", 400)]
+    {
+        let answer = ask(&service, "GET", &format!("/v1/map?{query}"), "").await;
+        assert_eq!(answer.status, status, "{query}: {}", answer.body);
+    }
     assert_eq!(ask(&service, "GET", "/v1/events?since=1", "").await.status, 400);
     assert_eq!(ask(&service, "GET", "/v1/map/split", "").await.status, 405);
     assert_eq!(ask(&service, "POST", "/v1/map", "").await.status, 405);

@@ -17,7 +17,8 @@
 //!
 //! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It gets its
 //! server to itself, which is as even as it can be; then nothing is moved just because the mean is out
-//! of reach, and the report says which range it is.
+//! of reach, and the report says which range it is. Where nothing would move anyway it says nothing: of
+//! a service with one request a minute one range has all, and that is in nobody's way.
 
 mod donor;
 mod trade;
@@ -35,13 +36,14 @@ pub(super) fn balance(draft: &mut Draft<'_>) {
     if mean <= 0.0 {
         return;
     }
-    report_floor(draft, mean);
+    draft.balance.floor = hottest_alone(&draft.fleet);
     if max < draft.policy.calm_utilisation {
         if max > mean * draft.policy.relieve_from {
             draft.report.say(Reported::Calm { utilisation: max, from: draft.policy.calm_utilisation });
         }
         return;
     }
+    report_floor(draft, mean);
     draft.balance.emergency = is_emergency(&draft.fleet, draft.policy, mean);
     draft.churn = churn(draft);
     let donors = donor::donors(draft, mean);
@@ -67,15 +69,24 @@ fn churn(draft: &Draft<'_>) -> Churn {
     Churn::new(share, total, moving.map(|range| range.rate).sum())
 }
 
+/// The greatest of a figure over the servers that serve.
+fn most(fleet: &Fleet, figure: fn(&Server) -> f64) -> f64 {
+    fleet.serving().map(|(_, server)| figure(server)).fold(0.0, f64::max)
+}
+
+/// What the busiest range alone uses of the largest server.
+fn hottest_alone(fleet: &Fleet) -> f64 {
+    most(fleet, |server| server.hottest) / most(fleet, |server| server.capacity)
+}
+
 /// Says so if one range alone is more than a server's fair share.
 fn report_floor(draft: &mut Draft<'_>, mean: f64) {
-    let most = |figure: fn(&Server) -> f64| draft.fleet.serving().map(|(_, s)| figure(s)).fold(0.0, f64::max);
-    let (rate, largest) = (most(|server| server.hottest), most(|server| server.capacity));
-    let floor = rate / largest;
-    draft.balance.floor = floor;
+    let floor = draft.balance.floor;
     if floor <= mean * draft.policy.relieve_from {
         return;
     }
+    let rate = most(&draft.fleet, |server| server.hottest);
+    let largest = most(&draft.fleet, |server| server.capacity);
     let Some(range) = draft.ranges.iter().find(|range| range.rate == rate && range.server().is_some()) else {
         return;
     };

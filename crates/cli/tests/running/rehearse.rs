@@ -1,0 +1,66 @@
+//! `rehearse`: what a client sees of a range that misbehaves on order.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+
+use crate::program::Program;
+
+/// Longer than the test.
+const LONG: &str = "60m";
+
+#[test]
+fn clients_see_what_is_rehearsed() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let program = Program::start(&directory.path().join("data"), &["--servers", "2", "--manager", "off"]);
+    program.create_table("marathon");
+    program.insert("Full", "1");
+    program.insert("Half", "1");
+    program.says(&["map", "split", "marathon/Half"]);
+
+    // By a key, as ranges may be named everywhere.
+    let offline = program.answers(&["rehearse", "offline", "marathon/Half", "--for", LONG]);
+    assert_eq!((&offline[0]["range"], &offline[0]["act"]), (&json!("r3"), &json!("offline")), "{offline}");
+    refused(&program, 503, "ServerBusy");
+    assert_eq!(program.entity("Full", "1").0, 200, "the neighbour serves");
+    assert_eq!(program.answers(&["rehearse", "stop"]), json!([]));
+    assert_eq!(program.entity("Half", "1").0, 200);
+
+    // In a generation.
+    let busy = program.answers(&["rehearse", "busy", "r3@1", "--rate", "1", "--for", LONG]);
+    assert_eq!((&busy[0]["range"], &busy[0]["rate"]), (&json!("r3"), &json!(1.0)), "{busy}");
+    refused(&program, 503, "ServerBusy");
+    program.says(&["rehearse", "stop"]);
+
+    let late = ["rehearse", "timeout", "marathon/Half", "--rate", "1", "--late", "200ms", "--for", LONG];
+    program.says(&late);
+    let begun = Instant::now();
+    refused(&program, 500, "OperationTimedOut");
+    assert!(begun.elapsed() >= Duration::from_millis(200), "it is late");
+    program.says(&["rehearse", "stop"]);
+    program.says(&[&late[..], &["--gateway"]].concat());
+    let listed = program.answers(&["rehearse", "list"]);
+    assert_eq!((&listed[0]["act"], &listed[0]["gateway"]), (&json!("timeout"), &json!(true)), "{listed}");
+    refused(&program, 504, "OperationTimedOut");
+    program.says(&["rehearse", "stop"]);
+
+    let moved = program.answers(&["rehearse", "move", "marathon/Half"]);
+    assert_eq!(moved["ranges"], json!(["r3"]), "{moved}");
+    let map = program.says(&["map", "show"]);
+    assert!(map.contains("r3@2   s2 "), "{map}");
+    assert_eq!(program.entity("Half", "1").0, 200);
+
+    for (range, says) in [("r9", "r9 is not in the map"), ("r3@1", "generation 1"), ("walk/Half", "no table")]
+    {
+        for act in ["offline", "move"] {
+            let ended = program.run(&["rehearse", act, range]);
+            assert!(ended.code == Some(1) && ended.complained.contains(says), "{act} {range}: {ended:?}");
+        }
+    }
+}
+
+/// A client who asks for Half is refused so.
+fn refused(program: &Program, status: u16, code: &str) {
+    let (got, body) = program.entity("Half", "1");
+    assert!(got == status && body.contains(code), "{got} {body}");
+}
