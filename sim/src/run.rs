@@ -13,7 +13,7 @@ use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, RngSeed};
+use tokio::runtime::{Builder, RngSeed, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -87,12 +87,7 @@ pub fn run(seed: u64, print_log: bool) -> Outcome {
 /// Runs `seed` in a weather of the caller's choice.
 pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .rng_seed(RngSeed::from_bytes(&seed.to_le_bytes()))
-        .build()
-        .expect("a runtime without IO always builds");
+    let runtime = runtime(seed);
     let mut outcome = runtime.block_on(async {
         let events = Events::begin(print_log);
         let chance = Chance::of_seed(seed);
@@ -124,13 +119,23 @@ pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
     outcome
 }
 
+/// A runtime for one run, with one thread and a clock that jumps.
+pub fn runtime(seed: u64) -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .rng_seed(RngSeed::from_bytes(&seed.to_le_bytes()))
+        .build()
+        .expect("a runtime without IO always builds")
+}
+
 /// How large the cluster is.
 fn size(chance: Chance) -> Size {
     let mut dice = chance.dice("size");
     let processes = *dice.pick(&[1, 2, 2, 3]);
     let servers = if processes == 1 { 3 } else { dice.between(1, 2) };
     let planner = (processes == 1 && dice.happens(0.5)).then(|| dice.spread(2.0, 40.0));
-    Size { processes, servers, planner }
+    Size { processes, servers, planner, random: true }
 }
 
 /// The whole of a run. Returns how many histories could not be decided.

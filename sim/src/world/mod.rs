@@ -53,9 +53,7 @@ struct Inner {
     chance: Chance,
     bucket: Arc<Mutex<Bucket>>,
     slots: Vec<Slot>,
-    /// Partition servers in each process.
-    servers: u64,
-    planner: Option<f64>,
+    size: Size,
     /// Where a process is to crash: at the end of this step of a change.
     trap: Mutex<Option<Step>>,
     findings: Mutex<Vec<String>>,
@@ -73,6 +71,15 @@ pub struct Size {
     /// Whether the real manager plans too, for servers of this capacity: in a cluster of one process,
     /// since it takes all servers to live and end with itself.
     pub planner: Option<f64>,
+    /// Whether ranges are split, merged and moved at random.
+    pub random: bool,
+}
+
+impl Default for Size {
+    /// One process with one server, which nobody changes but chance.
+    fn default() -> Self {
+        Self { processes: 1, servers: 1, planner: None, random: true }
+    }
 }
 
 /// The place of a process, through all its lives.
@@ -105,8 +112,7 @@ impl World {
             chance,
             bucket: Arc::new(Mutex::new(Bucket::new(epoch))),
             slots: (0..size.processes).map(slot).collect(),
-            servers: size.servers,
-            planner: size.planner,
+            size,
             trap: Mutex::default(),
             findings: Mutex::default(),
             asked: AtomicU64::new(0),
@@ -173,6 +179,12 @@ impl World {
     /// Changes of ranges that were carried out so far.
     pub fn changes(&self) -> u64 {
         self.0.changed.load(Ordering::Relaxed)
+    }
+
+    /// The next process that comes to the end of this step of a change crashes there.
+    pub fn set_trap(&self, step: Step) {
+        self.0.events.add("world", format_args!("a trap at {}", step.name()));
+        *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
     }
 
     /// Ends a process at once, and keeps it down.
@@ -336,8 +348,8 @@ impl World {
         Start {
             number,
             life,
-            servers: inner.servers,
-            planner: inner.planner,
+            servers: inner.size.servers,
+            planner: inner.size.planner,
             weather: inner.weather.clone(),
             after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
             clock: Clock::manual(wall),
