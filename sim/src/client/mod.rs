@@ -253,7 +253,9 @@ impl Client {
     fn judge(&self, shown: &str, answer: &Result<Reply, NoAnswer>) {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
-        let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::TruncatedRead);
+        let spoilt = [Fault::FlippedBit, Fault::MisdirectedRead, Fault::TruncatedRead]
+            .into_iter()
+            .any(|fault| weather.is_on(fault));
         let bad = match (reply.status, reply.code()) {
             // Nothing went wrong, so nothing may look as if it had.
             (500.., _) if weather.is_fair() => true,
