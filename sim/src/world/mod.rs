@@ -14,6 +14,7 @@
 mod freeze;
 mod manager;
 mod nemesis;
+mod planner;
 mod process;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 pub(crate) use freeze::Freezer;
+pub use planner::Planned;
 pub use process::Process;
 use process::Start;
 
@@ -59,6 +61,7 @@ struct Inner {
     findings: Mutex<Vec<String>>,
     asked: AtomicU64,
     changed: AtomicU64,
+    planned: Arc<Planned>,
 }
 
 /// How large a cluster is.
@@ -68,17 +71,29 @@ pub struct Size {
     pub processes: usize,
     /// Partition servers in each.
     pub servers: u64,
-    /// Whether the real manager plans too, for servers of this capacity: in a cluster of one process,
-    /// since it takes all servers to live and end with itself.
-    pub planner: Option<f64>,
+    /// Whether the real manager plans too: in a cluster of one process, since it takes all servers to live
+    /// and end with itself.
+    pub planner: Option<Planner>,
+    /// Whether the service answers by the rules of the profile `cloud`, and then what one partition is let
+    /// have, in entities per second.
+    pub cloud: Option<f64>,
     /// Whether ranges are split, merged and moved at random.
     pub random: bool,
+}
+
+/// For what the real manager plans.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Planner {
+    /// For servers of this capacity: so ranges are moved.
+    Moves(f64),
+    /// For ranges of this capacity: so ranges are split, merged and moved.
+    Splits(f64),
 }
 
 impl Default for Size {
     /// One process with one server, which nobody changes but chance.
     fn default() -> Self {
-        Self { processes: 1, servers: 1, planner: None, random: true }
+        Self { processes: 1, servers: 1, planner: None, cloud: None, random: true }
     }
 }
 
@@ -117,6 +132,7 @@ impl World {
             findings: Mutex::default(),
             asked: AtomicU64::new(0),
             changed: AtomicU64::new(0),
+            planned: Arc::default(),
         }));
         for number in 0..size.processes {
             tokio::spawn(world.clone().keep_up(number));
@@ -185,6 +201,16 @@ impl World {
     pub fn set_trap(&self, step: Step) {
         self.0.events.add("world", format_args!("a trap at {}", step.name()));
         *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
+    }
+
+    /// What the real manager's plans came to so far.
+    pub fn planned(&self) -> &Planned {
+        &self.0.planned
+    }
+
+    /// Whether the service answers by the rules of the profile `cloud`.
+    pub fn is_cloud(&self) -> bool {
+        self.0.size.cloud.is_some()
     }
 
     /// Ends a process at once, and keeps it down.
@@ -350,6 +376,9 @@ impl World {
             life,
             servers: inner.size.servers,
             planner: inner.size.planner,
+            cloud: inner.size.cloud,
+            planned: Arc::clone(&inner.planned),
+            events: inner.events.clone(),
             weather: inner.weather.clone(),
             after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
             clock: Clock::manual(wall),
