@@ -22,7 +22,8 @@
 //! | stale LIST | [`Fault::StaleList`]; not of manifests, which the engine below a range must see as they are |
 //! | torn append | [`Fault::TornUpload`]: a store has no appends; the upload of a file breaks off |
 //! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
-//! | truncated or misdirected read | [`Fault::TruncatedRead`]; misdirected: as a flip of all bits |
+//! | truncated read | [`Fault::TruncatedRead`] |
+//! | misdirected read | [`Fault::MisdirectedRead`] |
 //! | ENOSPC | [`Fault::StoreFull`] |
 //! | 10x latency | [`Fault::SlowStore`] |
 //! | throttled per prefix | [`Fault::ThrottledPrefix`] |
@@ -84,6 +85,8 @@ pub enum Fault {
     TornUpload,
     /// A bit is not what was written, while it is read.
     FlippedBit,
+    /// The bytes of another object of its kind come, or of another place in it.
+    MisdirectedRead,
     /// Fewer bytes come than were asked for.
     TruncatedRead,
     /// The store takes no writes for a while.
@@ -114,7 +117,7 @@ pub enum Fault {
 
 impl Fault {
     /// All switches, in the order of the table.
-    pub const ALL: [Self; 30] = [
+    pub const ALL: [Self; 31] = [
         Self::Crash,
         Self::CrashLoop,
         Self::Pause,
@@ -132,6 +135,7 @@ impl Fault {
         Self::StaleList,
         Self::TornUpload,
         Self::FlippedBit,
+        Self::MisdirectedRead,
         Self::TruncatedRead,
         Self::StoreFull,
         Self::SlowStore,
@@ -197,7 +201,10 @@ impl Weather {
     pub fn of(chance: Chance) -> Self {
         let mut dice = chance.dice("weather");
         let faultless = dice.happens(FAULTLESS_SHARE);
-        let switches = Fault::ALL.map(|_| {
+        // This switch came later: with dice of its own it leaves the others as they were in each seed.
+        let mut own = chance.dice("misdirected reads");
+        let switches = Fault::ALL.map(|fault| {
+            let dice = if fault == Fault::MisdirectedRead { &mut own } else { &mut dice };
             let on = dice.happens(ON_SHARE) && !faultless;
             let share = dice.spread(STRIKE_SHARES.0, STRIKE_SHARES.1);
             Switch { share: on.then_some(share), ..Switch::default() }

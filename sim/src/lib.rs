@@ -5,6 +5,7 @@ pub mod client;
 pub mod events;
 pub mod faults;
 pub mod run;
+pub mod script;
 pub mod store;
 pub mod workload;
 pub mod world;

@@ -102,6 +102,7 @@ fn to_json(outcome: &Outcome, twice: bool) -> serde_json::Value {
         "simulated_ms": u64::try_from(outcome.simulated.as_millis()).unwrap_or(u64::MAX),
         "undecided": outcome.undecided,
         "changes": outcome.changes,
+        "planned": outcome.planned,
         "faults": faults,
     })
 }

@@ -13,7 +13,7 @@ use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::runtime::{Builder, RngSeed};
+use tokio::runtime::{Builder, RngSeed, Runtime};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -25,7 +25,7 @@ use crate::workload::ledger::Ledger;
 use crate::workload::register::Registers;
 use crate::workload::tables::Tables;
 use crate::workload::{bank, listing};
-use crate::world::{Size, World};
+use crate::world::{Planner, Size, World};
 
 /// When the tables are made, unless faults keep that from being done.
 const SET_UP_BY: Duration = Duration::from_secs(10);
@@ -36,6 +36,8 @@ const END_AT: Duration = Duration::from_secs(60);
 /// Requests that a run shall have. Where faults left fewer, it goes on for so long in calm, and again.
 const REQUESTS_MIN: u64 = 200;
 const GOES_ON_FOR: Duration = Duration::from_secs(5);
+/// Clusters that answer by the rules of the profile `cloud`.
+const CLOUD_SHARE: f64 = 0.2;
 /// Clients that watch each process, where processes may stand still.
 const WATCHERS: usize = 3;
 /// Clients that come at once in a flash crowd.
@@ -60,8 +62,10 @@ pub struct Outcome {
     pub faults: Vec<(Fault, u64)>,
     /// Histories too entangled to be decided.
     pub undecided: usize,
-    /// Changes of ranges that were carried out.
+    /// Changes of ranges that were carried out at random.
     pub changes: u64,
+    /// Splits, merges and moves that were planned, and carried out.
+    pub planned: [u64; 3],
 }
 
 /// Panics since the last run began, in words. A panic of a background task is otherwise silent.
@@ -86,17 +90,17 @@ pub fn run(seed: u64, print_log: bool) -> Outcome {
 
 /// Runs `seed` in a weather of the caller's choice.
 pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
+    run_of(seed, weather, size(Chance::of_seed(seed)), print_log)
+}
+
+/// Runs `seed` in a weather and with a cluster of the caller's choice.
+pub fn run_of(seed: u64, weather: Weather, size: Size, print_log: bool) -> Outcome {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
-    let runtime = Builder::new_current_thread()
-        .enable_time()
-        .start_paused(true)
-        .rng_seed(RngSeed::from_bytes(&seed.to_le_bytes()))
-        .build()
-        .expect("a runtime without IO always builds");
+    let runtime = runtime(seed);
     let mut outcome = runtime.block_on(async {
         let events = Events::begin(print_log);
         let chance = Chance::of_seed(seed);
-        let world = World::begin(chance, weather.clone(), events.clone(), size(chance));
+        let world = World::begin(chance, weather.clone(), events.clone(), size);
         let undecided = match tokio::time::timeout(HANGS_AFTER, live(&world)).await {
             Ok(undecided) => undecided,
             Err(_) => {
@@ -117,6 +121,7 @@ pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
                 .collect(),
             undecided,
             changes: world.changes(),
+            planned: world.planned().counts(),
         }
     });
     drop(runtime);
@@ -124,13 +129,29 @@ pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
     outcome
 }
 
+/// A runtime for one run, with one thread and a clock that jumps.
+pub fn runtime(seed: u64) -> Runtime {
+    Builder::new_current_thread()
+        .enable_time()
+        .start_paused(true)
+        .rng_seed(RngSeed::from_bytes(&seed.to_le_bytes()))
+        .build()
+        .expect("a runtime without IO always builds")
+}
+
 /// How large the cluster is.
 fn size(chance: Chance) -> Size {
     let mut dice = chance.dice("size");
     let processes = *dice.pick(&[1, 2, 2, 3]);
     let servers = if processes == 1 { 3 } else { dice.between(1, 2) };
-    let planner = (processes == 1 && dice.happens(0.5)).then(|| dice.spread(2.0, 40.0));
-    Size { processes, servers, planner }
+    let moves = (processes == 1 && dice.happens(0.5)).then(|| Planner::Moves(dice.spread(2.0, 40.0)));
+    // With dice of their own, so that the rest of older seeds is as it was.
+    let mut dice = chance.dice("planner");
+    let splits = (processes == 1 && dice.happens(0.5)).then(|| Planner::Splits(dice.spread(2.0, 8.0)));
+    let mut dice = chance.dice("profile");
+    let cloud = dice.happens(CLOUD_SHARE).then(|| dice.spread(8.0, 60.0));
+    // Where it plans splits too, nobody else crosses its plans.
+    Size { processes, servers, planner: splits.or(moves), cloud, random: splits.is_none() }
 }
 
 /// The whole of a run. Returns how many histories could not be decided.
@@ -213,11 +234,11 @@ impl Outcome {
 
 impl fmt::Display for Outcome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { seed, requests, digest, changes, .. } = self;
+        let Self { seed, requests, digest, changes, planned: [splits, merges, moves], .. } = self;
         let verdict = if self.passed() { "passed" } else { "FAILED" };
         write!(
             f,
-            "seed {seed} {verdict}: {requests} requests, {changes} changes, {} events in {} s, log {:016x}",
+            "seed {seed} {verdict}: {requests} requests, {changes} changes, planned {splits} splits, {merges} merges, {moves} moves, {} events in {} s, log {:016x}",
             digest.0,
             self.simulated.as_secs(),
             digest.1

@@ -253,8 +253,13 @@ impl Client {
     fn judge(&self, shown: &str, answer: &Result<Reply, NoAnswer>) {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
-        let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::TruncatedRead);
+        let spoilt = [Fault::FlippedBit, Fault::MisdirectedRead, Fault::TruncatedRead]
+            .into_iter()
+            .any(|fault| weather.is_on(fault));
+        // What the cloud's documents say of budgets and of ranges that move.
+        let cloudy = self.world.is_cloud() && matches!(reply.code(), "ServerBusy" | "OperationTimedOut");
         let bad = match (reply.status, reply.code()) {
+            (500.., _) if cloudy => false,
             // Nothing went wrong, so nothing may look as if it had.
             (500.., _) if weather.is_fair() => true,
             (500, "InternalError") => !spoilt,

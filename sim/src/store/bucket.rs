@@ -91,6 +91,14 @@ impl Bucket {
             .ok_or_else(|| Error::NotFound { path: path.to_string(), source: "there is none".into() })
     }
 
+    /// All objects whose names end in the same way, as `.sst`.
+    pub fn alike<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Object> {
+        self.objects
+            .iter()
+            .filter(|(other, _)| other.extension() == path.extension())
+            .map(|(_, object)| object)
+    }
+
     /// Deletes the object at `path`; harmless where there is none.
     pub fn delete(&mut self, now: Duration, path: &Path) {
         self.deleted.retain(|(when, _)| *when + LISTED_BACK_MAX >= now);

@@ -204,15 +204,24 @@ fn error_of(wish: Wish, path: &Path) -> object_store::Error {
 /// they are wrong. In a directory the seals of the files answer for them.
 const UNCHECKED_BYTES: u64 = 16;
 
-/// What a faulty read gives of `bytes`, where `left` bytes are from their begin to the object's end.
-fn spoilt(bytes: &Bytes, left: u64, fault: Option<Fault>, dice: &mut Dice) -> Bytes {
+/// What a faulty read gives of `bytes`, which begin at `start` in the object at `path`.
+fn spoilt(bucket: &Bucket, path: &Path, start: u64, bytes: &Bytes, fate: &Fate, dice: &mut Dice) -> Bytes {
+    let left = bucket.get(path).map_or(0, |object| object.meta.size - start);
     let checked = index(left.saturating_sub(UNCHECKED_BYTES)).min(bytes.len());
-    match fault {
+    match fate.fault {
         Some(Fault::FlippedBit) if checked > 0 => {
             let mut flipped = BytesMut::from(&bytes[..]);
             let at = dice.index(checked);
             flipped[at] ^= 1 << dice.below(8);
             flipped.freeze()
+        }
+        Some(Fault::MisdirectedRead) if checked > 0 => {
+            let other = elsewhere(bucket, path, index(start), checked, dice);
+            let mut misdirected = BytesMut::from(&bytes[..]);
+            if let Some(other) = other {
+                misdirected[..checked].copy_from_slice(&other);
+            }
+            misdirected.freeze()
         }
         // What is left of an end that was cut off would be taken for the end.
         Some(Fault::TruncatedRead) if checked > 0 && checked == bytes.len() => {
@@ -220,6 +229,17 @@ fn spoilt(bytes: &Bytes, left: u64, fault: Option<Fault>, dice: &mut Dice) -> By
         }
         _ => bytes.clone(),
     }
+}
+
+/// `length` bytes of any object of the kind of that at `path`, but not from `start` on: a whole block that is
+/// another file's passes for the right one if it is as long and in the same place, since a check does not say
+/// of which file it is. `None` where no other place is large enough.
+fn elsewhere(bucket: &Bucket, path: &Path, start: usize, length: usize, dice: &mut Dice) -> Option<Bytes> {
+    let alike: Vec<&Bytes> =
+        bucket.alike(path).map(|object| &object.bytes).filter(|bytes| bytes.len() > length).collect();
+    let bytes = alike.get(dice.index(alike.len().max(1)))?;
+    let at = dice.index(bytes.len() - length + 1);
+    (at != start).then(|| bytes.slice(at..at + length))
 }
 
 impl fmt::Display for Door {
@@ -256,7 +276,7 @@ impl ObjectStore for Door {
                     None => 0..length,
                 };
                 let bytes = object.bytes.slice(index(range.start)..index(range.end));
-                let bytes = spoilt(&bytes, length - range.start, fate.fault, dice);
+                let bytes = spoilt(bucket, location, range.start, &bytes, fate, dice);
                 Ok(GetResult {
                     payload: GetResultPayload::Stream(stream::iter([Ok(bytes)]).boxed()),
                     meta: object.meta.clone(),
@@ -281,7 +301,7 @@ impl ObjectStore for Door {
                         source: error.to_string().into(),
                     })?;
                     let bytes = object.bytes.slice(index(range.start)..index(range.end));
-                    Ok(spoilt(&bytes, object.meta.size - range.start, fate.fault, dice))
+                    Ok(spoilt(bucket, location, range.start, &bytes, fate, dice))
                 };
                 ranges.iter().map(part).collect()
             });

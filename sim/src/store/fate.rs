@@ -102,6 +102,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
         // Only sorted files have checksums of their own: for the rest a store in the cloud answers by
         // the checksums of its transport, and a directory by the seals of its files.
         (Fault::FlippedBit, wish == Wish::Get && table),
+        (Fault::MisdirectedRead, wish == Wish::Get && table),
         (Fault::TruncatedRead, wish == Wish::Get && table),
     ];
     possible.into_iter().find(|(fault, can)| *can && weather.strikes(*fault, dice)).map(|(fault, _)| fault)

@@ -5,6 +5,7 @@
 //! second one believes that it is, too. A manager does one thing at a time, in a task of its own: when
 //! its process crashes, or the one it waits for, the task is given up where it stands.
 
+use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,7 +13,9 @@ use std::time::Duration;
 
 use rangehold_engine::{ChangeError, Executor, PartitionServer};
 use rangehold_map::key::table_prefix;
+use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
+use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
@@ -37,6 +40,21 @@ enum Job {
     TakeOver(ServerId),
     OpenAll,
     Change(Change<Home>),
+}
+
+impl fmt::Display for Job {
+    /// A change is written as a command of [`rangehold_map::script`], tables by their ids: so the changes in a
+    /// log are a script.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TakeOver(server) => write!(f, "takes over from {server}"),
+            Self::OpenAll => f.write_str("opens all"),
+            Self::Change(change) => {
+                let asked = Asked::of(change, &Names::new(WELL_KNOWN_ACCOUNT));
+                write!(f, "{}", Command::Change { step: Step::Whole, asked })
+            }
+        }
+    }
 }
 
 impl World {
@@ -78,14 +96,24 @@ impl World {
         if self.for_how_long(process.number) < Duration::from_secs(1) || !dice.happens(0.5) {
             return None;
         }
+        if !self.0.size.random {
+            return None;
+        }
         self.some_change(&map, dice).await.map(Job::Change)
+    }
+
+    /// Lets the first process that is up carry a change out, to its end or until it must be given up.
+    pub async fn ask_for(&self, change: Change<Home>) {
+        if let Some(process) = (0..self.processes()).find_map(|number| self.process(number)) {
+            self.do_one(&process, Job::Change(change)).await;
+        }
     }
 
     /// Does one thing, to its end or until it must be given up.
     async fn do_one(&self, process: &Arc<Process>, job: Job) {
         let (executor, life) = (process.executor().clone(), process.life);
         let number = process.number;
-        self.events().add(format_args!("m{number}"), format_args!("{job:?}"));
+        self.events().add(format_args!("m{number}"), format_args!("{job}"));
         let is_change = matches!(job, Job::Change(_));
         let working: JoinHandle<Result<String, ChangeError>> =
             tokio::spawn(async move { work(&executor, job).await });
@@ -139,7 +167,7 @@ impl World {
     }
 
     fn process_of(&self, server: ServerId) -> usize {
-        usize::try_from((server.0 - 1) / self.0.servers).unwrap_or(usize::MAX)
+        usize::try_from((server.0 - 1) / self.0.size.servers).unwrap_or(usize::MAX)
     }
 
     fn holds(&self, server: ServerId, range: RangeId) -> bool {

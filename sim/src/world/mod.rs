@@ -14,6 +14,7 @@
 mod freeze;
 mod manager;
 mod nemesis;
+mod planner;
 mod process;
 
 use std::fmt;
@@ -29,6 +30,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 pub(crate) use freeze::Freezer;
+pub use planner::Planned;
 pub use process::Process;
 use process::Start;
 
@@ -53,14 +55,13 @@ struct Inner {
     chance: Chance,
     bucket: Arc<Mutex<Bucket>>,
     slots: Vec<Slot>,
-    /// Partition servers in each process.
-    servers: u64,
-    planner: Option<f64>,
+    size: Size,
     /// Where a process is to crash: at the end of this step of a change.
     trap: Mutex<Option<Step>>,
     findings: Mutex<Vec<String>>,
     asked: AtomicU64,
     changed: AtomicU64,
+    planned: Arc<Planned>,
 }
 
 /// How large a cluster is.
@@ -70,9 +71,30 @@ pub struct Size {
     pub processes: usize,
     /// Partition servers in each.
     pub servers: u64,
-    /// Whether the real manager plans too, for servers of this capacity: in a cluster of one process,
-    /// since it takes all servers to live and end with itself.
-    pub planner: Option<f64>,
+    /// Whether the real manager plans too: in a cluster of one process, since it takes all servers to live
+    /// and end with itself.
+    pub planner: Option<Planner>,
+    /// Whether the service answers by the rules of the profile `cloud`, and then what one partition is let
+    /// have, in entities per second.
+    pub cloud: Option<f64>,
+    /// Whether ranges are split, merged and moved at random.
+    pub random: bool,
+}
+
+/// For what the real manager plans.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Planner {
+    /// For servers of this capacity: so ranges are moved.
+    Moves(f64),
+    /// For ranges of this capacity: so ranges are split, merged and moved.
+    Splits(f64),
+}
+
+impl Default for Size {
+    /// One process with one server, which nobody changes but chance.
+    fn default() -> Self {
+        Self { processes: 1, servers: 1, planner: None, cloud: None, random: true }
+    }
 }
 
 /// The place of a process, through all its lives.
@@ -105,12 +127,12 @@ impl World {
             chance,
             bucket: Arc::new(Mutex::new(Bucket::new(epoch))),
             slots: (0..size.processes).map(slot).collect(),
-            servers: size.servers,
-            planner: size.planner,
+            size,
             trap: Mutex::default(),
             findings: Mutex::default(),
             asked: AtomicU64::new(0),
             changed: AtomicU64::new(0),
+            planned: Arc::default(),
         }));
         for number in 0..size.processes {
             tokio::spawn(world.clone().keep_up(number));
@@ -173,6 +195,22 @@ impl World {
     /// Changes of ranges that were carried out so far.
     pub fn changes(&self) -> u64 {
         self.0.changed.load(Ordering::Relaxed)
+    }
+
+    /// The next process that comes to the end of this step of a change crashes there.
+    pub fn set_trap(&self, step: Step) {
+        self.0.events.add("world", format_args!("a trap at {}", step.name()));
+        *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
+    }
+
+    /// What the real manager's plans came to so far.
+    pub fn planned(&self) -> &Planned {
+        &self.0.planned
+    }
+
+    /// Whether the service answers by the rules of the profile `cloud`.
+    pub fn is_cloud(&self) -> bool {
+        self.0.size.cloud.is_some()
     }
 
     /// Ends a process at once, and keeps it down.
@@ -336,8 +374,11 @@ impl World {
         Start {
             number,
             life,
-            servers: inner.servers,
-            planner: inner.planner,
+            servers: inner.size.servers,
+            planner: inner.size.planner,
+            cloud: inner.size.cloud,
+            planned: Arc::clone(&inner.planned),
+            events: inner.events.clone(),
             weather: inner.weather.clone(),
             after_step: StepHook::new(move |step, range| world.clone().after_step(number, life, step, range)),
             clock: Clock::manual(wall),

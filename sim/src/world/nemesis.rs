@@ -87,9 +87,7 @@ impl World {
                 self.weather().throttle(None);
             }
             Fault::CrashMidChange => {
-                let step = *dice.pick(&Step::ALL);
-                self.events().add("world", format_args!("a trap at {}", step.name()));
-                *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
+                self.set_trap(*dice.pick(&Step::ALL));
             }
             Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
                 self.weather().set_raging(fault, true);

@@ -7,18 +7,19 @@ use std::time::Duration;
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Executor, Node, OpenError, Options, PartitionServer, Router, StepHook};
 use rangehold_map::{RangeMap, ServerId};
-use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
+use rangehold_server::accounts::{Accounts, SharedAccounts};
 use rangehold_server::listener::serve_stream;
-use rangehold_server::manager::{LoadPolicy, Manager, ManagerOptions, Policy};
+use rangehold_server::manager::{LoadPolicy, Manager};
 use rangehold_server::metrics::Metrics;
-use rangehold_server::profile::Profile;
+use rangehold_server::profile::{Budget, Profile};
 use rangehold_server::table::{Options as TableOptions, TableService};
 use tokio::io::DuplexStream;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
-use super::Freezer;
+use super::{Freezer, Planned, Planner};
+use crate::events::Events;
 use crate::faults::{Fault, Weather};
 use crate::store::{Door, Passage};
 
@@ -26,6 +27,8 @@ use crate::store::{Door, Passage};
 const MEMORY_BYTES: u64 = 64 << 20;
 /// Bytes under way on one connection, in each direction.
 const PIPE_BYTES: usize = 64 << 10;
+/// How much unused budget is put aside in a cluster with the rules of the cloud.
+const BUDGET_CREDIT: Duration = Duration::from_secs(2);
 /// How often a process looks for a newer map in the store.
 const MAP_POLL: Duration = Duration::from_secs(1);
 
@@ -52,8 +55,13 @@ pub(crate) struct Start {
     pub(crate) number: usize,
     pub(crate) life: u64,
     pub(crate) servers: u64,
-    /// With a real manager that plans, for servers of this capacity.
-    pub(crate) planner: Option<f64>,
+    /// With a real manager that plans.
+    pub(crate) planner: Option<Planner>,
+    /// By the rules of the cloud; see [`super::Size`].
+    pub(crate) cloud: Option<f64>,
+    /// Where is counted what it does.
+    pub(crate) planned: Arc<Planned>,
+    pub(crate) events: Events,
     pub(crate) clock: Clock,
     pub(crate) door: Door,
     pub(crate) freezer: Freezer,
@@ -65,12 +73,13 @@ pub(crate) struct Start {
 impl Process {
     /// Starts it: the same steps as those of the program, but for sockets.
     pub(crate) async fn start(start: Start) -> Result<Self, OpenError> {
-        let Start { number, life, servers, planner, clock, door, freezer, seed, weather, after_step } = start;
+        let Start { number, life, servers, planner, clock, door, freezer, seed, weather, .. } = start;
         let options = Options {
             compact_on_callers_runtime: true,
             servers,
             first_server: first_server(number, servers),
-            after_step,
+            after_step: start.after_step,
+            load: planner.map_or_else(LoadPolicy::fast, Planner::load),
             ..Options::new(MEMORY_BYTES, clock.clone(), seed)
         };
         let node = Node::join(Store::on(Arc::new(door.clone())), options).await?;
@@ -84,12 +93,15 @@ impl Process {
             SharedAccounts::new(Accounts::well_known()),
             None,
             clock.clone(),
-            TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: Profile::fast() },
+            TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: profile(start.cloud) },
             Metrics::new(),
         ));
-        if let Some(capacity) = planner {
+        if let Some(planner) = planner {
             let (told, stop) = watch::channel(false);
-            let manager = Manager::new(&node, tables.rehearsals(), planning(capacity)).run(stop);
+            let manager = Manager::new(&node, tables.rehearsals(), planner.options());
+            let followed = start.planned.follow(number, manager.events().clone(), start.events);
+            tasks.spawn(freezer.hold(followed));
+            let manager = manager.run(stop);
             // It is never told to stop: it ends with the process.
             tasks.spawn(freezer.hold(async move {
                 manager.await;
@@ -156,19 +168,11 @@ impl Process {
     }
 }
 
-/// A manager in a hurry, so that it has something to do in the minute that a run lasts, and with
-/// servers so weak that the few requests of a run are a load.
-fn planning(capacity: f64) -> ManagerOptions {
-    let policy = Policy {
-        tick: Duration::from_secs(2),
-        merge_after: Duration::from_secs(8),
-        cool_down: Duration::from_secs(5),
-        ranges_per_server_low: 1,
-        calm_utilisation: 0.0,
-        ..Policy::fast()
-    };
-    let options = ManagerOptions::new(policy, &LoadPolicy::fast(), WELL_KNOWN_ACCOUNT);
-    ManagerOptions { server_capacity: capacity, ..options }
+/// By what numbers the service lets in and answers: those of the cloud are scaled to so few requests.
+fn profile(cloud: Option<f64>) -> Profile {
+    let Some(entities) = cloud else { return Profile::fast() };
+    let budget = |share: f64| Some(Budget { per_second: entities * share, credit: BUDGET_CREDIT });
+    Profile { account: budget(3.0), table: budget(2.0), partition: budget(1.0), ..Profile::cloud() }
 }
 
 /// The first server of process `number`, where each process has `servers`.

@@ -110,8 +110,8 @@ pub struct Load {
     pub write_rate: f64,
     /// Requests per second that were refused to protect this range.
     pub throttled_rate: f64,
-    /// The greatest `cost_rate` of the last ten minutes (or up to two more); `None` until ten minutes were
-    /// measured.
+    /// The greatest `cost_rate` of the last minutes ([`LoadPolicy::peak_for`], or up to a fifth more); `None`
+    /// until so much was measured.
     pub peak: Option<f64>,
     /// How hot the range is.
     pub state: HotState,
@@ -164,6 +164,7 @@ struct Rates {
 impl RangeLoad {
     /// Of a range that is owned from now on. `seed` decides what is sampled; ranges should differ in it.
     pub fn new(policy: LoadPolicy, seed: u64) -> Self {
+        let peak = Peak::over(policy.peak_for);
         Self {
             policy,
             chance: Chance::new(seed),
@@ -172,7 +173,7 @@ impl RangeLoad {
             at_tally: Counts::default(),
             ticked: None,
             rates: Rates::new(),
-            peak: Peak::new(),
+            peak,
             top: TopKeys::default(),
             spans: Spans::default(),
             state: State::new(),

@@ -49,6 +49,8 @@ pub struct LoadPolicy {
     pub beyond_share: f64,
     /// Standard deviations by which a change of balance must stand out from chance.
     pub sigmas: f64,
+    /// How long the greatest load of a range is remembered, and must have been seen before it is known.
+    pub peak_for: Duration,
     /// How long the verdict `Split` holds: its key grows stale.
     pub split_kept: Duration,
     /// How long any other verdict holds, unless the load changes clearly.
@@ -84,6 +86,7 @@ impl LoadPolicy {
             crossing_max: 0.5,
             beyond_share: 0.5,
             sigmas: 4.0,
+            peak_for: Duration::from_secs(10 * 60),
             split_kept: Duration::from_secs(120),
             verdict_kept: Duration::from_secs(30 * 60),
             retry_first: Duration::from_secs(5 * 60),

@@ -36,13 +36,12 @@ impl Rate {
 
 /// Windows of a [`Peak`].
 const WINDOWS: usize = 6;
-/// Length of one of them: all but the one that is being filled are together the ten minutes that a
-/// range must have been quiet to be merged.
-const WINDOW: Duration = Duration::from_secs(120);
 
-/// The greatest rate of at least the last ten minutes, and at most one window more.
+/// The greatest rate of at least the time that it is to remember, and at most one window more.
 #[derive(Debug, Clone)]
 pub(super) struct Peak {
+    /// Length of a window: all but the one that is being filled are together the time to be remembered.
+    window: Duration,
     windows: [f64; WINDOWS],
     /// The window that is being filled, and when it began.
     current: usize,
@@ -52,8 +51,9 @@ pub(super) struct Peak {
 }
 
 impl Peak {
-    pub(super) fn new() -> Self {
-        Self { windows: [0.0; WINDOWS], current: 0, began: None, filled: 0 }
+    pub(super) fn over(time: Duration) -> Self {
+        let window = time / (WINDOWS - 1) as u32;
+        Self { window, windows: [0.0; WINDOWS], current: 0, began: None, filled: 0 }
     }
 
     /// Adds the rate that was seen at `now`.
@@ -61,19 +61,19 @@ impl Peak {
         let mut began = *self.began.get_or_insert(now);
         // After a pause longer than everything remembered there is nothing left to turn.
         for _ in 0..WINDOWS {
-            if now.saturating_sub(began) < WINDOW {
+            if now.saturating_sub(began) < self.window {
                 break;
             }
-            began += WINDOW;
+            began += self.window;
             self.current = (self.current + 1) % WINDOWS;
             self.windows[self.current] = 0.0;
             self.filled = (self.filled + 1).min(WINDOWS - 1);
         }
-        self.began = Some(if now.saturating_sub(began) < WINDOW { began } else { now });
+        self.began = Some(if now.saturating_sub(began) < self.window { began } else { now });
         self.windows[self.current] = self.windows[self.current].max(rate);
     }
 
-    /// The peak; `None` until ten minutes were seen: what is not known yet must not look quiet.
+    /// The peak; `None` until so much time was seen: what is not known yet must not look quiet.
     pub(super) fn value(&self) -> Option<f64> {
         (self.filled == WINDOWS - 1).then(|| self.windows.iter().copied().fold(0.0, f64::max))
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_peak_is_unknown_for_ten_minutes_and_then_forgotten() {
-        let mut peak = Peak::new();
+        let mut peak = Peak::over(Duration::from_secs(600));
         for second in 0..=1_300 {
             peak.add(if second == 119 { 900.0 } else { 10.0 }, Duration::from_secs(second));
             let expected = match second {
@@ -111,7 +111,7 @@ mod tests {
 
     #[test]
     fn a_peak_survives_a_long_pause() {
-        let mut peak = Peak::new();
+        let mut peak = Peak::over(Duration::from_secs(600));
         peak.add(900.0, Duration::ZERO);
         peak.add(5.0, Duration::from_secs(100_000));
         assert_eq!(peak.value(), Some(5.0));

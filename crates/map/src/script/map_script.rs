@@ -49,6 +49,11 @@ impl MapScript {
         &self.map
     }
 
+    /// The names of its tables.
+    pub fn names(&self) -> &Names {
+        &self.names
+    }
+
     /// Runs a line, and says what came of it: also that it was refused, or is no command.
     pub fn run_line(&mut self, line: &str) -> String {
         self.try_line(line).unwrap_or_else(|why| format!("{why}\n"))
