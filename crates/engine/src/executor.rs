@@ -101,6 +101,8 @@ impl Executor {
         range: RangeId,
         generation: Generation,
     ) -> Result<Changed, ChangeError> {
+        // Refused in the map's words, before the owner is asked: it does not know why it has no such range.
+        self.0.maps.current().begin(change)?;
         let server = self.server(self.owner(range)?)?;
         server.get_ready(range, generation, READY_WITHIN).await?;
         let entry = self.begin(change, range).await?;
@@ -179,6 +181,7 @@ impl Executor {
         generation: Generation,
         to: ServerId,
     ) -> Result<Changed, ChangeError> {
+        self.0.maps.current().begin(change)?;
         let (source, target) = (self.server(self.owner(range)?)?, self.server(to)?);
         source.get_ready(range, generation, READY_WITHIN).await?;
         let entry = self.begin(change, range).await?;

@@ -68,6 +68,7 @@ struct Sum {
     simulated_ms: u64,
     undecided: u64,
     changes: u64,
+    planned: [u64; 3],
     /// For each switch in how many seeds it was on, and how often it struck.
     faults: BTreeMap<String, (u64, u64)>,
 }
@@ -190,6 +191,7 @@ impl Sum {
         self.simulated_ms += run.simulated_ms;
         self.undecided += run.undecided;
         self.changes += run.changes;
+        self.planned.iter_mut().zip(run.planned).for_each(|(sum, count)| *sum += count);
         for (name, struck) in &run.faults {
             let (on, times) = self.faults.entry(name.clone()).or_default();
             *on += 1;
@@ -214,10 +216,12 @@ impl Sum {
             let share = *on as f64 / self.runs as f64;
             println!("{name:<20} {on:>8} {:>6.1}% {struck:>9}", share * 100.0);
         }
+        let [splits, merges, moves] = self.planned;
         let minutes = took.as_secs_f64() / 60.0;
         println!(
             "{} seeds, {} of them twice, in {minutes:.1} min by {jobs} processes: {} requests (at least {} in \
-             a seed), {} changes of ranges, {:.0} simulated hours; {} histories too entangled to be decided",
+             a seed), {} changes of ranges at random, {splits} splits, {merges} merges and {moves} moves by the \
+             manager, {:.0} simulated hours; {} histories too entangled to be decided",
             self.runs,
             self.twice,
             self.requests,

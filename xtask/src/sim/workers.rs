@@ -27,7 +27,10 @@ pub(super) struct Run {
     pub(super) requests: u64,
     pub(super) simulated_ms: u64,
     pub(super) undecided: u64,
+    /// Changes of ranges at random.
     pub(super) changes: u64,
+    /// Splits, merges and moves by the manager.
+    pub(super) planned: [u64; 3],
     /// Switches that were on, with how often they struck.
     pub(super) faults: BTreeMap<String, u64>,
 }
@@ -160,6 +163,8 @@ impl Run {
         let number = |name: &str| json[name].as_u64().with_context(|| format!("no {name} in {line}"));
         let findings = json["findings"].as_array().context("no findings")?;
         let faults = json["faults"].as_object().context("no faults")?;
+        let planned =
+            serde_json::from_value(json["planned"].clone()).context("no counts of what was planned")?;
         Ok(Self {
             seed: number("seed")?,
             twice: json["twice"].as_bool().unwrap_or(false),
@@ -168,6 +173,7 @@ impl Run {
             simulated_ms: number("simulated_ms")?,
             undecided: number("undecided")?,
             changes: number("changes")?,
+            planned,
             faults: faults
                 .iter()
                 .map(|(name, struck)| (name.clone(), struck.as_u64().unwrap_or(0)))

@@ -38,6 +38,12 @@ fn ranges_are_shown_and_changed_by_hand() {
     assert!(offline.starts_with("done in map version 6: r3"), "{offline}");
     assert_eq!((program.entity("Half", "1").0, program.entity("Full", "1").0), (503, 200));
     assert_eq!(lines_with(&program.says(&["map", "show"]), &["r3@3", "offline"]), 1);
+    for line in
+        [&["map", "move", "r3", "s1"][..], &["map", "split", "marathon/K"], &["map", "merge", "r2", "r3"]]
+    {
+        let refused = program.run(line);
+        assert!(refused.complained.contains("r3 is offline: set it online first"), "{line:?}: {refused:?}");
+    }
     program.says(&["map", "online", "marathon/Half"]);
     assert_eq!(program.entity("Half", "1").0, 200);
     let merged = program.says(&["map", "merge", "r2", "r3"]);
@@ -77,7 +83,7 @@ fn shows_queries(program: &Program) {
 fn refuses(program: &Program) {
     for (line, code, says) in [
         (&["map", "merge", "r2", "r3"][..], 1, "r2 is not in the map"),
-        (&["map", "move", "r4@9", "s2"], 1, "generation 9"),
+        (&["map", "move", "r4@9", "s2"], 1, "made for generation 9"),
         (&["map", "move", "r4", "2"], 2, "write it as s3"),
         (&["map", "split", "marathon"], 2, "write one as table/PartitionKey"),
         (&["map", "split", "walk/Half"], 1, "no table \"walk\""),
