@@ -17,6 +17,7 @@
 //! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
 
 mod api;
+mod body;
 mod history;
 mod readiness;
 pub mod rehearsals;
@@ -31,18 +32,18 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
 use http::request::Parts;
 use http::{HeaderValue, Method, Request, Response, StatusCode, header};
-use http_body_util::{BodyExt, Full, Limited};
+use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::Node;
 use serde_json::{Value, json};
 use subtle::ConstantTimeEq;
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
-use tokio::time::timeout;
 
 use self::api::Refused;
+use self::body::{answer, body_of, compact, json_response, not_served, plain};
 use crate::history::History;
-use crate::limits::{ADMIN_BODY_BYTES_MAX, ADMIN_BODY_WITHIN, EVENTS_WAIT, HISTORY_ANSWERS_AT_ONCE};
+use crate::limits::{EVENTS_WAIT, HISTORY_ANSWERS_AT_ONCE};
 use crate::manager::Manager;
 use crate::metrics::Metrics;
 use crate::queries::Queries;
@@ -301,49 +302,4 @@ impl Admin {
             "damaged_files": engine.damaged_files,
         })
     }
-}
-
-async fn body_of(body: Incoming) -> Result<Bytes, Refused> {
-    match timeout(ADMIN_BODY_WITHIN, Limited::new(body, ADMIN_BODY_BYTES_MAX).collect()).await {
-        Ok(Ok(body)) => Ok(body.to_bytes()),
-        _ => Err(Refused::malformed(format!(
-            "the body did not come: send at most {ADMIN_BODY_BYTES_MAX} bytes, within {} s",
-            ADMIN_BODY_WITHIN.as_secs()
-        ))),
-    }
-}
-
-fn not_served(head: &Parts, methods: &str) -> Response<Full<Bytes>> {
-    plain(StatusCode::METHOD_NOT_ALLOWED, format!("only {methods} is served at {}\n", head.uri.path()))
-}
-
-fn answer(result: Result<Value, Refused>) -> Response<Full<Bytes>> {
-    match result {
-        Ok(value) => json_response(StatusCode::OK, &value),
-        Err(refused) => json_response(refused.status, &refused.json()),
-    }
-}
-
-fn json_response(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
-    json_text(status, format!("{value:#}\n"))
-}
-
-/// In one line.
-fn compact(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
-    json_text(status, format!("{value}\n"))
-}
-
-fn json_text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
-    let mut response = plain(status, text);
-    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    response
-}
-
-fn plain(status: StatusCode, text: impl Into<Bytes>) -> Response<Full<Bytes>> {
-    let mut response = Response::new(Full::new(text.into()));
-    *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(header::CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
-    response
 }

@@ -32,6 +32,7 @@
 mod borrowed;
 mod budget;
 mod burial;
+mod chores;
 mod compactor;
 mod garbage;
 mod housekeeper;

@@ -25,6 +25,8 @@ mod meta;
 mod read;
 mod retire;
 mod run_to_end;
+mod state;
+mod statistics;
 mod stripes;
 mod sweep;
 mod timestamps;
@@ -36,14 +38,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
-use slatedb::{Db, DbStatus};
-use tokio::sync::watch;
+use slatedb::Db;
 
 #[cfg(test)]
 pub(crate) use database::open as open_database;
 pub(crate) use database::{BLOCK_SIZE, Place, Surroundings, create as create_database};
 pub(crate) use dropped::{DroppedTable, DroppedTables};
-use flush::Flusher;
 pub(crate) use flush::flush;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
@@ -53,19 +53,19 @@ pub(crate) use load::end_seconds;
 pub(crate) use meta::NEWEST_FILE_KEY;
 pub use read::ScanEnd;
 pub(crate) use run_to_end::RunToEnd;
+use state::{Opening, State};
+use statistics::Counts;
+pub use statistics::RangeStatistics;
 use stripes::Stripes;
 pub(crate) use sweep::Remains;
 use timestamps::HighWater;
-use unflushed::Unflushed;
 pub(crate) use unflushed::Unsorted;
 pub use write::{Changes, WriteRequest};
 
 use crate::change::RecordName;
 use crate::compaction::LeaveOut;
-use crate::error::{Damaged, OpenError, ReadError};
-use crate::housekeeping::Borrowed;
+use crate::error::{OpenError, ReadError};
 use crate::lease::Lease;
-use crate::mutants::{self, Mutant};
 use crate::store::Store;
 
 /// Which range, which keys, and which database.
@@ -133,65 +133,6 @@ pub(crate) struct Range {
     changing: tokio::sync::Mutex<()>,
     counts: Counts,
     meter: Meter,
-}
-
-/// Whether the range can be asked.
-enum State {
-    Open(Arc<Opening>),
-    /// The engine below closed the database; it is being opened again.
-    Reopening(String),
-    /// It cannot be opened again: a file is missing, or not what was written.
-    Damaged(Damaged),
-    /// Somebody else opened the database: it is his.
-    Fenced,
-    /// It was handed over. Its last opening is still to be closed.
-    Gone {
-        last: Option<Arc<Opening>>,
-    },
-    /// It was closed here.
-    Closed,
-}
-
-/// One opening of the database. A read that began in one is not answered in the next.
-pub(crate) struct Opening {
-    number: u64,
-    db: Db,
-    status: watch::Receiver<DbStatus>,
-    flusher: Flusher,
-    unflushed: Unflushed,
-}
-
-/// What happened since the process began.
-#[derive(Debug, Default)]
-struct Counts {
-    reads: AtomicU64,
-    scans: AtomicU64,
-    writes: AtomicU64,
-    refusals: AtomicU64,
-    reopenings: AtomicU64,
-}
-
-/// What a range counts, for metrics.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct RangeStatistics {
-    /// Reads of single rows.
-    pub reads: u64,
-    /// Scans.
-    pub scans: u64,
-    /// Writes that were acknowledged.
-    pub writes: u64,
-    /// Writes that their conditions refused.
-    pub refusals: u64,
-    /// Flushes of the log since the database was opened.
-    pub flushes: u64,
-    /// Bytes that are in memtables and the log only.
-    pub unflushed_bytes: u64,
-    /// Dropped tables with rows that are not yet gone.
-    pub dropped_tables_pending: u64,
-    /// How often the database had to be opened again.
-    pub reopenings: u64,
-    /// What its database reads from the files of others, such as a parent's.
-    pub borrowed: Borrowed,
 }
 
 impl Range {
@@ -319,71 +260,10 @@ impl Range {
         self.changing.lock().await
     }
 
-    /// The database as it is open now, for a read.
-    fn open_to_read(&self) -> Result<Arc<Opening>, ReadError> {
-        if mutants::active(Mutant::GenerationCheckSkipped)
-            && let State::Gone { last: Some(last) } =
-                &*self.state.read().unwrap_or_else(PoisonError::into_inner)
-        {
-            return Ok(Arc::clone(last));
-        }
-        self.open_now()
-    }
-
-    /// The database as it is open now.
-    fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(opening) => Ok(Arc::clone(opening)),
-            State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
-            State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
-            State::Fenced | State::Gone { .. } => Err(ReadError::NotOwned),
-            State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
-        }
-    }
-
-    /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
-    /// may have been handed over, its database opened anew, or the server's lease run out.
-    fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
-        let now = self.open_to_read()?;
-        if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {
-            return Err(ReadError::NotOwned);
-        }
-        if now.number == opening.number {
-            Ok(())
-        } else {
-            Err(ReadError::Unavailable("its database was opened again meanwhile".to_owned()))
-        }
-    }
-
-    /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
-    /// whatever its keeper finds out at the same time.
-    fn change_state(&self, state: State) -> bool {
-        let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        if matches!(*now, State::Closed | State::Gone { .. }) {
-            return false;
-        }
-        *now = state;
-        true
-    }
-
     /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
     /// this range says so yet.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
         self.dropped.insert(DroppedTable::new(account, table, now));
-    }
-
-    /// What it holds that is not yet in sorted files; nothing while it is not open.
-    pub(crate) fn unsorted(&self) -> Unsorted {
-        self.open_now().map_or_else(
-            |_| Unsorted::default(),
-            |opening| opening.unflushed.unsorted(opening.sorted_sequence()),
-        )
-    }
-
-    /// Whether somebody else has its database, or will: it is not served here again.
-    pub(crate) fn is_lost(&self) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
-        matches!(*state, State::Fenced | State::Gone { .. } | State::Closed)
     }
 
     /// Whether its database is the other's, and was opened here after the other opened it: then the
@@ -391,64 +271,6 @@ impl Range {
     pub(crate) fn was_opened_after(&self, other: &Self) -> bool {
         let epochs = self.epoch().ok().zip(other.epoch().ok());
         self.database() == other.database() && epochs.is_some_and(|(own, others)| own > others)
-    }
-
-    /// What keeps it from being served now, in words.
-    pub(crate) fn trouble(&self) -> Option<String> {
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
-            State::Open(_) => None,
-            State::Reopening(why) => Some(format!("it is being opened again: {why}")),
-            State::Damaged(damage) => Some(damage.to_string()),
-            State::Fenced => Some("it was opened by another process".to_owned()),
-            State::Gone { .. } | State::Closed => Some("it is closed".to_owned()),
-        }
-    }
-
-    /// What it counts.
-    pub(crate) fn statistics(&self) -> RangeStatistics {
-        let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
-        let opening = self.open_now().ok();
-        RangeStatistics {
-            reads: count(&self.counts.reads),
-            scans: count(&self.counts.scans),
-            writes: count(&self.counts.writes),
-            refusals: count(&self.counts.refusals),
-            flushes: opening.as_ref().map_or(0, |opening| opening.flusher.flushes()),
-            unflushed_bytes: opening.as_ref().map_or(0, |opening| opening.unflushed_bytes()),
-            dropped_tables_pending: self.dropped.len() as u64,
-            reopenings: count(&self.counts.reopenings),
-            borrowed: opening.as_ref().map_or_else(Borrowed::default, |opening| opening.borrowed()),
-        }
-    }
-}
-
-impl Opening {
-    fn new(number: u64, db: Db) -> Self {
-        Self {
-            number,
-            status: db.subscribe(),
-            db,
-            flusher: Flusher::default(),
-            unflushed: Unflushed::default(),
-        }
-    }
-
-    /// The sequence number up to which rows are durable.
-    fn durable_sequence(&self) -> u64 {
-        self.status.borrow().durable_seq
-    }
-
-    /// The sequence number up to which rows are in sorted files.
-    fn sorted_sequence(&self) -> u64 {
-        self.status.borrow().current_manifest.last_l0_seq()
-    }
-
-    fn unflushed_bytes(&self) -> u64 {
-        self.unflushed.unsorted(self.sorted_sequence()).bytes
-    }
-
-    fn borrowed(&self) -> Borrowed {
-        Borrowed::in_manifest(&self.status.borrow().current_manifest)
     }
 }
 

@@ -18,27 +18,29 @@
 //! having ended one. But a server may lose its lease, to whoever believes it dead: it answers no reads
 //! any more, and the planner is told that it is dead, and gives its ranges to the others.
 
+mod carry_out;
 mod events;
 mod memory;
 pub(crate) mod names;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use rangehold_engine::{ChangeError, Changed, Executor, Node, RangeSeen};
+use rangehold_engine::{Executor, Node, RangeSeen};
 use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
-use rangehold_map::script::{Asked, Command, Names, Step};
-use rangehold_map::{Change, RangeId, ServerId, Timestamp};
-use thiserror::Error;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use rangehold_map::script::Names;
+use rangehold_map::{RangeId, ServerId, Timestamp};
+use tokio::sync::{Semaphore, watch};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 use tracing::{info, warn};
 
 pub use rangehold_map::load::LoadPolicy;
 pub use rangehold_map::plan::Policy;
 
+pub use carry_out::NotDone;
+pub(crate) use carry_out::sentence;
 pub use events::{Event, EventKind, Events, Happened};
 use memory::Memory;
 
@@ -103,20 +105,6 @@ pub struct ServerSeen {
     pub ranges: Vec<RangeSeen>,
 }
 
-/// Why a change was not made.
-#[derive(Debug, Error)]
-pub enum NotDone {
-    /// The executor's reason.
-    #[error(transparent)]
-    Change(#[from] ChangeError),
-    /// The process is about to stop, and begins no change any more.
-    #[error("the process is being stopped: ask again when it runs")]
-    Stopping,
-    /// A bug: the change ended without a result. The next start brings it to its end.
-    #[error("the change was broken off by a fault of this program: restart it")]
-    Panicked,
-}
-
 impl Manager {
     /// A manager of the ranges of `node`. `rehearsals` are told of each range that moves.
     pub fn new(node: &Node, rehearsals: Arc<Rehearsals>, options: ManagerOptions) -> Self {
@@ -156,56 +144,6 @@ impl Manager {
             ranges: server.observe(),
         };
         self.0.executor.servers().iter().map(seen).collect()
-    }
-
-    /// Carries a change out, to its end or not at all, even if the caller gives up meanwhile. Waits
-    /// for its turn: [`CHANGES_AT_ONCE`] are under way at most.
-    pub async fn carry_out(&self, change: Change, names: Arc<Names>) -> Result<Changed, NotDone> {
-        let places = Arc::clone(&self.0.places);
-        let place = places.acquire_owned().await.map_err(|_| NotDone::Stopping)?;
-        let task = tokio::spawn(self.clone().bring_to_its_end(change, names, place));
-        task.await.unwrap_or(Err(NotDone::Panicked))
-    }
-
-    async fn bring_to_its_end(
-        self,
-        change: Change,
-        names: Arc<Names>,
-        _place: OwnedSemaphorePermit,
-    ) -> Result<Changed, NotDone> {
-        let _busy = Busy::mark(&self, &change);
-        let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
-        self.tell(EventKind::Asked, &change, asked.clone());
-        // One that is refused at once has moved nothing, so nothing of it is to be shown.
-        if let Change::Move { range, .. } = &change
-            && self.0.executor.maps().current().begin(&change).is_ok()
-        {
-            self.0.rehearsals.range_moves(*range);
-        }
-        match self.0.executor.carry_out(&change).await {
-            Ok(changed) => {
-                info!(map_version = changed.map_version, held_for = ?changed.held_for, "{asked}: done");
-                self.0.events.add(Happened {
-                    kind: EventKind::Done,
-                    ranges: changed.ranges.clone(),
-                    text: asked,
-                    map_version: Some(changed.map_version),
-                    held_for: Some(changed.held_for),
-                });
-                Ok(changed)
-            }
-            Err(error) => {
-                let why = sentence(&error, &names);
-                warn!("{asked}: {why}");
-                self.tell(kind_of(&error), &change, format!("{asked}: {why}"));
-                Err(error.into())
-            }
-        }
-    }
-
-    fn tell(&self, kind: EventKind, change: &Change, text: String) {
-        let ranges = ranges_of(change);
-        self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
     }
 
     /// Observes, and plans, until it is told to stop. To be run as a task, once.
@@ -318,82 +256,7 @@ impl Manager {
         names::read(self.0.executor.router(), &self.0.options.account).await
     }
 
-    /// Begins no change any more, and waits for those under way.
-    pub(crate) async fn finish(&self) {
-        let all = u32::try_from(CHANGES_AT_ONCE).expect("a small number");
-        // Fails only if it was closed before, and then nothing is under way.
-        let _all = self.0.places.acquire_many(all).await;
-        self.0.places.close();
-    }
-
     fn clock_wall(&self) -> Timestamp {
         self.0.events.clock().wall()
-    }
-
-    fn busy(&self) -> MutexGuard<'_, BTreeMap<RangeId, u32>> {
-        // A holder only counts.
-        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Marks ranges as being changed, until it is dropped.
-struct Busy {
-    manager: Manager,
-    ranges: Vec<RangeId>,
-}
-
-impl Busy {
-    fn mark(manager: &Manager, change: &Change) -> Self {
-        let ranges = ranges_of(change);
-        let mut busy = manager.busy();
-        for range in &ranges {
-            *busy.entry(*range).or_default() += 1;
-        }
-        drop(busy);
-        Self { manager: manager.clone(), ranges }
-    }
-}
-
-impl Drop for Busy {
-    fn drop(&mut self) {
-        let mut busy = self.manager.busy();
-        for range in &self.ranges {
-            if let Some(count) = busy.get_mut(range) {
-                *count -= 1;
-            }
-        }
-        busy.retain(|_, count| *count > 0);
-    }
-}
-
-fn ranges_of(change: &Change) -> Vec<RangeId> {
-    match change {
-        Change::Merge { left, right, .. } => vec![*left, *right],
-        Change::Split { range, .. }
-        | Change::Move { range, .. }
-        | Change::Offline { range, .. }
-        | Change::Online { range, .. } => vec![*range],
-    }
-}
-
-fn kind_of(error: &ChangeError) -> EventKind {
-    match error {
-        ChangeError::Refused(_)
-        | ChangeError::NotHeld { .. }
-        | ChangeError::NoServer(_)
-        | ChangeError::NotYet { .. } => EventKind::Refused,
-        ChangeError::Undone { .. } => EventKind::Undone,
-        // Whether the map was stored is not known.
-        ChangeError::BrokenOff { .. } | ChangeError::Store(_) => EventKind::BrokenOff,
-    }
-}
-
-/// Why a change was not made, for people.
-pub(crate) fn sentence(error: &ChangeError, names: &Names) -> String {
-    match error {
-        ChangeError::Refused(refused) => refused.sentence(|key| names.name(key).to_string()),
-        ChangeError::NotYet { .. } => format!("{error}; nothing was changed, ask again"),
-        ChangeError::NotHeld { .. } => format!("{error}: look at the map and ask again"),
-        other => other.to_string(),
     }
 }

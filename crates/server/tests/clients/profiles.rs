@@ -8,8 +8,8 @@ use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
 use rangehold_server::profile::{Budget, PageRules, Profile};
 use tokio::time::Instant;
 
-use crate::support::Service;
 use crate::support::wire::Answer;
+use crate::support::{Service, Wanted};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
@@ -165,7 +165,7 @@ async fn pages(service: &Service, query: &str) -> Vec<Vec<String>> {
 
 /// A service with the partitions a to e of `notes`, one entity in each, in three ranges: a b, c d, e.
 async fn three_ranges(profile: Profile) -> Service {
-    let service = Service::with_profile(profile).await;
+    let service = Service::open(Wanted { profile, servers: 2, ..Wanted::default() }).await;
     service.create_table("notes").await;
     for (row, partition) in (0..).zip(["a", "b", "c", "d", "e"]) {
         assert_eq!(insert(&service, partition, row).await.status, 204);
@@ -212,6 +212,24 @@ async fn what_is_seen_of_a_move_in_cloud_is_not_seen_of_one_that_is_refused() {
     let refused = service.order("POST", "/v1/map/move", &order).await;
     assert!(refused.status == 409 && refused.body.contains("there already"), "{refused:?}");
     assert_eq!(service.order("GET", "/v1/rehearsals", "").await.body, "[]\n");
+}
+
+#[tokio::test]
+async fn in_cloud_a_move_is_seen_and_so_is_that_of_a_merge() {
+    let service = three_ranges(Profile::cloud()).await;
+    let map = service.node.router().map();
+    let [_, left, right] = map.entries() else { panic!("{map:?}") };
+    let shown = format!(r#""range": "{}""#, right.id);
+    for (verb, order) in [
+        ("move", format!(r#"{{"range":"{}","to":"s2"}}"#, right.id)),
+        ("merge", format!(r#"{{"left":"{}","right":"{}"}}"#, left.id, right.id)),
+    ] {
+        let done = service.order("POST", &format!("/v1/map/{verb}"), &order).await;
+        assert_eq!(done.status, 200, "{done:?}");
+        let seen = service.order("GET", "/v1/rehearsals", "").await.body;
+        assert!(seen.contains(&shown), "{verb}: {seen}");
+        service.order("DELETE", "/v1/rehearsals", "").await;
+    }
 }
 
 #[tokio::test]

@@ -1,0 +1,135 @@
+//! Which ranges a server holds: how they come, go and take the place of others.
+
+use std::sync::{Arc, PoisonError};
+
+use rangehold_map::{Generation, RangeEntry, RangeId, RangeMap};
+use tokio::time::{Instant, sleep};
+
+use super::PartitionServer;
+use crate::error::OpenError;
+use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
+use crate::range::{Identity, Inheritance, Range};
+
+impl PartitionServer {
+    /// Makes and serves the first range of a store, or takes what a broken-off creation left of it.
+    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), OpenError> {
+        let identity = Identity::of(entry);
+        let range = if Range::exists(&identity, &self.0.owner.around).await? {
+            let range = Range::open(identity, entry.generation, &self.0.owner, None).await?;
+            if !range.is_empty().await? {
+                return Err(OpenError::NoMap { path: range.path() });
+            }
+            range
+        } else {
+            Range::create(identity, &self.0.owner).await?
+        };
+        self.keep(&range);
+        self.replace_in_set(&[], &[range]);
+        Ok(())
+    }
+
+    /// Opens a range; see [`Range::open`]. It is kept, but not served.
+    pub(crate) async fn open_range(
+        &self,
+        entry: &RangeEntry,
+        generation: Generation,
+        expected_epoch: Option<u64>,
+    ) -> Result<Arc<Range>, OpenError> {
+        let range = Range::open(Identity::of(entry), generation, &self.0.owner, expected_epoch).await?;
+        self.keep(&range);
+        Ok(range)
+    }
+
+    /// Opens a range that a change made. It is kept, but not served.
+    pub(crate) async fn open_heir(
+        &self,
+        identity: Identity,
+        inheritance: &Inheritance,
+    ) -> Result<Arc<Range>, OpenError> {
+        let range = Range::open_heir(identity, &self.0.owner, inheritance).await?;
+        self.keep(&range);
+        Ok(range)
+    }
+
+    fn keep(&self, range: &Arc<Range>) {
+        self.0.host.ranges().add(range);
+        self.0.host.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
+    }
+
+    /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
+    /// is left from a change that was broken off, and has lost its database: it goes as well. If
+    /// somebody has opened a database of `new` again meanwhile, and serves it here, that stays.
+    pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
+        let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let held = self.ranges();
+        let is_overtaken = |new: &&Arc<Range>| held.iter().any(|held| held.was_opened_after(new));
+        let (overtaken, new): (Vec<_>, Vec<_>) = new.iter().partition(is_overtaken);
+        let is_old = |range: &Arc<Range>| old.iter().any(|old| Arc::ptr_eq(old, range));
+        let is_left =
+            |range: &Arc<Range>| new.iter().any(|new| !new.keys().intersect(range.keys()).is_empty());
+        let (mut ranges, mut left) = (Vec::new(), Vec::new());
+        for range in held.iter().filter(|range| !is_old(range)) {
+            if is_left(range) { left.push(Arc::clone(range)) } else { ranges.push(Arc::clone(range)) }
+        }
+        left.extend(overtaken.into_iter().cloned());
+        ranges.extend(new.into_iter().cloned());
+        ranges.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
+        self.0.ranges.store(Arc::new(ranges));
+        left.iter().for_each(|range| range.let_go());
+        if !left.is_empty() {
+            self.abandon(left);
+        }
+    }
+
+    /// Waits until its lease holds, for as long as one lasts; false if it does not by then. To be asked
+    /// between opening databases and serving them: whoever takes the ranges of a server ends its lease
+    /// first, and waits until it has run out. If it holds, nobody has taken them before they were opened.
+    pub(crate) async fn may_serve(&self) -> bool {
+        let until = Instant::now() + LEASE_TERM;
+        while !self.0.owner.lease.holds() {
+            if self.has_ended() || Instant::now() >= until {
+                return false;
+            }
+            sleep(LEASE_RENEWED_EVERY).await;
+        }
+        true
+    }
+
+    /// Stops serving those of the ranges that the map does not give to this server: somebody else was
+    /// faster to write down what became of them.
+    pub(crate) fn withdraw(&self, ranges: &[RangeId], map: &RangeMap) {
+        let is_mine = |id| map.get(id).is_some_and(|entry| entry.place.server == self.id());
+        let is_lost = |range: &&Arc<Range>| ranges.contains(&range.id()) && !is_mine(range.id());
+        let lost: Vec<_> = self.ranges().iter().filter(is_lost).cloned().collect();
+        self.replace_in_set(&lost, &[]);
+        lost.iter().for_each(|range| range.let_go());
+        self.abandon(lost);
+    }
+
+    /// Closes the databases of ranges that were handed over, in the background.
+    pub(crate) fn abandon(&self, ranges: Vec<Arc<Range>>) {
+        ranges.iter().for_each(|range| self.0.host.ranges().keep_tally(range));
+        self.0.host.spawn("closing what was handed over".to_owned(), async move {
+            for range in ranges {
+                range.end().await;
+            }
+        });
+    }
+
+    /// Stops serving a range, and saves and closes it.
+    pub(crate) async fn close_range(&self, range: RangeId) {
+        let found = self.ranges().iter().find(|held| held.id() == range).cloned();
+        if let Some(range) = found {
+            self.replace_in_set(&[Arc::clone(&range)], &[]);
+            range.close().await;
+            self.0.host.ranges().keep_tally(&range);
+        }
+    }
+
+    /// The range goes on here in a later generation.
+    pub(crate) fn renumber(&self, range: RangeId, generation: Generation) {
+        if let Some(held) = self.ranges().iter().find(|held| held.id() == range) {
+            held.renumber(generation);
+        }
+    }
+}

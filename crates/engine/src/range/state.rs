@@ -1,0 +1,143 @@
+//! Whether a range can be asked, and by which opening of its database.
+
+use std::sync::{Arc, PoisonError};
+
+use slatedb::{Db, DbStatus};
+use tokio::sync::watch;
+
+use super::Range;
+use super::flush::Flusher;
+use super::unflushed::{Unflushed, Unsorted};
+use crate::error::{Damaged, ReadError};
+use crate::housekeeping::Borrowed;
+use crate::mutants::{self, Mutant};
+
+/// Whether the range can be asked.
+pub(super) enum State {
+    Open(Arc<Opening>),
+    /// The engine below closed the database; it is being opened again.
+    Reopening(String),
+    /// It cannot be opened again: a file is missing, or not what was written.
+    Damaged(Damaged),
+    /// Somebody else opened the database: it is his.
+    Fenced,
+    /// It was handed over. Its last opening is still to be closed.
+    Gone {
+        last: Option<Arc<Opening>>,
+    },
+    /// It was closed here.
+    Closed,
+}
+
+/// One opening of the database. A read that began in one is not answered in the next.
+pub(crate) struct Opening {
+    pub(super) number: u64,
+    pub(super) db: Db,
+    pub(super) status: watch::Receiver<DbStatus>,
+    pub(super) flusher: Flusher,
+    pub(super) unflushed: Unflushed,
+}
+
+impl Range {
+    /// The database as it is open now, for a read.
+    pub(super) fn open_to_read(&self) -> Result<Arc<Opening>, ReadError> {
+        if mutants::active(Mutant::GenerationCheckSkipped)
+            && let State::Gone { last: Some(last) } =
+                &*self.state.read().unwrap_or_else(PoisonError::into_inner)
+        {
+            return Ok(Arc::clone(last));
+        }
+        self.open_now()
+    }
+
+    /// The database as it is open now.
+    pub(super) fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(opening) => Ok(Arc::clone(opening)),
+            State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
+            State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
+            State::Fenced | State::Gone { .. } => Err(ReadError::NotOwned),
+            State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
+        }
+    }
+
+    /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
+    /// may have been handed over, its database opened anew, or the server's lease run out.
+    pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
+        let now = self.open_to_read()?;
+        if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {
+            return Err(ReadError::NotOwned);
+        }
+        if now.number == opening.number {
+            Ok(())
+        } else {
+            Err(ReadError::Unavailable("its database was opened again meanwhile".to_owned()))
+        }
+    }
+
+    /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
+    /// whatever its keeper finds out at the same time.
+    pub(super) fn change_state(&self, state: State) -> bool {
+        let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        if matches!(*now, State::Closed | State::Gone { .. }) {
+            return false;
+        }
+        *now = state;
+        true
+    }
+
+    /// Whether somebody else has its database, or will: it is not served here again.
+    pub(crate) fn is_lost(&self) -> bool {
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        matches!(*state, State::Fenced | State::Gone { .. } | State::Closed)
+    }
+
+    /// What keeps it from being served now, in words.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+            State::Open(_) => None,
+            State::Reopening(why) => Some(format!("it is being opened again: {why}")),
+            State::Damaged(damage) => Some(damage.to_string()),
+            State::Fenced => Some("it was opened by another process".to_owned()),
+            State::Gone { .. } | State::Closed => Some("it is closed".to_owned()),
+        }
+    }
+
+    /// What it holds that is not yet in sorted files; nothing while it is not open.
+    pub(crate) fn unsorted(&self) -> Unsorted {
+        self.open_now().map_or_else(
+            |_| Unsorted::default(),
+            |opening| opening.unflushed.unsorted(opening.sorted_sequence()),
+        )
+    }
+}
+
+impl Opening {
+    pub(super) fn new(number: u64, db: Db) -> Self {
+        Self {
+            number,
+            status: db.subscribe(),
+            db,
+            flusher: Flusher::default(),
+            unflushed: Unflushed::default(),
+        }
+    }
+
+    /// The sequence number up to which rows are durable.
+    pub(super) fn durable_sequence(&self) -> u64 {
+        self.status.borrow().durable_seq
+    }
+
+    /// The sequence number up to which rows are in sorted files.
+    pub(super) fn sorted_sequence(&self) -> u64 {
+        self.status.borrow().current_manifest.last_l0_seq()
+    }
+
+    pub(super) fn unflushed_bytes(&self) -> u64 {
+        self.unflushed.unsorted(self.sorted_sequence()).bytes
+    }
+
+    pub(super) fn borrowed(&self) -> Borrowed {
+        Borrowed::in_manifest(&self.status.borrow().current_manifest)
+    }
+}
