@@ -52,4 +52,4 @@ pub use map_store::{MAP_PREFIX, Maps};
 pub use node::{Node, Statistics, Trouble};
 pub use partition_server::PartitionServer;
 pub use range::{Changes, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
-pub use router::{Part, Router};
+pub use router::Router;

@@ -183,6 +183,8 @@ pub(crate) const MAP_VERSIONS_KEPT: u64 = 16;
 /// How long a request looks for the owner of its keys. Beyond what a planned change takes it is an
 /// owner that crashed: the lease (5 s), the wait for it (1 s) and opening the range.
 pub(crate) const ROUTED_WITHIN: Duration = Duration::from_secs(10);
+/// How often a front end reads the stored map at most, because owners are not where it believes.
+pub(crate) const MAP_READ_AGAIN_AFTER: Duration = Duration::from_millis(100);
 /// Longest wait for a newer map before the owner is asked again, the first time; up to ten times that.
 pub(crate) const ROUTE_WAIT: Duration = Duration::from_millis(10);
 /// How long a change waits for its range to get ready, before anything is begun.

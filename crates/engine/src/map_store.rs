@@ -125,6 +125,17 @@ impl Maps {
         }))
     }
 
+    /// The same stored map, as one knows it who hears of newer versions only by [`Maps::show`] and
+    /// [`Maps::refresh`], such as a front end of its own.
+    pub fn apart(&self) -> Self {
+        Self(Arc::new(Inner {
+            objects: Arc::clone(&self.0.objects),
+            author: self.0.author.clone(),
+            current: watch::Sender::new(self.current()),
+            changing: Mutex::default(),
+        }))
+    }
+
     /// Where it is stored: the store as this process reaches it.
     pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
         &self.0.objects
@@ -143,7 +154,7 @@ impl Maps {
     /// Looks for a newer version in the store.
     pub async fn refresh(&self) -> Result<Arc<RangeMap>, OpenError> {
         if let Some(map) = load(&self.0.objects).await? {
-            self.show(map);
+            self.show(Arc::new(map));
         }
         Ok(self.current())
     }
@@ -169,7 +180,7 @@ impl Maps {
                     self.refresh().await?;
                 }
                 Ok(true) => {
-                    self.show(next);
+                    self.show(Arc::new(next));
                     self.forget_old().await;
                     return Ok(Ok(self.current()));
                 }
@@ -202,11 +213,12 @@ impl Maps {
         object::author(&bytes).as_deref() == Some(self.0.author.as_str())
     }
 
-    fn show(&self, map: RangeMap) {
+    /// Tells it of a version; one that is older than what it knows changes nothing.
+    pub fn show(&self, map: Arc<RangeMap>) {
         self.0.current.send_if_modified(|current| {
             let newer = map.version() > current.version();
             if newer {
-                *current = Arc::new(map);
+                *current = map;
             }
             newer
         });

@@ -124,7 +124,7 @@ impl Node {
             None => make_first(host, &servers[0]).await?,
         };
         let maps = Maps::new(objects, map, servers[0].name_of_life());
-        let router = Router::new(maps.clone(), maps.subscribe(), servers.clone());
+        let router = Router::new(maps.clone(), servers.clone());
         let executor = Executor::new(maps, router.clone(), servers);
         let sweeper = Sweeper::new(host, &executor);
         let mut tasks = Tasks::default();

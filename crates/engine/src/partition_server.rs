@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex};
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
+use rangehold_map::load::Access;
 use rangehold_map::{Generation, KeyRange, RangeId, ServerId, TableId, Timestamp};
 
 use crate::change::{ChangeError, Step};
@@ -111,8 +112,9 @@ impl PartitionServer {
     /// partition are a bug of the caller and panic.
     ///
     /// After the deadline the answer is [`WriteError::Busy`] as long as nothing was put into the
-    /// log, and [`WriteError::OutcomeUnknown`] from then on. The judge is called at most once, and
-    /// not at all if the answer is [`WriteError::NotOwned`]: the request may be sent elsewhere.
+    /// log, and [`WriteError::OutcomeUnknown`] from then on. The judge is called at most once. If the
+    /// answer is [`WriteError::NotOwned`], whatever it said counts for nothing, and nothing was put into
+    /// the log: the request may be sent elsewhere, and is judged anew there.
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
@@ -206,9 +208,9 @@ impl PartitionServer {
     }
 
     /// See [`Router::throttled`](crate::Router::throttled).
-    pub(crate) fn throttled(&self, key: &[u8]) {
+    pub(crate) fn throttled(&self, key: &[u8], access: Access) {
         if let Some(range) = self.range_of(key) {
-            range.throttled(key);
+            range.throttled(key, access);
         }
     }
 

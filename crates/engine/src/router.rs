@@ -2,8 +2,8 @@
 //!
 //! The map is a hint. A server that does not hold a key says so, before it did anything; the router
 //! asks again, at once (a split leaves both halves on the same server, which knows better than the
-//! map) and then with each newer map, for a bounded time. So a stale map costs a retry inside the
-//! service, and never a wrong answer.
+//! map), then by a newer map, which it reads from the store if nobody has told it of one, and so on
+//! for a bounded time. So a stale map costs a retry inside the service, and never a wrong answer.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,12 +13,13 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use rangehold_map::key::table_prefix;
+use rangehold_map::load::Access;
 use rangehold_map::{KeyRange, RangeMap, ServerId, TableId, Timestamp};
-use tokio::sync::{Notify, watch};
-use tokio::time::{Instant, sleep_until, timeout_at};
+use tokio::sync::{Mutex, Notify};
+use tokio::time::{Instant, timeout_at};
 
 use crate::error::{ReadError, WriteError};
-use crate::limits::{ROUTE_WAIT, ROUTED_WITHIN};
+use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
@@ -29,9 +30,10 @@ use crate::range::{Changes, RunToEnd, ScanEnd, WriteRequest};
 pub struct Router(Arc<Inner>);
 
 struct Inner {
-    /// What this front end believes; it may lag behind.
-    map: watch::Receiver<Arc<RangeMap>>,
+    /// What this front end knows of maps; it may lag behind.
     maps: Maps,
+    /// When it read the stored map last because an owner was not where it should be. Locked while it does.
+    read_at: Mutex<Option<Instant>>,
     servers: ArcSwap<BTreeMap<ServerId, PartitionServer>>,
     dropped: Notify,
 }
@@ -42,17 +44,20 @@ struct Search {
     tries: u32,
     /// The version of the map by which it was asked last.
     version: u64,
+    /// Whether the stored map was read because a range is offline by ours.
+    made_sure: bool,
 }
 
 impl Router {
-    /// A front end's router by the maps that `map` tells of.
-    pub fn new(
-        maps: Maps,
-        map: watch::Receiver<Arc<RangeMap>>,
-        servers: impl IntoIterator<Item = PartitionServer>,
-    ) -> Self {
+    /// A front end's router by what `maps` knows.
+    pub fn new(maps: Maps, servers: impl IntoIterator<Item = PartitionServer>) -> Self {
         let servers = servers.into_iter().map(|server| (server.id(), server)).collect();
-        Self(Arc::new(Inner { map, maps, servers: ArcSwap::from_pointee(servers), dropped: Notify::new() }))
+        Self(Arc::new(Inner {
+            maps,
+            read_at: Mutex::default(),
+            servers: ArcSwap::from_pointee(servers),
+            dropped: Notify::new(),
+        }))
     }
 
     /// Other servers from now on.
@@ -62,14 +67,14 @@ impl Router {
 
     /// The map by which it routes now.
     pub fn map(&self) -> Arc<RangeMap> {
-        self.0.map.borrow().clone()
+        self.0.maps.current()
     }
 
     /// The value of `key`, if it has a row that is durable.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         let mut search = self.search();
         loop {
-            let answer = match self.owner(key)? {
+            let answer = match self.owner(key, &mut search).await? {
                 Some(server) => server.get(key).await,
                 None => Err(ReadError::NotOwned),
             };
@@ -114,7 +119,7 @@ impl Router {
     ) -> Result<(), ReadError> {
         let mut rest = keys.clone();
         while !rest.is_empty() {
-            let part = self.part(&rest)?;
+            let part = self.part(&rest, search).await?;
             let mut seen = false;
             let answer = match self.server_of(part.server) {
                 Some(server) => {
@@ -139,16 +144,6 @@ impl Router {
         Ok(())
     }
 
-    /// The first range that holds some of `keys`, by the map: its server, and those keys.
-    pub fn part(&self, keys: &KeyRange) -> Result<Part, ReadError> {
-        let map = self.map();
-        let entry = map.overlapping(keys).next().ok_or(ReadError::NotOwned)?;
-        if !entry.online {
-            return Err(ReadError::Offline(entry.id));
-        }
-        Ok(Part { server: entry.place.server, keys: entry.keys.intersect(keys) })
-    }
-
     /// [`PartitionServer::write`] at whoever owns the partition.
     pub async fn write<E>(
         &self,
@@ -157,7 +152,7 @@ impl Router {
     ) -> Result<Timestamp, WriteError<E>> {
         let mut search = self.search();
         loop {
-            let answer = match self.owner(request.partition.as_bytes())? {
+            let answer = match self.owner(request.partition.as_bytes(), &mut search).await? {
                 Some(server) => server.write(request, &mut judge).await,
                 None => Err(WriteError::NotOwned),
             };
@@ -165,7 +160,7 @@ impl Router {
                 Err(WriteError::NotOwned) if Instant::now() < request.deadline => {
                     self.again(&mut search).await?;
                     if mutants::active(Mutant::HeldTwice)
-                        && let Some(server) = self.owner(request.partition.as_bytes())?
+                        && let Ok(Some(server)) = self.owner_by_map(request.partition.as_bytes())
                     {
                         let _ = server.write(request, &mut judge).await;
                     }
@@ -177,9 +172,9 @@ impl Router {
 
     /// Tells the owner of `key`, if it has one, that a request for it was refused to protect its range or
     /// its server. Such requests are no load, but tell where load wants to be.
-    pub fn throttled(&self, key: &[u8]) {
-        if let Ok(Some(server)) = self.owner(key) {
-            server.throttled(key);
+    pub fn throttled(&self, key: &[u8], access: Access) {
+        if let Ok(Some(server)) = self.owner_by_map(key) {
+            server.throttled(key, access);
         }
     }
 
@@ -242,10 +237,36 @@ impl Router {
         Ok(())
     }
 
-    fn owner(&self, key: &[u8]) -> Result<Option<PartitionServer>, ReadError> {
-        let map = self.0.map.borrow();
+    /// The server that owns `key`; none where it is not known here.
+    async fn owner(&self, key: &[u8], search: &mut Search) -> Result<Option<PartitionServer>, ReadError> {
+        match self.owner_by_map(key) {
+            Err(ReadError::Offline(_)) if self.makes_sure(search).await => self.owner_by_map(key),
+            found => found,
+        }
+    }
+
+    fn owner_by_map(&self, key: &[u8]) -> Result<Option<PartitionServer>, ReadError> {
+        let map = self.map();
         let entry = map.lookup(key).ok_or(ReadError::NotOwned)?;
         if entry.online { Ok(self.server_of(entry.place.server)) } else { Err(ReadError::Offline(entry.id)) }
+    }
+
+    /// The first range that holds some of `keys`: its server, and those keys.
+    async fn part(&self, keys: &KeyRange, search: &mut Search) -> Result<Part, ReadError> {
+        match self.part_by_map(keys) {
+            Err(ReadError::Offline(_)) if self.makes_sure(search).await => self.part_by_map(keys),
+            found => found,
+        }
+    }
+
+    fn part_by_map(&self, keys: &KeyRange) -> Result<Part, ReadError> {
+        let map = self.map();
+        let entry = map.overlapping(keys).next().ok_or(ReadError::NotOwned)?;
+        if entry.online {
+            Ok(Part { server: entry.place.server, keys: entry.keys.intersect(keys) })
+        } else {
+            Err(ReadError::Offline(entry.id))
+        }
     }
 
     fn server_of(&self, id: ServerId) -> Option<PartitionServer> {
@@ -261,23 +282,52 @@ impl Router {
         if Instant::now() >= search.until {
             return Err(ReadError::Unavailable("its owner was not found in time".to_owned()));
         }
-        let wait = search.until.min(Instant::now() + wait(search.tries));
-        let mut map = self.0.map.clone();
+        let until = search.until.min(Instant::now() + wait(search.tries));
+        self.read_map(search.version, until).await;
+        // Without a newer map the owner is asked again all the same: he may still be opening it.
         let version = search.version;
-        // Without a newer map the owner is asked again all the same: he may still be opening it. If
-        // nobody tells of maps any more the process is about to end, and the wait is the same.
-        let newer = timeout_at(wait, map.wait_for(|map| map.version() > version)).await;
-        let ends = matches!(newer, Ok(Err(_)));
-        drop(newer);
-        if ends {
-            sleep_until(wait).await;
-        }
+        let mut map = self.0.maps.subscribe();
+        let _ = timeout_at(until, map.wait_for(|map| map.version() > version)).await;
         search.version = self.map().version();
         Ok(())
     }
 
+    /// Before a range is said to be offline: whether the stored map was read, which may know better.
+    async fn makes_sure(&self, search: &mut Search) -> bool {
+        if search.made_sure {
+            return false;
+        }
+        search.made_sure = true;
+        self.read_map(search.version, Instant::now() + MAP_READ_AGAIN_AFTER).await;
+        true
+    }
+
+    /// Reads the stored map, unless a newer one than `version` is known, or somebody does or just did: so
+    /// a front end that is told of no maps learns of them all the same. Where it takes longer than
+    /// `until` it is read to its end, and those who ask later find what it found.
+    async fn read_map(&self, version: u64, until: Instant) {
+        let router = self.clone();
+        let reading = RunToEnd::new(async move {
+            let Ok(mut read_at) = router.0.read_at.try_lock() else { return };
+            let of_late = read_at.is_some_and(|at| at.elapsed() < MAP_READ_AGAIN_AFTER);
+            if of_late || router.map().version() > version {
+                return;
+            }
+            *read_at = Some(Instant::now());
+            if let Err(error) = router.0.maps.refresh().await {
+                tracing::debug!(%error, "the map cannot be read: owners are looked for by the old one");
+            }
+        });
+        let _ = timeout_at(until, reading).await;
+    }
+
     fn search(&self) -> Search {
-        Search { until: Instant::now() + ROUTED_WITHIN, tries: 0, version: self.map().version() }
+        Search {
+            until: Instant::now() + ROUTED_WITHIN,
+            tries: 0,
+            version: self.map().version(),
+            made_sure: false,
+        }
     }
 }
 
@@ -287,10 +337,8 @@ fn wait(tries: u32) -> Duration {
 }
 
 /// Keys that one range holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+struct Part {
     /// The server that owns the range.
-    pub server: ServerId,
-    /// The keys.
-    pub keys: KeyRange,
+    server: ServerId,
+    keys: KeyRange,
 }

@@ -9,18 +9,20 @@
 mod support;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use rangehold_engine::{Clock, Executor, Node, Options, ReadError, Step, StepHook};
+use rangehold_engine::{Clock, Executor, Node, Options, ReadError, Router, Step, StepHook, WriteRequest};
 use rangehold_map::{Change, RangeEntry, RangeMap, ServerId};
-use support::{Gate, Passage, get, open, partition, put, rows, simulated, start, table_keys};
+use support::{Gate, Passage, get, open, partition, put, rows, simulated, soon, start, table_keys};
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
-use tokio::time::{sleep, timeout};
+use tokio::time::{Instant, sleep, timeout};
 
 /// What is done to the ranges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -289,6 +291,45 @@ fn every_step_is_crashed_after() {
     let tested: BTreeSet<Step> =
         KINDS.iter().flat_map(|kind| steps(*kind, false).iter().chain(steps(*kind, true))).copied().collect();
     assert_eq!(tested, Step::ALL.into());
+}
+
+/// A front end that nobody tells of maps reads them itself, as soon as an owner is not where it should be.
+#[tokio::test(start_paused = true)]
+async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {
+    for kind in KINDS {
+        let world = World::new().await;
+        world.prepare(kind).await;
+        let known = world.node.executor().maps().apart();
+        let front_end = Router::new(known.clone(), world.node.executor().servers());
+        world.carry_out(kind).await.unwrap();
+        assert!(known.current().version() < world.map().version(), "{kind:?}");
+        if kind == Kind::Offline {
+            let read = front_end.get(&partition("1").key("first")).await;
+            assert!(matches!(read, Err(ReadError::Offline(_))), "{read:?}");
+            let (left, _) = world.halves();
+            let online = Change::Online { range: left.id, generation: left.generation };
+            world.node.executor().carry_out(&online).await.unwrap();
+            // It does not read the map each time that somebody asks for what is offline.
+            sleep(Duration::from_secs(1)).await;
+        }
+        let began = Instant::now();
+        for key in ["1", "9"].map(|key| partition(key).key("first")) {
+            assert!(front_end.get(&key).await.unwrap().is_some(), "{kind:?}");
+        }
+        assert_eq!(began.elapsed(), Duration::ZERO, "{kind:?}: it waited for somebody to tell it");
+        let partition = partition("9");
+        let keys = [partition.key("second")];
+        let change = vec![(keys[0].clone(), Some("v".into()))];
+        let write = WriteRequest::new(&partition, &keys, soon());
+        front_end.write(&write, |_, _| Ok::<_, ()>(change.clone())).await.unwrap();
+        let count = |seen: &mut usize, _: &[u8], _: &Bytes| {
+            *seen += 1;
+            ControlFlow::Continue(())
+        };
+        let seen = front_end.scan(&table_keys(support::TABLE), || 0, count).await.unwrap();
+        assert_eq!(seen, 11, "{kind:?}");
+        world.node.close().await;
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -109,8 +109,8 @@ fn count(rows: usize) -> u32 {
 
 impl Range {
     /// A request for `key` was refused to protect the range or its server.
-    pub(crate) fn throttled(&self, key: &[u8]) {
-        self.meter.lock().throttled(key, 1);
+    pub(crate) fn throttled(&self, key: &[u8], access: Access) {
+        self.meter.lock().throttled(key, access, 1);
     }
 
     /// A request for `key` failed here.

@@ -51,6 +51,7 @@ use state::State;
 use tally::Spans;
 use top_keys::TopKeys;
 
+use partition::partition_in;
 pub(crate) use partition::partition_of;
 
 pub use policy::LoadPolicy;
@@ -108,7 +109,7 @@ pub struct Load {
     pub bytes_rate: f64,
     /// Requests per second that wrote.
     pub write_rate: f64,
-    /// Requests per second that were refused to protect this range.
+    /// Requests per second that were refused to protect this range or its server.
     pub throttled_rate: f64,
     /// The greatest `cost_rate` of the last minutes ([`LoadPolicy::peak_for`], or up to a fifth more); `None`
     /// until so much was measured.
@@ -189,12 +190,19 @@ impl RangeLoad {
         self.place(sample, counts, cost, u64::from(cost) * u64::from(cost));
     }
 
-    /// Counts requests for `key` that were refused to protect this range. They are no load, but where
-    /// load wants to be: without them a hot partition that is held at its target would look like any other.
-    pub fn throttled(&mut self, key: &[u8], requests: u32) {
+    /// Counts requests for `key` that were refused to protect this range or its server. They are no load,
+    /// but where load wants to be: without them a hot partition that is held at its target would look like
+    /// any other. Of a scan that was refused it counts only where it would have begun.
+    pub fn throttled(&mut self, key: &[u8], access: Access, requests: u32) {
         let counts = Counts { throttled: u64::from(requests), ..Counts::default() };
         self.counted.counts += counts;
-        let sample = Sample { access: Access::PointRead, key, high: None, entities: 1, bytes: 0 };
+        if partition_in(key).is_none() {
+            // A scan from before all partitions of its table.
+            self.top.add_to_none(requests);
+            self.spans.add(key, Some(key), counts);
+            return;
+        }
+        let sample = Sample { access, key, high: Some(key), entities: 1, bytes: 0 };
         // So many requests of cost 1: their squares add up to as many.
         self.place(&sample, counts, requests, u64::from(requests));
     }

@@ -5,16 +5,20 @@
 use crate::codec::Reader;
 use crate::key::{KIND_CATALOGUE, KIND_ENTITY, Key, TableId, after_prefix};
 
-/// The bytes of a stored key that name its partition. A key of a kind without partitions, or one that
-/// is malformed, is its own partition.
-pub(crate) fn partition_of(key: &[u8]) -> &[u8] {
+/// The bytes that all keys of the partition of `key` begin with; none where it lies in no partition.
+pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(key);
     let whole = match reader.u8() {
         Ok(KIND_CATALOGUE) => reader.raw_text().is_ok(),
         Ok(KIND_ENTITY) => reader.raw_text().is_ok() && reader.u64().is_ok() && reader.raw_text().is_ok(),
         _ => false,
     };
-    if whole { &key[..reader.position()] } else { key }
+    whole.then(|| &key[..reader.position()])
+}
+
+/// The same; a key in no partition stands for itself.
+pub(crate) fn partition_of(key: &[u8]) -> &[u8] {
+    partition_in(key).unwrap_or(key)
 }
 
 /// The cut just above a partition: nothing lies between.

@@ -48,6 +48,12 @@ impl Heat {
         self.refused > policy.throttled_share
     }
 
+    /// Whether it is refusing, and busy with the rest. The share of what was refused stays as it was for
+    /// minutes after everything has stopped.
+    fn is_held_back(&self, policy: &LoadPolicy) -> bool {
+        self.is_refusing(policy) && !self.fell_below(policy.warm_share, policy)
+    }
+
     /// Clearly below a mark: for some seconds, not only for one.
     fn fell_below(&self, mark: f64, policy: &LoadPolicy) -> bool {
         self.quick.max(self.steady) < mark - policy.slack
@@ -160,9 +166,9 @@ impl State {
         heat: Heat,
         policy: &LoadPolicy,
     ) -> Phase {
-        let cooled = heat.fell_below(policy.hot_share, policy) && !heat.is_refusing(policy);
+        let cooled = heat.fell_below(policy.hot_share, policy) && !heat.is_held_back(policy);
         // A pause just when judgement is due: what was seen is not the load at its height.
-        let paused = heat.quick < policy.hot_share - policy.slack && !heat.is_refusing(policy);
+        let paused = heat.quick < policy.hot_share - policy.slack && !heat.is_held_back(policy);
         match evidence {
             _ if cooled => Phase::Warm,
             Some(_) if paused => Phase::Warm,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rangehold_map::load::{Cause, HotState, LoadPolicy, RangeLoad};
+use rangehold_map::load::{Access, Cause, HotState, LoadPolicy, RangeLoad};
 
 use super::{RATE, Range, anywhere, appended, policy, stored, write};
 
@@ -86,7 +86,7 @@ fn requests_that_were_refused_show_where_load_wants_to_be() {
     let hot = stored("hot", "r");
     for _ in 0..150 {
         // Warm, with most of what wants to come held back.
-        range.load.throttled(&hot, RATE);
+        range.load.throttled(&hot, Access::Write, RATE);
         range.second(
             170,
             |dice, now| if dice.percent(50) { write("hot".to_owned()) } else { anywhere(dice, now) },
@@ -100,6 +100,34 @@ fn requests_that_were_refused_show_where_load_wants_to_be() {
         }
         other => panic!("{other:?}"),
     }
+}
+
+#[test]
+fn inserts_that_were_refused_name_no_row() {
+    let mut range = Range::new(6);
+    for second in 0..150 {
+        for row in 0..RATE {
+            range.load.throttled(&stored("hot", &format!("{second} {row}")), Access::Write, 1);
+        }
+        range.second(170, |_, now| write(format!("hot{now}")));
+    }
+    match range.load.observe().verdict.unwrap().cause {
+        Cause::HotKey { row, .. } => assert_eq!(row, None),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn what_was_refused_is_no_reason_to_judge_who_is_not_asked_any_more() {
+    let mut range = Range::new(6);
+    let hot = stored("hot", "r");
+    for _ in 0..60 {
+        range.load.throttled(&hot, Access::Write, RATE);
+        range.second(170, anywhere);
+    }
+    assert_eq!(range.load.observe().state, HotState::Candidate);
+    let idle = range.seconds(300, 0, anywhere);
+    assert_eq!((idle.state, idle.verdict), (HotState::Cold, None));
 }
 
 #[test]

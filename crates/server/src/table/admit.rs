@@ -9,6 +9,7 @@ use std::future::Future;
 
 use rangehold_map::codec::Reader;
 use rangehold_map::key::table_prefix;
+use rangehold_map::load::Access;
 use rangehold_map::{PartitionPrefix, TableId};
 use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::Operation;
@@ -27,6 +28,8 @@ pub(super) struct Touched<'a> {
     pub(super) table: TableId,
     /// The first stored key that it can touch.
     pub(super) key: &'a [u8],
+    /// How it touches them.
+    pub(super) access: Access,
     /// How many entities it writes; 1 for reads, whose pages are charged as they grow.
     pub(super) entities: usize,
 }
@@ -54,7 +57,9 @@ impl TableService {
         }
         let catalogue = PartitionPrefix::catalogue(account);
         let tenant = self.admission.tenant(account, catalogue.as_bytes());
-        self.refusing(self.admission.admit_partition(tenant, 1), Some(catalogue.as_bytes()))
+        // No row of it is the one that is asked for.
+        let refused_at = Some((catalogue.as_bytes(), Access::Scan));
+        self.refusing(self.admission.admit_partition(tenant, 1), refused_at)
     }
 
     /// Does `act`, if what it touches is let in, and answers what its range rehearses.
@@ -89,9 +94,11 @@ impl TableService {
             return Ok(());
         }
         let table = table_prefix(touched.account, touched.table);
-        self.refusing(self.admission.admit_table(&table), Some(touched.key))?;
+        // Nor is a table: no split would help it.
+        self.refusing(self.admission.admit_table(&table), None)?;
         let tenant = self.admission.tenant(touched.account, touched.partition());
-        self.refusing(self.admission.admit_partition(tenant, touched.entities), Some(touched.key))
+        let refused_at = Some((touched.key, touched.access));
+        self.refusing(self.admission.admit_partition(tenant, touched.entities), refused_at)
     }
 
     /// What the range of `key` answers instead of doing what it is asked.
@@ -103,12 +110,13 @@ impl TableService {
         self.rehearsals.stage(range)
     }
 
-    /// Counts a refusal, with the range of `key` too: where load wants to be is seen only if it is told.
-    fn refusing(&self, admitted: Result<(), Cause>, key: Option<&[u8]>) -> Result<(), Failure> {
+    /// Counts a refusal, with the range of the key `at` which it was refused too: where load wants to be is
+    /// seen only if it is told.
+    fn refusing(&self, admitted: Result<(), Cause>, at: Option<(&[u8], Access)>) -> Result<(), Failure> {
         admitted.map_err(|cause| {
             self.metrics.throttled(cause);
-            if let Some(key) = key {
-                self.router.throttled(key);
+            if let Some((key, access)) = at {
+                self.router.throttled(key, access);
             }
             refusal(cause)
         })

@@ -6,6 +6,7 @@
 
 use bytes::Bytes;
 use rangehold_engine::WriteRequest;
+use rangehold_map::load::Access;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::error::ErrorCode;
@@ -45,7 +46,7 @@ impl TableService {
         let account = exchange.address.account.as_str();
         let table = self.catalogue(account).open(&name.table).await?;
         let key = PartitionPrefix::entity(account, table.id, &name.partition_key).key(&name.row_key);
-        let touched = Touched { account, table: table.id, key: &key, entities: 1 };
+        let touched = Touched { account, table: table.id, key: &key, access: Access::PointRead, entities: 1 };
         let stored =
             self.admitted(touched, exchange.deadline, async { Ok(self.router.get(&key).await?) }).await?;
         self.queries.count(QueryKind::Point, &Counts::of_get(stored.is_some()));
@@ -172,7 +173,8 @@ impl TableService {
             Ok::<_, Failure>(rows)
         };
         let request = WriteRequest { bytes, ..WriteRequest::new(&partition, &keys, deadline) };
-        let touched = Touched { account, table, key: partition.as_bytes(), entities: writes.len() };
+        let touched =
+            Touched { account, table, key: &keys[0], access: Access::Write, entities: writes.len() };
         self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 
 use rangehold_map::key::PartitionPrefix;
+use rangehold_map::load::Access;
 use rangehold_map::{KeyRange, ServerId};
 use rangehold_protocol::auth::Action;
 use rangehold_protocol::table::catalogue::TableRecord;
@@ -50,7 +51,8 @@ impl TableService {
         let keys = key_range(request, account, &table, bounds, query.from.as_ref());
 
         let reach = self.reach(account, table.id, &keys);
-        let touched = Touched { account, table: table.id, key: keys.low(), entities: 1 };
+        let touched =
+            Touched { account, table: table.id, key: keys.low(), access: Access::Scan, entities: 1 };
         let begin = || EntityPage {
             query: &query,
             writer: EntityWriter {

@@ -202,7 +202,7 @@ fn feed(
         load.record(&Sample { access: Access::Write, key, high: None, entities, bytes: 300 });
     }
     for stands_for in portions(flow.wanted - flow.answered, REFUSED_DRAWS_MAX) {
-        load.throttled(rows.key(draws.place(dice)), stands_for);
+        load.throttled(rows.key(draws.place(dice)), Access::Write, stands_for);
     }
 }
 
