@@ -417,6 +417,9 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
         fs::create_dir_all(ranges.join(name).join("wal")).unwrap();
     }
     fs::write(ranges.join("901-1-1/wal/00000000000000000001.sst#0"), "unfinished").unwrap();
+    // Who deleted its records came no further.
+    let forgotten = world.directory.path().join("changes/901");
+    fs::create_dir_all(&forgotten).unwrap();
     let (mut living, around) = (world.living(), world.around.clone());
     living.insert("ranges/900-1-1".to_owned());
     let unknown = || async { Err("there is no map".to_owned()) };
@@ -434,6 +437,7 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
     assert_eq!(buried, ["ranges/901-1-1"]);
     let left: Vec<String> = world.directories().into_iter().collect();
     assert_eq!(left, ["ranges/1-1-1", "ranges/8-1", "ranges/900-1-1", "ranges/notes"]);
+    assert!(!forgotten.exists());
 }
 
 /// The housekeeper rewrites a child by itself; whoever cannot wait orders it.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-use rangehold_engine::{ChangeError, Changed};
+use rangehold_engine::{ChangeError, Changed, PartitionServer};
 use rangehold_map::script::{Asked, Command, Names, Step};
-use rangehold_map::{Change, RangeId, RangeMap};
+use rangehold_map::{Change, RangeId};
 use thiserror::Error;
 use tokio::sync::OwnedSemaphorePermit;
 use tracing::{info, warn};
@@ -48,7 +48,7 @@ impl Manager {
         let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
         self.tell(EventKind::Asked, &change, asked.clone());
         // One that is refused at once has moved nothing, so nothing of it is to be shown.
-        if let Some(range) = moved_by(&change, &self.0.executor.maps().current()) {
+        if let Some(range) = self.moved_by(&change) {
             self.0.rehearsals.range_moves(range);
         }
         match self.0.executor.carry_out(&change).await {
@@ -69,6 +69,23 @@ impl Manager {
                 self.tell(kind_of(&error), &change, format!("{asked}: {why}"));
                 Err(error.into())
             }
+        }
+    }
+
+    /// The range that a change brings to another server; none if it is refused at once.
+    fn moved_by(&self, change: &Change) -> Option<RangeId> {
+        let map = self.0.executor.maps().current();
+        map.begin(change).ok()?;
+        match change {
+            Change::Move { range, to, .. } => {
+                let is_there = |server: &PartitionServer| server.id() == to.server;
+                self.0.executor.servers().iter().any(is_there).then_some(*range)
+            }
+            Change::Merge { left, right, .. } => {
+                let server = |range| map.get(range).map(|entry| entry.place.server);
+                (server(*left) != server(*right)).then_some(*right)
+            }
+            Change::Split { .. } | Change::Offline { .. } | Change::Online { .. } => None,
         }
     }
 
@@ -128,19 +145,6 @@ fn ranges_of(change: &Change) -> Vec<RangeId> {
         | Change::Move { range, .. }
         | Change::Offline { range, .. }
         | Change::Online { range, .. } => vec![*range],
-    }
-}
-
-/// The range that a change brings to another server; none if the map refuses the change.
-fn moved_by(change: &Change, map: &RangeMap) -> Option<RangeId> {
-    map.begin(change).ok()?;
-    match change {
-        Change::Move { range, .. } => Some(*range),
-        Change::Merge { left, right, .. } => {
-            let server = |range| map.get(range).map(|entry| entry.place.server);
-            (server(*left) != server(*right)).then_some(*right)
-        }
-        Change::Split { .. } | Change::Offline { .. } | Change::Online { .. } => None,
     }
 }
 

@@ -107,7 +107,7 @@ impl Playing {
         act: Act,
         lasting: Duration,
     ) -> Result<(), NotRehearsed> {
-        self.add(now, Rehearsal { range, act, until: now + lasting, moving: false }, lasting)
+        self.add(now, Rehearsal { range, act, until: now.saturating_add(lasting), moving: false }, lasting)
     }
 
     fn add(&mut self, now: Duration, rehearsal: Rehearsal, lasting: Duration) -> Result<(), NotRehearsed> {
@@ -260,6 +260,7 @@ mod tests {
         assert!(refused(Act::Busy { rate: 1.5 }, SECOND).contains("1.5"));
         assert!(refused(Act::Busy { rate: f64::NAN }, SECOND).contains("NaN"));
         assert!(refused(Act::Offline, Duration::ZERO).contains("0ns"));
+        assert!(refused(Act::Offline, Duration::MAX).contains("18446744073709551615"));
         let late = Act::Timeout { rate: 0.5, late: 31 * SECOND, gateway: false };
         assert!(refused(late, SECOND).contains("31s"));
         for _ in 0..REHEARSALS_MAX {

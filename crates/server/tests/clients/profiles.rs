@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rangehold_map::{Change, Key, PartitionPrefix, RangeId};
+use rangehold_map::{Change, Key, PartitionPrefix, RangeId, ServerId};
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
 use rangehold_server::profile::{Budget, PageRules, Profile};
@@ -208,10 +208,12 @@ async fn a_page_whose_time_is_over_ends_with_a_token_even_if_it_is_empty() {
 async fn what_is_seen_of_a_move_in_cloud_is_not_seen_of_one_that_is_refused() {
     let service = three_ranges(Profile::cloud()).await;
     let range = service.node.router().map().lookup(b"\xFF").expect("a map has all keys").clone();
-    let order = format!(r#"{{"range":"{}","to":"{}"}}"#, range.id, range.place.server);
-    let refused = service.order("POST", "/v1/map/move", &order).await;
-    assert!(refused.status == 409 && refused.body.contains("there already"), "{refused:?}");
-    assert_eq!(service.order("GET", "/v1/rehearsals", "").await.body, "[]\n");
+    for (to, why) in [(range.place.server, "there already"), (ServerId(9), "no server s9")] {
+        let order = format!(r#"{{"range":"{}","to":"{to}"}}"#, range.id);
+        let refused = service.order("POST", "/v1/map/move", &order).await;
+        assert!(refused.status == 409 && refused.body.contains(why), "{refused:?}");
+        assert_eq!(service.order("GET", "/v1/rehearsals", "").await.body, "[]\n");
+    }
 }
 
 #[tokio::test]
