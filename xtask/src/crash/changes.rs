@@ -25,7 +25,7 @@ const CRASH_VARIABLE: &str = "RANGEHOLD_CRASH_AFTER_STEP";
 /// Time under load before the change, in milliseconds.
 const LOAD_MILLIS: std::ops::Range<u64> = 30..200;
 /// Partition servers.
-const SERVERS: u64 = 4;
+pub(super) const SERVERS: u64 = 4;
 /// Where ranges are cut: `load`'s partitions are p0 to p3, and its tables come one after the other.
 const CUTS: [&str; 4] = ["load/*", "load/p1", "load/p2", "load/p3"];
 
@@ -38,14 +38,19 @@ const OF_MOVE: [&str; 7] = ["begun", "frozen", "saved", "taken", "let-go", "serv
 const OF_UNDOING: [&str; 3] = ["undo-decided", "restored", "undo-published"];
 const OF_FINISHING: [&str; 2] = ["inherited", "published"];
 
+/// A kind of change.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
-enum What {
+pub(super) enum What {
     Split,
     /// Of two ranges of one server.
     Merge,
     /// Of ranges of two servers: the right one moves first, by the same steps.
     MergeApart,
     Move,
+}
+
+impl What {
+    pub(super) const ALL: [Self; 4] = [Self::Split, Self::Merge, Self::MergeApart, Self::Move];
 }
 
 /// One trial.
@@ -116,7 +121,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
         let lead = Duration::from_millis(rng.random_range(LOAD_MILLIS));
         crash(&mut load, ending, &setup, &change, lead).with_context(|| name.clone())?;
         if let Some(then) = trial.then {
-            Server::start_to_end(&crashing(&setup, then), Signal::ABORT).with_context(|| name.clone())?;
+            Server::start_to_end(&crashing(&setup, then), Signal::KILL).with_context(|| name.clone())?;
         }
 
         server = Server::start(&setup).with_context(|| format!("after: {name}"))?;
@@ -149,7 +154,7 @@ fn crashing(setup: &Setup, step: &str) -> Setup {
 }
 
 /// Brings the map into a state for this kind of change, and says which change.
-fn prepare(admin: &Admin, what: What, rng: &mut StdRng) -> Result<Change> {
+pub(super) fn prepare(admin: &Admin, what: What, rng: &mut StdRng) -> Result<Change> {
     match what {
         What::Split => {
             let map = admin.map()?;
@@ -211,7 +216,7 @@ fn crash(load: &mut Load, server: Server, setup: &Setup, change: &Change, lead: 
         thread::sleep(lead);
         let ended = match admin.change_patiently(change) {
             Ok(_) => Err(anyhow::anyhow!("the change was done, and the server lives")),
-            Err(answer) => server.wait_end(Signal::ABORT).context(answer),
+            Err(answer) => server.wait_end(Signal::KILL).context(answer),
         };
         stop.store(true, Ordering::Relaxed);
         writers.join().expect("writers do not panic");

@@ -1,9 +1,10 @@
 //! `kill -9` at random moments.
 //!
 //! One round: start the server (sometimes killed in the middle of that first), compare, load it for a
-//! random while, kill it. What the kernel had been given survives, so this test is about order: an
-//! answer must not leave before its write did, and recovery must not lose or repeat anything. What
-//! only a power loss shows is [`crate::power`]'s.
+//! random while, kill it. All the while its ranges are split, merged and moved by the admin API, one
+//! change after the other, so most kills come in the middle of one. What the kernel had been given
+//! survives, so this test is about order: an answer must not leave before its write did, and recovery
+//! must not lose or repeat anything. What only a power loss shows is [`crate::power`]'s.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -13,9 +14,10 @@ use anyhow::{Context, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::changes::{SERVERS, What, prepare};
 use super::conclude;
-use crate::client::Credential;
-use crate::load::{Finding, Load, observe};
+use crate::client::{Admin, Credential};
+use crate::load::{Finding, Kind, Load, observe};
 use crate::server::{Server, Setup};
 use crate::workspace::{self, Profile};
 
@@ -28,11 +30,13 @@ const START_MILLIS_MAX: u64 = 150;
 pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
     let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch("crash-kill")?;
-    let setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
     let mut rng = StdRng::seed_from_u64(seed);
     let mut load = Load::new(seed, false);
     let mut findings: Vec<Finding> = Vec::new();
     let mut slowest = Duration::ZERO;
+    let (mut changes, mut mid_change) = (0, 0);
     for round in 0..=rounds {
         if round > 0 && rng.random_bool(0.4) {
             let life = Duration::from_millis(rng.random_range(0..START_MILLIS_MAX));
@@ -44,26 +48,66 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
             load.prepare(server.address, Credential::SharedKey)?;
         }
         findings.extend(load.settle(&observe(server.address, Credential::SharedKey)?));
+        let broken = Admin::new(server.admin, &setup.data)?.check()?;
+        findings.extend(broken.into_iter().map(|what| Finding::new(Kind::Wrong, what)));
         // The last start only compares: all that happened before must still be as it was found.
         if round == rounds {
             break;
         }
         let life = Duration::from_millis(rng.random_range(LOAD_MILLIS));
-        load_and_kill(&mut load, server, life)?;
+        let changed = load_and_kill(&mut load, server, &setup, life, &mut rng)?;
+        changes += changed.made;
+        mid_change += u32::from(changed.broken_off);
     }
-    println!("{rounds} kills; the slowest of {} starts took {} ms", rounds + 1, slowest.as_millis());
+    println!(
+        "{rounds} kills, {mid_change} of them while a range changed hands, after {changes} changes; \
+         the slowest of {} starts took {} ms",
+        rounds + 1,
+        slowest.as_millis()
+    );
     conclude("crash", &load.counts(), &findings)
 }
 
-fn load_and_kill(load: &mut Load, server: Server, life: Duration) -> Result<()> {
+/// What was done to ranges in one round.
+struct Changed {
+    made: u32,
+    /// Whether the last change had no answer any more.
+    broken_off: bool,
+}
+
+fn load_and_kill(
+    load: &mut Load,
+    server: Server,
+    setup: &Setup,
+    life: Duration,
+    rng: &mut StdRng,
+) -> Result<Changed> {
     let stop = AtomicBool::new(false);
     let address = server.address;
+    let admin = Admin::new(server.admin, &setup.data)?;
     thread::scope(|scope| {
         let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
+        let changes = scope.spawn(|| change_until_killed(&admin, &stop, rng));
         thread::sleep(life);
         let killed = server.kill();
         stop.store(true, Ordering::Relaxed);
         writers.join().expect("writers do not panic");
-        killed
+        let changed = changes.join().expect("who has changes made does not panic");
+        killed.map(|()| changed)
     })
+}
+
+/// Has one change made after the other, until the server does not answer.
+fn change_until_killed(admin: &Admin, stop: &AtomicBool, rng: &mut StdRng) -> Changed {
+    let mut changed = Changed { made: 0, broken_off: false };
+    while !stop.load(Ordering::Relaxed) {
+        let what = What::ALL[rng.random_range(0..What::ALL.len())];
+        let Ok(change) = prepare(admin, what, rng) else { break };
+        if admin.change_patiently(&change).is_err() {
+            changed.broken_off = true;
+            break;
+        }
+        changed.made += 1;
+    }
+    changed
 }
