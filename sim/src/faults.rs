@@ -238,6 +238,13 @@ impl Weather {
         !Fault::ALL.into_iter().any(|fault| self.is_on(fault))
     }
 
+    /// Whether no switch is on that a client may feel: who is told of no maps, or has no manager, serves
+    /// all the same.
+    pub fn is_harmless(&self) -> bool {
+        let harmless = |fault| matches!(fault, Fault::StaleMap | Fault::ManagerDead);
+        !Fault::ALL.into_iter().any(|fault| self.is_on(fault) && !harmless(fault))
+    }
+
     /// From now on nothing strikes any more.
     pub fn calm_down(&self) {
         self.0.calm.store(true, Ordering::Relaxed);

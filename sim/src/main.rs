@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use rangehold_sim::faults::Fault;
 use rangehold_sim::run::{Outcome, run, watch_panics};
 use serde_json::json;
 
@@ -40,6 +41,9 @@ struct Arguments {
     /// Prints the names of all mistakes, in the order of their numbers.
     #[arg(long)]
     list_mutants: bool,
+    /// Prints the names of all fault switches.
+    #[arg(long)]
+    list_faults: bool,
 }
 
 fn main() -> Result<ExitCode> {
@@ -47,6 +51,12 @@ fn main() -> Result<ExitCode> {
     if arguments.list_mutants {
         for mutant in rangehold_engine::mutants::Mutant::ALL {
             println!("{mutant}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    if arguments.list_faults {
+        for fault in Fault::ALL {
+            println!("{fault}");
         }
         return Ok(ExitCode::SUCCESS);
     }

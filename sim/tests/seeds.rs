@@ -1,7 +1,9 @@
 //! A seed run twice gives the same log, and another seed another one. And seeds that once found
 //! something.
 
-use rangehold_sim::run::run;
+use rangehold_sim::faults::{Fault, Weather};
+use rangehold_sim::run::{run, run_of};
+use rangehold_sim::world::Size;
 
 #[test]
 fn a_seed_has_one_log() {
@@ -36,6 +38,18 @@ const KEPT: &[(u64, &str)] = &[
     ),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
+
+/// Front ends that hear of no new maps for up to a minute: what moved away is found all the same, and no
+/// client sees an error.
+#[test]
+fn a_stale_map_is_felt_by_nobody() {
+    for (processes, seed) in [(1, 1), (2, 2), (3, 3), (3, 4)] {
+        let size = Size { processes, servers: 2, ..Size::default() };
+        let outcome = run_of(seed, Weather::only(Fault::StaleMap, 0.0), size, false);
+        assert_eq!(outcome.findings, Vec::<String>::new(), "{outcome}");
+        assert!(outcome.changes > 0 && outcome.faults[0].1 > 0, "{outcome}");
+    }
+}
 
 /// A single process on a store that was full for most of the time: clients had 191 requests.
 #[test]

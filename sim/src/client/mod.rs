@@ -256,12 +256,16 @@ impl Client {
         let spoilt = [Fault::FlippedBit, Fault::MisdirectedRead, Fault::TruncatedRead]
             .into_iter()
             .any(|fault| weather.is_on(fault));
-        // What the cloud's documents say of budgets and of ranges that move.
-        let cloudy = self.world.is_cloud() && matches!(reply.code(), "ServerBusy" | "OperationTimedOut");
+        // What the cloud's documents say of budgets, and of ranges that a real manager moves.
+        let cloudy = match reply.code() {
+            "ServerBusy" => self.world.is_cloud(),
+            "OperationTimedOut" => self.world.is_cloud() && self.world.has_planner(),
+            _ => false,
+        };
         let bad = match (reply.status, reply.code()) {
             (500.., _) if cloudy => false,
-            // Nothing went wrong, so nothing may look as if it had.
-            (500.., _) if weather.is_fair() => true,
+            // Nothing went wrong that a client may feel, so nothing may look as if it had.
+            (500.., _) if weather.is_harmless() => true,
             (500, "InternalError") => !spoilt,
             (400 | 401 | 403 | 405.., _) => !matches!(reply.status, 409 | 412 | 500 | 503 | 504),
             _ => false,

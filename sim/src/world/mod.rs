@@ -209,6 +209,11 @@ impl World {
         self.0.size.cloud.is_some()
     }
 
+    /// Whether a real manager plans.
+    pub fn has_planner(&self) -> bool {
+        self.0.size.planner.is_some()
+    }
+
     /// Ends a process at once, and keeps it down.
     pub fn crash(&self, number: usize) {
         self.0.events.add("world", format_args!("crash of p{number}"));

@@ -89,6 +89,8 @@ impl World {
             Fault::CrashMidChange => {
                 self.set_trap(*dice.pick(&Step::ALL));
             }
+            // One process without a real manager has nobody who could be the second.
+            Fault::TwoManagers if self.processes() == 1 && self.0.size.planner.is_none() => {}
             Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
                 self.weather().set_raging(fault, true);
                 let ms = dice.spread(1_000.0, 60_000.0);

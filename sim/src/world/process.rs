@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Executor, Node, OpenError, Options, PartitionServer, Router, StepHook};
-use rangehold_map::{RangeMap, ServerId};
+use rangehold_engine::{Clock, Executor, Maps, Node, OpenError, Options, PartitionServer, Router, StepHook};
+use rangehold_map::ServerId;
 use rangehold_server::accounts::{Accounts, SharedAccounts};
 use rangehold_server::listener::serve_stream;
 use rangehold_server::manager::{LoadPolicy, Manager};
@@ -29,6 +29,8 @@ const MEMORY_BYTES: u64 = 64 << 20;
 const PIPE_BYTES: usize = 64 << 10;
 /// How much unused budget is put aside in a cluster with the rules of the cloud.
 const BUDGET_CREDIT: Duration = Duration::from_secs(2);
+/// How often it is seen to whether a manager is there or not.
+const MANAGER_LOOKED_AFTER: Duration = Duration::from_millis(200);
 /// How often a process looks for a newer map in the store.
 const MAP_POLL: Duration = Duration::from_secs(1);
 
@@ -73,7 +75,7 @@ pub(crate) struct Start {
 impl Process {
     /// Starts it: the same steps as those of the program, but for sockets.
     pub(crate) async fn start(start: Start) -> Result<Self, OpenError> {
-        let Start { number, life, servers, planner, clock, door, freezer, seed, weather, .. } = start;
+        let Start { number, life, servers, planner, clock, door, freezer, seed, .. } = start;
         let options = Options {
             compact_on_callers_runtime: true,
             servers,
@@ -83,11 +85,15 @@ impl Process {
             ..Options::new(MEMORY_BYTES, clock.clone(), seed)
         };
         let node = Node::join(Store::on(Arc::new(door.clone())), options).await?;
-        let (shown, map) = watch::channel(node.executor().maps().current());
+        let known = node.executor().maps().apart();
         let mut tasks = JoinSet::new();
-        tasks.spawn(freezer.hold(look_for_maps(node.executor().clone(), shown, weather)));
+        tasks.spawn(freezer.hold(look_for_maps(
+            node.executor().clone(),
+            known.clone(),
+            start.weather.clone(),
+        )));
         let own = node.executor().servers();
-        let router = Router::new(node.executor().maps().clone(), map, own.iter().cloned());
+        let router = Router::new(known, own.iter().cloned());
         let tables = Arc::new(TableService::new(
             router.clone(),
             SharedAccounts::new(Accounts::well_known()),
@@ -97,16 +103,14 @@ impl Process {
             Metrics::new(),
         ));
         if let Some(planner) = planner {
-            let (told, stop) = watch::channel(false);
-            let manager = Manager::new(&node, tables.rehearsals(), planner.options());
-            let followed = start.planned.follow(number, manager.events().clone(), start.events);
-            tasks.spawn(freezer.hold(followed));
-            let manager = manager.run(stop);
-            // It is never told to stop: it ends with the process.
-            tasks.spawn(freezer.hold(async move {
-                manager.await;
-                drop(told);
-            }));
+            let second = start.weather.is_on(Fault::TwoManagers);
+            for place in [Place::First, Place::Second].into_iter().take(1 + usize::from(second)) {
+                let manager = Manager::new(&node, tables.rehearsals(), planner.options());
+                let followed =
+                    Arc::clone(&start.planned).follow(number, manager.events().clone(), start.events.clone());
+                tasks.spawn(freezer.hold(followed));
+                tasks.spawn(freezer.hold(plan(manager, place, start.weather.clone())));
+            }
         }
         let tasks = Mutex::new(tasks);
         Ok(Self { number, life, clock, node, own, router, door, freezer, tables, tasks })
@@ -180,8 +184,31 @@ fn first_server(number: usize, servers: u64) -> ServerId {
     ServerId(u64::try_from(number).unwrap_or(0) * servers + 1)
 }
 
+/// Which of those who believe to be the manager.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    First,
+    /// There while [`Fault::TwoManagers`] rages.
+    Second,
+}
+
+/// Lets a real manager plan for as long as the process lives, but for the time in which it is dead.
+async fn plan(manager: Manager, place: Place, weather: Weather) {
+    // It is never told to stop: it ends with the process.
+    let (_told, stop) = watch::channel(false);
+    let absent = Freezer::default();
+    let attended = async {
+        loop {
+            let wanted = place == Place::First || weather.rages(Fault::TwoManagers);
+            absent.set(!wanted || weather.rages(Fault::ManagerDead));
+            sleep(MANAGER_LOOKED_AFTER).await;
+        }
+    };
+    tokio::join!(biased; attended, absent.hold(manager.run(stop)));
+}
+
 /// Reads the map now and then, since other processes change it too, and shows it to the front end.
-async fn look_for_maps(executor: Executor, shown: watch::Sender<Arc<RangeMap>>, weather: Weather) {
+async fn look_for_maps(executor: Executor, known: Maps, weather: Weather) {
     let mut own = executor.maps().subscribe();
     loop {
         tokio::select! {
@@ -193,7 +220,7 @@ async fn look_for_maps(executor: Executor, shown: watch::Sender<Arc<RangeMap>>, 
             }
         }
         if !weather.rages(Fault::StaleMap) {
-            shown.send_replace(own.borrow().clone());
+            known.show(own.borrow().clone());
         }
     }
 }

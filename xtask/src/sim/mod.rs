@@ -24,10 +24,14 @@ use crate::workspace::{self, cargo, root, target};
 const REQUESTS_MIN: u64 = 200;
 /// Simulated time of each seed at least.
 const SIMULATED_MS_MIN: u64 = 60_000;
-/// Each switch is on in at least this part of the seeds; asked where there are enough of them.
+/// Each switch is on in at least this part of the seeds, and strikes; asked where there are enough of them.
 const SWITCHED_ON_MIN: f64 = 0.1;
+/// At most this part of the histories of keys is too entangled to be decided; asked in the same way.
+const UNDECIDED_MAX: f64 = 0.01;
 /// Seeds from which on that is asked.
-const SEEDS_TO_JUDGE_SWITCHES: u64 = 500;
+const SEEDS_TO_JUDGE_ALL: u64 = 500;
+/// What a thousand seeds may take: who has to wait longer runs fewer. Asked in the same way.
+const A_THOUSAND_SEEDS_WITHIN: Duration = Duration::from_secs(8 * 60);
 /// After so many seeds it is told how far it is.
 const TOLD_EVERY: u64 = 1_000;
 
@@ -106,7 +110,7 @@ fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
     let began = Instant::now();
     let twice_below = arguments.from + arguments.twice;
     let workers = Workers::start(arguments, program, jobs, &["--twice-below", &twice_below.to_string()]);
-    let mut sum = Sum::default();
+    let mut sum = Sum::of(names(program, "--list-faults")?);
     let mut missing = arguments.seeds;
     while let Some(run) = workers.next()? {
         missing = missing.saturating_sub(1);
@@ -124,13 +128,12 @@ fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
     if missing > 0 {
         bail!("{missing} seeds were not run: a process ended early");
     }
-    sum.print(began.elapsed(), jobs);
-    let rare = sum.rare();
-    for switch in &rare {
-        println!("{switch} was on in fewer than {:.0} % of the seeds", SWITCHED_ON_MIN * 100.0);
-    }
+    let took = began.elapsed();
+    sum.print(took, jobs);
+    let weak = sum.weaknesses(arguments, took);
+    weak.iter().for_each(|weakness| println!("{weakness}"));
     println!("{} passed, {} failed", sum.runs - sum.failed, sum.failed);
-    if sum.failed > 0 || !rare.is_empty() {
+    if sum.failed > 0 || !weak.is_empty() {
         bail!("the simulation failed");
     }
     Ok(())
@@ -138,8 +141,7 @@ fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
 
 /// Each mistake must be found.
 fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
-    let listed = Command::new(program).arg("--list-mutants").output()?;
-    let names: Vec<String> = String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect();
+    let names = names(program, "--list-mutants")?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     let mut unfound = 0;
     println!("{:<52} {:>5} {:>6}  how it was found", "mistake", "seeds", "time");
@@ -173,7 +175,18 @@ fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> 
     Ok(())
 }
 
+/// What the program lists, a name to a line.
+fn names(program: &Path, flag: &str) -> Result<Vec<String>> {
+    let listed = Command::new(program).arg(flag).output()?;
+    Ok(String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect())
+}
+
 impl Sum {
+    /// Nothing yet, of a simulation with these switches.
+    fn of(faults: Vec<String>) -> Self {
+        Self { faults: faults.into_iter().map(|name| (name, (0, 0))).collect(), ..Self::default() }
+    }
+
     /// Adds a run, and returns what was wrong with it.
     fn add(&mut self, run: &Run) -> Vec<String> {
         let mut wrong = run.findings.clone();
@@ -200,14 +213,35 @@ impl Sum {
         wrong
     }
 
-    /// Switches that were on too seldom.
-    fn rare(&self) -> Vec<&str> {
-        if self.runs < SEEDS_TO_JUDGE_SWITCHES {
-            return Vec::new();
+    /// In what the seeds together fall short of what this command claims, though each may have passed.
+    fn weaknesses(&self, arguments: &Arguments, took: Duration) -> Vec<String> {
+        let mut weak = Vec::new();
+        if self.twice < arguments.twice.min(arguments.seeds) {
+            weak.push(format!("{} seeds were run twice, of {}", self.twice, arguments.twice));
         }
-        let least = self.runs as f64 * SWITCHED_ON_MIN;
-        let rare = self.faults.iter().filter(|(_, (on, _))| (*on as f64) < least);
-        rare.map(|(name, _)| name.as_str()).collect()
+        if self.runs < SEEDS_TO_JUDGE_ALL {
+            return weak;
+        }
+        let runs = self.runs as f64;
+        for (name, (on, struck)) in &self.faults {
+            if (*on as f64) < runs * SWITCHED_ON_MIN || *struck == 0 {
+                let least = SWITCHED_ON_MIN * 100.0;
+                weak.push(format!(
+                    "{name} was on in {on} seeds, and struck {struck} times: {least:.0} % are wanted"
+                ));
+            }
+        }
+        if self.undecided as f64 > runs * UNDECIDED_MAX {
+            weak.push(format!(
+                "{} histories were not decided: clients are to meet less often",
+                self.undecided
+            ));
+        }
+        let within = A_THOUSAND_SEEDS_WITHIN.mul_f64(runs / 1_000.0);
+        if took > within {
+            weak.push(format!("it took {took:.0?}, and was to take {within:.0?} at most"));
+        }
+        weak
     }
 
     fn print(&self, took: Duration, jobs: u64) {
