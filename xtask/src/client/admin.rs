@@ -14,7 +14,7 @@ const CHANGE_WAIT: Duration = Duration::from_secs(180);
 /// How often a change is asked for again.
 const AGAIN_MAX: u32 = 10;
 /// File with the token, in the data directory.
-const TOKEN_FILE: &str = "admin-token";
+pub(crate) const TOKEN_FILE: &str = "admin-token";
 
 /// A client of one server's admin endpoint.
 pub(crate) struct Admin {
