@@ -126,7 +126,8 @@ def moving_range(text, admin):
     print(f"moved from {came_from} to {', '.join(moves.moved_to)} in {seconds:.1f} s, among", end=" ")
     print(f"{sum(moves.progress)} writes and listings; answers: {dict(sorted(moves.statuses.items()))}")
     for error in moves.errors:
-        print(f"not done: {type(error).__name__}: {error}")
+        # An answer's error is many lines long, and the first one says what it is.
+        print(f"not done: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
     pages = cloud_table.read_pages(text)
     turns = {(row["PartitionKey"], row["RowKey"]): row.get("turn") for page in pages for row in page}
     return {

@@ -7,12 +7,12 @@ use anyhow::{Result, bail};
 use rand::rngs::StdRng;
 use rangehold_map::load::LoadPolicy;
 
-use super::observe::{Seen, TABLE, observe};
+use super::observe::{Seen, TABLE, Writing, observe};
 use super::within;
 use crate::server::{Server, Setup};
 
-/// What each writer pauses from batch to batch: the table gets a little more than one range should bear.
-const PACE: Duration = Duration::from_millis(20);
+/// The table gets about as many entities a second as one range should bear, and is hot from eight tenths of that.
+const WRITING: Writing = Writing { batch: 10, pace: Duration::from_millis(20) };
 /// How often the load may begin to be looked at until there is a verdict: a pause of the machine at the wrong
 /// moment makes what was seen worthless.
 const ATTEMPTS_MAX: u32 = 2;
@@ -24,7 +24,7 @@ pub(super) fn run(server: &Server, setup: &Setup, load: &LoadPolicy, after: Dura
     let key = |_: &mut StdRng| format!("{:012}", next.fetch_add(1, Ordering::Relaxed));
     let told_within = within::judged(load) * ATTEMPTS_MAX;
     let mut told = None;
-    let seen = observe(server, setup, (PACE, &key), |seen| {
+    let seen = observe(server, setup, &WRITING, &key, |seen| {
         check_whole(seen)?;
         match told {
             None if seen.not_split.is_some() => {

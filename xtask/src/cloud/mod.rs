@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let (load, plan) = (LoadPolicy::cloud(), Policy::cloud());
     if wanted("spreading") {
         let (server, setup) = start("spreading")?;
-        spreading::run(&server, &setup, within::spread(&load, &plan, SERVERS))?;
+        spreading::run(&server, &setup, &load, within::spread(&load, &plan, SERVERS))?;
         server.stop()?;
     }
     if wanted("append") {

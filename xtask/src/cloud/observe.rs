@@ -16,11 +16,18 @@ use crate::server::{Server, Setup};
 
 /// The table.
 pub(super) const TABLE: &str = "measurements";
-/// Its writers, and entities of one batch: a partition of its own.
+/// Its writers.
 const WRITERS: u64 = 4;
-const BATCH: u64 = 10;
 /// How often the ranges are looked at.
 const POLL: Duration = Duration::from_secs(5);
+
+/// How each writer writes.
+pub(super) struct Writing {
+    /// Entities of a batch, which is a partition of its own.
+    pub(super) batch: u64,
+    /// From the beginning of one batch to the next.
+    pub(super) pace: Duration,
+}
 
 /// What the ranges say at one moment.
 pub(super) struct Seen {
@@ -38,12 +45,20 @@ pub(super) struct Seen {
     pub(super) to_be_split: Option<String>,
 }
 
-/// Has the table written to, each writer a batch in `pace` under a PartitionKey that `key` makes, until
-/// `is_enough` says so of what is seen, or fails; what was seen at last.
+impl Seen {
+    /// Entities a second, so far.
+    pub(super) fn rate(&self) -> f64 {
+        self.entities as f64 / self.after.as_secs_f64()
+    }
+}
+
+/// Has the table written to, each batch under a PartitionKey that `key` makes, until `is_enough` says so of what is
+/// seen, or fails; what was seen at last.
 pub(super) fn observe(
     server: &Server,
     setup: &Setup,
-    (pace, key): (Duration, &(impl Fn(&mut StdRng) -> String + Sync)),
+    writing: &Writing,
+    key: &(impl Fn(&mut StdRng) -> String + Sync),
     is_enough: impl FnMut(&Seen) -> Result<bool>,
 ) -> Result<Seen> {
     must(&mut Client::new(server.address, Credential::SharedKey), create_table(TABLE), 204)?;
@@ -54,8 +69,8 @@ pub(super) fn observe(
             .map(|writer| {
                 scope.spawn(move || {
                     let mut random = StdRng::seed_from_u64(writer);
-                    let next = |_| jobs::inserts(TABLE, &key(&mut random), 0..BATCH);
-                    jobs::write(server.address, (BATCH, pace), answers, stop, next)
+                    let next = |_| jobs::inserts(TABLE, &key(&mut random), 0..writing.batch);
+                    jobs::write(server.address, (writing.batch, writing.pace), answers, stop, next)
                 })
             })
             .collect();
@@ -92,12 +107,12 @@ fn watch(
 }
 
 fn print(seen: &Seen) {
-    let seconds = seen.after.as_secs_f64();
     println!(
-        "{seconds:5.0} s  {} ranges on {} servers; {:.0} entities a second so far, {} refusals",
+        "{:5.0} s  {} ranges on {} servers; {:.0} entities a second so far, {} refusals",
+        seen.after.as_secs_f64(),
         seen.pieces,
         seen.servers.len(),
-        seen.entities as f64 / seconds,
+        seen.rate(),
         seen.busy
     );
 }
