@@ -41,7 +41,7 @@ struct Slower {
 }
 
 const SLOWER_MAX: [Slower; 2] =
-    [Slower { percent: 50, times: 2.0, more_ms: 1.0 }, Slower { percent: 99, times: 3.0, more_ms: 50.0 }];
+    [Slower { percent: 50, times: 2.0, more_ms: 2.0 }, Slower { percent: 99, times: 3.0, more_ms: 50.0 }];
 
 /// What the quiet client met.
 struct Quiet {
