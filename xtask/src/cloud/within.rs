@@ -18,8 +18,8 @@ pub(super) fn judged(load: &LoadPolicy) -> Duration {
     load.warm_for + load.hot_for + load.look
 }
 
-/// From the first request until a load that is even over the keys, and too much for all ranges but one in
-/// each server, lies on `servers` servers.
+/// From the first request until a load that is even over the keys, and keeps ranges hot until each server has one,
+/// lies on `servers` servers.
 ///
 /// It is halved and halved again, in as many rounds as it takes to have a range for each server. In a round
 ///
