@@ -1,19 +1,26 @@
 #!/usr/bin/env python3
-"""A job over a hot partition with Microsoft's own Python SDK, under `--profile cloud`.
+"""A job over a table of several ranges with Microsoft's own Python SDK, under `--profile cloud`.
 
-    cloud.py HOST PORT ADMIN_HOST:ADMIN_PORT [--cache DIR]
+    cloud.py HOST PORT ADMIN_HOST:ADMIN_PORT TOKEN_FILE [--cache DIR]
 
 Start the server with
 
-    rangehold dev --in-memory --profile cloud --table-port PORT
+    rangehold dev --data DIR --profile cloud --servers 4
 
-Three workers put entities into one partition as fast as they can, with the SDK's default retries and
-nothing else, and then read everything back, page by page; a fourth client, that does not retry at all,
-works quietly in a partition of its own meanwhile. It must hold that
+and give it `DIR/admin-token`. The table is cut into three ranges, one of them empty. Clients with the SDK's
+default retries and nothing else write and read it, in two parts:
 
-- the job completes, and every entity is there once, whatever short or empty pages came;
+1. Three workers put entities as fast as they can, most of them into one partition, and then read the whole table
+   back, page by page. A client that does not retry at all works quietly in a partition beside the hot one meanwhile.
+2. Three workers write, and two read, the entities of a range that moves to other servers meanwhile.
+
+It must hold that
+
+- the job completes, and every entity is there once, as it was written last;
+- a page ends with its range, short or empty, with a token;
 - the hot partition was held at its target, 2,000 entities a second, with 503s;
-- the quiet client met no 503, and hardly waited longer than when it was alone.
+- the quiet client met no 503, and hardly waited longer than when it was alone;
+- the moves were answered with 503 and with 500, and the SDK's retries were enough.
 
 Exit status: 0 if all of it holds; 1 if not; 2 if the SDK could not be installed.
 """
@@ -23,18 +30,18 @@ import subprocess
 import sys
 import threading
 import time
-import urllib.request
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import cloud_moves
+import cloud_table
 import run
+from admin import Admin
+from cloud_table import AWAY, HOT
 
-ENTITIES = 8_000
-WORKERS = 3
-BATCH = 100
 # Documented target of a partition, entities a second.
 TARGET = 2_000
-KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
+# What the quiet client writes.
+QUIET = ("quiet", "1")
 
 
 def main():
@@ -50,7 +57,8 @@ def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("host")
     parser.add_argument("port", type=int)
-    parser.add_argument("admin", help="where the server's metrics are, as HOST:PORT")
+    parser.add_argument("admin", help="where the server's admin API is, as HOST:PORT")
+    parser.add_argument("token_file", type=Path, help="the file admin-token of the server's data directory")
     parser.add_argument("--cache", type=Path, default=run.REPOSITORY / "target" / "azure-sdk")
     return parser.parse_args()
 
@@ -66,39 +74,71 @@ def run_in_environment(options):
 
 
 def job(options):
-    from azure.data.tables import TableServiceClient
+    text, admin = cloud_table.connection_string(options.host, options.port), Admin(options.admin, options.token_file)
+    cloud_table.make(text, admin)
+    checks = hot_partition(text, admin) | moving_range(text, admin)
+    return judge(checks)
 
-    text = (
-        f"DefaultEndpointsProtocol=http;AccountName=devstoreaccount1;AccountKey={KEY};"
-        f"TableEndpoint=http://{options.host}:{options.port}/devstoreaccount1;"
-    )
-    TableServiceClient.from_connection_string(text).create_table_if_not_exists("cloudjob")
-    quiet = Quiet(text)
+
+def hot_partition(text, admin):
+    """The first part; what must hold of it."""
+    quiet, read = Quiet(text), []
     alone = quiet.during(lambda: time.sleep(2))
-    busy_before = throttled(options.admin)
-    begun = time.monotonic()
-    read = []
-    beside = quiet.during(lambda: (write_all(text), read.extend(at_once(lambda number: read_all(text)))))
-    seconds = time.monotonic() - begun
-    busy = throttled(options.admin) - busy_before
+    busy_before, begun = admin.throttled(), time.monotonic()
+
+    def work():
+        cloud_table.write_all(text)
+        read.extend(cloud_table.at_once(lambda number: cloud_table.read_pages(text)))
+
+    beside = quiet.during(work)
+    seconds, busy = time.monotonic() - begun, admin.throttled() - busy_before
     # Written once, and read once by each.
-    entities = ENTITIES * (1 + len(read))
-    pages = [length for _, lengths in read for length in lengths]
-    print(f"{entities} entities in {seconds:.1f} s, {entities / seconds:.0f} a second, {busy} requests not let in")
-    print(f"read {len(read)} times, in {len(pages)} pages of {min(pages)} to {max(pages)} entities")
+    entities = len(HOT) * (1 + len(read))
+    print(f"{entities} hot entities in {seconds:.1f} s, {entities / seconds:.0f} a second, {busy} requests not let in")
+    for pages in read:
+        print("a listing came in pages of", *(len(page) for page in pages))
     print(f"quiet neighbour: median {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside the hot partition")
-    return judge(
-        {
-            "every entity is there once": all(rows == [f"{row:06}" for row in range(ENTITIES)] for rows, _ in read),
-            "a filter that nothing matches ends": read_all(text, "missing eq 1")[0] == [],
-            # One second's worth is there at the beginning, and half of one may be owed at the end.
-            "the partition was held at its target": entities <= TARGET * (seconds + 1.5) + 1000,
-            "it was used": entities >= TARGET * seconds / 4,
-            "requests were not let in": busy > 0,
-            "the quiet neighbour was let in": not quiet.refused,
-            "it did not wait": beside <= max(4 * alone, 0.05),
-        }
-    )
+    unmatched = [len(page) for page in cloud_table.read_pages(text, "missing eq 1")]
+    print("a filter that nothing matches came in pages of", *unmatched)
+    return {
+        "every entity is there once": all(cloud_table.keys(pages) == [*AWAY, *HOT, QUIET] for pages in read),
+        "a page ended short with its range, and an empty one with the next": all(
+            cloud_table.end_with_ranges(pages) for pages in read
+        ),
+        "a filter that nothing matches ends, after an empty page for each range": len(unmatched)
+        >= len(cloud_table.CUTS)
+        and not any(unmatched),
+        # One second's worth is there at the beginning, and half of one may be owed at the end.
+        "the partition was held at its target": entities <= TARGET * (seconds + 1.5) + 1000,
+        "it was used": entities >= TARGET * seconds / 4,
+        "requests were not let in": busy > 0,
+        "the quiet neighbour was let in": not quiet.refused,
+        "it did not wait": beside <= max(4 * alone, 0.05),
+    }
+
+
+def moving_range(text, admin):
+    """The second part; what must hold of it."""
+    begun, came_from = time.monotonic(), admin.server_of(cloud_table.MOVED)
+    moves = cloud_moves.Moves(text, admin)
+    moves.run()
+    seconds = time.monotonic() - begun
+    print(f"moved from {came_from} to {', '.join(moves.moved_to)} in {seconds:.1f} s, among", end=" ")
+    print(f"{sum(moves.progress)} writes and listings; answers: {dict(sorted(moves.statuses.items()))}")
+    for error in moves.errors:
+        # An answer's error is many lines long, and the first one says what it is.
+        print(f"not done: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
+    pages = cloud_table.read_pages(text)
+    turns = {(row["PartitionKey"], row["RowKey"]): row.get("turn") for page in pages for row in page}
+    return {
+        "a range moved while it was used": bool(moves.moved_to) and moves.moved_to[0] != came_from,
+        "its clients were answered with 503, and with 500": moves.met_both(),
+        "the SDK's retries were enough": not moves.errors,
+        "each listing meanwhile had every entity once": bool(moves.listings)
+        and all(listing == AWAY for listing in moves.listings),
+        "every entity is as it was written last": all(turns.get(key) == moves.turns.get(key) for key in AWAY),
+        "every entity is there once afterwards": cloud_table.keys(pages) == [*AWAY, *HOT, QUIET],
+    }
 
 
 def judge(checks):
@@ -109,44 +149,11 @@ def judge(checks):
     return 1 if failed else 0
 
 
-def write_all(text):
-    """Puts the entities into one partition, by transactions, with the SDK's default retries."""
-
-    def write(number):
-        from azure.data.tables import TableClient
-
-        with TableClient.from_connection_string(text, "cloudjob") as client:
-            for begin in range(BATCH * number, ENTITIES, WORKERS * BATCH):
-                rows = range(begin, min(begin + BATCH, ENTITIES))
-                entities = [{"PartitionKey": "hot", "RowKey": f"{row:06}", "number": row} for row in rows]
-                client.submit_transaction([("upsert", entity) for entity in entities])
-
-    at_once(write)
-
-
-def at_once(act):
-    """What several threads return that each do `act` with their number."""
-    with ThreadPoolExecutor(WORKERS) as threads:
-        return list(threads.map(act, range(WORKERS)))
-
-
-def read_all(text, filter_text=None):
-    """The RowKeys of the hot partition in their order, and how many came with each page."""
-    from azure.data.tables import TableClient
-
-    with TableClient.from_connection_string(text, "cloudjob") as client:
-        wanted = "PartitionKey eq 'hot'" + (f" and {filter_text}" if filter_text else "")
-        pages = [[entity["RowKey"] for entity in page] for page in client.query_entities(wanted).by_page()]
-    return [row for page in pages for row in page], [len(page) for page in pages]
-
-
 class Quiet:
     """A client that writes one entity after another, unhurried, and never tries twice."""
 
     def __init__(self, text):
-        from azure.data.tables import TableClient
-
-        self.client = TableClient.from_connection_string(text, "cloudjob", retry_total=0)
+        self.client = cloud_table.client(text, retry_total=0)
         self.refused = []
 
     def during(self, act):
@@ -157,7 +164,7 @@ class Quiet:
             while not over.wait(0.02):
                 begun = time.monotonic()
                 try:
-                    self.client.upsert_entity({"PartitionKey": "quiet", "RowKey": "1", "number": len(times)})
+                    self.client.upsert_entity(cloud_table.entity(*QUIET, len(times)))
                 except Exception as error:
                     self.refused.append(error)
                 times.append(time.monotonic() - begun)
@@ -170,13 +177,6 @@ class Quiet:
             over.set()
             thread.join()
         return sorted(times)[len(times) // 2]
-
-
-def throttled(admin):
-    """How many requests were not let in, of all causes."""
-    text = urllib.request.urlopen(f"http://{admin}/metrics").read().decode()
-    lines = [line for line in text.splitlines() if line.startswith("rangehold_throttled_total")]
-    return sum(int(line.rsplit(" ", 1)[1]) for line in lines)
 
 
 if __name__ == "__main__":

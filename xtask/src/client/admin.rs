@@ -7,14 +7,14 @@ use std::time::Duration;
 use anyhow::{Context, Result, anyhow, bail};
 use serde_json::{Value, json};
 
-use super::{Connection, Request};
+use super::{Connection, Request, percent_encode};
 
 /// Longest wait for a change: two ranges get ready for it, one after the other, in a minute each.
 const CHANGE_WAIT: Duration = Duration::from_secs(180);
 /// How often a change is asked for again.
 const AGAIN_MAX: u32 = 10;
 /// File with the token, in the data directory.
-const TOKEN_FILE: &str = "admin-token";
+pub(crate) const TOKEN_FILE: &str = "admin-token";
 
 /// A client of one server's admin endpoint.
 pub(crate) struct Admin {
@@ -106,7 +106,20 @@ impl Admin {
 
     /// The ranges, in the order of their keys.
     pub(crate) fn map(&self) -> Result<Vec<Entry>> {
-        let map = self.get("/v1/map")?;
+        self.entries("/v1/map")
+    }
+
+    /// The range that holds a key, named as the API names keys.
+    pub(crate) fn holder(&self, key: &str) -> Result<Entry> {
+        let mut entries = self.entries(&format!("/v1/map?range={}", percent_encode(key)))?;
+        match (entries.pop(), entries.is_empty()) {
+            (Some(entry), true) => Ok(entry),
+            _ => bail!("the map does not tell the one range that holds {key}"),
+        }
+    }
+
+    fn entries(&self, path: &str) -> Result<Vec<Entry>> {
+        let map = self.get(path)?;
         let entry = |range: &Value| {
             let word = |name: &str| range[name].as_str().map(str::to_owned);
             Some(Entry {

@@ -8,7 +8,7 @@ mod connection;
 mod signature;
 mod table;
 
-pub(crate) use admin::{Admin, Change, Entry as AdminEntry, Refusal};
+pub(crate) use admin::{Admin, Change, Entry as AdminEntry, Refusal, TOKEN_FILE};
 pub(crate) use connection::{Connection, Request, Response};
 pub(crate) use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page};
 

@@ -5,19 +5,24 @@
 //! 1. **Targets.** Writers put batches into one partition as fast as they are let. Beside them, on the same
 //!    partition server, somebody quiet reads and writes single entities. Once the burst credit is spent, the hot
 //!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest, and
-//!    the quiet one must be served as if nothing was wrong.
+//!    the quiet one must be served as if nothing was wrong: not refused, and hardly slower.
 //! 2. **Spreading.** A table gets entities under GUIDs, more than a range is meant to bear: it must come to lie on
-//!    all servers.
-//! 3. **Append.** A table gets entities under keys that only grow, more than a range is meant to bear: it must not
-//!    be split, and its verdict must say why.
+//!    all servers, in the time that follows from the profile's numbers ([`within`]).
+//! 3. **Append.** A table gets entities under keys that only grow, more than a range is meant to bear: its verdict
+//!    must say why it is not split, and it must not be, then or when it has been judged again.
 
+mod append;
 mod jobs;
-mod spread;
+mod observe;
+mod spreading;
 mod targets;
+mod within;
 
 use std::time::Duration;
 
 use anyhow::Result;
+use rangehold_map::load::LoadPolicy;
+use rangehold_map::plan::Policy;
 
 use crate::server::{Server, Setup};
 use crate::workspace::{self, Profile};
@@ -31,9 +36,10 @@ pub(crate) struct Arguments {
     /// Seconds in which the quiet client is measured alone, and then beside the hot one.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
-    /// Minutes within which a table must have spread, or must be told why it does not.
-    #[arg(long, default_value_t = 15)]
-    minutes: u64,
+    /// Minutes for which the append goes on after its verdict; by default, until it has been judged again if
+    /// the verdict falls. The verdict ends by itself after half an hour.
+    #[arg(long)]
+    minutes_after: Option<u64>,
     /// Only the run whose name contains this: `targets`, `spreading` or `append`.
     #[arg(long)]
     only: Option<String>,
@@ -55,19 +61,21 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         Ok((Server::start(&setup)?, setup))
     };
     if wanted("targets") {
-        let (server, _) = start("targets")?;
-        targets::run(&server, arguments.seconds)?;
+        let (server, setup) = start("targets")?;
+        targets::run(&server, &setup, arguments.seconds)?;
         server.stop()?;
     }
-    let within = Duration::from_secs(arguments.minutes * 60);
+    let (load, plan) = (LoadPolicy::cloud(), Policy::cloud());
     if wanted("spreading") {
         let (server, setup) = start("spreading")?;
-        spread::guids(&server, &setup, within)?;
+        spreading::run(&server, &setup, &load, within::spread(&load, &plan, SERVERS))?;
         server.stop()?;
     }
     if wanted("append") {
         let (server, setup) = start("append")?;
-        spread::growing(&server, &setup, within)?;
+        let minutes = |minutes| Duration::from_secs(minutes * 60);
+        let after = arguments.minutes_after.map_or_else(|| within::judged_again(&load, &plan), minutes);
+        append::run(&server, &setup, &load, after)?;
         server.stop()?;
     }
     Ok(())

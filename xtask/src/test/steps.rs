@@ -1,11 +1,13 @@
 //! The steps, in the order they run: what fails fastest comes first.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use super::tools;
+use crate::client::TOKEN_FILE;
 use crate::server::{Server, Setup};
 use crate::workspace::{self, Profile, cargo, root, run};
 
@@ -26,7 +28,11 @@ pub(super) const STEPS: &[Step] = &[
     step("doctests", "examples in the documentation", doctests),
     step("python", "Azure's Python SDK against a running server", python),
     step("python-host", "the same by the host's name, over TLS, with bearer tokens", python_host),
-    step("python-cloud", "a job over a hot partition with it, under --profile cloud", python_cloud),
+    step(
+        "python-cloud",
+        "a job over a hot partition and a range that moves with it, under --profile cloud",
+        python_cloud,
+    ),
     step("node", "Azure's JavaScript SDK against a running server", node),
     step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
     step(
@@ -104,22 +110,23 @@ fn doctests() -> Result<()> {
 
 fn python() -> Result<()> {
     let runner = suite("python")?.join("run.py");
-    with_server("python", &[], |server| run_script(&runner, server, &[]))
+    with_server("python", &[], |server, _| run_script(&runner, server, &[]))
 }
 
 /// As the cloud is addressed: by the host's name, over TLS, with bearer tokens.
 fn python_host() -> Result<()> {
     let runner = suite("python")?.join("run.py");
-    with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server| {
-        run_script(&runner, server, &["--style", "host"])
+    with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server, _| {
+        run_script(&runner, server, &["--style".as_ref(), "host".as_ref()])
     })
 }
 
-/// With the SDK's default retries, which must be enough.
+/// With the SDK's default retries, which must be enough. The job has ranges cut and moved by the admin API.
 fn python_cloud() -> Result<()> {
     let runner = suite("python")?.join("cloud.py");
-    with_server("python-cloud", &["--profile", "cloud"], |server| {
-        run_script(&runner, server, &[&server.admin.to_string()])
+    with_server("python-cloud", &["--profile", "cloud", "--servers", "4"], |server, data| {
+        let (admin, token_file) = (server.admin.to_string(), data.join(TOKEN_FILE));
+        run_script(&runner, server, &[admin.as_ref(), token_file.as_os_str()])
     })
 }
 
@@ -127,7 +134,7 @@ fn python_cloud() -> Result<()> {
 fn node() -> Result<()> {
     let suite = suite("js")?;
     tools::npm_ci(&suite)?;
-    with_server("node", &[], |server| {
+    with_server("node", &[], |server, _| {
         run(Command::new("node")
             .arg("--test")
             .current_dir(&suite)
@@ -148,7 +155,7 @@ fn shards() -> Result<()> {
 
 fn raw() -> Result<()> {
     let runner = suite("raw")?.join("run.py");
-    with_server("raw", &[], |server| run_script(&runner, server, &[]))
+    with_server("raw", &[], |server, _| run_script(&runner, server, &[]))
 }
 
 fn verdicts() -> Result<()> {
@@ -215,20 +222,24 @@ fn suite(name: &str) -> Result<std::path::PathBuf> {
 }
 
 /// Runs one of the suites' runners in Python; what it needs from PyPI it installs itself, in `target/`.
-fn run_script(runner: &Path, server: &Server, arguments: &[&str]) -> Result<()> {
+fn run_script(runner: &Path, server: &Server, arguments: &[&OsStr]) -> Result<()> {
     let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
     let mut command = Command::new(tools::python()?);
     run(command.arg(runner).args([host, port]).args(arguments).current_dir(root()))
 }
 
-/// Runs a suite against a fresh server, which must then end in good order.
-fn with_server(name: &str, arguments: &[&str], suite: impl FnOnce(&Server) -> Result<()>) -> Result<()> {
+/// Runs a suite against a fresh server with its data directory; the server must then end in good order.
+fn with_server(
+    name: &str,
+    arguments: &[&str],
+    suite: impl FnOnce(&Server, &Path) -> Result<()>,
+) -> Result<()> {
     let program = workspace::program(Profile::Dev)?;
     let directory = workspace::scratch(&format!("suite-{name}"))?;
     let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
     let server = Server::start(&setup)?;
-    suite(&server)?;
+    suite(&server, &setup.data)?;
     server.stop()?;
     no_panic(&directory.join("server.log"))
 }

@@ -1,0 +1,103 @@
+"""A job that goes on while a range moves: is what the SDK does by default enough?
+
+What the profile shows of a move, for some seconds, are 503 `ServerBusy` and late 500 `OperationTimedOut`. The SDK
+sends a request again three times: at once, 1.6 s later, and 3.2 s after that. So what a move shows must be over
+within 4.8 s, or a request that came at its beginning may be refused four times.
+
+- Writers put single entities. A write that was answered 500 may have been done, and the SDK sends it again: so each
+  is an upsert, which may be done twice. A transaction would not do here. Its `OperationTimedOut` is inside of
+  an answer 202, as all errors of transactions are but 503, and the SDK looks at the outside when it decides
+  whether to try again.
+- Readers read the range page by page, and on into the next ones.
+
+A request can meet two moves if they follow each other closely, and then be refused more than four times. The manager
+lets a range rest for minutes after a move. Here the next one waits until every client got through.
+"""
+
+import threading
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+
+import cloud_table
+
+READERS = 2
+# How often the range moves at most, until both kinds of answers were met: a 500 is one answer in twenty.
+MOVES_MAX = 5
+POLL_SECONDS = 0.05
+# For every client to get through; the SDK's retries take 5 s, and what is late 2 s each time.
+PROGRESS_SECONDS_MAX = 60
+
+
+class Moves:
+    """The job, and what became of it."""
+
+    def __init__(self, text, admin):
+        self.text, self.admin = text, admin
+        # Of every attempt, retries included.
+        self.statuses = Counter()
+        self.errors = []
+        self.moved_to = []
+        # How many entities, or listings, each client got done; and what they are.
+        self.progress = [0] * (cloud_table.WORKERS + READERS)
+        self.turns = {}
+        self.listings = []
+        self.over = threading.Event()
+
+    def run(self):
+        """Works until the range has moved often enough."""
+        with ThreadPoolExecutor(len(self.progress)) as threads:
+            work = [threads.submit(self._write, number) for number in range(cloud_table.WORKERS)]
+            work += [threads.submit(self._read, cloud_table.WORKERS + number) for number in range(READERS)]
+            try:
+                self._move(work)
+            finally:
+                self.over.set()
+        self.errors = [task.exception() for task in work if task.exception()]
+
+    def met_both(self):
+        return self.statuses[503] > 0 and self.statuses[500] > 0
+
+    def _move(self, work):
+        servers = self.admin.servers()
+        while len(self.moved_to) < MOVES_MAX and not self.met_both():
+            if not self._all_got_through(work):
+                return
+            at = servers.index(self.admin.server_of(cloud_table.MOVED))
+            self.admin.move(cloud_table.MOVED, servers[(at + 1) % len(servers)])
+            self.moved_to.append(self.admin.server_of(cloud_table.MOVED))
+            self.admin.wait_until_quiet()
+
+    def _all_got_through(self, work):
+        """Waits until every client got something done from now on; false if one has ended."""
+        before, end = list(self.progress), time.monotonic() + PROGRESS_SECONDS_MAX
+        while not all(now > then for now, then in zip(self.progress, before)):
+            if any(task.done() for task in work):
+                return False
+            if time.monotonic() > end:
+                raise TimeoutError(f"not every client got through in {PROGRESS_SECONDS_MAX} s")
+            time.sleep(POLL_SECONDS)
+        return True
+
+    def _write(self, number):
+        """Writes its share of the entities turn after turn; the first turn to its end, whatever happens."""
+        mine, turn = cloud_table.AWAY[number :: cloud_table.WORKERS], 0
+        with cloud_table.client(self.text, raw_response_hook=self._count) as table:
+            while turn == 0 or not self.over.is_set():
+                turn += 1
+                for key in mine:
+                    if turn > 1 and self.over.is_set():
+                        break
+                    table.upsert_entity(cloud_table.entity(*key, turn))
+                    self.turns[key] = turn
+                    self.progress[number] += 1
+
+    def _read(self, number):
+        while not self.over.is_set():
+            pages = cloud_table.read_pages(self.text, "PartitionKey lt 'hot'", raw_response_hook=self._count)
+            self.listings.append(cloud_table.keys(pages))
+            self.progress[number] += 1
+
+    def _count(self, response):
+        # The SDK calls this behind its retries, once for each answer.
+        self.statuses[response.http_response.status_code] += 1
