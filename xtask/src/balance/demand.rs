@@ -113,6 +113,26 @@ impl Demand {
         (cell as u64 * CELL + (inside * CELL as f64) as u64).clamp(low, high - 1)
     }
 
+    /// The load of all cells.
+    pub(super) fn whole(&self) -> f64 {
+        self.cells(0, self.end())
+    }
+
+    /// The place below which `share` of the load of all cells lies.
+    pub(super) fn place_of(&self, share: f64) -> Place {
+        let mut left = share * self.whole();
+        let width = self.cells_per_group as u64 * CELL;
+        for (group, factor) in (0u64..).zip(&self.factors) {
+            let (low, high) = (group * width, ((group + 1) * width).min(self.end()));
+            let load = factor * self.plain(low, high);
+            if left < load {
+                return self.quantile(low, high, left / load);
+            }
+            left -= load;
+        }
+        self.end() - 1
+    }
+
     /// The place below which half of all load in `[low, high)` lies.
     pub(super) fn median(&self, low: Place, high: Place) -> Place {
         let half = self.between(low, high) / 2.0;
@@ -122,5 +142,21 @@ impl Demand {
             if self.between(low, middle) < half { below = middle } else { above = middle }
         }
         above
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_share_of_the_load_lies_below_its_place() {
+        let mut demand = Demand::new(&[1.0, 3.0, 0.0, 2.0, 5.0], 2);
+        demand.factors = vec![2.0, 0.5];
+        for share in [0.0, 0.1, 0.5, 0.69, 0.7, 0.9, 0.999] {
+            let below = demand.cells(0, demand.place_of(share) + 1) / demand.whole();
+            assert!((below - share).abs() < 1e-6, "{share}: {below}");
+        }
+        assert!(demand.place_of(1.0) < demand.end());
     }
 }

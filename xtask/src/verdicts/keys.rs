@@ -147,6 +147,13 @@ impl Keys {
         low
     }
 
+    /// The PartitionKey of a place.
+    pub(super) fn text(&self, place: u64) -> String {
+        let mut text = Vec::new();
+        (self.shape)(place, &mut text);
+        String::from_utf8(text).expect("keys are written in ASCII")
+    }
+
     fn partition(&mut self, place: u64) -> &[u8] {
         self.bytes.clear();
         self.bytes.extend_from_slice(&self.head);

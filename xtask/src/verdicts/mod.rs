@@ -7,7 +7,8 @@
 //! * a split was *useless*: minutes later more than three quarters of the load were on one side, or requests
 //!   touched both sides;
 //! * a range was *missed*: it was not split although one cut was good before and minutes later;
-//! * a verdict was *wrong*: it names a cause that the workload does not have.
+//! * a verdict was *wrong*: it names a cause that the workload does not have;
+//! * a verdict was *unsaid*: its sentence for the user does not tell that cause, or not where ([`words`]).
 
 mod cost;
 mod experiment;
@@ -16,6 +17,7 @@ mod keys;
 mod ours;
 mod trial;
 mod truth;
+mod words;
 mod workload;
 
 use std::collections::BTreeMap;
@@ -79,8 +81,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         (LIMITS_TITLE, ours::LIMITS.as_slice()),
     ] {
         println!(
-            "{title:<42} {:>6} {:>8} {:>7} {:>7} {:>6} {:>10} {:>10}  verdicts",
-            "split", "useless", "missed", "wrong", "after", "imbalance", "splittable"
+            "{title:<42} {:>6} {:>8} {:>7} {:>7} {:>7} {:>6} {:>10} {:>10}  verdicts",
+            "split", "useless", "missed", "wrong", "unsaid", "after", "imbalance", "splittable"
         );
         for workload in workloads.iter().filter(|workload| wanted(workload.name) || wanted(title)) {
             let outcomes = run_all(workload, &setting, arguments);
@@ -134,21 +136,22 @@ fn print_line(workload: &Workload, outcomes: &[Outcome]) -> usize {
         *names.entry(outcome.name()).or_insert(0) += 1;
     }
     let names: Vec<String> = names.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    let (useless, missed, wrong) = (misses(Miss::Useless), misses(Miss::Missed), misses(Miss::Wrong));
+    let (useless, missed) = (misses(Miss::Useless), misses(Miss::Missed));
+    let (wrong, unsaid) = (misses(Miss::Wrong), misses(Miss::Unsaid));
     println!(
-        "{:<42} {:>6} {useless:>8} {missed:>7} {wrong:>7} {:>4} s {imbalance:>10} {splittable:>10}  {}",
+        "{:<42} {:>6} {useless:>8} {missed:>7} {wrong:>7} {unsaid:>7} {:>4} s {imbalance:>10} {splittable:>10}  {}",
         workload.name,
         splits.len(),
         seconds[seconds.len() / 2],
         names.join(", ")
     );
-    useless + missed + wrong
+    useless + missed + wrong + unsaid
 }
 
 fn print_sentences(outcomes: &[Outcome]) {
     let verdicts = outcomes.iter().filter_map(|outcome| outcome.verdict.as_ref());
     let by_name: BTreeMap<&str, &Verdict> = verdicts.map(|verdict| (verdict.cause.name(), verdict)).collect();
     for verdict in by_name.values() {
-        println!("    {}", verdict.sentence(&|_, _| None));
+        println!("    {}", words::sentence(verdict));
     }
 }

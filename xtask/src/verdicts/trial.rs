@@ -8,6 +8,7 @@ use rangehold_map::load::{Access, Cause, LoadPolicy, RangeLoad, Sample, Verdict}
 
 use super::keys::Keys;
 use super::truth::{self, Effect, Traffic};
+use super::words;
 use super::workload::{Requests, Workload};
 
 /// Requests per second to which the policy's cap belongs: a little more than that.
@@ -28,6 +29,8 @@ pub(super) struct Outcome {
     /// Seconds until the last verdict.
     pub(super) seconds: u32,
     pub(super) verdict: Option<Verdict>,
+    /// Whether its sentence tells a user what was found.
+    pub(super) is_told: bool,
     /// Of a split, what it did to the traffic of minutes later.
     pub(super) effect: Option<Effect>,
     pub(super) is_splittable: bool,
@@ -42,6 +45,8 @@ pub(super) enum Miss {
     Missed,
     /// The verdict names another cause than the workload has.
     Wrong,
+    /// The verdict is right, and its sentence does not tell it.
+    Unsaid,
 }
 
 impl Outcome {
@@ -54,6 +59,7 @@ impl Outcome {
             Some(effect) if effect.is_useless() => Some(Miss::Useless),
             None if self.is_splittable && workload.causes != ["none"] => Some(Miss::Missed),
             _ if !workload.causes.contains(&self.name()) => Some(Miss::Wrong),
+            _ if !self.is_told => Some(Miss::Unsaid),
             _ => None,
         }
     }
@@ -133,5 +139,6 @@ fn prove(
         _ => None,
     };
     let is_splittable = truth::is_splittable(&before, &later);
-    Outcome { seconds, verdict, effect, is_splittable }
+    let is_told = verdict.as_ref().is_none_or(|verdict| words::are_told(verdict, keys));
+    Outcome { seconds, verdict, is_told, effect, is_splittable }
 }

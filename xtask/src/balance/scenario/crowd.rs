@@ -32,7 +32,7 @@ pub(super) fn run() -> Outcome {
     let ours = live(fast.clone(), TWO_HOURS);
     let cloud = live(
         Setting { policy: Policy::cloud(), load_policy: LoadPolicy::cloud(), ..fast.clone() },
-        TWO_HOURS / 4.0,
+        TWO_HOURS,
     );
     for (name, world, limit) in [("fast", &ours, 75.0), ("cloud", &cloud, 300.0)] {
         let all = whenever_it_begins(world);

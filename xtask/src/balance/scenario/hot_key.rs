@@ -35,7 +35,7 @@ pub(super) fn run() -> Outcome {
     ));
 
     let setting = Setting { rule: Rule::Finder, range_limit: f64::INFINITY, ..Setting::fast(7) };
-    let boundless = live(setting, TWO_HOURS / 3.0);
+    let boundless = live(setting, TWO_HOURS);
     let report = boundless.plan.as_ref().map(|plan| plan.report.clone()).unwrap_or_default();
     let floor = report.iter().find(|line| matches!(line, Reported::Floor { .. }));
     let moves = boundless.trace.moves_per_server_and_day(BEGINS + 600.0, boundless.servers.len());

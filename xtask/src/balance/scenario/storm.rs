@@ -1,7 +1,8 @@
 //! Clients that try again after thirty seconds without service.
 //!
-//! No planner is in this one: it shows what the planner relies on, that servers recover by themselves. One
-//! server bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer.
+//! No planner is in this one: it shows what the planner relies on, that servers recover by themselves. There is
+//! one server, since each has to get out of this alone: its clients come back to it, whatever others do. It
+//! bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer.
 //! Clients of Azure's and Google's libraries wait longer each time, as the documents say:
 //! `min + random(0.8 z, 1.2 z) (2^n - 1)`, and give up after some tries. Naive ones ask again at once, for
 //! ever.
@@ -9,6 +10,7 @@
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
+use super::TWO_HOURS;
 use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent, seconds};
 
 const NAME: &str = "retry storm";
@@ -17,7 +19,9 @@ const NEW: f64 = 7_000.0;
 const REFUSAL_COSTS: f64 = 0.1;
 const STEPS_PER_SECOND: usize = 10;
 const OUTAGE: std::ops::Range<usize> = 60..90;
-const SECONDS: usize = 300;
+const SECONDS: usize = TWO_HOURS as usize;
+/// How much of that is in the picture.
+const PICTURED: usize = 300;
 /// Tries of one request.
 const TRIES: usize = 4;
 /// Into so many parts the requests that fail in one step are divided, each with a wait of its own.
@@ -53,14 +57,15 @@ pub(super) fn run() -> Outcome {
         ),
         recovered(&naive).is_none(),
     ));
-    let times: Vec<f64> = (0..documented.len()).map(|step| step as f64 / STEPS_PER_SECOND as f64).collect();
+    let pictured = PICTURED * STEPS_PER_SECOND;
+    let times: Vec<f64> = (0..pictured).map(|step| step as f64 / STEPS_PER_SECOND as f64).collect();
     outcome.pictures.push(Picture::Curves {
         title: "retry storm: answers, outage from 60 s to 90 s".to_owned(),
         unit: "answers/s",
         limit: Some(NEW),
         curves: vec![
-            Curve::new("documented backoff", &times, &documented),
-            Curve::new("naive", &times, &naive),
+            Curve::new("documented backoff", &times, &documented[..pictured]),
+            Curve::new("naive", &times, &naive[..pictured]),
         ],
     });
     outcome

@@ -28,8 +28,8 @@ use rangehold_map::{RangeId, RangeMap, ServerId};
 use super::demand::{CELL, Demand, Place};
 use super::judge::{Judge, Rule};
 use super::trace::{Trace, UselessSplits};
-pub(super) use parts::{Facts, Flow, Server, Setting};
-use parts::{LONG_AGO, MANY, WINDOWS, entry, flow};
+pub(super) use parts::{Facts, Flow, Server, Setting, entry};
+use parts::{LONG_AGO, MANY, WINDOWS, flow};
 
 /// How long until the manager knows that a server is dead: its lease, and a margin for drift.
 pub(super) const DETECTED_AFTER: f64 = 6.0;
@@ -224,5 +224,14 @@ impl World {
     /// The index of the range that holds `place`.
     pub(super) fn range_at(&self, place: Place) -> usize {
         self.facts.partition_point(|facts| facts.high <= place)
+    }
+
+    /// Whether a server holds the range of `place` and serves it: what the server says when it is asked,
+    /// by what it holds and not by any map.
+    pub(super) fn holds(&self, server: ServerId, place: Place) -> bool {
+        let flow = &self.flows[self.range_at(place)];
+        let owner = flow.server as usize;
+        let serves = self.servers[owner].alive && f64::from(flow.opens) <= self.now;
+        serves && owner as u64 + 1 == server.0
     }
 }

@@ -151,7 +151,7 @@ pub(super) fn flow(demand: &Demand, low: Place, high: Place, server: u32) -> Flo
 }
 
 /// A line of the map; the first range also has what lies below the cells.
-pub(super) fn entry(id: RangeId, owner: usize, low: Place, high: Option<Place>) -> RangeEntry {
+pub(in crate::balance) fn entry(id: RangeId, owner: usize, low: Place, high: Option<Place>) -> RangeEntry {
     let low = if low == 0 { KeyRange::whole().low().to_vec() } else { keys::boundary(low) };
     RangeEntry {
         id,
