@@ -187,7 +187,7 @@ impl World {
         let (range, generation) = (entry.id, entry.generation);
         match dice.below(20) {
             _ if !entry.online => Some(Change::Online { range, generation }),
-            0 if !self.weather().is_fair() && !self.weather().is_calm() => {
+            0 if !self.weather().is_harmless() && !self.weather().is_calm() => {
                 Some(Change::Offline { range, generation })
             }
             1..10 if entries.len() < RANGES_MAX => self.some_split(entry, dice).await,
