@@ -185,7 +185,7 @@ impl Server {
 }
 
 /// Processor time that a process has used, in user mode and for it in the kernel: a number, or `self`.
-pub(crate) fn processor_time(process: &str) -> Result<Duration> {
+fn processor_time(process: &str) -> Result<Duration> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path)?;
     // Behind the name, which may hold anything: the state is field 3, the times are 14 and 15.
