@@ -184,7 +184,7 @@ impl Server {
     }
 }
 
-/// Processor time that a process has used, in user mode and for it in the kernel: a number, or `self`.
+/// Processor time that a process has used, in user mode and for it in the kernel.
 fn processor_time(process: &str) -> Result<Duration> {
     let path = format!("/proc/{process}/stat");
     let text = std::fs::read_to_string(&path)?;
