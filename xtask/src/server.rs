@@ -180,19 +180,14 @@ impl Server {
 
     /// Processor time that the process has used, in user mode and for it in the kernel.
     pub(crate) fn processor_time(&self) -> Result<Duration> {
-        processor_time(&self.process.as_raw_nonzero().to_string())
+        let path = format!("/proc/{}/stat", self.process.as_raw_nonzero());
+        let text = std::fs::read_to_string(&path)?;
+        // Behind the name, which may hold anything: the state is field 3, the times are 14 and 15.
+        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
+        let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
+        Ok(Duration::from_millis((user + kernel) * 1_000 / TICKS_PER_SECOND))
     }
-}
-
-/// Processor time that a process has used, in user mode and for it in the kernel.
-fn processor_time(process: &str) -> Result<Duration> {
-    let path = format!("/proc/{process}/stat");
-    let text = std::fs::read_to_string(&path)?;
-    // Behind the name, which may hold anything: the state is field 3, the times are 14 and 15.
-    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-    let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
-    Ok(Duration::from_millis((user + kernel) * 1_000 / TICKS_PER_SECOND))
 }
 
 impl Drop for Server {
