@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rangehold_map::load::LoadPolicy;
 use serde_json::Map;
 
 use crate::client::{self, Admin, Change, Client, Step, in_parallel, must};
@@ -31,8 +32,6 @@ const TEXT_BYTES: usize = 300;
 const MEMORY_SLACK_MIB: u64 = 150;
 /// Part of a core that the idle process may use.
 const IDLE_MAX: f64 = 0.01;
-/// How long after its start the manager merges nothing, in seconds: until then no range's peak is known.
-const MERGES_AFTER: u64 = 600;
 /// Longest time until it is ready.
 const READY_MAX: Duration = Duration::from_secs(5);
 
@@ -80,8 +79,10 @@ struct Seen {
 
 /// Makes the ranges and measures; an error names what is beyond its limit.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    if arguments.rest + arguments.idle >= MERGES_AFTER {
-        bail!("--rest and --idle are {MERGES_AFTER} s or more, after which the manager merges cold ranges");
+    // Until a range's peak is known nothing is merged.
+    let merges_after = LoadPolicy::fast().peak_for.as_secs();
+    if arguments.rest + arguments.idle >= merges_after {
+        bail!("--rest and --idle are {merges_after} s or more, after which the manager merges cold ranges");
     }
     let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let directory = workspace::scratch("ranges")?;
