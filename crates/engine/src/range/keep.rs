@@ -35,7 +35,8 @@ impl Range {
             };
             // While the range changes hands writes are held, and somebody waits for those under way.
             let ended = opening.serve(|| !self.gate.is_held()).await;
-            // It may have been opened anew, and the old opening closed.
+            // It may have been opened anew, and the old opening closed: or shut out, while nobody says so yet.
+            let judging = self.opening_anew.lock().await;
             if self.open_now().is_ok_and(|now| now.number != opening.number) {
                 continue;
             }
@@ -45,6 +46,7 @@ impl Range {
                 Ended::Fenced => {
                     tracing::warn!(range = %self.identity.id, "another server has opened the range");
                     self.change_state(State::Fenced);
+                    drop(judging);
                     self.abandon(&opening).await;
                     return;
                 }
@@ -52,6 +54,7 @@ impl Range {
             };
             tracing::error!(range = %self.identity.id, %why, "the database closed itself; opening it again");
             let go_on = self.change_state(State::Reopening(why.clone()));
+            drop(judging);
             opening.flusher.end(&why);
             if !go_on || !self.reopen(&opening).await {
                 return;
@@ -212,6 +215,8 @@ impl Opening {
 
 #[cfg(test)]
 mod tests {
+    use slatedb::WriteBatch;
+
     use super::*;
 
     #[tokio::test]
@@ -229,6 +234,31 @@ mod tests {
             Some(ReadError::Unavailable(why)) => assert!(why.contains("shut down"), "{why}"),
             other => panic!("{other:?}"),
         }
+        keeper.await.unwrap();
+    }
+
+    /// Seed 300,387 of the simulation: a slow store, and a move that was undone. The keeper found its opening
+    /// shut out by the one that was to follow it, said that another server has the range, and left: what was
+    /// written to the new opening was never flushed.
+    #[tokio::test]
+    async fn who_is_shut_out_by_his_own_next_opening_keeps_that_one() {
+        let range = Range::in_memory().await;
+        let keeper = tokio::spawn(Arc::clone(&range).keep());
+        let before = range.open_now().unwrap();
+        let opening_anew = range.opening_anew.lock().await;
+        let db = database::open(&range.around, &range.place, None).await.unwrap();
+        let mut batch = WriteBatch::new();
+        batch.put(b"\x20key", b"value");
+        assert!(range.write_ungated(batch.clone()).await.is_err(), "somebody has opened it after");
+        before.closed().await;
+        // The keeper has its say, if it has one.
+        sleep(Duration::from_millis(50)).await;
+        assert!(!range.is_lost());
+        assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db)))));
+        drop(opening_anew);
+        let written = timeout(Duration::from_secs(10), range.write_ungated(batch)).await;
+        assert!(written.is_ok_and(|written| written.is_ok()), "nobody flushes");
+        range.close().await;
         keeper.await.unwrap();
     }
 }

@@ -123,6 +123,9 @@ pub(crate) struct Range {
     generation: AtomicU64,
     lease: Lease,
     state: RwLock<State>,
+    /// Held by whoever opens the database anew, from then on until that is its state, and by the keeper
+    /// while it judges why an opening ended: it may have been because of that.
+    opening_anew: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
     stripes: Stripes,
     high_water: Mutex<HighWater>,
@@ -208,6 +211,7 @@ impl Range {
             generation: AtomicU64::new(generation.0),
             lease: owner.lease.clone(),
             state: RwLock::new(State::Open(Arc::new(opening))),
+            opening_anew: tokio::sync::Mutex::default(),
             gate: Arc::new(Gate::new(Arc::clone(&owner.held_bytes))),
             stripes: Stripes::new(),
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),

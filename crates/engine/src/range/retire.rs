@@ -153,6 +153,7 @@ impl Range {
     /// A move failed before its commit point: opens the database anew, so that an opening of the
     /// target's that is still under way fails, and goes on.
     pub(crate) async fn open_anew(&self) -> Result<(), OpenError> {
+        let alone = self.opening_anew.lock().await;
         let before = self.open_now().map_err(|error| super::database_error(&self.place.path, error))?;
         let epoch = before.db.manifest().writer_epoch();
         let db = database::open(&self.around, &self.place, Some(epoch)).await?;
@@ -160,6 +161,7 @@ impl Range {
         if !self.change_state(State::Open(Arc::clone(&opening))) {
             let _ = opening.db.close().await;
         }
+        drop(alone);
         // Its keeper goes over to the new opening when the old one ends.
         self.abandon(&before).await;
         Ok(())
