@@ -175,8 +175,9 @@ impl Host {
     /// counted nothing are left out. For one who keeps it: asked by two, each gets a part.
     pub fn take_tallies(&self) -> Vec<(KeyRange, Tally)> {
         let open = self.0.ranges.list();
-        let tallies = open.iter().filter_map(|range| Some((range.keys().clone(), range.take_tally()?)));
-        tallies.chain(self.0.ranges.take_left()).collect()
+        // The keys after the tally: of most there is none.
+        let tallies = open.iter().filter_map(|range| Some((range.take_tally()?, range.keys().clone())));
+        tallies.map(|(tally, keys)| (keys, tally)).chain(self.0.ranges.take_left()).collect()
     }
 
     pub(crate) fn store_handle(&self) -> Arc<Store> {

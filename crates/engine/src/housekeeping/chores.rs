@@ -3,15 +3,16 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use slatedb::manifest::{SsTableId, VersionedManifest};
-use tokio::sync::oneshot;
+use slatedb::DbStatus;
+use slatedb::manifest::SsTableId;
+use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::Tenant;
 use super::borrowed;
-use super::garbage::Schedule;
+use super::garbage::{Due, Schedule};
 use super::limits::{CHILD_LEFT_ALONE, COMPACTION_RETRY_MAX, COMPACTION_RETRY_MIN, TIDY_L0_FILES_MIN};
-use super::plan::{is_layered, untidy};
+use super::plan::Outline;
 use crate::limits::L0_FILES_MAX;
 
 /// Which compactor a database has.
@@ -25,6 +26,9 @@ pub(super) enum Lane {
 pub(super) struct Chores {
     pub(super) number: u64,
     pub(super) tenant: Arc<Tenant>,
+    status: watch::Receiver<DbStatus>,
+    /// Of the manifest that was the newest when it was last looked at.
+    outline: Outline,
     entered: Instant,
     pub(super) compactor: Option<Lane>,
     pub(super) collecting: bool,
@@ -35,7 +39,8 @@ pub(super) struct Chores {
     /// No compactor is started before.
     retry_at: Instant,
     orders: Vec<Order>,
-    /// Who waits until nothing is done here any more; none while it stays.
+    /// Whether it leaves, and who waits until nothing is done here any more.
+    leaves: bool,
     leaving: Vec<oneshot::Sender<()>>,
 }
 
@@ -65,43 +70,61 @@ pub(super) struct Needs {
 impl Chores {
     pub(super) fn new(number: u64, tenant: Tenant) -> Self {
         let now = Instant::now();
-        let schedule = {
-            let manifest = &tenant.status.borrow().current_manifest;
-            Schedule::new(manifest.id(), manifest.replay_after_wal_id(), now)
-        };
+        let mut status = tenant.status.clone();
+        let outline = Outline::of(&status.borrow_and_update().current_manifest);
         Self {
             number,
             tenant: Arc::new(tenant),
+            status,
             entered: now,
+            schedule: Schedule::new(outline.manifest, outline.log_replaced_until, now),
+            outline,
             compactor: None,
             collecting: false,
-            schedule,
             tidy_runs: Vec::new(),
             failures: 0,
             retry_at: now,
             orders: Vec::new(),
+            leaves: false,
             leaving: Vec::new(),
         }
     }
 
+    /// Looks at the database, if it has changed since the last look. One that is closed leaves.
+    pub(super) fn look(&mut self) {
+        // An error means that the database is gone.
+        if !self.status.has_changed().unwrap_or(true) {
+            return;
+        }
+        let (newer, closed) = {
+            let status = self.status.borrow_and_update();
+            let manifest = &status.current_manifest;
+            let newer = (manifest.id() != self.outline.manifest).then(|| Outline::of(manifest));
+            (newer, status.close_reason.is_some())
+        };
+        if let Some(newer) = newer {
+            self.outline = newer;
+        }
+        if closed && !self.leaves {
+            self.leave(None);
+        }
+    }
+
     pub(super) fn is_at(&self, path: &str) -> bool {
-        self.tenant.place.path == path && !self.leaves()
+        self.tenant.place.path == path && !self.leaves
     }
 
     /// Ends what is done here; `left` is told when it has ended.
     pub(super) fn leave(&mut self, left: Option<oneshot::Sender<()>>) {
+        self.leaves = true;
         self.tenant.left.send_replace(true);
         self.orders.clear();
         self.leaving.extend(left);
     }
 
-    pub(super) fn leaves(&self) -> bool {
-        *self.tenant.left.borrow()
-    }
-
     /// False when it leaves and nothing is done here any more; then those who waited are told.
     pub(super) fn stays(&mut self) -> bool {
-        if !self.leaves() || self.compactor.is_some() || self.collecting {
+        if !self.leaves || self.compactor.is_some() || self.collecting {
             return true;
         }
         for left in self.leaving.drain(..) {
@@ -135,44 +158,70 @@ impl Chores {
     }
 
     /// What it needs now.
-    pub(super) fn needs(&self, now: Instant) -> Needs {
-        if self.leaves() || now < self.retry_at {
+    pub(super) fn needs(&mut self, now: Instant) -> Needs {
+        self.look();
+        if self.leaves || now < self.retry_at {
             return Needs::default();
         }
-        let manifest = &self.tenant.status.borrow().current_manifest;
-        let lenders = borrowed::lenders_read(manifest).len();
-        let untidy = untidy(manifest).filter(|_| !self.was_found_tidy(manifest));
-        let grown_up = untidy.is_some() || now - self.entered >= CHILD_LEFT_ALONE;
+        let Outline { lenders, new_files, .. } = self.outline;
+        let untidy = self.outline.untidy && !self.was_found_tidy();
+        let grown_up = untidy || now - self.entered >= CHILD_LEFT_ALONE;
+        // A child's files would be made twice; but writes must not have to wait.
+        let tidying = untidy && (lenders == 0 || new_files >= L0_FILES_MAX / 2);
         Needs {
             rewriting: if self.orders.is_empty() { lenders * usize::from(grown_up) } else { usize::MAX },
-            // A child's files would be made twice; but writes must not have to wait.
-            tidying: untidy.filter(|files| lenders == 0 || *files >= L0_FILES_MAX / 2),
+            tidying: tidying.then_some(new_files),
+        }
+    }
+
+    /// What is to be collected now; nothing while it is being collected.
+    pub(super) fn due(&mut self, now: Instant) -> Due {
+        self.look();
+        if self.collecting || self.leaves {
+            return Due::Nothing;
+        }
+        match self.schedule.look(self.outline.manifest, self.outline.log_replaced_until, now) {
+            // The compactor's own files would look like garbage that is stuck.
+            Due::Rest if self.compactor.is_some() => Due::All,
+            due => due,
         }
     }
 
     /// Whether it was left alone although its layers should be one run.
     pub(super) fn is_left_in_layers(&self, now: Instant) -> bool {
-        self.schedule.is_clean()
-            && !self.leaves()
+        self.outline.layered
+            && self.schedule.is_clean()
+            && !self.leaves
             && self.orders.is_empty()
             && now >= self.retry_at
-            && is_layered(&self.tenant.status.borrow().current_manifest)
     }
 
     /// Whether only the runs call for tidying, and a compactor saw them and did nothing.
-    fn was_found_tidy(&self, manifest: &VersionedManifest) -> bool {
-        manifest.l0().len() < TIDY_L0_FILES_MIN && run_ids(manifest) == self.tidy_runs
+    fn was_found_tidy(&self) -> bool {
+        self.outline.new_files < TIDY_L0_FILES_MIN && self.outline.runs == self.tidy_runs
+    }
+
+    /// Notes that what was due was collected.
+    pub(super) fn collected(&mut self, due: Due) {
+        self.look();
+        self.collecting = false;
+        let held = {
+            let manifest = &self.tenant.status.borrow().current_manifest;
+            manifest.checkpoints().iter().any(|checkpoint| checkpoint.expire_time.is_some())
+        };
+        let Outline { manifest, log_replaced_until, .. } = self.outline;
+        self.schedule.collected(due, manifest, log_replaced_until, held, Instant::now());
     }
 
     /// Notes how a compactor ended.
     pub(super) fn compacted(&mut self, result: Result<(), String>) {
+        self.look();
         self.compactor = None;
         self.tenant.goal.set(BTreeSet::new());
-        let manifest = &self.tenant.status.borrow().current_manifest;
         match result {
             Ok(()) => {
                 self.failures = 0;
-                self.tidy_runs = run_ids(manifest);
+                self.tidy_runs.clone_from(&self.outline.runs);
             }
             Err(why) => {
                 let wait = COMPACTION_RETRY_MIN * 2u32.saturating_pow(self.failures.min(16));
@@ -188,6 +237,7 @@ impl Chores {
                 }
             }
         }
+        let manifest = &self.tenant.status.borrow().current_manifest;
         let there =
             |files: &BTreeSet<SsTableId>| manifest.all_sst_views().any(|view| files.contains(&view.sst.id));
         let (open, done): (Vec<Order>, Vec<Order>) =
@@ -197,8 +247,4 @@ impl Chores {
             order.answer(Ok(()));
         }
     }
-}
-
-fn run_ids(manifest: &VersionedManifest) -> Vec<u32> {
-    manifest.compacted().iter().map(|run| run.id).collect()
 }

@@ -110,8 +110,7 @@ impl Housekeeper {
     }
 
     fn forget_closed(&mut self) {
-        let closed = |chores: &Chores| chores.tenant.status.borrow().close_reason.is_some();
-        self.chores.iter_mut().filter(|chores| closed(chores)).for_each(|chores| chores.leave(None));
+        self.chores.iter_mut().for_each(Chores::look);
         self.chores.retain_mut(Chores::stays);
     }
 
@@ -121,13 +120,7 @@ impl Housekeeper {
         };
         match ended {
             Ended::Compacted(result) => chores.compacted(result),
-            Ended::Collected(due) => {
-                chores.collecting = false;
-                let manifest = &chores.tenant.status.borrow().current_manifest;
-                let (id, log) = (manifest.id(), manifest.replay_after_wal_id());
-                let held = manifest.checkpoints().iter().any(|checkpoint| checkpoint.expire_time.is_some());
-                chores.schedule.collected(due, id, log, held, Instant::now());
-            }
+            Ended::Collected(due) => chores.collected(due),
         }
         self.chores.retain_mut(Chores::stays);
     }
@@ -136,18 +129,7 @@ impl Housekeeper {
     fn assign_collections(&mut self) {
         let now = Instant::now();
         for chores in &mut self.chores {
-            if chores.collecting || chores.leaves() {
-                continue;
-            }
-            let due = {
-                let manifest = &chores.tenant.status.borrow().current_manifest;
-                chores.schedule.look(manifest.id(), manifest.replay_after_wal_id(), now)
-            };
-            let due = match due {
-                // The compactor's own files would look like garbage that is stuck.
-                Due::Rest if chores.compactor.is_some() => Due::All,
-                due => due,
-            };
+            let due = chores.due(now);
             match due {
                 Due::Nothing => continue,
                 Due::Rest if self.collections_left == 0 => continue,

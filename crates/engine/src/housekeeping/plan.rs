@@ -11,17 +11,47 @@ use std::collections::BTreeSet;
 use slatedb::compactor::{CompactionSpec, SourceId};
 use slatedb::manifest::{SsTableId, VersionedManifest};
 
+use super::borrowed::lenders_read;
 use super::limits::{
     LAYERED_BYTES_MIN, LAYERED_PART_MIN, REWRITTEN_IN_ONE_GO_BYTES_MAX, TIDY_L0_FILES_MIN, TIDY_RUNS_LIKE,
     TIDY_RUNS_MIN,
 };
 
-/// How much a database has to be tidied: the number of files that overlap, if that or its runs call
-/// for it. The rule is that of the scheduler below, so that no compactor is started for nothing.
-pub(super) fn untidy(manifest: &VersionedManifest) -> Option<usize> {
-    let new_files = manifest.l0().len();
-    let sizes: Vec<u64> = manifest.compacted().iter().map(|run| run.estimate_size()).collect();
-    (new_files >= TIDY_L0_FILES_MIN || are_alike(&sizes)).then_some(new_files)
+/// What a manifest tells of the work that there is. It is read off once: of a thousand databases most do not
+/// change for hours, and all are looked at each second.
+pub(super) struct Outline {
+    /// The number of the manifest.
+    pub(super) manifest: u64,
+    /// The end of the log's part that is no longer needed.
+    pub(super) log_replaced_until: u64,
+    /// Files that overlap.
+    pub(super) new_files: usize,
+    /// The ids of its runs.
+    pub(super) runs: Vec<u32>,
+    /// Databases that it reads files of.
+    pub(super) lenders: usize,
+    /// Whether it has to be tidied. The rule is that of the scheduler below, so that no compactor is
+    /// started for nothing.
+    pub(super) untidy: bool,
+    /// Whether so much lies over the oldest layer that a database that is left alone is made one run:
+    /// any of it may replace what lies below.
+    pub(super) layered: bool,
+}
+
+impl Outline {
+    pub(super) fn of(manifest: &VersionedManifest) -> Self {
+        let new_files = manifest.l0().iter().map(|view| view.estimate_size());
+        let runs: Vec<u64> = manifest.compacted().iter().map(|run| run.estimate_size()).collect();
+        Self {
+            manifest: manifest.id(),
+            log_replaced_until: manifest.replay_after_wal_id(),
+            new_files: manifest.l0().len(),
+            runs: manifest.compacted().iter().map(|run| run.id).collect(),
+            lenders: lenders_read(manifest).len(),
+            untidy: manifest.l0().len() >= TIDY_L0_FILES_MIN || are_alike(&runs),
+            layered: are_layers(&new_files.chain(runs.iter().copied()).collect::<Vec<u64>>()),
+        }
+    }
 }
 
 /// Whether [`TIDY_RUNS_MIN`] neighbours among runs of these sizes are of like size.
@@ -32,14 +62,10 @@ fn are_alike(sizes: &[u64]) -> bool {
     })
 }
 
-/// Whether so much lies over the oldest layer that a database that is left alone is made one run:
-/// any of it may replace what lies below.
-pub(super) fn is_layered(manifest: &VersionedManifest) -> bool {
-    let new_files = manifest.l0().iter().map(|view| view.estimate_size());
-    let runs = manifest.compacted().iter().map(|run| run.estimate_size());
-    let layers: Vec<u64> = new_files.chain(runs).collect();
-    let over: u64 = layers.iter().rev().skip(1).sum();
-    let all: u64 = layers.iter().sum();
+/// Whether too much lies over the oldest of layers of these sizes, the oldest last.
+fn are_layers(sizes: &[u64]) -> bool {
+    let over: u64 = sizes.iter().rev().skip(1).sum();
+    let all: u64 = sizes.iter().sum();
     over >= LAYERED_BYTES_MIN && over >= all / LAYERED_PART_MIN
 }
 
