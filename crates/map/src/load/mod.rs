@@ -264,6 +264,11 @@ impl RangeLoad {
         self.state.tick(now, heat, &self.top, &self.policy);
     }
 
+    /// The last verdict, as [`Load::verdict`]: for who asks each second.
+    pub fn verdict(&self) -> Option<&Verdict> {
+        self.state.verdict()
+    }
+
     /// What is known, as of the last tick.
     pub fn observe(&self) -> Load {
         Load {
@@ -276,7 +281,7 @@ impl RangeLoad {
             throttled_rate: self.rates.throttled.per_second(),
             peak: self.peak.value(),
             state: self.state.hot_state(),
-            verdict: self.state.verdict().cloned(),
+            verdict: self.verdict().cloned(),
             top_keys: self.top.list(),
         }
     }
