@@ -36,7 +36,10 @@ const KEPT: &[(u64, &str)] = &[
         5009,
         "tables were expected within a minute, though each change of their range took the store half of one",
     ),
-    (300_387, "a keeper that was shut out by his own range's next opening left it, and nobody flushed that one"),
+    (
+        300_387,
+        "a keeper that was shut out by his own range's next opening left it, and nobody flushed that one",
+    ),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 

@@ -13,14 +13,15 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
 use rangehold_map::load::Access;
-use rangehold_map::{Generation, KeyRange, RangeId, ServerId, TableId, Timestamp};
+use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, TableId, Timestamp};
 
 use crate::change::{ChangeError, Step};
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::range::{
-    Changes, DroppedTable, Owner, Range, RangeSeen, RangeStatistics, Remains, ScanEnd, WriteRequest,
+    Changes, DroppedTable, Owner, Range, RangeGlance, RangeSeen, RangeStatistics, Remains, ScanEnd,
+    WriteRequest,
 };
 
 /// Holds ranges and answers for their keys. Clones are the same server.
@@ -63,6 +64,12 @@ impl PartitionServer {
     /// again.
     pub fn has_ended(&self) -> bool {
         self.0.owner.lease.has_ended()
+    }
+
+    /// Whether it saw, no longer ago than [`LEASE_TERM`](crate::LEASE_TERM), that its ranges were not given to
+    /// others.
+    pub fn has_lease(&self) -> bool {
+        self.0.owner.lease.holds()
     }
 
     /// A name that no other server has, nor itself in another life.
@@ -181,6 +188,13 @@ impl PartitionServer {
         self.ranges().iter().any(|held| held.id() == range && !held.is_lost())
     }
 
+    /// Whether it serves the range as the map's entry says.
+    pub(crate) fn serves(&self, entry: &RangeEntry) -> bool {
+        self.range_of(entry.keys.low()).is_some_and(|held| {
+            held.id() == entry.id && held.generation() == entry.generation && !held.is_lost()
+        })
+    }
+
     /// The range, if it is held here in this generation.
     pub(crate) fn held(&self, range: RangeId, generation: Generation) -> Result<Arc<Range>, ChangeError> {
         let found = self.ranges().iter().find(|held| held.id() == range && !held.is_lost()).cloned();
@@ -205,6 +219,11 @@ impl PartitionServer {
     /// What is seen of its ranges, in the order of their keys.
     pub fn observe(&self) -> Vec<RangeSeen> {
         self.ranges().iter().map(|range| range.seen()).collect()
+    }
+
+    /// What can be seen of its ranges at a glance, in the order of their keys.
+    pub fn glance(&self) -> Vec<RangeGlance> {
+        self.ranges().iter().map(|range| range.glance()).collect()
     }
 
     /// See [`Router::throttled`](crate::Router::throttled).

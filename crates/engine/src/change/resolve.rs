@@ -44,15 +44,27 @@ impl Executor {
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         self.settle_where(|_| true).await?;
         let map = self.maps().current();
-        let is_held = |entry: &RangeEntry| {
-            let server = self.server(entry.place.server);
-            server.is_ok_and(|server| server.held(entry.id, entry.generation).is_ok())
-        };
         let is_wanted = |entry: &&RangeEntry| {
-            entry.online && entry.intent.is_none() && !self.has_in_hand(entry.id) && !is_held(entry)
+            let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
+            is_unserved && !self.has_in_hand(entry.id)
         };
         self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await?;
         self.inherit_dropped().await
+    }
+
+    /// What [`Self::open_all`] would see to now: ranges whose change was broken off, and ranges that are online
+    /// and that their server does not serve. In the order of their keys.
+    pub fn unserved(&self) -> Vec<RangeId> {
+        let map = self.maps().current();
+        let wanting = |entry: &&RangeEntry| {
+            let is_wanting = entry.intent.is_some() || entry.online && !self.is_served(entry);
+            is_wanting && !self.has_in_hand(entry.id)
+        };
+        map.entries().iter().filter(wanting).map(|entry| entry.id).collect()
+    }
+
+    fn is_served(&self, entry: &RangeEntry) -> bool {
+        self.server(entry.place.server).is_ok_and(|server| server.serves(entry))
     }
 
     /// Gives the ranges of a server that does not answer to others: ends its lease, waits until it

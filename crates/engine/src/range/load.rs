@@ -6,7 +6,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally};
+use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally, Verdict};
 use rangehold_map::{Generation, KeyRange, RangeId};
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
@@ -40,6 +40,17 @@ pub struct RangeSeen {
     pub borrowed_bytes: u64,
     /// Its load.
     pub load: Load,
+}
+
+/// What can be seen of a range at a glance: there may be a thousand, and all are looked at each second.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RangeGlance {
+    /// The range.
+    pub range: RangeId,
+    /// The generation in which it is held.
+    pub generation: Generation,
+    /// The last verdict about its load.
+    pub verdict: Option<Verdict>,
 }
 
 impl Meter {
@@ -121,6 +132,12 @@ impl Range {
     /// What was counted since this was last asked; `None` if nothing was.
     pub(crate) fn take_tally(&self) -> Option<Tally> {
         self.meter.lock().take_tally()
+    }
+
+    /// What can be seen of it at a glance.
+    pub(crate) fn glance(&self) -> RangeGlance {
+        let verdict = self.meter.lock().verdict().cloned();
+        RangeGlance { range: self.id(), generation: self.generation(), verdict }
     }
 
     /// What is seen of it.

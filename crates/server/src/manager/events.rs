@@ -69,6 +69,8 @@ pub enum EventKind {
     Undone,
     /// It was begun and is neither done nor undone yet.
     BrokenOff,
+    /// Ranges that nobody served, or whose change was broken off, are served again.
+    Mended,
     /// The cause of a range's load was found.
     Verdict,
     /// A partition server has lost its lease.
@@ -84,6 +86,7 @@ impl EventKind {
             Self::Refused => "refused",
             Self::Undone => "undone",
             Self::BrokenOff => "broken-off",
+            Self::Mended => "mended",
             Self::Verdict => "verdict",
             Self::ServerEnded => "server-ended",
         }

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use rangehold_engine::RangeSeen;
+use rangehold_engine::{PartitionServer, RangeGlance, RangeSeen};
 use rangehold_map::load::Verdict;
 use rangehold_map::plan::RangeObservation;
 use rangehold_map::{Generation, RangeId, ServerId};
-
-use super::ServerSeen;
 
 /// When ranges changed, as far as it was seen. Times are since the manager began.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     ranges: BTreeMap<RangeId, Known>,
-    /// Whether there was a look before: what is there at the first one is not new.
-    looked: bool,
+    /// Looks so far: what is there at the first one is not new.
+    looks: u64,
     /// Servers that had lost their leases at the last look.
     ended: BTreeSet<ServerId>,
+    /// Ranges that nobody served at the last look for such.
+    unserved: BTreeSet<RangeId>,
 }
 
 #[derive(Debug)]
@@ -27,34 +27,41 @@ struct Known {
     moved: Option<Duration>,
     /// When the last verdict was reached, which tells it from others.
     verdict: Option<Duration>,
+    /// The look at which it was there last.
+    look: u64,
 }
 
 impl Memory {
     /// Notes what is seen now. Returns the verdicts that were reached since the last look.
-    pub(super) fn look(&mut self, seen: &[RangeSeen], now: Duration) -> Vec<(RangeId, Verdict)> {
+    pub(super) fn look(&mut self, seen: Vec<RangeGlance>, now: Duration) -> Vec<(RangeId, Verdict)> {
         let mut reached = Vec::new();
-        let mut ranges = BTreeMap::new();
-        for range in seen {
-            let known = match self.ranges.remove(&range.range) {
-                Some(known) if known.generation == range.generation => known,
+        self.looks += 1;
+        let (look, is_first) = (self.looks, self.looks == 1);
+        for RangeGlance { range, generation, verdict } in seen {
+            let new = || Known::new(generation, (!is_first).then_some(now), None);
+            let known = self.ranges.entry(range).or_insert_with(new);
+            if known.generation != generation {
                 // It changed hands, or a change of it was undone: as if it had moved.
-                Some(_) => Known::new(range.generation, Some(now), Some(now)),
-                None => Known::new(range.generation, self.looked.then_some(now), None),
-            };
-            let verdict = range.load.verdict.as_ref();
-            if let Some(new) = verdict.filter(|verdict| known.verdict != Some(verdict.at)) {
-                reached.push((range.range, new.clone()));
+                *known = Known::new(generation, Some(now), Some(now));
             }
-            ranges.insert(range.range, Known { verdict: verdict.map(|verdict| verdict.at), ..known });
+            known.look = look;
+            let before = std::mem::replace(&mut known.verdict, verdict.as_ref().map(|verdict| verdict.at));
+            reached.extend(verdict.filter(|_| known.verdict != before).map(|verdict| (range, verdict)));
         }
-        self.ranges = ranges;
-        self.looked = true;
+        self.ranges.retain(|_, known| known.look == look);
         reached
     }
 
     /// The servers that have lost their leases since this was last asked.
-    pub(super) fn ended<'a>(&mut self, seen: &'a [ServerSeen]) -> Vec<&'a ServerSeen> {
-        seen.iter().filter(|server| server.ended && self.ended.insert(server.server)).collect()
+    pub(super) fn ended(&mut self, servers: &[PartitionServer]) -> Vec<PartitionServer> {
+        let ended = |server: &&PartitionServer| server.has_ended() && self.ended.insert(server.id());
+        servers.iter().filter(ended).cloned().collect()
+    }
+
+    /// Those of the unserved ranges that were unserved when this was last asked, too.
+    pub(super) fn still_unserved(&mut self, unserved: Vec<RangeId>) -> Vec<RangeId> {
+        let before = std::mem::replace(&mut self.unserved, unserved.iter().copied().collect());
+        unserved.into_iter().filter(|range| before.contains(range)).collect()
     }
 
     /// What the planner is told of a range.
@@ -77,7 +84,7 @@ impl Memory {
 
 impl Known {
     fn new(generation: Generation, changed: Option<Duration>, moved: Option<Duration>) -> Self {
-        Self { generation, changed, moved, verdict: None }
+        Self { generation, changed, moved, verdict: None, look: 0 }
     }
 }
 
@@ -98,12 +105,16 @@ mod tests {
         }
     }
 
+    fn glance(range: u64, generation: u64) -> RangeGlance {
+        RangeGlance { range: RangeId(range), generation: Generation(generation), verdict: None }
+    }
+
     #[test]
     fn a_range_is_new_if_it_was_not_there_before() {
         let second = Duration::from_secs;
         let mut memory = Memory::default();
-        memory.look(&[seen(1, 1), seen(2, 1)], second(1));
-        memory.look(&[seen(1, 1), seen(2, 2), seen(3, 1)], second(5));
+        memory.look(vec![glance(1, 1), glance(2, 1)], second(1));
+        memory.look(vec![glance(1, 1), glance(2, 2), glance(3, 1)], second(5));
         let ages = |range, generation| {
             let observed = memory.observation(&seen(range, generation), second(7), false);
             (observed.unchanged_for, observed.unmoved_for)

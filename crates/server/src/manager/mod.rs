@@ -1,8 +1,9 @@
 //! The partition manager: sees how ranges are loaded, plans what to change, and has it carried out.
 //!
 //! ```text
-//!   each second       observe: the load of every range, verdicts that were reached
-//!   each tick         plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
+//!   each second       look: verdicts that were reached, ranges that changed hands
+//!   every 6 seconds   mend: changes that were broken off, ranges that nobody serves
+//!   each tick         observe the load of every range, and plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
 //!                                                                 |
 //!   the command line, the admin API --------- a change ---------> carry out, in a task of its own
 //!                                                                 |
@@ -14,6 +15,9 @@
 //! waits for what is under way. A plan may be late: each of its changes names
 //! the generation for which it was made, and is refused if the range has changed meanwhile.
 //!
+//! A change may be broken off without a crash: while the store gives no answer nobody knows whether it counts. The
+//! manager brings it to its end when the store answers again, and opens what nobody serves (`mend`).
+//!
 //! All servers of one process live and end together with the manager, so a range is never suspected of
 //! having ended one. But a server may lose its lease, to whoever believes it dead: it answers no reads
 //! any more, and the planner is told that it is dead, and gives its ranges to the others.
@@ -21,6 +25,7 @@
 mod carry_out;
 mod events;
 mod memory;
+mod mend;
 pub(crate) mod names;
 
 use std::collections::BTreeMap;
@@ -28,7 +33,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
-use rangehold_engine::{Executor, Node, RangeSeen};
+use rangehold_engine::{Executor, Node, PartitionServer, RangeSeen};
 use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
 use rangehold_map::script::Names;
 use rangehold_map::{RangeId, ServerId, Timestamp};
@@ -44,7 +49,7 @@ pub(crate) use carry_out::sentence;
 pub use events::{Event, EventKind, Events, Happened};
 use memory::Memory;
 
-use crate::limits::{CHANGES_AT_ONCE, LOOK_EVERY, PLANNED_CHANGES_AT_ONCE};
+use crate::limits::{CHANGES_AT_ONCE, LOOK_EVERY, MEND_EVERY, PLANNED_CHANGES_AT_ONCE};
 use crate::rehearsal::Rehearsals;
 
 /// By what the manager decides.
@@ -79,6 +84,7 @@ struct Inner {
     places: Arc<Semaphore>,
     /// How many changes are being carried out on each range.
     busy: Mutex<BTreeMap<RangeId, u32>>,
+    mending: Arc<Semaphore>,
     planned: ArcSwapOption<Planned>,
 }
 
@@ -115,6 +121,7 @@ impl Manager {
             events: Events::new(node.host().clock().clone()),
             places: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
             busy: Mutex::default(),
+            mending: Arc::new(Semaphore::new(1)),
             planned: ArcSwapOption::empty(),
         }))
     }
@@ -137,7 +144,7 @@ impl Manager {
     /// What is seen of the servers and their ranges now.
     pub fn observe(&self) -> Vec<ServerSeen> {
         let capacity = self.0.options.server_capacity;
-        let seen = |server: &rangehold_engine::PartitionServer| ServerSeen {
+        let seen = |server: &PartitionServer| ServerSeen {
             server: server.id(),
             ended: server.has_ended(),
             capacity,
@@ -150,7 +157,7 @@ impl Manager {
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         let began = Instant::now();
         let mut memory = Memory::default();
-        let mut planned_at = Duration::ZERO;
+        let (mut planned_at, mut mended_at) = (Duration::ZERO, Duration::ZERO);
         let mut look = interval(LOOK_EVERY);
         look.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -159,20 +166,23 @@ impl Manager {
                 _ = stop.wait_for(|stop| *stop) => return,
             }
             let now = began.elapsed();
-            let seen = self.observe();
-            self.look(&mut memory, &seen, now).await;
-            self.look_for_ended(&mut memory, &seen).await;
+            self.look(&mut memory, now).await;
+            self.look_for_ended(&mut memory).await;
+            if now.saturating_sub(mended_at) >= MEND_EVERY {
+                mended_at = now;
+                self.mend(&mut memory);
+            }
             if self.0.options.plans && now.saturating_sub(planned_at) >= self.0.options.policy.tick {
                 planned_at = now;
-                self.plan(&memory, &seen, now).await;
+                self.plan(&memory, now).await;
             }
         }
     }
 
-    /// Notes what is seen, and tells of new verdicts.
-    async fn look(&self, memory: &mut Memory, seen: &[ServerSeen], now: Duration) {
-        let ranges: Vec<RangeSeen> = seen.iter().flat_map(|server| &server.ranges).cloned().collect();
-        let reached = memory.look(&ranges, now);
+    /// Looks at all ranges, and tells of new verdicts.
+    async fn look(&self, memory: &mut Memory, now: Duration) {
+        let ranges = self.0.executor.servers().iter().flat_map(PartitionServer::glance).collect();
+        let reached = memory.look(ranges, now);
         if reached.is_empty() {
             return;
         }
@@ -191,12 +201,12 @@ impl Manager {
     }
 
     /// Tells of servers that have lost their leases since the last look.
-    async fn look_for_ended(&self, memory: &mut Memory, seen: &[ServerSeen]) {
-        for server in memory.ended(seen) {
-            let ranges: Vec<RangeId> = server.ranges.iter().map(|range| range.range).collect();
+    async fn look_for_ended(&self, memory: &mut Memory) {
+        for server in memory.ended(&self.0.executor.servers()) {
+            let ranges: Vec<RangeId> = server.glance().iter().map(|range| range.range).collect();
             let text = format!(
                 "the partition server {} has lost its lease and answers no reads; its {} ranges are to go to others",
-                server.server,
+                server.id(),
                 ranges.len()
             );
             warn!("{text}");
@@ -211,9 +221,9 @@ impl Manager {
 
     /// Makes a plan, keeps its report, and begins as much of it as may be under way at once. What is
     /// left the next plan finds again, if it is still wanted.
-    async fn plan(&self, memory: &Memory, seen: &[ServerSeen], now: Duration) {
+    async fn plan(&self, memory: &Memory, now: Duration) {
         let map = self.0.executor.maps().current();
-        let observations = self.observations(memory, seen, now);
+        let observations = self.observations(memory, &self.observe(), now);
         let plan = plan(&map, &observations, &self.0.options.policy);
         let changes = plan.changes.clone();
         let at = self.clock_wall();

@@ -1,9 +1,13 @@
 //! The admin endpoint: who may see what, and what keeps web pages out.
 
+use std::future::ready;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use object_store::path::Path;
 use object_store::{ObjectStoreExt, PutPayload};
+use rangehold_engine::{Step, StepHook};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
@@ -108,6 +112,39 @@ async fn readiness_says_in_sentences_what_is_wrong() {
         (&json!("server"), &json!("reads"))
     );
     assert_eq!(readiness(&service).await.0, 503);
+}
+
+/// The manager's task dies in the middle of a split, as it might by a fault of this program: the range holds its
+/// writes, and nobody has the change in hand.
+#[tokio::test]
+async fn a_change_that_was_broken_off_is_brought_to_its_end_without_a_restart() {
+    let died = Arc::new(AtomicBool::new(false));
+    let once = Arc::clone(&died);
+    let after_step = StepHook::new(move |step, _| {
+        assert!(step != Step::Retired || once.swap(true, Ordering::Relaxed), "the manager dies here");
+        ready(())
+    });
+    let service = Service::open(Wanted { after_step, ..Wanted::default() }).await;
+    service.create_table("marathon").await;
+    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
+    assert_eq!(split.status, 500, "{}", split.body);
+    assert!(died.load(Ordering::Relaxed));
+
+    let mended = |told: &Value| {
+        told["events"].as_array().expect("events").iter().any(|event| event["kind"] == "mended")
+    };
+    until(&service, "/v1/events?wait=0", mended).await;
+    service.still_serves().await;
+    let body = br#"{"PartitionKey":"Half","RowKey":"r"}"#;
+    let insert = service.send("POST", "/marathon", &[("Content-Type", "application/json")], body).await;
+    assert_eq!(insert.status, 201, "{insert:?}");
+    let map = until(&service, "/v1/map", |_| true).await;
+    assert!(
+        map["ranges"].as_array().is_some_and(|ranges| ranges.iter().all(|range| range["doing"].is_null()))
+    );
+    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
+    assert_eq!(split.status, 200, "{}", split.body);
+    service.running.stop().await;
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ pub(crate) mod signing;
 pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Node};
+use rangehold_engine::{Clock, Node, StepHook};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::history::{History, HistoryOptions};
@@ -46,12 +46,22 @@ pub(crate) struct Wanted {
     /// Whether the manager plans.
     pub(crate) plans: bool,
     pub(crate) history: Option<HistoryOptions>,
+    /// Called after each step of a change of ranges.
+    pub(crate) after_step: StepHook,
 }
 
 impl Default for Wanted {
     fn default() -> Self {
         let (accounts, profile) = (Accounts::well_known(), Profile::fast());
-        Self { store: Store::in_memory(), accounts, profile, servers: 1, plans: false, history: None }
+        Self {
+            store: Store::in_memory(),
+            accounts,
+            profile,
+            servers: 1,
+            plans: false,
+            history: None,
+            after_step: StepHook::default(),
+        }
     }
 }
 
@@ -83,11 +93,12 @@ impl Service {
 
     /// The same as it is wanted.
     pub(crate) async fn open(wanted: Wanted) -> Self {
-        let Wanted { store, accounts, profile, servers, plans, history } = wanted;
+        let Wanted { store, accounts, profile, servers, plans, history, after_step } = wanted;
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
         let options = rangehold_engine::Options {
             servers,
+            after_step,
             ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
         };
         let node = Node::open(store, options).await.unwrap();
