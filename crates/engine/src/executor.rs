@@ -64,6 +64,11 @@ impl Executor {
     /// of its own.
     pub async fn carry_out(&self, change: &Change) -> Result<Changed, ChangeError> {
         let _hold = self.take_in_hand(change);
+        if !matches!(change, Change::Offline { .. } | Change::Online { .. }) {
+            // Refused in the map's words before an owner is asked, who does not know why he has no such range; and
+            // a merge before its right range moves.
+            self.0.maps.current().begin(change)?;
+        }
         match change {
             Change::Split { range, generation, .. } => self.split(change, *range, *generation).await,
             Change::Merge { left, left_generation, right, right_generation } => {
@@ -101,8 +106,6 @@ impl Executor {
         range: RangeId,
         generation: Generation,
     ) -> Result<Changed, ChangeError> {
-        // Refused in the map's words, before the owner is asked: it does not know why it has no such range.
-        self.0.maps.current().begin(change)?;
         let server = self.server(self.owner(range)?)?;
         server.get_ready(range, generation, READY_WITHIN).await?;
         let entry = self.begin(change, range).await?;
@@ -124,7 +127,7 @@ impl Executor {
         right: (RangeId, Generation),
     ) -> Result<Changed, ChangeError> {
         let server = self.server(self.owner(left.0)?)?;
-        let (right, moving_held_for) = self.bring_together(left, right, &server).await?;
+        let (right, moving_held_for) = self.bring_together(right, &server).await?;
         server.get_ready(left.0, left.1, READY_WITHIN).await?;
         server.get_ready(right.0, right.1, READY_WITHIN).await?;
         let change = Change::Merge {
@@ -151,19 +154,10 @@ impl Executor {
     /// long its writes were held for that.
     async fn bring_together(
         &self,
-        left: (RangeId, Generation),
         right: (RangeId, Generation),
         server: &PartitionServer,
     ) -> Result<((RangeId, Generation), Duration), ChangeError> {
-        // Refused before anything moves, if it would be refused after.
-        let merge = Change::Merge {
-            left: left.0,
-            left_generation: left.1,
-            right: right.0,
-            right_generation: right.1,
-        };
         let map = self.0.maps.current();
-        map.begin(&merge)?;
         let entry = map.get(right.0).ok_or(ChangeRefused::UnknownRange { range: right.0 })?;
         if entry.place.server == server.id() {
             return Ok((right, Duration::ZERO));
@@ -181,7 +175,6 @@ impl Executor {
         generation: Generation,
         to: ServerId,
     ) -> Result<Changed, ChangeError> {
-        self.0.maps.current().begin(change)?;
         let (source, target) = (self.server(self.owner(range)?)?, self.server(to)?);
         source.get_ready(range, generation, READY_WITHIN).await?;
         let entry = self.begin(change, range).await?;

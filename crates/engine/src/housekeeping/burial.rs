@@ -96,8 +96,8 @@ impl Undertaker {
             due.retain(|path| !named.contains(path));
             buried = self.bury(around, store, due).await?;
         }
-        let dead = self.dead_since.keys().cloned().collect();
-        self.records.forget(around, store, recorded, &living, &dead).await?;
+        let oldest = self.dead_since.values().min().copied();
+        self.records.forget(around, store, recorded, &living, (now, oldest)).await?;
         Ok(buried)
     }
 
@@ -141,10 +141,16 @@ fn is_database_name(name: &str) -> bool {
     name.split('-').count() == 3 && name.split('-').all(is_number)
 }
 
-/// The paths of all databases that a living one's manifest names.
+/// The paths of all databases that a living one's manifest names. What is open here need not be read again: of a
+/// thousand manifests that is much, and there is one to be buried somewhere for minutes.
 async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+    let mut open = around.housekeeping.pins().await;
     let mut named = BTreeSet::new();
     for path in living {
+        if let Some(pins) = open.remove(path) {
+            named.extend(pins);
+            continue;
+        }
         let manifest = around.manifest(path).await;
         // One that is being made may have no manifest yet, and then names nobody.
         if let Some(manifest) =

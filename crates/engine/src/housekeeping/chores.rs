@@ -187,6 +187,12 @@ impl Chores {
         }
     }
 
+    /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may
+    /// be old, which names no fewer than the newest: they are named when a database is made, and let go since.
+    pub(super) fn pins(&self) -> Option<(String, Vec<String>)> {
+        (!self.leaves).then(|| (self.tenant.place.path.clone(), self.outline.pinned.clone()))
+    }
+
     /// Whether it was left alone although its layers should be one run.
     pub(super) fn is_left_in_layers(&self, now: Instant) -> bool {
         self.outline.layered

@@ -105,6 +105,9 @@ impl Housekeeper {
                     None => drop(done.send(Err("the database is not open here".to_owned()))),
                 }
             }
+            Request::Pins { answer } => {
+                drop(answer.send(self.chores.iter().filter_map(Chores::pins).collect()))
+            }
         }
         self.chores.retain_mut(Chores::stays);
     }

@@ -43,6 +43,7 @@ mod step;
 #[cfg(test)]
 mod tests;
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use slatedb::{Db, DbStatus};
@@ -72,7 +73,11 @@ enum Request {
     Enter(Tenant),
     Leave { path: String, left: oneshot::Sender<()> },
     Rewrite { path: String, done: oneshot::Sender<Result<(), String>> },
+    Pins { answer: oneshot::Sender<Pins> },
 }
+
+/// By the paths of databases, the paths of those that each pins something in.
+type Pins = BTreeMap<String, Vec<String>>;
 
 /// A database that is open in this process.
 struct Tenant {
@@ -141,6 +146,16 @@ impl Housekeeping {
         let (done, wait) = oneshot::channel();
         let _ = self.0.requests.send(Request::Rewrite { path: path.to_owned(), done });
         wait.await.unwrap_or_else(|_| Err("the database was closed meanwhile".to_owned()))
+    }
+
+    /// What the databases that are open here pin in others.
+    async fn pins(&self) -> Pins {
+        if self.not_yet().is_some() {
+            return Pins::new();
+        }
+        let (answer, wait) = oneshot::channel();
+        let _ = self.0.requests.send(Request::Pins { answer });
+        wait.await.unwrap_or_default()
     }
 
     fn not_yet(&self) -> std::sync::MutexGuard<'_, Option<mpsc::UnboundedReceiver<Request>>> {

@@ -11,7 +11,7 @@ use std::collections::BTreeSet;
 use slatedb::compactor::{CompactionSpec, SourceId};
 use slatedb::manifest::{SsTableId, VersionedManifest};
 
-use super::borrowed::lenders_read;
+use super::borrowed::{lenders, lenders_read};
 use super::limits::{
     LAYERED_BYTES_MIN, LAYERED_PART_MIN, REWRITTEN_IN_ONE_GO_BYTES_MAX, TIDY_L0_FILES_MIN, TIDY_RUNS_LIKE,
     TIDY_RUNS_MIN,
@@ -28,8 +28,9 @@ pub(super) struct Outline {
     pub(super) new_files: usize,
     /// The ids of its runs.
     pub(super) runs: Vec<u32>,
-    /// Databases that it reads files of.
+    /// How many databases it reads files of, and the paths of those that it pins something in.
     pub(super) lenders: usize,
+    pub(super) pinned: Vec<String>,
     /// Whether it has to be tidied. The rule is that of the scheduler below, so that no compactor is
     /// started for nothing.
     pub(super) untidy: bool,
@@ -48,6 +49,7 @@ impl Outline {
             new_files: manifest.l0().len(),
             runs: manifest.compacted().iter().map(|run| run.id).collect(),
             lenders: lenders_read(manifest).len(),
+            pinned: lenders(manifest).map(str::to_owned).collect(),
             untidy: manifest.l0().len() >= TIDY_L0_FILES_MIN || are_alike(&runs),
             layered: are_layers(&new_files.chain(runs.iter().copied()).collect::<Vec<u64>>()),
         }

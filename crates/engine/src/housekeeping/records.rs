@@ -10,6 +10,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use object_store::path::Path;
+use tokio::time::Instant;
 
 use super::SpaceStep;
 use super::burial::delete_objects;
@@ -17,9 +18,10 @@ use crate::change::CHANGES_PREFIX;
 use crate::range::Surroundings;
 use crate::store::Store;
 
-/// Remembers for which directories the records of each dead range wait.
+/// Remembers when each dead range was first seen to be dead: its records wait for the directories that were dead
+/// by then.
 #[derive(Debug, Default)]
-pub(super) struct Records(BTreeMap<u64, BTreeSet<String>>);
+pub(super) struct Records(BTreeMap<u64, Instant>);
 
 impl Records {
     /// The numbers of all ranges that have records. To be asked before who is living.
@@ -30,17 +32,17 @@ impl Records {
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename()?.parse().ok()).collect())
     }
 
-    /// Deletes the records of `recorded` ranges that nobody can ask for any more. `living` and `dead`
-    /// are the paths of databases.
+    /// Deletes the records of `recorded` ranges that nobody can ask for any more. `living` are the paths of
+    /// databases; the directory that has been dead for longest has been so since `oldest`.
     pub(super) async fn forget(
         &mut self,
         around: &Surroundings,
         store: &Store,
         recorded: BTreeSet<u64>,
         living: &BTreeSet<String>,
-        dead: &BTreeSet<String>,
+        (now, oldest): (Instant, Option<Instant>),
     ) -> Result<(), String> {
-        for range in self.due(recorded, living, dead) {
+        for range in self.due(recorded, living, (now, oldest)) {
             let path = format!("{CHANGES_PREFIX}/{range}");
             delete_objects(around, &path).await.map_err(|error| format!("{path}: {error}"))?;
             around.housekeeping.after(SpaceStep::RecordsDeleted, &path).await;
@@ -56,14 +58,15 @@ impl Records {
         &mut self,
         recorded: BTreeSet<u64>,
         living: &BTreeSet<String>,
-        dead: &BTreeSet<String>,
+        (now, oldest): (Instant, Option<Instant>),
     ) -> Vec<u64> {
         let living: BTreeSet<u64> = living.iter().filter_map(|path| range_of(path)).collect();
         self.0.retain(|range, _| recorded.contains(range) && !living.contains(range));
         for range in recorded.into_iter().filter(|range| !living.contains(range)) {
-            self.0.entry(range).or_insert_with(|| dead.clone()).retain(|path| dead.contains(path));
+            self.0.entry(range).or_insert(now);
         }
-        self.0.iter().filter(|(_, waits)| waits.is_empty()).map(|(range, _)| *range).collect()
+        let is_over = |since: &Instant| oldest.is_none_or(|oldest| oldest > *since);
+        self.0.iter().filter(|(_, since)| is_over(since)).map(|(range, _)| *range).collect()
     }
 }
 
@@ -75,19 +78,23 @@ pub(super) fn range_of(path: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn a_record_goes_after_every_directory_that_was_dead_with_its_range() {
         let set = |ids: &[u64]| ids.iter().copied().collect::<BTreeSet<u64>>();
         let paths = |names: &[&str]| names.iter().map(|name| format!("ranges/{name}")).collect();
+        let began = Instant::now();
+        let at = |second| began + Duration::from_secs(second);
         let mut records = Records::default();
         let merged = paths(&["4-1-1"]);
         // 2 and 3 became 4; 2 has the record, and its own directory goes first.
-        assert!(records.due(set(&[2]), &paths(&["2-1-1", "3-1-1"]), &paths(&[])).is_empty(), "it lives");
-        assert!(records.due(set(&[2]), &merged, &paths(&["2-1-1", "3-1-1"])).is_empty());
-        assert!(records.due(set(&[2]), &merged, &paths(&["3-1-1"])).is_empty(), "3 names the record too");
-        // Who dies later is not waited for.
-        assert_eq!(records.due(set(&[2, 4]), &paths(&["5-1-1"]), &paths(&["4-1-1"])), [2]);
+        assert!(records.due(set(&[2]), &paths(&["2-1-1", "3-1-1"]), (at(1), None)).is_empty(), "it lives");
+        assert!(records.due(set(&[2]), &merged, (at(2), Some(at(2)))).is_empty());
+        assert!(records.due(set(&[2]), &merged, (at(3), Some(at(2)))).is_empty(), "3 names the record too");
+        // Who dies later, as 4 does, is not waited for.
+        assert_eq!(records.due(set(&[2, 4]), &paths(&["5-1-1"]), (at(4), Some(at(4)))), [2]);
     }
 }
