@@ -29,6 +29,8 @@ pub(super) struct Chores {
     status: watch::Receiver<DbStatus>,
     /// Of the manifest that was the newest when it was last looked at.
     outline: Outline,
+    /// The manifest that was the newest when it was opened.
+    found: u64,
     entered: Instant,
     pub(super) compactor: Option<Lane>,
     pub(super) collecting: bool,
@@ -77,6 +79,7 @@ impl Chores {
             tenant: Arc::new(tenant),
             status,
             entered: now,
+            found: outline.manifest,
             schedule: Schedule::new(outline.manifest, outline.log_replaced_until, now),
             outline,
             compactor: None,
@@ -185,6 +188,11 @@ impl Chores {
             Due::Rest if self.compactor.is_some() => Due::All,
             due => due,
         }
+    }
+
+    /// Whether nothing has changed since it was opened, and no pin waits to be released.
+    pub(super) fn is_as_found(&self) -> bool {
+        self.outline.manifest == self.found && self.outline.pinned.len() == self.outline.lenders
     }
 
     /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may

@@ -17,7 +17,7 @@ use super::chores::{Chores, Lane};
 use super::compactor::compact;
 use super::garbage::{Due, collect};
 use super::limits::{
-    GARBAGE_PER_POLL_MAX, HOUSEKEEPING_POLL, LAYERED_EVERY, REWRITING_AT_ONCE_MAX,
+    GARBAGE_FOUND_EVERY, GARBAGE_PER_POLL_MAX, HOUSEKEEPING_POLL, LAYERED_EVERY, REWRITING_AT_ONCE_MAX,
     REWRITTEN_BYTES_PER_SECOND, TIDYING_AT_ONCE_MAX,
 };
 use crate::range::Surroundings;
@@ -32,6 +32,8 @@ pub(super) struct Housekeeper {
     work: JoinSet<(u64, Ended)>,
     /// How many may be collected before the next look, those in a hurry apart.
     collections_left: usize,
+    /// No collection of one that is as it was found begins before.
+    found_at: Instant,
     /// No database is made one run before, only because it was left alone.
     layers_at: Instant,
 }
@@ -51,6 +53,7 @@ impl Housekeeper {
             numbers: 0,
             work: JoinSet::new(),
             collections_left: 0,
+            found_at: Instant::now(),
             layers_at: Instant::now(),
         }
     }
@@ -128,13 +131,20 @@ impl Housekeeper {
         self.chores.retain_mut(Chores::stays);
     }
 
-    /// Starts collections: of all that are in a hurry, and of a few others.
+    /// Starts collections: of all that are in a hurry, of a few that have changed, and now and then of one that
+    /// was only opened.
     fn assign_collections(&mut self) {
         let now = Instant::now();
         for chores in &mut self.chores {
             let due = chores.due(now);
             match due {
                 Due::Nothing => continue,
+                Due::Rest if chores.is_as_found() => {
+                    if now < self.found_at {
+                        continue;
+                    }
+                    self.found_at = now + GARBAGE_FOUND_EVERY;
+                }
                 Due::Rest if self.collections_left == 0 => continue,
                 Due::Rest => self.collections_left -= 1,
                 Due::Log | Due::All => {}

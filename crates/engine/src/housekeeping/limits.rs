@@ -68,9 +68,11 @@ pub(crate) const GARBAGE_BUSY: Duration = Duration::from_secs(60);
 /// Age below which nothing is garbage.
 pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
 /// Databases at most whose garbage is collected in one look, those in a hurry apart. A collection
-/// costs five milliseconds of CPU; after a thousand databases have changed it is spread over a quarter
-/// of an hour, in which the process is to be at rest all the same.
-pub(crate) const GARBAGE_PER_POLL_MAX: usize = 1;
+/// costs five milliseconds of CPU; after a thousand databases have changed it is spread over minutes.
+pub(crate) const GARBAGE_PER_POLL_MAX: usize = 3;
+/// How often one is collected that has not changed since it was opened here, which replaces a manifest and no
+/// more. A process that was started with a thousand of them is to be at rest soon.
+pub(crate) const GARBAGE_FOUND_EVERY: Duration = Duration::from_secs(2);
 /// Files of the log that are no longer needed at which they are collected in a hurry. There are
 /// thousands a second under load, and each opening lists them; nobody reads them any more.
 pub(crate) const LOG_GARBAGE_FILES: u64 = 256;
