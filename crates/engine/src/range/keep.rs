@@ -25,6 +25,17 @@ enum Ended {
     Failed(String),
 }
 
+impl Ended {
+    /// What those are told who waited for a flush.
+    fn sentence(&self) -> &str {
+        match self {
+            Self::Closed => "the database was closed",
+            Self::Fenced => "the database was opened anew, here or elsewhere",
+            Self::Failed(why) => why,
+        }
+    }
+}
+
 impl Range {
     /// Keeps the range open until it is closed or lost. To be run as a task, once.
     pub(crate) async fn keep(self: Arc<Self>) {
@@ -35,6 +46,8 @@ impl Range {
             };
             // While the range changes hands writes are held, and somebody waits for those under way.
             let ended = opening.serve(|| !self.gate.is_held()).await;
+            // Who waits for a flush of it waits in vain, and not for the judgement.
+            opening.flusher.end(ended.sentence());
             // It may have been opened anew, and the old opening closed: or shut out, while nobody says so yet.
             let judging = self.opening_anew.lock().await;
             if self.open_now().is_ok_and(|now| now.number != opening.number) {
@@ -55,7 +68,6 @@ impl Range {
             tracing::error!(range = %self.identity.id, %why, "the database closed itself; opening it again");
             let go_on = self.change_state(State::Reopening(why.clone()));
             drop(judging);
-            opening.flusher.end(&why);
             if !go_on || !self.reopen(&opening).await {
                 return;
             }
