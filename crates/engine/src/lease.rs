@@ -80,6 +80,11 @@ impl Lease {
         self.0.until.load(Ordering::Acquire) == 0
     }
 
+    /// Whether the server was not started again since, somewhere.
+    pub(crate) async fn is_newest(&self, objects: &Arc<dyn ObjectStore>) -> Result<bool, OpenError> {
+        Ok(newest(objects, self.0.server).await? == Some(self.0.incarnation))
+    }
+
     /// Renews the lease until it is ended by somebody. To be run as a task.
     pub(crate) async fn keep(self, objects: Arc<dyn ObjectStore>) {
         let mut tick = interval(LEASE_RENEWED_EVERY);

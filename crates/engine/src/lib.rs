@@ -48,7 +48,6 @@ pub use governor::Shares;
 pub use hook::Hook;
 pub use host::{Host, Options};
 pub use housekeeping::{Borrowed, SpaceHook, SpaceStep};
-pub use limits::LEASE_TERM;
 pub use map_store::{MAP_PREFIX, Maps};
 pub use node::{Node, Statistics, Trouble};
 pub use partition_server::PartitionServer;

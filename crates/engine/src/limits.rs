@@ -152,7 +152,7 @@ pub(crate) const HELD_BYTES_OF_PROCESS_MAX: u64 = 128 << 20;
 /// durable files' time; a slow disk or a busy machine is better waited for than refused.
 pub(crate) const HELD_FOR_MAX: Duration = Duration::from_secs(5);
 /// How long a server may answer reads after it last saw that its incarnation was not ended.
-pub const LEASE_TERM: Duration = Duration::from_secs(5);
+pub(crate) const LEASE_TERM: Duration = Duration::from_secs(5);
 /// How often it looks; and what whoever takes its ranges waits beyond the term, for clocks that
 /// run at different speeds.
 pub(crate) const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);

@@ -66,10 +66,10 @@ impl PartitionServer {
         self.0.owner.lease.has_ended()
     }
 
-    /// Whether it saw, no longer ago than [`LEASE_TERM`](crate::LEASE_TERM), that its ranges were not given to
-    /// others.
-    pub fn has_lease(&self) -> bool {
-        self.0.owner.lease.holds()
+    /// Whether it holds its lease, and was not started again since, somewhere.
+    pub(crate) async fn is_in_its_last_life(&self) -> Result<bool, OpenError> {
+        let lease = &self.0.owner.lease;
+        Ok(lease.holds() && lease.is_newest(&self.0.host.around().objects).await?)
     }
 
     /// A name that no other server has, nor itself in another life.

@@ -72,9 +72,9 @@ pub const CHANGES_AT_ONCE: usize = 16;
 pub const PLANNED_CHANGES_AT_ONCE: usize = 4;
 /// How often the manager looks at the ranges.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the manager looks for ranges that nobody serves, or whose change was broken off. It sees to those that
-/// it found at two looks: by then our servers know that nobody has ended their leases before the first.
-pub const MEND_EVERY: Duration = rangehold_engine::LEASE_TERM.saturating_add(LOOK_EVERY);
+/// How often the manager looks for ranges that nobody serves, or whose change was broken off. It acts on what it found
+/// at two looks: most is put right by whoever has it in hand.
+pub const MEND_EVERY: Duration = Duration::from_secs(5);
 /// Tables whose names are used to write keys; others are written by their ids.
 pub const NAMED_TABLES_MAX: usize = 10_000;
 /// For the names of tables to be read.

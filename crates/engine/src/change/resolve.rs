@@ -13,6 +13,7 @@
 //! A move that was broken off needs no record: the database is one, and whoever opens it owns it.
 //! Every step may be done again, by anybody, after another crash.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -42,14 +43,27 @@ impl Executor {
     /// that this executor is carrying out are left alone. What can be opened is served, even if
     /// something else cannot.
     pub async fn open_all(&self) -> Result<(), ChangeError> {
-        self.settle_where(|_| true).await?;
+        let settled = self.settle_where(|_| true).await;
         let map = self.maps().current();
         let is_wanted = |entry: &&RangeEntry| {
             let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
             is_unserved && !self.has_in_hand(entry.id)
         };
         self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await?;
-        self.inherit_dropped().await
+        let inherited = self.inherit_dropped().await;
+        settled.and(inherited)
+    }
+
+    /// [`Self::open_all`] by the newest map, for servers that have served for a while: nothing is done unless all
+    /// of them hold their leases, and none was started again somewhere, whose next life has the ranges now.
+    pub async fn mend(&self) -> Result<(), ChangeError> {
+        for server in self.servers() {
+            if !server.is_in_its_last_life().await? {
+                return Err(ChangeError::NoServer(server.id()));
+            }
+        }
+        self.maps().refresh().await?;
+        self.open_all().await
     }
 
     /// What [`Self::open_all`] would see to now: ranges whose change was broken off, and ranges that are online
@@ -78,11 +92,12 @@ impl Executor {
             }
         }
         self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
-        self.settle_where(|entry| entry.place.server == dead).await?;
+        let settled = self.settle_where(|entry| entry.place.server == dead).await;
         let map = self.maps().current();
         let is_orphan =
             |entry: &&RangeEntry| entry.place.server == dead && entry.online && entry.intent.is_none();
         let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect()).await?;
+        settled?;
         let map_version = self.maps().current().version();
         let moved = |range| Changed { map_version, ranges: vec![range], held_for: Default::default() };
         Ok(taken.into_iter().map(moved).collect())
@@ -171,22 +186,31 @@ impl Executor {
         failed.map_or(Ok(served), Err)
     }
 
-    /// Brings broken-off changes of some ranges to their end.
+    /// Brings broken-off changes of some ranges to their end. If one cannot be, the others are, and then the error
+    /// is told.
     async fn settle_where(&self, which: impl Fn(&RangeEntry) -> bool) -> Result<(), ChangeError> {
+        let mut failed: BTreeMap<RangeId, ChangeError> = BTreeMap::new();
         loop {
             let map = self.maps().current();
             let begun = |entry: &&RangeEntry| {
                 entry.intent.as_ref().is_some_and(|intent| !matches!(intent, Intent::MergeWith { .. }))
                     && which(entry)
+                    && !failed.contains_key(&entry.id)
                     && !self.has_in_hand(entry.id)
+                    // Who had it in hand may have ended it after the map was looked at.
+                    && self.maps().current().get(entry.id) == Some(entry)
             };
-            let Some(entry) = map.entries().iter().find(begun) else { return Ok(()) };
+            let Some(entry) = map.entries().iter().find(begun) else {
+                return failed.into_values().next().map_or(Ok(()), Err);
+            };
             let right = map
                 .entries()
                 .iter()
                 .find(|other| matches!(other.intent, Some(Intent::MergeWith { left }) if left == entry.id));
             tracing::warn!(range = %entry.id, "a change was broken off; bringing it to its end");
-            self.settle(entry, right).await?;
+            if let Err(error) = self.settle(entry, right).await {
+                failed.insert(entry.id, error);
+            }
         }
     }
 

@@ -29,8 +29,8 @@ pub(super) struct Chores {
     status: watch::Receiver<DbStatus>,
     /// Of the manifest that was the newest when it was last looked at.
     outline: Outline,
-    /// The manifest that was the newest when it was opened.
-    found: u64,
+    /// The manifest that was the newest when it was opened, and the end of its log's part that is no longer needed.
+    found: (u64, u64),
     entered: Instant,
     pub(super) compactor: Option<Lane>,
     pub(super) collecting: bool,
@@ -72,14 +72,15 @@ pub(super) struct Needs {
 impl Chores {
     pub(super) fn new(number: u64, tenant: Tenant) -> Self {
         let now = Instant::now();
-        let mut status = tenant.status.clone();
-        let outline = Outline::of(&status.borrow_and_update().current_manifest);
+        let status = tenant.status.clone();
+        // Not as seen: should it have been closed by now, the first look finds that.
+        let outline = Outline::of(&status.borrow().current_manifest);
         Self {
             number,
             tenant: Arc::new(tenant),
             status,
             entered: now,
-            found: outline.manifest,
+            found: (outline.manifest, outline.log_replaced_until),
             schedule: Schedule::new(outline.manifest, outline.log_replaced_until, now),
             outline,
             compactor: None,
@@ -102,7 +103,7 @@ impl Chores {
         let (newer, closed) = {
             let status = self.status.borrow_and_update();
             let manifest = &status.current_manifest;
-            let newer = (manifest.id() != self.outline.manifest).then(|| Outline::of(manifest));
+            let newer = (!self.outline.is_of(manifest)).then(|| Outline::of(manifest));
             (newer, status.close_reason.is_some())
         };
         if let Some(newer) = newer {
@@ -192,7 +193,8 @@ impl Chores {
 
     /// Whether nothing has changed since it was opened, and no pin waits to be released.
     pub(super) fn is_as_found(&self) -> bool {
-        self.outline.manifest == self.found && self.outline.pinned.len() == self.outline.lenders
+        let Outline { manifest, log_replaced_until, lenders, ref pinned, .. } = self.outline;
+        (manifest, log_replaced_until) == self.found && pinned.len() == lenders
     }
 
     /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may

@@ -70,8 +70,8 @@ pub(crate) const GARBAGE_AGE_MIN: Duration = Duration::from_secs(60);
 /// Databases at most whose garbage is collected in one look, those in a hurry apart. A collection
 /// costs five milliseconds of CPU; after a thousand databases have changed it is spread over minutes.
 pub(crate) const GARBAGE_PER_POLL_MAX: usize = 3;
-/// How often one is collected that has not changed since it was opened here, which replaces a manifest and no
-/// more. A process that was started with a thousand of them is to be at rest soon.
+/// How often one is collected that has not changed since it was opened here, which replaces a manifest; there is
+/// more only if the process before was killed, and had nothing in the log either. A process that was started with a thousand of them is to be at rest soon.
 pub(crate) const GARBAGE_FOUND_EVERY: Duration = Duration::from_secs(2);
 /// Files of the log that are no longer needed at which they are collected in a hurry. There are
 /// thousands a second under load, and each opening lists them; nobody reads them any more.

@@ -54,6 +54,13 @@ impl Outline {
             layered: are_layers(&new_files.chain(runs.iter().copied()).collect::<Vec<u64>>()),
         }
     }
+
+    /// Whether this is still what the manifest tells. A flush adds a file and ends a part of the log before the
+    /// number that it gives the manifest is known.
+    pub(super) fn is_of(&self, manifest: &VersionedManifest) -> bool {
+        let now = (manifest.id(), manifest.replay_after_wal_id(), manifest.l0().len());
+        now == (self.manifest, self.log_replaced_until, self.new_files)
+    }
 }
 
 /// Whether [`TIDY_RUNS_MIN`] neighbours among runs of these sizes are of like size.

@@ -123,8 +123,8 @@ pub(crate) struct Range {
     generation: AtomicU64,
     lease: Lease,
     state: RwLock<State>,
-    /// Held by whoever opens the database anew, from then on until that is its state, and by the keeper
-    /// while it judges why an opening ended: it may have been because of that.
+    /// Held by [`Range::open_anew`] until the new opening is its state, and by the keeper while it judges why an
+    /// opening ended: it may have been because of that.
     opening_anew: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
     stripes: Stripes,

@@ -1,6 +1,7 @@
 //! How a change is carried out: let in, marked, told of, and brought to its end.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use rangehold_engine::{ChangeError, Changed, PartitionServer};
@@ -23,8 +24,10 @@ pub enum NotDone {
     /// The process is about to stop, and begins no change any more.
     #[error("the process is being stopped: ask again when it runs")]
     Stopping,
-    /// A bug: the change ended without a result. The next start brings it to its end.
-    #[error("the change was broken off by a fault of this program: restart it")]
+    /// A bug: the change ended without a result. The manager brings it to its end ([`Manager::run`]).
+    #[error(
+        "the change was broken off by a fault of this program, which will finish or undo it: see the events"
+    )]
     Panicked,
 }
 
@@ -66,6 +69,9 @@ impl Manager {
             Err(error) => {
                 let why = sentence(&error, &names);
                 warn!("{asked}: {why}");
+                if kind_of(&error) == EventKind::BrokenOff {
+                    self.0.in_doubt.store(true, Ordering::Relaxed);
+                }
                 self.tell(kind_of(&error), &change, format!("{asked}: {why}"));
                 Err(error.into())
             }

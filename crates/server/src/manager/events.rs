@@ -69,7 +69,8 @@ pub enum EventKind {
     Undone,
     /// It was begun and is neither done nor undone yet.
     BrokenOff,
-    /// Ranges that nobody served, or whose change was broken off, are served again.
+    /// What ranges held that nobody served, or whose change was broken off, is served again, by them or by
+    /// others.
     Mended,
     /// The cause of a range's load was found.
     Verdict,

@@ -74,7 +74,8 @@ impl Memory {
             peak: seen.load.peak,
             bytes: seen.bytes,
             cause: seen.load.verdict.as_ref().map(|verdict| Box::new(verdict.cause.clone())),
-            unchanged_for: since(known.and_then(|known| known.changed)),
+            // One that came after the last look has changed just now.
+            unchanged_for: since(known.map_or(Some(now), |known| known.changed)),
             unmoved_for: since(known.and_then(|known| known.moved)),
             busy,
             ..RangeObservation::quiet(seen.range)

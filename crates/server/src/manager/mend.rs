@@ -2,15 +2,15 @@
 //!
 //! A change ends neither done nor undone if the store gives no answer at the wrong moment, or if its task panics; its
 //! ranges hold their writes from then on. And a range is lost when somebody opens its database elsewhere. A restart
-//! would put both right, by the map and the change records; so the same is done here, without one.
+//! would put both right, by the map and the change records; so the same is done here, without one
+//! ([`rangehold_engine::Executor::mend`]).
 //!
-//! Who opened a database elsewhere may be the next life of one of our servers, and must not be shut out again. He
-//! has ended our lease before; so nothing is done but for ranges that were unserved for longer than a lease lasts,
-//! while all leases hold.
+//! Who opened a database elsewhere may be the next life of one of our servers, and must not be shut out again: nothing
+//! is done then, nor while a server has lost its lease.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use rangehold_engine::PartitionServer;
 use rangehold_map::RangeId;
 use tracing::warn;
 
@@ -18,12 +18,15 @@ use super::Manager;
 use super::events::{EventKind, Happened};
 use super::memory::Memory;
 
+/// Ranges that are named in one line.
+const NAMED_MAX: usize = 10;
+
 impl Manager {
-    /// Begins to mend what was to be mended at the last look, too, if nothing is being mended.
+    /// Begins to mend, if nothing is being mended, where something was to be mended at the last look, too, or where
+    /// it is not known what the store says.
     pub(super) fn mend(&self, memory: &mut Memory) {
         let ranges = memory.still_unserved(self.0.executor.unserved());
-        let have_leases = || self.0.executor.servers().iter().all(PartitionServer::has_lease);
-        if ranges.is_empty() || !have_leases() {
+        if ranges.is_empty() && !self.0.in_doubt.load(Ordering::Relaxed) {
             return;
         }
         let Ok(alone) = Arc::clone(&self.0.mending).try_acquire_owned() else { return };
@@ -37,34 +40,31 @@ impl Manager {
     }
 
     async fn open_again(&self, ranges: Vec<RangeId>) {
-        warn!(
-            ranges = listed(&ranges),
-            "a change was broken off, or nobody serves them: opening them by the map"
-        );
-        let opened = self.0.executor.open_all().await;
-        let left = self.0.executor.unserved();
-        let (left, mended): (Vec<RangeId>, _) = ranges.into_iter().partition(|range| left.contains(range));
-        if let Err(error) = opened {
-            warn!(ranges = listed(&left), "not all could be opened, trying again: {error}");
+        let named = listed(&ranges);
+        // Before the map is read: what is in doubt from now on, that may not tell.
+        let in_doubt = self.0.in_doubt.swap(false, Ordering::Relaxed);
+        if let Err(error) = self.0.executor.mend().await {
+            self.0.in_doubt.fetch_or(in_doubt, Ordering::Relaxed);
+            warn!(ranges = named, "not everything that nobody serves could be opened, trying again: {error}");
+        } else if !ranges.is_empty() {
+            let text =
+                format!("nobody served {named}, or a change was broken off: opened again, as the store says");
+            let map_version = Some(self.0.executor.maps().current().version());
+            self.0.events.add(Happened {
+                kind: EventKind::Mended,
+                ranges,
+                text,
+                map_version,
+                held_for: None,
+            });
         }
-        if mended.is_empty() {
-            return;
-        }
-        let text = format!(
-            "nobody served {}, or a change of them was broken off: they were opened again, as the store says",
-            listed(&mended)
-        );
-        let map_version = Some(self.0.executor.maps().current().version());
-        self.0.events.add(Happened {
-            kind: EventKind::Mended,
-            ranges: mended,
-            text,
-            map_version,
-            held_for: None,
-        });
     }
 }
 
 fn listed(ranges: &[RangeId]) -> String {
-    ranges.iter().map(RangeId::to_string).collect::<Vec<_>>().join(", ")
+    let mut names: Vec<String> = ranges.iter().take(NAMED_MAX).map(RangeId::to_string).collect();
+    if let more @ 1.. = ranges.len().saturating_sub(NAMED_MAX) {
+        names.push(format!("and {more} more"));
+    }
+    names.join(", ")
 }

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   each second       look: verdicts that were reached, ranges that changed hands
-//!   every 6 seconds   mend: changes that were broken off, ranges that nobody serves
+//!   each 5 seconds    mend: changes that were broken off, ranges that nobody serves
 //!   each tick         observe the load of every range, and plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
 //!                                                                 |
 //!   the command line, the admin API --------- a change ---------> carry out, in a task of its own
@@ -29,6 +29,7 @@ mod mend;
 pub(crate) mod names;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -85,6 +86,8 @@ struct Inner {
     /// How many changes are being carried out on each range.
     busy: Mutex<BTreeMap<RangeId, u32>>,
     mending: Arc<Semaphore>,
+    /// Whether a change ended without anybody knowing what the store says of it.
+    in_doubt: AtomicBool,
     planned: ArcSwapOption<Planned>,
 }
 
@@ -122,6 +125,7 @@ impl Manager {
             places: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
             busy: Mutex::default(),
             mending: Arc::new(Semaphore::new(1)),
+            in_doubt: AtomicBool::new(false),
             planned: ArcSwapOption::empty(),
         }))
     }
