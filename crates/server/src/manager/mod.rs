@@ -3,7 +3,8 @@
 //! ```text
 //!   each second       look: verdicts that were reached, ranges that changed hands
 //!   each 5 seconds    mend: changes that were broken off, ranges that nobody serves
-//!   each tick         observe the load of every range, and plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
+//!   each tick         observe: the load of every range
+//!                     plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
 //!                                                                 |
 //!   the command line, the admin API --------- a change ---------> carry out, in a task of its own
 //!                                                                 |
@@ -85,6 +86,7 @@ struct Inner {
     places: Arc<Semaphore>,
     /// How many changes are being carried out on each range.
     busy: Mutex<BTreeMap<RangeId, u32>>,
+    /// Its one place is taken while something is mended.
     mending: Arc<Semaphore>,
     /// Whether a change ended without anybody knowing what the store says of it.
     in_doubt: AtomicBool,
