@@ -22,7 +22,7 @@
 //! | stale LIST | [`Fault::StaleList`]; not of manifests, which the engine below a range must see as they are |
 //! | torn append | [`Fault::TornUpload`]: a store has no appends; the upload of a file breaks off |
 //! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
-//! | truncated read | [`Fault::TruncatedRead`] |
+//! | truncated read | [`Fault::TruncatedRead`], of files of all kinds |
 //! | misdirected read | [`Fault::MisdirectedRead`] |
 //! | ENOSPC | [`Fault::StoreFull`] |
 //! | 10x latency | [`Fault::SlowStore`] |

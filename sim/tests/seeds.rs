@@ -41,6 +41,8 @@ const KEPT: &[(u64, &str)] = &[
         "a keeper that was shut out by his own range's next opening left it, and nobody flushed that one",
     ),
     (423, "scans of whole tables gave the split finder cuts that were not in order, and the judge panicked"),
+    (401_110, "a log file whose reading was cut short ended the process by a panic"),
+    (401_824, "the same"),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 

@@ -253,9 +253,7 @@ impl Client {
     fn judge(&self, shown: &str, answer: &Result<Reply, NoAnswer>) {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
-        let spoilt = [Fault::FlippedBit, Fault::MisdirectedRead, Fault::TruncatedRead]
-            .into_iter()
-            .any(|fault| weather.is_on(fault));
+        let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::MisdirectedRead);
         // What the cloud's documents say of budgets, and of ranges that a real manager moves.
         let cloudy = match reply.code() {
             "ServerBusy" => self.world.is_cloud(),

@@ -223,10 +223,7 @@ fn spoilt(bucket: &Bucket, path: &Path, start: u64, bytes: &Bytes, fate: &Fate, 
             }
             misdirected.freeze()
         }
-        // What is left of an end that was cut off would be taken for the end.
-        Some(Fault::TruncatedRead) if checked > 0 && checked == bytes.len() => {
-            bytes.slice(..dice.index(bytes.len()))
-        }
+        Some(Fault::TruncatedRead) if !bytes.is_empty() => bytes.slice(..dice.index(bytes.len())),
         _ => bytes.clone(),
     }
 }

@@ -41,8 +41,7 @@ pub(super) struct Chores {
     /// No compactor is started before.
     retry_at: Instant,
     orders: Vec<Order>,
-    /// Whether it leaves, and who waits until nothing is done here any more.
-    leaves: bool,
+    /// Who waits until nothing is done here any more.
     leaving: Vec<oneshot::Sender<()>>,
 }
 
@@ -89,7 +88,6 @@ impl Chores {
             failures: 0,
             retry_at: now,
             orders: Vec::new(),
-            leaves: false,
             leaving: Vec::new(),
         }
     }
@@ -109,18 +107,21 @@ impl Chores {
         if let Some(newer) = newer {
             self.outline = newer;
         }
-        if closed && !self.leaves {
+        if closed && !self.leaves() {
             self.leave(None);
         }
     }
 
     pub(super) fn is_at(&self, path: &str) -> bool {
-        self.tenant.place.path == path && !self.leaves
+        self.tenant.place.path == path && !self.leaves()
+    }
+
+    fn leaves(&self) -> bool {
+        *self.tenant.left.borrow()
     }
 
     /// Ends what is done here; `left` is told when it has ended.
     pub(super) fn leave(&mut self, left: Option<oneshot::Sender<()>>) {
-        self.leaves = true;
         self.tenant.left.send_replace(true);
         self.orders.clear();
         self.leaving.extend(left);
@@ -128,7 +129,7 @@ impl Chores {
 
     /// False when it leaves and nothing is done here any more; then those who waited are told.
     pub(super) fn stays(&mut self) -> bool {
-        if !self.leaves || self.compactor.is_some() || self.collecting {
+        if !self.leaves() || self.compactor.is_some() || self.collecting {
             return true;
         }
         for left in self.leaving.drain(..) {
@@ -164,7 +165,7 @@ impl Chores {
     /// What it needs now.
     pub(super) fn needs(&mut self, now: Instant) -> Needs {
         self.look();
-        if self.leaves || now < self.retry_at {
+        if self.leaves() || now < self.retry_at {
             return Needs::default();
         }
         let Outline { lenders, new_files, .. } = self.outline;
@@ -181,7 +182,7 @@ impl Chores {
     /// What is to be collected now; nothing while it is being collected.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         self.look();
-        if self.collecting || self.leaves {
+        if self.collecting || self.leaves() {
             return Due::Nothing;
         }
         match self.schedule.look(self.outline.manifest, self.outline.log_replaced_until, now) {
@@ -200,14 +201,14 @@ impl Chores {
     /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may
     /// be old, which names no fewer than the newest: they are named when a database is made, and let go since.
     pub(super) fn pins(&self) -> Option<(String, Vec<String>)> {
-        (!self.leaves).then(|| (self.tenant.place.path.clone(), self.outline.pinned.clone()))
+        (!self.leaves()).then(|| (self.tenant.place.path.clone(), self.outline.pinned.clone()))
     }
 
     /// Whether it was left alone although its layers should be one run.
     pub(super) fn is_left_in_layers(&self, now: Instant) -> bool {
         self.outline.layered
             && self.schedule.is_clean()
-            && !self.leaves
+            && !self.leaves()
             && self.orders.is_empty()
             && now >= self.retry_at
     }

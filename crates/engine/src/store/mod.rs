@@ -14,7 +14,8 @@
 //!
 //! [`Store::open`] makes or checks all of that, sweeps what interrupted writes left, and hands out
 //! an object store whose writes are durable when they return and whose damaged files are refused by
-//! name (`local`). Beside it stands the [`DiskWatch`], which tells when to refuse writes.
+//! name (`local`). The answers of any other store are measured (`whole`). Beside it stands the
+//! [`DiskWatch`], which tells when to refuse writes.
 
 mod damage;
 mod directory;
@@ -27,6 +28,7 @@ mod location;
 mod lock;
 mod log;
 mod seal;
+mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -46,6 +48,7 @@ pub use self::log::check_log;
 use self::damage::DamageLog;
 use self::local::SealedDirectory;
 use self::lock::DirectoryLock;
+use self::whole::WholeAnswers;
 
 /// What can be chosen about a store. The default is what production wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -166,7 +169,7 @@ impl Store {
     /// A store on objects that the caller brings: how tests put faults below the engine.
     pub fn on(objects: Arc<dyn ObjectStore>) -> Self {
         Self(Arc::new(Inner {
-            objects,
+            objects: Arc::new(WholeAnswers(objects)),
             directory: None,
             root: None,
             disk: DiskWatch::of_memory(),
