@@ -103,6 +103,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
         // the checksums of its transport, and a directory by the seals of its files.
         (Fault::FlippedBit, wish == Wish::Get && table),
         (Fault::MisdirectedRead, wish == Wish::Get && table),
+        // Of an answer that was cut short its length tells, whatever it is of.
         (Fault::TruncatedRead, wish == Wish::Get),
     ];
     possible.into_iter().find(|(fault, can)| *can && weather.strikes(*fault, dice)).map(|(fault, _)| fault)
