@@ -43,6 +43,10 @@ const KEPT: &[(u64, &str)] = &[
     (423, "scans of whole tables gave the split finder cuts that were not in order, and the judge panicked"),
     (401_110, "a log file whose reading was cut short ended the process by a panic"),
     (401_824, "the same"),
+    (
+        15_783,
+        "who came late to undo a merge took away the retirement of the split after it, and an insert was lost",
+    ),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];
 

@@ -400,6 +400,32 @@ async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
     world.check(&acknowledged, "undone by another").await;
 }
 
+/// One who set out to undo a change comes to the range when another has undone it, and the range was
+/// retired again, for a change that counts. (The simulation lost an acknowledged row so.)
+#[tokio::test(start_paused = true)]
+async fn who_comes_late_to_undo_a_change_does_not_undo_the_next_one() {
+    let world = World::new().await;
+    world.prepare(Kind::Split).await;
+    let first = world.split_held_after(Step::Begun).await;
+    let here = world.node.executor();
+    let late = Executor::new(here.maps().apart(), world.node.router().clone(), here.servers());
+    world.another_manager().await;
+    world.crash.let_go.notify_one();
+    assert!(first.await.unwrap(), "the first split was undone");
+
+    let second = world.split_held_after(Step::Inherited).await;
+    let acknowledged = row_in_each_partition("late");
+    for (key, row) in &acknowledged {
+        put(&world.node, key, row, "v").await.unwrap();
+    }
+    let refused = late.open_all().await.unwrap_err().to_string();
+    assert!(refused.contains("its place in the map was changed"), "{refused}");
+    let world = world.crash_and_start_again().await;
+    assert_eq!(world.map().entries().len(), 2, "the second split counts");
+    world.check(&acknowledged, "late to undo").await;
+    second.abort();
+}
+
 /// Also where a merge had to move a range first, which holds writes twice.
 #[tokio::test(start_paused = true)]
 async fn a_change_tells_how_long_writes_were_held() {

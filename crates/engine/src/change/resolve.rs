@@ -9,6 +9,11 @@
 //! | retired | none | `Undone` is created; then as above, without the retirement row |
 //! | retired | `Undone` | as above |
 //! | retired | `Done` | finished: the heirs are opened and served, with what they inherit |
+//! | retired for another change | | nothing: the map has gone on since it was looked at |
+//!
+//! The last line is for who comes late. He set out to settle a change that others have settled since,
+//! and opens a range that may be retired again, for the next one: its row names the record that decides,
+//! and that is not the one he came for.
 //!
 //! A move that was broken off needs no record: the database is one, and whoever opens it owns it.
 //! Every step may be done again, by anybody, after another crash.
@@ -308,6 +313,11 @@ impl Executor {
         old: &[Arc<Range>],
         record: RecordName,
     ) -> Result<Settled, ChangeError> {
+        for range in old {
+            if let Some(other) = range.retired().filter(|other| *other != record) {
+                self.settle_stray(range, other).await?;
+            }
+        }
         if mutants::active(Mutant::RetiredServed) || old.iter().all(|range| range.retired().is_none()) {
             return Ok(Settled::Undone);
         }
@@ -325,9 +335,16 @@ impl Executor {
         Ok(Settled::Undone)
     }
 
-    /// A retired range without an intent in the map: the map was set back, or a step failed that
-    /// may not. It is served only if its change is undone.
+    /// A range that is retired for another change than the map told of when it was opened, or though the map
+    /// told of none. Either the map has gone on since, and whoever was meant by it sees to the range. Or the
+    /// map was set back, or a step failed that may not: then the range is served only if its change is undone.
     async fn settle_stray(&self, range: &Arc<Range>, record: RecordName) -> Result<(), ChangeError> {
+        // Opening the database shut all others out: who retires it after this look has opened it after us.
+        let map = self.maps().refresh().await?;
+        if map.get(range.id()).is_none_or(|entry| entry.generation != range.generation()) {
+            let waits_for = "its place in the map was changed while it was opened".to_owned();
+            return Err(ChangeError::NotYet { range: range.id(), waits_for });
+        }
         match record.decide(self.maps().objects(), &Decision::Undone).await? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {
                 range.unretire().await.map_err(|error| broken_off(range.id(), &error))
