@@ -7,6 +7,8 @@
 //! Architecture Invariant: no clock, no randomness, no IO, no async. `now` is always an argument.
 
 pub mod auth;
+pub mod error;
+pub mod letters;
 pub mod table;
 pub mod time;
 pub mod uri;

@@ -5,7 +5,7 @@
 //! NUL. Characters that are forbidden in keys are refused where keys are checked, with an error
 //! that says so.
 
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 
 /// Parameters that say who may do what, or which operation is meant. Given twice they would leave
 /// open which one was signed and which one is obeyed.

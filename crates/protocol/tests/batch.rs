@@ -1,8 +1,8 @@
 //! The envelope of batches: what clients send, what the service answers, and what nobody should send.
 
 use proptest::prelude::*;
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::batch::{Batch, BatchReply, parse};
-use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, BATCH_PART_HEADER_BYTES_MAX};
 use serde::Deserialize;
 

@@ -1,8 +1,8 @@
 //! Reading entities: what the real service was recorded doing with a body, and what it documents.
 
 use proptest::prelude::*;
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::entity::{Entity, KeyRule};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::value::Value;
 use rangehold_protocol::time::parse_iso;
 

@@ -1,7 +1,7 @@
 //! Filters by example: the golden file of texts and answers, and the real service's rules by name.
 
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
-use rangehold_protocol::table::error::ErrorCode;
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::filter::{Filter, Subject};
 use rangehold_protocol::table::key_bounds::{KeyBounds, KeyEdge};
 use rangehold_protocol::table::limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX};

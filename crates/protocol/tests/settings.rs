@@ -1,7 +1,7 @@
 //! Access policies, service properties and stats: the XML of clients and of the service.
 
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::acl::{self, AccessPolicy};
-use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::properties::{ServiceProperties, parse_update, stats};
 use rangehold_protocol::time::parse_iso;
 

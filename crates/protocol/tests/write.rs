@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use rangehold_map::Timestamp;
-use rangehold_protocol::table::error::ErrorCode;
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::etag::IfMatch;
 use rangehold_protocol::table::row::{self, RowView};
 use rangehold_protocol::table::value::{Value, ValueRef};

@@ -10,7 +10,7 @@ use rangehold_map::Timestamp;
 use serde::Deserialize;
 
 use super::Principal;
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 
 /// Seconds by which an issuer's clock may differ from ours.
 const SKEW_SECONDS_MAX: i64 = 5 * 60;

@@ -11,7 +11,8 @@
 
 use std::net::IpAddr;
 
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
+use crate::letters::Letters;
 use crate::table::key_bounds::KeyBounds;
 use crate::uri::Query;
 
@@ -23,7 +24,7 @@ pub mod sas;
 pub mod shared_key;
 
 pub use key::AccountKey;
-pub use permission::{Action, Letters};
+pub use permission::Action;
 
 /// What authentication looks at of a request. Header values are the first of their name.
 #[derive(Debug, Clone, Copy)]

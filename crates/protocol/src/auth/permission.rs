@@ -16,7 +16,8 @@
 //!
 //! So Azure documents it under "Create an account SAS" and "Create a service SAS".
 
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
+use crate::letters::Letters;
 
 /// What a request wants to do, as far as permissions tell actions apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -47,34 +48,6 @@ pub enum Action {
     SetProperties,
     /// Read the state of replication.
     GetStats,
-}
-
-/// A set of lower-case ASCII letters: permissions, resource types or services.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Letters(u32);
-
-impl Letters {
-    /// The letters of `text`; `None` if it is empty, repeats a letter or has one that is not in
-    /// `allowed`. The order does not matter.
-    pub fn parse(text: &str, allowed: &str) -> Option<Self> {
-        let mut letters = Self::default();
-        for letter in text.chars() {
-            if !letter.is_ascii_lowercase() || !allowed.contains(letter) || letters.has(letter) {
-                return None;
-            }
-            letters.0 |= Self::bit(letter);
-        }
-        (letters.0 != 0).then_some(letters)
-    }
-
-    /// Whether `letter` is among them.
-    pub fn has(self, letter: char) -> bool {
-        letter.is_ascii_lowercase() && self.0 & Self::bit(letter) != 0
-    }
-
-    fn bit(letter: char) -> u32 {
-        1 << (u32::from(letter) - u32::from('a'))
-    }
 }
 
 /// Which letters an action needs.
@@ -146,15 +119,6 @@ impl Action {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn letters_are_read_strictly() {
-        let letters = Letters::parse("dr", "raud").expect("two permissions");
-        assert!(letters.has('r') && letters.has('d') && !letters.has('a') && !letters.has('R'));
-        for text in ["", "rr", "rx", "R", "r ", "é"] {
-            assert_eq!(Letters::parse(text, "raud"), None, "{text:?}");
-        }
-    }
 
     fn by_account(action: Action, types: &str, permissions: &str) -> Option<ErrorCode> {
         let letters = |text| Letters::parse(text, "abcdefghijklmnopqrstuvwxyz").expect("letters");

@@ -9,7 +9,7 @@ use rangehold_map::Timestamp;
 
 use super::key::{AccountKey, is_signed};
 use super::{AuthRequest, Principal, canonical, failed};
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::table::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{http_date, parse_http_date, parse_iso};
 

@@ -7,10 +7,10 @@
 use rangehold_map::Timestamp;
 use serde::{Deserialize, Serialize};
 
-use super::error::{ErrorCode, TableError};
 use super::limits::{POLICIES_MAX, POLICY_ID_UNITS_MAX};
 use super::xml::{self, Element, Writer, invalid};
-use crate::auth::Letters;
+use crate::error::{ErrorCode, TableError};
+use crate::letters::Letters;
 use crate::time::{iso7, parse_iso};
 
 /// Permissions of a table that a policy or a SAS can give: read, add, update, delete.

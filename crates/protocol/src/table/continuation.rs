@@ -22,8 +22,8 @@ use rangehold_map::TableId;
 use rangehold_map::codec::Reader;
 use rangehold_map::key::table_prefix;
 
-use super::error::{ErrorCode, TableError};
 use super::limits::TOKEN_BYTES_MAX;
+use crate::error::{ErrorCode, TableError};
 
 const VERSION: &str = "1!";
 /// The service's own table tokens hold a time behind the name, after this character.

@@ -6,8 +6,8 @@
 
 use rangehold_map::Timestamp;
 
-use super::error::TableError;
 use super::xml::escape_text;
+use crate::error::TableError;
 use crate::time::iso7;
 
 /// An error as JSON:
@@ -47,7 +47,7 @@ fn message(error: &TableError, request_id: &str, now: Timestamp) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::error::ErrorCode;
+    use crate::error::ErrorCode;
     use crate::time::parse_iso;
 
     #[test]

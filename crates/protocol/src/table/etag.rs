@@ -7,7 +7,7 @@
 
 use rangehold_map::Timestamp;
 
-use super::error::TableError;
+use crate::error::TableError;
 use crate::time::{parse_iso, put_iso};
 
 /// The ETag of an entity that was last written at `time`, as the header and `odata.etag` have it.

@@ -1,6 +1,6 @@
 //! Which JSON a client wants: the three metadata levels, by `$format` or `Accept`.
 
-use super::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 
 /// How much a JSON reply says beside the values (OData's metadata levels).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -9,7 +9,7 @@
 //! | entity group transactions | [`batch`] |
 //! | XML documents | [`acl`], [`properties`] |
 //! | replies to browsers | [`cors`] |
-//! | errors | [`error`], [`error_reply`] |
+//! | replies to requests that are refused | [`error_reply`] |
 //! | names, values, ETags, formats, limits | [`names`], [`value`], [`etag`], [`mod@format`], [`limits`] |
 
 pub mod acl;
@@ -18,7 +18,6 @@ pub mod catalogue;
 pub mod continuation;
 pub mod cors;
 pub mod entity;
-pub mod error;
 pub mod error_reply;
 pub mod etag;
 pub mod filter;

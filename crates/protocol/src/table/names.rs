@@ -4,8 +4,8 @@
 //! length or its characters, a property name's length or its form. Lengths count UTF-16 code
 //! units, as .NET does.
 
-use super::error::{ErrorCode, TableError};
 use super::limits::{KEY_UNITS_MAX, PROPERTY_NAME_UNITS_MAX};
+use crate::error::{ErrorCode, TableError};
 
 /// Length in UTF-16 code units.
 pub fn utf16_units(text: &str) -> usize {

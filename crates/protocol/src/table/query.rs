@@ -5,10 +5,10 @@
 //! nobody's option is ignored.
 
 use super::continuation::{Continuation, NEXT_PARTITION_KEY, NEXT_ROW_KEY, NEXT_TABLE_NAME};
-use super::error::{ErrorCode, TableError};
 use super::filter::Filter;
 use super::limits::PAGE_ITEMS_MAX;
 use super::select::Select;
+use crate::error::{ErrorCode, TableError};
 use crate::uri::Query;
 
 /// Options of OData 3 that the service has not.

@@ -16,9 +16,9 @@
 //! in the key (where it is refused as a forbidden character) and never moves the request to
 //! another target. What was signed and what is routed is thereby the same text.
 
-use super::error::{ErrorCode, TableError};
 use super::etag::IfMatch;
 use super::write::WriteKind;
+use crate::error::{ErrorCode, TableError};
 use crate::uri::{self, Query};
 
 /// Names one entity.

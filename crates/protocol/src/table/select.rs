@@ -3,9 +3,9 @@
 //! A name that an entity lacks is shown as null (recorded), so the list is kept as the client gave
 //! it, and a reply has its members in that order.
 
-use super::error::{ErrorCode, TableError};
 use super::limits::SELECT_NAMES_MAX;
 use super::names::check_property_name;
+use crate::error::{ErrorCode, TableError};
 
 /// The names that a client asked for, each once, in its order; never empty.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,12 +25,12 @@
 
 use rangehold_map::Timestamp;
 
-use super::error::{ErrorCode, TableError};
 use super::etag::IfMatch;
 use super::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use super::names::utf16_units;
 use super::row::{self, DamagedRow, RowView};
 use super::value::{Value, ValueRef};
+use crate::error::{ErrorCode, TableError};
 
 /// The kinds of writes, with their conditions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -10,8 +10,8 @@ use quick_xml::Reader;
 use quick_xml::escape::partial_escape;
 use quick_xml::events::{BytesRef, Event};
 
-use super::error::{ErrorCode, TableError};
 use super::limits::{XML_BYTES_MAX, XML_DEPTH_MAX};
+use crate::error::{ErrorCode, TableError};
 
 /// What XML replies of the service begin with.
 const PREAMBLE: &str = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?>";

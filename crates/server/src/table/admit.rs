@@ -11,7 +11,7 @@ use rangehold_map::codec::Reader;
 use rangehold_map::key::table_prefix;
 use rangehold_map::load::Access;
 use rangehold_map::{PartitionPrefix, TableId};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::Operation;
 
 use tokio::time::{Instant, sleep_until};

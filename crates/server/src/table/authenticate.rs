@@ -6,7 +6,7 @@
 
 use rangehold_protocol::auth::sas::{AccountSas, TableSas};
 use rangehold_protocol::auth::{AccountKey, AuthRequest, Principal, bearer, shared_key};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 
 use super::TableService;
 use super::exchange::Exchange;

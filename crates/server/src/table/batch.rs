@@ -4,8 +4,8 @@
 //! Parts are routed by the same code as requests of their own, and each is authorised by itself:
 //! a SAS signs the outer URI only, but its permissions and keys hold for every part.
 
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::error_reply;
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX};

@@ -9,7 +9,7 @@ use rangehold_engine::WriteRequest;
 use rangehold_map::load::Access;
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::auth::Action;
-use rangehold_protocol::table::error::ErrorCode;
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::etag;
 use rangehold_protocol::table::key_bounds::QueryKind;
 use rangehold_protocol::table::limits::BODY_BYTES_MAX;

@@ -4,7 +4,7 @@ use http::header::{self, HeaderMap};
 use http::request::Parts;
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::Principal;
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::request::Conditions;
 use rangehold_protocol::uri::Query;

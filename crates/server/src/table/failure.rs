@@ -1,7 +1,7 @@
 //! Why a request did not succeed: the client's fault, or ours.
 
 use rangehold_engine::{ReadError, WriteError};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 use tracing::error;
 
 /// A request that did not succeed. In a batch it also says which operation it was.

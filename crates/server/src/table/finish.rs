@@ -9,7 +9,7 @@
 
 use http::request::Parts;
 use rangehold_protocol::auth::bearer;
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::error_reply;
 use rangehold_protocol::time;
 

@@ -35,7 +35,7 @@ use http_body_util::Full;
 use hyper::body::Incoming;
 use rangehold_engine::{Clock, Router};
 use rangehold_map::Timestamp;
-use rangehold_protocol::table::error::{ErrorCode, TableError};
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::{Method, Operation, Target};
 use rangehold_protocol::uri::Query;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};

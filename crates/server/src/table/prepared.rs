@@ -2,8 +2,8 @@
 
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::Action;
+use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::entity::{Entity, KeyRule};
-use rangehold_protocol::table::error::ErrorCode;
 use rangehold_protocol::table::etag;
 use rangehold_protocol::table::format::MetadataLevel;
 use rangehold_protocol::table::names::check_key_in_uri;

@@ -1,8 +1,8 @@
 //! Tables, access policies, service properties, stats, and CORS.
 
 use rangehold_protocol::auth::Action;
+use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::entity::{Entity, KeyRule};
-use rangehold_protocol::table::error::{ErrorCode, TableError};
 use rangehold_protocol::table::limits::{BODY_BYTES_MAX, XML_BYTES_MAX};
 use rangehold_protocol::table::render::TableWriter;
 use rangehold_protocol::table::value::Value;

@@ -3,8 +3,9 @@
 use rangehold_map::Timestamp;
 
 use super::{Version, check_origin, check_signature, check_times, field, time_field};
-use crate::auth::{AccountKey, AuthRequest, Letters, Principal, failed};
-use crate::table::error::{ErrorCode, TableError};
+use crate::auth::{AccountKey, AuthRequest, Principal, failed};
+use crate::error::{ErrorCode, TableError};
+use crate::letters::Letters;
 
 /// Services of an account: blobs, queues, tables, files.
 const SERVICES: &str = "bqtf";

@@ -14,7 +14,7 @@ use rangehold_map::Timestamp;
 
 use super::key::{AccountKey, is_signed};
 use super::{AuthRequest, failed};
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::time::{iso7, parse_iso};
 use crate::uri::Query;
 

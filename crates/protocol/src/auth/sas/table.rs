@@ -7,9 +7,10 @@
 use rangehold_map::Timestamp;
 
 use super::{Version, check_origin, check_signature, check_times, field, filled, time_field};
-use crate::auth::{AccountKey, AuthRequest, Letters, Principal, failed};
+use crate::auth::{AccountKey, AuthRequest, Principal, failed};
+use crate::error::TableError;
+use crate::letters::Letters;
 use crate::table::acl::{AccessPolicy, PERMISSIONS};
-use crate::table::error::TableError;
 use crate::table::key_bounds::{KeyBounds, KeyEdge};
 
 /// A token for a table, whose signature is right. What it allows is not known before

@@ -8,7 +8,7 @@
 //! headers of each part, and the number of parts.
 
 use super::{Batch, CONTENT_ID, Part, find};
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::table::limits::{
     BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, BATCH_PART_HEADER_BYTES_MAX, BOUNDARY_BYTES_MAX,
 };

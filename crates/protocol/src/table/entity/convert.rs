@@ -11,11 +11,11 @@ use base64::alphabet::STANDARD;
 use base64::engine::general_purpose::{GeneralPurpose, GeneralPurposeConfig};
 use rangehold_map::Timestamp;
 
-use super::super::error::{ErrorCode, TableError};
 use super::super::limits::{BINARY_BYTES_MAX, STRING_UNITS_MAX};
 use super::super::names::utf16_units;
 use super::super::value::{EdmType, Value, parse_guid};
-use super::members::{Declared, Json};
+use super::members::{Declared, Json, unreadable};
+use crate::error::{ErrorCode, TableError};
 use crate::time::{iso7, parse_iso};
 
 /// .NET, whose reading is the service's, asks for the padding but not for the unused bits to be 0.
@@ -65,12 +65,6 @@ fn out_of_range(name: &str, time: Timestamp) -> TableError {
         ErrorCode::OutOfRangeInput,
         format!("The '{name}' parameter of value '{month}/{day}/{year} {clock}' is out of range."),
     )
-}
-
-/// The service's answer to a body that it cannot read (recorded for an Int64 of 2^63): it does not
-/// say what was wrong.
-pub(super) fn unreadable() -> TableError {
-    TableError::invalid_input("An error occurred while processing this request.")
 }
 
 /// The value as the declared type has it; `None` if it is none of that type.

@@ -14,10 +14,9 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Error, MapAccess, Visitor};
 
-use super::super::error::{ErrorCode, TableError};
 use super::super::limits::MEMBERS_MAX;
 use super::super::value::EdmType;
-use super::convert::unreadable;
+use crate::error::{ErrorCode, TableError};
 
 /// A value as JSON has it.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,6 +61,12 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<Member<'_>>, TableError> {
         slot.value.map(|value| Member { name: slot.name, declared: slot.declared, value })
     });
     Ok(members.collect())
+}
+
+/// The service's answer to a body that it cannot read (recorded for an Int64 of 2^63): it does not
+/// say what was wrong.
+pub(super) fn unreadable() -> TableError {
+    TableError::invalid_input("An error occurred while processing this request.")
 }
 
 /// What is known of one name so far: its annotation, its value or both.

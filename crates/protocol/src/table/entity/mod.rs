@@ -17,11 +17,11 @@
 mod convert;
 mod members;
 
-use super::error::{ErrorCode, TableError};
 use super::limits::{ENTITY_BYTES_MAX, PROPERTIES_MAX};
 use super::names::{check_key, check_property_name};
 use super::value::{EdmType, Value};
 use super::write::entity_bytes;
+use crate::error::{ErrorCode, TableError};
 use convert::{convert, fits};
 use members::{Declared, Json, Member};
 

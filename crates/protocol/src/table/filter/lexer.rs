@@ -5,7 +5,7 @@
 //! positions count UTF-16 code units. The texts are those of the OData library that the service
 //! was recorded answering with.
 
-use crate::table::error::TableError;
+use crate::error::TableError;
 
 /// What kind of word a token is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

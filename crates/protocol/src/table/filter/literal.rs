@@ -19,7 +19,7 @@ use rangehold_map::Timestamp;
 
 use super::lexer::{Kind, Lexer, Token};
 use super::syntax::Literal;
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::table::value::{EdmType, Value, ValueRef};
 use crate::time;
 

@@ -28,10 +28,10 @@ use std::fmt;
 
 pub use syntax::{Comparison, Expr, Field, Literal, Operator};
 
-use super::error::TableError;
 use super::key_bounds::KeyBounds;
 use super::row::{DamagedRow, RowView};
 use super::value::Value;
+use crate::error::TableError;
 
 /// A parsed filter.
 #[derive(Debug, Clone, PartialEq)]

@@ -19,7 +19,7 @@
 use super::lexer::{Kind, Lexer, Token};
 use super::literal;
 use super::syntax::{Comparison, Expr, Field, Literal, Operator};
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::table::limits::{FILTER_BYTES_MAX, FILTER_DEPTH_MAX, FILTER_NODES_MAX};
 use crate::table::value::{EdmType, Value};
 

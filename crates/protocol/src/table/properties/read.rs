@@ -4,7 +4,7 @@
 //! `InvalidXmlDocument`, the one code it was recorded using for all of it.
 
 use super::{CorsRule, IncludeApis, Logging, Metrics, PropertiesUpdate};
-use crate::table::error::{ErrorCode, TableError};
+use crate::error::{ErrorCode, TableError};
 use crate::table::limits::{
     CORS_HEADERS_MAX, CORS_NAME_UNITS_MAX, CORS_ORIGINS_MAX, CORS_PREFIXES_MAX, CORS_RULES_MAX,
     RETENTION_DAYS_MAX,
