@@ -23,7 +23,6 @@ mod logs;
 mod map;
 mod ranges;
 mod rehearse;
-mod script;
 mod shards;
 mod stores;
 mod text_table;

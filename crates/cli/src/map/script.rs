@@ -26,7 +26,7 @@ use clap::Args;
 use rangehold_map::script::{Command, KeyName, Line, Live, MapScript, golden, parse_lines};
 use serde_json::Value;
 
-use crate::map;
+use super::calls;
 use crate::ranges::{Showing, cell, keys, list, name};
 
 /// `rangehold map script ...`
@@ -89,16 +89,16 @@ fn live(text: &str) -> Result<Vec<(usize, Command, Live)>> {
 /// Gives one command to the service.
 fn give(showing: &Showing, command: Live) -> Result<()> {
     match command {
-        Live::Map => map::show(showing),
-        Live::Check => map::check(showing),
-        Live::Change(asked) => map::change(showing, &asked),
+        Live::Map => calls::show(showing),
+        Live::Check => calls::check(showing),
+        Live::Change(asked) => calls::change(showing, &asked),
         Live::Find(key) => {
-            let found = map::find(&showing.asking, &key.to_string())?;
+            let found = calls::find(&showing.asking, &key.to_string())?;
             showing.print(&found, |found| whereabouts(&key, found));
             Ok(())
         }
         Live::Table(table) => {
-            let found = map::find(&showing.asking, &table.to_string())?;
+            let found = calls::find(&showing.asking, &table.to_string())?;
             showing.print(&found, |_| "there is such a table\n".to_owned());
             Ok(())
         }

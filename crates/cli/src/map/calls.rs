@@ -1,106 +1,27 @@
-//! `map`: which range is where on a running server, and changes of that by hand.
-//!
-//! What is asked for is an [`Asked`] of the command language of maps, whether it was typed as a command
-//! of its own or stands in a script ([`Script`]): so both are read by one parser and sent in one place.
+//! What the commands about the map ask of a server's admin API, and how its answers are printed.
 
 use std::fmt::Display;
 use std::time::Duration;
 
 use anyhow::Result;
-use clap::Subcommand;
-use rangehold_map::ServerId;
-use rangehold_map::script::{Asked, KeyName, Target};
+use rangehold_map::script::Asked;
 use serde_json::{Value, json};
 
 use crate::ask::{ANSWER_WITHIN, Asking, encoded};
 use crate::ranges::{Showing, cell, keys, list, name, note};
-use crate::script::Script;
 use crate::text_table::text_table;
 
 /// How long a change may take: two ranges get ready for it, one after the other, in half a minute each.
 const CHANGE_WITHIN: Duration = Duration::from_secs(180);
 
-/// `rangehold map ...`. Ranges are named r2, or r2@3 (refused unless it is in generation 3), or by a key
-/// that they hold; keys are written as table/PartitionKey or table/"Partition Key".
-#[derive(Debug, Subcommand)]
-pub(crate) enum MapCommand {
-    /// Show which range is where.
-    Show(Showing),
-    /// List the rules of the map that are broken; fails if there are any.
-    Check(Showing),
-    /// Cut a range in two, before the partition at KEY.
-    Split {
-        /// Where to cut, such as marathon/Full.
-        key: KeyName,
-        /// Only if this range holds the key.
-        #[arg(long)]
-        range: Option<Target>,
-        #[command(flatten)]
-        showing: Showing,
-    },
-    /// Make two neighbours one range.
-    Merge {
-        /// The range with the lower keys.
-        left: Target,
-        /// The other.
-        right: Target,
-        #[command(flatten)]
-        showing: Showing,
-    },
-    /// Give a range to another server of the process.
-    Move {
-        /// The range.
-        range: Target,
-        /// The server, such as s2.
-        to: ServerId,
-        #[command(flatten)]
-        showing: Showing,
-    },
-    /// Let a range refuse every request.
-    Offline {
-        /// The range.
-        range: Target,
-        #[command(flatten)]
-        showing: Showing,
-    },
-    /// Let a range that is offline serve again.
-    Online {
-        /// The range.
-        range: Target,
-        #[command(flatten)]
-        showing: Showing,
-    },
-    /// Run a file of commands, one a line, up to the first that fails: split, merge, move, offline,
-    /// online, map, check, find, table, wait. With --dry-run all of the language, and no server.
-    Script(Script),
-}
-
-/// Shows the map, or changes it.
-pub(crate) fn run(command: MapCommand) -> Result<()> {
-    let (showing, asked) = match command {
-        MapCommand::Show(showing) => return show(&showing),
-        MapCommand::Check(showing) => return check(&showing),
-        MapCommand::Script(script) => return script.run(),
-        MapCommand::Split { key, range, showing } => {
-            let range = range.unwrap_or_else(|| Target::Holding(key.clone()));
-            (showing, Asked::Split { range, at: key })
-        }
-        MapCommand::Merge { left, right, showing } => (showing, Asked::Merge { left, right }),
-        MapCommand::Move { range, to, showing } => (showing, Asked::Move { range, to }),
-        MapCommand::Offline { range, showing } => (showing, Asked::Offline(range)),
-        MapCommand::Online { range, showing } => (showing, Asked::Online(range)),
-    };
-    change(&showing, &asked)
-}
-
 /// Shows which range is where.
-pub(crate) fn show(showing: &Showing) -> Result<()> {
+pub(super) fn show(showing: &Showing) -> Result<()> {
     showing.print(&showing.asking.get("/v1/map", ANSWER_WITHIN)?, map_text);
     Ok(())
 }
 
 /// Has a change carried out, and shows what came of it.
-pub(crate) fn change(showing: &Showing, asked: &Asked) -> Result<()> {
+pub(super) fn change(showing: &Showing, asked: &Asked) -> Result<()> {
     let word = |word: &dyn Display| json!(word.to_string());
     let (verb, body) = match asked {
         Asked::Split { range, at } => ("split", json!({ "at": word(at), "range": word(range) })),
@@ -115,7 +36,7 @@ pub(crate) fn change(showing: &Showing, asked: &Asked) -> Result<()> {
 }
 
 /// The map's entry of one range, in an answer that is otherwise the whole map's.
-pub(crate) fn find(asking: &Asking, range: &str) -> Result<Value> {
+pub(super) fn find(asking: &Asking, range: &str) -> Result<Value> {
     asking.get(&format!("/v1/map?range={}", encoded(range)), ANSWER_WITHIN)
 }
 
@@ -143,7 +64,7 @@ fn least_loaded_other(seen: &Value, range: &str, entry: &Value) -> Result<String
 }
 
 /// Lists the broken rules of the map, and fails if there are any.
-pub(crate) fn check(showing: &Showing) -> Result<()> {
+pub(super) fn check(showing: &Showing) -> Result<()> {
     let checked = showing.asking.get("/v1/map/check", ANSWER_WITHIN)?;
     showing.print(&checked, |checked| {
         let findings: Vec<String> = list(&checked["findings"]).iter().map(cell).collect();
