@@ -16,7 +16,7 @@ use rangehold_map::{
     Change, ChangeRefused, Generation, Home, Intent, KeyRange, RangeEntry, RangeId, RangeMap, ServerId,
 };
 
-use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder, Step};
+use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder};
 use crate::dropped::DroppedInCatalogue;
 use crate::error::{OpenError, ReadError};
 use crate::limits::{PUBLISH_AGAIN_AFTER, READY_WITHIN};
@@ -24,6 +24,7 @@ use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::router::Router;
+use crate::step::Step;
 use in_hand::{Hold, InHand};
 
 /// See the module. Clones are the same executor.

@@ -7,7 +7,6 @@ use std::time::Duration;
 use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
-use crate::change::{Step, StepHook};
 use crate::clock::Clock;
 use crate::compaction::Background;
 use crate::error::OpenError;
@@ -16,6 +15,7 @@ use crate::housekeeping::{Housekeeping, SpaceHook};
 use crate::lease::Lease;
 use crate::limits::{DROPPED_REMEMBERED, TALLIES_LEFT_MAX};
 use crate::range::{HeldBytes, Owner, Range, Surroundings, end_seconds};
+use crate::step::{Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
 

@@ -20,10 +20,9 @@ use std::sync::Arc;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{ChangeRefused, Intent, RangeId, RangeMap};
+use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
-use crate::change::heir;
 use crate::error::OpenError;
 use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
 use crate::range::database_path;
@@ -68,6 +67,11 @@ pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<Str
         living.extend(expected.into_iter().flat_map(attempts));
     }
     Ok(living)
+}
+
+/// The database of the attempt with this number to make `range`, an heir of a split or a merge.
+pub(crate) fn heir(range: RangeId, attempt: u64) -> DatabaseName {
+    DatabaseName { range, generation: Generation::FIRST, attempt }
 }
 
 /// Where the attempts to make a range may be.

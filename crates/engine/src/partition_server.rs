@@ -15,7 +15,6 @@ use futures::future::join_all;
 use rangehold_map::load::Access;
 use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, TableId, Timestamp};
 
-use crate::change::{ChangeError, Step};
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
@@ -23,6 +22,7 @@ use crate::range::{
     Changes, DroppedTable, Owner, Range, RangeGlance, RangeSeen, RangeStatistics, Remains, ScanEnd,
     WriteRequest,
 };
+use crate::step::Step;
 
 /// Holds ranges and answers for their keys. Clones are the same server.
 #[derive(Clone)]
@@ -36,6 +36,18 @@ struct Inner {
     ranges: ArcSwap<Vec<Arc<Range>>>,
     /// Held while the set is replaced.
     replacing: Mutex<()>,
+}
+
+/// A command for a range came to a server that does not hold it in the generation that the command names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("server {server} does not hold {range} in generation {generation}")]
+pub struct NotHeld {
+    /// The server that was asked.
+    pub server: ServerId,
+    /// The range.
+    pub range: RangeId,
+    /// The generation for which the command was made.
+    pub generation: Generation,
 }
 
 impl PartitionServer {
@@ -196,9 +208,9 @@ impl PartitionServer {
     }
 
     /// The range, if it is held here in this generation.
-    pub(crate) fn held(&self, range: RangeId, generation: Generation) -> Result<Arc<Range>, ChangeError> {
+    pub(crate) fn held(&self, range: RangeId, generation: Generation) -> Result<Arc<Range>, NotHeld> {
         let found = self.ranges().iter().find(|held| held.id() == range && !held.is_lost()).cloned();
-        found.filter(|held| held.generation() == generation).ok_or(ChangeError::NotHeld {
+        found.filter(|held| held.generation() == generation).ok_or(NotHeld {
             server: self.0.id,
             range,
             generation,

@@ -9,12 +9,13 @@ use std::time::Duration;
 
 use rangehold_map::{Generation, RangeEntry, RangeId, Timestamp};
 
-use super::{ChangeError, Step, undone};
+use super::{ChangeError, undone};
 use crate::error::OpenError;
 use crate::limits::FREEZE_WITHIN;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Range};
+use crate::step::Step;
 
 /// A range that its source is about to hand over: frozen, saved, still read.
 pub(crate) struct HandOver {

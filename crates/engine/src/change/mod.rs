@@ -28,100 +28,19 @@
 
 mod clone;
 mod hand_over;
-pub(crate) mod record;
+mod record;
 mod replace;
 pub(crate) mod resolve;
 
 use std::time::Duration;
 
-use rangehold_map::{ChangeRefused, DatabaseName, Generation, RangeId};
+use rangehold_map::{ChangeRefused, RangeId};
 
 pub(crate) use hand_over::HandOver;
-pub use record::{CHANGES_PREFIX, RecordName};
 pub(crate) use replace::{MergeOrder, SplitOrder};
 
 use crate::error::{OpenError, ReadError};
-use crate::hook::Hook;
-
-/// The steps of changes, in their order: between any two of them a process may die.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub enum Step {
-    /// The intent is in the map.
-    Begun,
-    /// New writes are held, and those let in before are in the log.
-    Frozen,
-    /// The retirement row is durable, everything saved, and the checkpoint to clone from made (split, merge).
-    Retired,
-    /// The new databases are made (split, merge).
-    Cloned,
-    /// The change record is created (split, merge): the commit point.
-    Recorded,
-    /// The heirs are open and not served yet (split, merge).
-    HeirsOpen,
-    /// Everything is saved, and whoever waited for that was told (move).
-    Saved,
-    /// The target has opened the database (move): the commit point.
-    Taken,
-    /// The source answers no read any more (move).
-    LetGo,
-    /// The new owner serves; the map does not say so yet.
-    Served,
-    /// What the new ranges inherited is written down in them (split, merge).
-    Inherited,
-    /// The map says that it is done.
-    Published,
-    /// The undoing of a change is decided (split, merge).
-    UndoDecided,
-    /// The range is no longer retired (split, merge), or opened anew (move).
-    Restored,
-    /// The map says that the change is undone.
-    UndoPublished,
-}
-
-impl Step {
-    /// All steps.
-    pub const ALL: [Self; 15] = [
-        Self::Begun,
-        Self::Frozen,
-        Self::Retired,
-        Self::Cloned,
-        Self::Recorded,
-        Self::HeirsOpen,
-        Self::Saved,
-        Self::Taken,
-        Self::LetGo,
-        Self::Served,
-        Self::Inherited,
-        Self::Published,
-        Self::UndoDecided,
-        Self::Restored,
-        Self::UndoPublished,
-    ];
-
-    /// Its name on the command line and in logs, such as `heirs-open`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Begun => "begun",
-            Self::Frozen => "frozen",
-            Self::Retired => "retired",
-            Self::Cloned => "cloned",
-            Self::Recorded => "recorded",
-            Self::HeirsOpen => "heirs-open",
-            Self::Saved => "saved",
-            Self::Taken => "taken",
-            Self::LetGo => "let-go",
-            Self::Served => "served",
-            Self::Inherited => "inherited",
-            Self::Published => "published",
-            Self::UndoDecided => "undo-decided",
-            Self::Restored => "restored",
-            Self::UndoPublished => "undo-published",
-        }
-    }
-}
-
-/// The hook of changes, called with the range that is changed.
-pub type StepHook = Hook<Step>;
+use crate::partition_server::NotHeld;
 
 /// Why a change was not made.
 #[derive(Debug, thiserror::Error)]
@@ -129,16 +48,9 @@ pub enum ChangeError {
     /// It does not fit the map.
     #[error(transparent)]
     Refused(#[from] ChangeRefused),
-    /// The server does not hold the range in that generation.
-    #[error("server {server} does not hold {range} in generation {generation}")]
-    NotHeld {
-        /// The server that was asked.
-        server: rangehold_map::ServerId,
-        /// The range.
-        range: RangeId,
-        /// The generation for which the change was made.
-        generation: Generation,
-    },
+    /// The server does not hold the range in that generation: look at the map and ask again.
+    #[error(transparent)]
+    NotHeld(#[from] NotHeld),
     /// There is no such server, or it does not run.
     #[error("there is no server {0} here")]
     NoServer(rangehold_map::ServerId),
@@ -181,11 +93,6 @@ pub struct Changed {
     pub ranges: Vec<RangeId>,
     /// How long writes were held, by the clock of the one who held them; the longer time, if that was twice.
     pub held_for: Duration,
-}
-
-/// The name of the database of the `attempt`-th try to make `range`.
-pub(crate) fn heir(range: RangeId, attempt: u64) -> DatabaseName {
-    DatabaseName { range, generation: Generation::FIRST, attempt }
 }
 
 fn undone(range: RangeId) -> impl Fn(ReadError) -> ChangeError {

@@ -8,28 +8,15 @@
 //! No epoch could do this: a split makes *new* databases, and the epoch of the parent says nothing
 //! about who may write those.
 
-use std::fmt;
 use std::sync::Arc;
 
-use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{Generation, RangeId, TableId, Timestamp};
+use rangehold_map::{TableId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use crate::error::{Damaged, OpenError};
 use crate::range::Inheritance;
-
-/// Where the records are.
-pub const CHANGES_PREFIX: &str = "changes";
-
-/// Names a change record: a range, and the generation into which the change would bring it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct RecordName {
-    /// The range; of a merge the left one.
-    pub range: RangeId,
-    /// The generation it would be in.
-    pub generation: Generation,
-}
+use crate::record_name::RecordName;
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -64,47 +51,38 @@ struct DroppedObject {
     at: i64,
 }
 
-impl fmt::Display for RecordName {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{CHANGES_PREFIX}/{}/{}", self.range.0, self.generation.0)
-    }
+/// What was decided; `None` where nothing was yet.
+pub(crate) async fn read(
+    record: RecordName,
+    objects: &Arc<dyn ObjectStore>,
+) -> Result<Option<Decision>, OpenError> {
+    let failed = |source| OpenError::Object { doing: format!("reading {record}"), source };
+    let bytes = match objects.get(&record.path()).await {
+        Ok(got) => got.bytes().await.map_err(failed)?,
+        Err(object_store::Error::NotFound { .. }) => return Ok(None),
+        Err(error) => return Err(failed(error)),
+    };
+    let object: RecordObject = serde_json::from_slice(&bytes)
+        .map_err(|error| OpenError::Damaged(Damaged(format!("the change record {record}: {error}"))))?;
+    Ok(Some(object.into()))
 }
 
-impl RecordName {
-    fn path(self) -> Path {
-        Path::from(self.to_string())
-    }
-
-    /// What was decided; `None` where nothing was yet.
-    pub(crate) async fn read(self, objects: &Arc<dyn ObjectStore>) -> Result<Option<Decision>, OpenError> {
-        let failed = |source| OpenError::Object { doing: format!("reading {self}"), source };
-        let bytes = match objects.get(&self.path()).await {
-            Ok(got) => got.bytes().await.map_err(failed)?,
-            Err(object_store::Error::NotFound { .. }) => return Ok(None),
-            Err(error) => return Err(failed(error)),
-        };
-        let object: RecordObject = serde_json::from_slice(&bytes)
-            .map_err(|error| OpenError::Damaged(Damaged(format!("the change record {self}: {error}"))))?;
-        Ok(Some(object.into()))
-    }
-
-    /// Decides, unless somebody did. A failure leaves open whether it was decided: ask again.
-    pub(crate) async fn decide(
-        self,
-        objects: &Arc<dyn ObjectStore>,
-        decision: &Decision,
-    ) -> Result<Decided, OpenError> {
-        let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
-        match objects.put_opts(&self.path(), PutPayload::from(json), PutMode::Create.into()).await {
-            Ok(_) => Ok(Decided::ByUs),
-            // It may be our own, if an earlier try was carried out and its answer lost.
-            Err(object_store::Error::AlreadyExists { .. }) => match self.read(objects).await? {
-                Some(there) if there == *decision => Ok(Decided::ByUs),
-                Some(there) => Ok(Decided::Before(there)),
-                None => Err(OpenError::Damaged(Damaged(format!("the change record {self} vanished")))),
-            },
-            Err(source) => Err(OpenError::Object { doing: format!("creating {self}"), source }),
-        }
+/// Decides, unless somebody did. A failure leaves open whether it was decided: ask again.
+pub(crate) async fn decide(
+    record: RecordName,
+    objects: &Arc<dyn ObjectStore>,
+    decision: &Decision,
+) -> Result<Decided, OpenError> {
+    let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
+    match objects.put_opts(&record.path(), PutPayload::from(json), PutMode::Create.into()).await {
+        Ok(_) => Ok(Decided::ByUs),
+        // It may be our own, if an earlier try was carried out and its answer lost.
+        Err(object_store::Error::AlreadyExists { .. }) => match read(record, objects).await? {
+            Some(there) if there == *decision => Ok(Decided::ByUs),
+            Some(there) => Ok(Decided::Before(there)),
+            None => Err(OpenError::Damaged(Damaged(format!("the change record {record} vanished")))),
+        },
+        Err(source) => Err(OpenError::Object { doing: format!("creating {record}"), source }),
     }
 }
 
@@ -150,6 +128,7 @@ impl From<&Decision> for RecordObject {
 #[cfg(test)]
 mod tests {
     use object_store::memory::InMemory;
+    use rangehold_map::{Generation, RangeId};
 
     use super::*;
 
@@ -157,19 +136,19 @@ mod tests {
     async fn the_first_decision_counts_and_is_recognised_as_ones_own() {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let name = RecordName { range: RangeId(7), generation: Generation(4) };
-        assert_eq!(name.read(&objects).await.unwrap(), None);
+        assert_eq!(read(name, &objects).await.unwrap(), None);
         let inheritance = Inheritance {
             high_water: Timestamp::from_ticks(17),
             dropped: vec![("a\u{1F980}".into(), TableId(3), Timestamp::from_ticks(5))],
         };
         let done = Decision::Done { attempt: 2, inheritance };
-        assert_eq!(name.decide(&objects, &done).await.unwrap(), Decided::ByUs);
-        assert_eq!(name.decide(&objects, &done).await.unwrap(), Decided::ByUs, "a lost answer");
+        assert_eq!(decide(name, &objects, &done).await.unwrap(), Decided::ByUs);
+        assert_eq!(decide(name, &objects, &done).await.unwrap(), Decided::ByUs, "a lost answer");
         assert_eq!(
-            name.decide(&objects, &Decision::Undone).await.unwrap(),
+            decide(name, &objects, &Decision::Undone).await.unwrap(),
             Decided::Before(done.clone()),
             "who comes to undo learns that it is done"
         );
-        assert_eq!(name.read(&objects).await.unwrap(), Some(done));
+        assert_eq!(read(name, &objects).await.unwrap(), Some(done));
     }
 }

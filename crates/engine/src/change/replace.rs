@@ -13,15 +13,17 @@ use tokio::time::sleep;
 use uuid::Uuid;
 
 use super::clone::{self, Source};
-use super::record::{Decided, Decision};
+use super::record::{self, Decided, Decision};
 use super::resolve::end_all;
-use super::{ChangeError, RecordName, Step, heir, undone};
+use super::{ChangeError, undone};
 use crate::error::OpenError;
 use crate::limits::{CLONE_ATTEMPTS_MAX, DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
-use crate::map_store;
+use crate::map_store::{self, heir};
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Identity, Inheritance, Range};
+use crate::record_name::RecordName;
+use crate::step::Step;
 
 /// A split, as its intent in the map says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -326,7 +328,7 @@ impl PartitionServer {
     }
 
     async fn decide(&self, record: RecordName, decision: &Decision) -> Result<Decided, String> {
-        until_answered(|| record.decide(&self.owner().around.objects, decision)).await
+        until_answered(|| record::decide(record, &self.owner().around.objects, decision)).await
     }
 }
 

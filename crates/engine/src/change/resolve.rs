@@ -24,15 +24,18 @@ use std::sync::Arc;
 use futures::StreamExt;
 use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, RangeMap, ServerId};
 
-use super::record::{Decided, Decision};
-use super::{ChangeError, Changed, RecordName, Step, heir};
+use super::record::{self, Decided, Decision};
+use super::{ChangeError, Changed};
 use crate::error::{Damaged, OpenError};
 use crate::executor::{Executor, undone};
 use crate::lease;
 use crate::limits::OPENINGS_AT_ONCE_MAX;
+use crate::map_store::heir;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Identity, Inheritance, Range};
+use crate::record_name::RecordName;
+use crate::step::Step;
 
 /// What became of a change that was broken off.
 enum Settled {
@@ -321,7 +324,7 @@ impl Executor {
         if mutants::active(Mutant::RetiredServed) || old.iter().all(|range| range.retired().is_none()) {
             return Ok(Settled::Undone);
         }
-        match record.decide(self.maps().objects(), &Decision::Undone).await? {
+        match record::decide(record, self.maps().objects(), &Decision::Undone).await? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {}
             Decided::Before(Decision::Done { attempt, inheritance }) => {
                 return Ok(Settled::Done { attempt, inheritance });
@@ -345,7 +348,7 @@ impl Executor {
             let waits_for = "its place in the map was changed while it was opened".to_owned();
             return Err(ChangeError::NotYet { range: range.id(), waits_for });
         }
-        match record.decide(self.maps().objects(), &Decision::Undone).await? {
+        match record::decide(record, self.maps().objects(), &Decision::Undone).await? {
             Decided::ByUs | Decided::Before(Decision::Undone) => {
                 range.unretire().await.map_err(|error| broken_off(range.id(), &error))
             }

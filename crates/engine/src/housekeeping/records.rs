@@ -14,8 +14,8 @@ use tokio::time::Instant;
 
 use super::SpaceStep;
 use super::burial::delete_objects;
-use crate::change::CHANGES_PREFIX;
 use crate::range::Surroundings;
+use crate::record_name::CHANGES_PREFIX;
 use crate::store::Store;
 
 /// Remembers when each dead range was first seen to be dead: its records wait for the directories that were dead

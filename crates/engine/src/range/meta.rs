@@ -17,7 +17,7 @@ use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
 use rangehold_map::{Generation, RangeId, TableId, Timestamp};
 
-use crate::change::RecordName;
+use crate::record_name::RecordName;
 
 const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;

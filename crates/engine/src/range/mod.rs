@@ -62,10 +62,10 @@ use timestamps::HighWater;
 pub(crate) use unflushed::Unsorted;
 pub use write::{Changes, WriteRequest};
 
-use crate::change::RecordName;
 use crate::compaction::LeaveOut;
 use crate::error::{OpenError, ReadError};
 use crate::lease::Lease;
+use crate::record_name::RecordName;
 use crate::store::Store;
 
 /// Which range, which keys, and which database.

@@ -23,9 +23,9 @@ use tokio::time::Instant;
 use super::dropped::{DroppedTable, DroppedTables};
 use super::load::Scanned;
 use super::{Range, meta};
-use crate::change::RecordName;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
 use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN};
+use crate::record_name::RecordName;
 
 /// How a scan ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,13 +19,13 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{Frozen, Inheritance, Opening, Range, State, database, flush, meta};
-use crate::change::RecordName;
 use crate::error::{OpenError, ReadError, with_causes};
 use crate::housekeeping::Borrowed;
 use crate::limits::{
     CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
     READY_UNFLUSHED_BYTES_MAX,
 };
+use crate::record_name::RecordName;
 
 impl Range {
     /// Brings the range into the state in which a freeze is short, within `within`. If it does not
