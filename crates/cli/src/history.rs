@@ -9,6 +9,8 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use rangehold_map::Timestamp;
+use rangehold_protocol::time::parse_iso;
 use serde_json::Value;
 
 use crate::ask::{ANSWER_WITHIN, encoded};
@@ -180,20 +182,11 @@ fn seconds_of_day(time: &Value) -> String {
 
 /// How many steps lie between two times as the admin API writes them.
 fn index(from: &Value, at: &Value, step: u64) -> usize {
-    let (Some(from), Some(at)) = (from.as_str().and_then(seconds), at.as_str().and_then(seconds)) else {
+    let seconds = |time: &Value| time.as_str().and_then(parse_iso).map(Timestamp::unix_seconds);
+    let (Some(from), Some(at)) = (seconds(from), seconds(at)) else {
         return 0;
     };
-    usize::try_from(at.saturating_sub(from) / step).unwrap_or(0)
-}
-
-/// Seconds since some fixed moment of `2026-11-21T18:20:00Z`; enough to subtract two of them.
-fn seconds(time: &str) -> Option<u64> {
-    let number = |at: std::ops::Range<usize>| time.get(at)?.parse::<u64>().ok();
-    let (year, month, day) = (number(0..4)?, number(5..7)?, number(8..10)?);
-    // Years from March on, so that the leap day is the last; the days before each month follow a line.
-    let (year, month) = if month > 2 { (year, month - 3) } else { (year.checked_sub(1)?, month + 9) };
-    let days = 365 * year + year / 4 - year / 100 + year / 400 + (153 * month + 2) / 5 + day;
-    Some(days * 86_400 + number(11..13)? * 3_600 + number(14..16)? * 60 + number(17..19)?)
+    u64::try_from(at - from).ok().and_then(|seconds| usize::try_from(seconds / step).ok()).unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -231,10 +224,10 @@ mod tests {
 
     #[test]
     fn times_are_subtracted_over_months_and_leap_days() {
-        let between = |from: &str, to: &str| seconds(to).unwrap() - seconds(from).unwrap();
-        assert_eq!(between("2026-12-31T23:59:59Z", "2027-01-01T00:00:00Z"), 1);
-        assert_eq!(between("2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z"), 2 * 86_400);
-        assert_eq!(between("2026-02-28T00:00:00Z", "2026-03-01T00:00:00Z"), 86_400);
-        assert_eq!(seconds("soon"), None);
+        let days = |from: &str, to: &str| index(&json!(from), &json!(to), 86_400);
+        assert_eq!(index(&json!("2026-12-31T23:59:59Z"), &json!("2027-01-01T00:00:00Z"), 1), 1);
+        assert_eq!(days("2028-02-28T00:00:00Z", "2028-03-01T00:00:00Z"), 2);
+        assert_eq!(days("2026-02-28T00:00:00Z", "2026-03-01T00:00:00Z"), 1);
+        assert_eq!(index(&json!("soon"), &json!("2026-03-01T00:00:00Z"), 1), 0);
     }
 }

@@ -6,10 +6,11 @@
 
 use std::borrow::Cow;
 
+use strum::IntoStaticStr;
 use thiserror::Error;
 
 /// An error code of the service, with its HTTP status and its usual text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 pub enum ErrorCode {
     /// 403: no or a wrong signature, an expired or malformed token.
     AuthenticationFailed,
@@ -49,7 +50,8 @@ pub enum ErrorCode {
     EntityTooLarge,
     /// 400: no Host header.
     HostInformationNotPresent,
-    /// 504: as [`ErrorCode::OperationTimedOut`], answered by a gateway on the way; for rehearsals.
+    /// 504: as [`ErrorCode::OperationTimedOut`], but sent by a gateway on the way; only rehearsals use it.
+    #[strum(serialize = "OperationTimedOut")]
     GatewayTimeout,
     /// 500: our fault.
     InternalError,
@@ -109,18 +111,144 @@ pub enum ErrorCode {
 
 impl ErrorCode {
     /// The code on the wire.
-    pub const fn name(self) -> &'static str {
-        self.row().0
+    pub fn name(self) -> &'static str {
+        self.into()
     }
 
     /// The HTTP status.
     pub const fn status(self) -> u16 {
-        self.row().1
+        match self {
+            Self::CommandsInBatchActOnDifferentPartitions
+            | Self::InvalidDuplicateRow
+            | Self::DuplicatePropertiesSpecified
+            | Self::EntityTooLarge
+            | Self::HostInformationNotPresent
+            | Self::InvalidHeaderValue
+            | Self::InvalidInput
+            | Self::InvalidQueryParameterValue
+            | Self::InvalidResourceName
+            | Self::InvalidUri
+            | Self::InvalidXmlDocument
+            | Self::MissingRequiredHeader
+            | Self::OutOfRangeInput
+            | Self::PropertiesNeedValue
+            | Self::PropertyNameInvalid
+            | Self::PropertyNameTooLong
+            | Self::PropertyValueTooLarge
+            | Self::TooManyProperties
+            | Self::XMethodIncorrectCount
+            | Self::XMethodIncorrectValue
+            | Self::XMethodNotUsingPost => 400,
+            Self::NoAuthenticationInformation | Self::InvalidAuthenticationInfo => 401,
+            Self::AuthenticationFailed
+            | Self::AuthorizationFailure
+            | Self::AuthorizationPermissionMismatch
+            | Self::AuthorizationProtocolMismatch
+            | Self::AuthorizationResourceTypeMismatch
+            | Self::AuthorizationServiceMismatch
+            | Self::AuthorizationSourceIPMismatch
+            | Self::CorsPreflightFailure
+            | Self::InsufficientAccountPermissions => 403,
+            Self::ResourceNotFound | Self::TableNotFound => 404,
+            Self::MethodNotAllowed => 405,
+            Self::RequestTimedOut => 408,
+            Self::EntityAlreadyExists | Self::TableAlreadyExists => 409,
+            Self::UpdateConditionNotSatisfied => 412,
+            Self::RequestBodyTooLarge => 413,
+            Self::AtomFormatNotSupported | Self::MediaTypeNotSupported => 415,
+            Self::InternalError | Self::OperationTimedOut => 500,
+            Self::NotImplemented => 501,
+            Self::ServerBusy => 503,
+            Self::GatewayTimeout => 504,
+        }
     }
 
-    /// The text, where the error brings none of its own.
+    /// The service's text for this error; a [`TableError`] may replace it by another.
     pub const fn text(self) -> &'static str {
-        self.row().2
+        match self {
+            Self::AuthenticationFailed => {
+                "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature."
+            }
+            Self::AuthorizationFailure => "This request is not authorized to perform this operation.",
+            Self::AuthorizationPermissionMismatch => {
+                "This request is not authorized to perform this operation using this permission."
+            }
+            Self::AuthorizationProtocolMismatch => {
+                "This request is not authorized to perform this operation using this protocol."
+            }
+            Self::AuthorizationResourceTypeMismatch => {
+                "This request is not authorized to perform this operation using this resource type."
+            }
+            Self::AuthorizationServiceMismatch => {
+                "This request is not authorized to perform this operation using this service."
+            }
+            Self::AuthorizationSourceIPMismatch => {
+                "This request is not authorized to perform this operation using this source IP."
+            }
+            Self::CorsPreflightFailure => "CORS not enabled or no matching rule found for this request.",
+            Self::InsufficientAccountPermissions => "Write operations are not allowed.",
+            Self::NoAuthenticationInformation | Self::InvalidAuthenticationInfo => {
+                "Server failed to authenticate the request. Please refer to the information in the www-authenticate header."
+            }
+            Self::AtomFormatNotSupported => "Atom format is not supported.",
+            Self::MediaTypeNotSupported => "None of the provided media types are supported",
+            Self::CommandsInBatchActOnDifferentPartitions => {
+                "All commands in a batch must operate on same entity group."
+            }
+            Self::InvalidDuplicateRow => {
+                "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request."
+            }
+            Self::DuplicatePropertiesSpecified => "A property is specified more than one time.",
+            Self::EntityAlreadyExists => "The specified entity already exists.",
+            Self::EntityTooLarge => "The entity is larger than the maximum allowed size (1MB).",
+            Self::HostInformationNotPresent => {
+                "The required host information is not present in the request. You must send a non-empty Host header or include the absolute URI in the request line."
+            }
+            Self::GatewayTimeout | Self::OperationTimedOut => {
+                "Operation could not be completed within the specified time."
+            }
+            Self::InternalError => "Server encountered an internal error. Please try again after some time.",
+            Self::InvalidHeaderValue => "The value for one of the HTTP headers is not in the correct format.",
+            Self::InvalidInput => "One of the request inputs is not valid.",
+            Self::InvalidQueryParameterValue => {
+                "Value for one of the query parameters specified in the request URI is invalid."
+            }
+            // The real service misspells it in this way.
+            Self::InvalidResourceName => "The specifed resource name contains invalid characters.",
+            Self::InvalidUri => "The requested URI is invalid.",
+            Self::InvalidXmlDocument => "XML specified is not syntactically valid.",
+            Self::MethodNotAllowed => "The requested method is not allowed on the specified resource.",
+            Self::MissingRequiredHeader => {
+                "An HTTP header that's mandatory for this request is not specified."
+            }
+            Self::NotImplemented => "The requested operation is not implemented on the specified resource.",
+            Self::OutOfRangeInput => {
+                "The specified resource name length is not within the permissible limits."
+            }
+            Self::PropertiesNeedValue => "The values are not specified for all properties in the entity.",
+            Self::PropertyNameInvalid => "The property name is invalid.",
+            Self::PropertyNameTooLong => "The property name exceeds the maximum allowed length (255).",
+            Self::PropertyValueTooLarge => {
+                "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less."
+            }
+            Self::RequestBodyTooLarge => {
+                "The request body is too large and exceeds the maximum permissible limit."
+            }
+            Self::RequestTimedOut => "The request body came too slowly.",
+            Self::ResourceNotFound => "The specified resource does not exist.",
+            Self::ServerBusy => "The server is busy.",
+            Self::TableAlreadyExists => "The table specified already exists.",
+            Self::TableNotFound => "The table specified does not exist.",
+            Self::TooManyProperties => {
+                "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties."
+            }
+            Self::UpdateConditionNotSatisfied => {
+                "The update condition specified in the request was not satisfied."
+            }
+            Self::XMethodIncorrectCount => "More than one X-HTTP-Method is specified.",
+            Self::XMethodIncorrectValue => "The specified X-HTTP-Method is invalid.",
+            Self::XMethodNotUsingPost => "The request uses X-HTTP-Method with an HTTP verb other than POST.",
+        }
     }
 
     /// Whether the service finds the error when it looks at what is stored, not when it reads the
@@ -136,177 +264,6 @@ impl ErrorCode {
                 | Self::TableAlreadyExists
                 | Self::UpdateConditionNotSatisfied
         )
-    }
-
-    const fn row(self) -> (&'static str, u16, &'static str) {
-        match self {
-            Self::AuthenticationFailed => (
-                "AuthenticationFailed",
-                403,
-                "Server failed to authenticate the request. Make sure the value of Authorization header is formed correctly including the signature.",
-            ),
-            Self::AuthorizationFailure => {
-                ("AuthorizationFailure", 403, "This request is not authorized to perform this operation.")
-            }
-            Self::AuthorizationPermissionMismatch => (
-                "AuthorizationPermissionMismatch",
-                403,
-                "This request is not authorized to perform this operation using this permission.",
-            ),
-            Self::AuthorizationProtocolMismatch => (
-                "AuthorizationProtocolMismatch",
-                403,
-                "This request is not authorized to perform this operation using this protocol.",
-            ),
-            Self::AuthorizationResourceTypeMismatch => (
-                "AuthorizationResourceTypeMismatch",
-                403,
-                "This request is not authorized to perform this operation using this resource type.",
-            ),
-            Self::AuthorizationServiceMismatch => (
-                "AuthorizationServiceMismatch",
-                403,
-                "This request is not authorized to perform this operation using this service.",
-            ),
-            Self::AuthorizationSourceIPMismatch => (
-                "AuthorizationSourceIPMismatch",
-                403,
-                "This request is not authorized to perform this operation using this source IP.",
-            ),
-            Self::CorsPreflightFailure => {
-                ("CorsPreflightFailure", 403, "CORS not enabled or no matching rule found for this request.")
-            }
-            Self::InsufficientAccountPermissions => {
-                ("InsufficientAccountPermissions", 403, "Write operations are not allowed.")
-            }
-            Self::NoAuthenticationInformation => (
-                "NoAuthenticationInformation",
-                401,
-                "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
-            ),
-            Self::InvalidAuthenticationInfo => (
-                "InvalidAuthenticationInfo",
-                401,
-                "Server failed to authenticate the request. Please refer to the information in the www-authenticate header.",
-            ),
-            Self::AtomFormatNotSupported => ("AtomFormatNotSupported", 415, "Atom format is not supported."),
-            Self::MediaTypeNotSupported => {
-                ("MediaTypeNotSupported", 415, "None of the provided media types are supported")
-            }
-            Self::CommandsInBatchActOnDifferentPartitions => (
-                "CommandsInBatchActOnDifferentPartitions",
-                400,
-                "All commands in a batch must operate on same entity group.",
-            ),
-            Self::InvalidDuplicateRow => (
-                "InvalidDuplicateRow",
-                400,
-                "The batch request contains multiple changes with same row key. An entity can appear only once in a batch request.",
-            ),
-            Self::DuplicatePropertiesSpecified => {
-                ("DuplicatePropertiesSpecified", 400, "A property is specified more than one time.")
-            }
-            Self::EntityAlreadyExists => ("EntityAlreadyExists", 409, "The specified entity already exists."),
-            Self::EntityTooLarge => {
-                ("EntityTooLarge", 400, "The entity is larger than the maximum allowed size (1MB).")
-            }
-            Self::HostInformationNotPresent => (
-                "HostInformationNotPresent",
-                400,
-                "The required host information is not present in the request. You must send a non-empty Host header or include the absolute URI in the request line.",
-            ),
-            Self::GatewayTimeout => {
-                ("OperationTimedOut", 504, "Operation could not be completed within the specified time.")
-            }
-            Self::InternalError => (
-                "InternalError",
-                500,
-                "Server encountered an internal error. Please try again after some time.",
-            ),
-            Self::InvalidHeaderValue => (
-                "InvalidHeaderValue",
-                400,
-                "The value for one of the HTTP headers is not in the correct format.",
-            ),
-            Self::InvalidInput => ("InvalidInput", 400, "One of the request inputs is not valid."),
-            Self::InvalidQueryParameterValue => (
-                "InvalidQueryParameterValue",
-                400,
-                "Value for one of the query parameters specified in the request URI is invalid.",
-            ),
-            // The real service spells it so.
-            Self::InvalidResourceName => {
-                ("InvalidResourceName", 400, "The specifed resource name contains invalid characters.")
-            }
-            Self::InvalidUri => ("InvalidUri", 400, "The requested URI is invalid."),
-            Self::InvalidXmlDocument => {
-                ("InvalidXmlDocument", 400, "XML specified is not syntactically valid.")
-            }
-            Self::MethodNotAllowed => {
-                ("MethodNotAllowed", 405, "The requested method is not allowed on the specified resource.")
-            }
-            Self::MissingRequiredHeader => (
-                "MissingRequiredHeader",
-                400,
-                "An HTTP header that's mandatory for this request is not specified.",
-            ),
-            Self::NotImplemented => (
-                "NotImplemented",
-                501,
-                "The requested operation is not implemented on the specified resource.",
-            ),
-            Self::OperationTimedOut => {
-                ("OperationTimedOut", 500, "Operation could not be completed within the specified time.")
-            }
-            Self::OutOfRangeInput => (
-                "OutOfRangeInput",
-                400,
-                "The specified resource name length is not within the permissible limits.",
-            ),
-            Self::PropertiesNeedValue => {
-                ("PropertiesNeedValue", 400, "The values are not specified for all properties in the entity.")
-            }
-            Self::PropertyNameInvalid => ("PropertyNameInvalid", 400, "The property name is invalid."),
-            Self::PropertyNameTooLong => {
-                ("PropertyNameTooLong", 400, "The property name exceeds the maximum allowed length (255).")
-            }
-            Self::PropertyValueTooLarge => (
-                "PropertyValueTooLarge",
-                400,
-                "The property value exceeds the maximum allowed size (64KB). If the property value is a string, it is UTF-16 encoded and the maximum number of characters should be 32K or less.",
-            ),
-            Self::RequestBodyTooLarge => (
-                "RequestBodyTooLarge",
-                413,
-                "The request body is too large and exceeds the maximum permissible limit.",
-            ),
-            Self::RequestTimedOut => ("RequestTimedOut", 408, "The request body came too slowly."),
-            Self::ResourceNotFound => ("ResourceNotFound", 404, "The specified resource does not exist."),
-            Self::ServerBusy => ("ServerBusy", 503, "The server is busy."),
-            Self::TableAlreadyExists => ("TableAlreadyExists", 409, "The table specified already exists."),
-            Self::TableNotFound => ("TableNotFound", 404, "The table specified does not exist."),
-            Self::TooManyProperties => (
-                "TooManyProperties",
-                400,
-                "The entity contains more properties than allowed. Each entity can include up to 252 properties to store data. Each entity also has 3 system properties.",
-            ),
-            Self::UpdateConditionNotSatisfied => (
-                "UpdateConditionNotSatisfied",
-                412,
-                "The update condition specified in the request was not satisfied.",
-            ),
-            Self::XMethodIncorrectCount => {
-                ("XMethodIncorrectCount", 400, "More than one X-HTTP-Method is specified.")
-            }
-            Self::XMethodIncorrectValue => {
-                ("XMethodIncorrectValue", 400, "The specified X-HTTP-Method is invalid.")
-            }
-            Self::XMethodNotUsingPost => (
-                "XMethodNotUsingPost",
-                400,
-                "The request uses X-HTTP-Method with an HTTP verb other than POST.",
-            ),
-        }
     }
 }
 

@@ -144,7 +144,7 @@ impl<'a> RowView<'a> {
             .ok_or(DamagedRow("name cut off"))?;
         let name = std::str::from_utf8(name).map_err(|_| DamagedRow("a name that is not UTF-8"))?;
         let edm_type =
-            EdmType::from_number(self.slots[index * SLOT_BYTES + 4]).ok_or(DamagedRow("unknown type"))?;
+            EdmType::from_repr(self.slots[index * SLOT_BYTES + 4]).ok_or(DamagedRow("unknown type"))?;
         Ok((name, read_value(edm_type, value)?))
     }
 

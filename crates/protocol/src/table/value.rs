@@ -3,64 +3,43 @@
 //! A GUID is kept as the sixteen bytes of its text, not in the mixed byte order of .NET's `Guid`.
 
 use rangehold_map::Timestamp;
+use strum::{EnumString, FromRepr, IntoStaticStr};
 
 /// The type of a value. The numbers are stored in rows and never change.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EnumString, FromRepr, IntoStaticStr)]
 #[repr(u8)]
 pub enum EdmType {
     /// `Edm.String`
+    #[strum(serialize = "Edm.String")]
     String = 1,
     /// `Edm.Binary`
+    #[strum(serialize = "Edm.Binary")]
     Binary = 2,
     /// `Edm.Boolean`
+    #[strum(serialize = "Edm.Boolean")]
     Boolean = 3,
     /// `Edm.Int32`
+    #[strum(serialize = "Edm.Int32")]
     Int32 = 4,
     /// `Edm.Int64`
+    #[strum(serialize = "Edm.Int64")]
     Int64 = 5,
     /// `Edm.Double`
+    #[strum(serialize = "Edm.Double")]
     Double = 6,
     /// `Edm.DateTime`
+    #[strum(serialize = "Edm.DateTime")]
     DateTime = 7,
     /// `Edm.Guid`
+    #[strum(serialize = "Edm.Guid")]
     Guid = 8,
 }
 
 impl EdmType {
-    /// The name on the wire, such as `Edm.Int32`.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::String => "Edm.String",
-            Self::Binary => "Edm.Binary",
-            Self::Boolean => "Edm.Boolean",
-            Self::Int32 => "Edm.Int32",
-            Self::Int64 => "Edm.Int64",
-            Self::Double => "Edm.Double",
-            Self::DateTime => "Edm.DateTime",
-            Self::Guid => "Edm.Guid",
-        }
+    /// The name on the wire, such as `Edm.Int32`. `parse` reads it back.
+    pub fn name(self) -> &'static str {
+        self.into()
     }
-
-    /// The type with this name on the wire.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| t.name() == name)
-    }
-
-    /// The type with this stored number.
-    pub fn from_number(number: u8) -> Option<Self> {
-        Self::ALL.into_iter().find(|t| *t as u8 == number)
-    }
-
-    const ALL: [Self; 8] = [
-        Self::String,
-        Self::Binary,
-        Self::Boolean,
-        Self::Int32,
-        Self::Int64,
-        Self::Double,
-        Self::DateTime,
-        Self::Guid,
-    ];
 }
 
 /// A value that borrows its bytes from a stored row or from a [`Value`].
@@ -151,39 +130,42 @@ impl Value {
     }
 }
 
+/// Where the hyphens of a GUID stand.
+const HYPHENS: [usize; 4] = [8, 13, 18, 23];
+
 /// Reads a GUID in a form that .NET reads: `c9da6455-213d-42c9-9a79-3e9149a57833`, the same without
 /// hyphens, in braces or in parentheses; letters in either case. `None` for any other text.
 pub fn parse_guid(text: &str) -> Option<[u8; 16]> {
-    let text = text.as_bytes();
-    let text = match text {
-        [b'{', inner @ .., b'}'] | [b'(', inner @ .., b')'] if inner.len() == 36 => inner,
-        _ => text,
-    };
-    let with_hyphens = text.len() == 36;
-    if !with_hyphens && text.len() != 32 {
-        return None;
+    let in_braces = text.strip_prefix('{').and_then(|rest| rest.strip_suffix('}'));
+    let in_parentheses = text.strip_prefix('(').and_then(|rest| rest.strip_suffix(')'));
+    match in_braces.or(in_parentheses) {
+        Some(inner) if inner.len() == 36 => parse_bare_guid(inner),
+        _ => parse_bare_guid(text),
     }
-    let mut digits = text.iter();
-    let mut guid = [0; 16];
-    for (index, byte) in guid.iter_mut().enumerate() {
-        if with_hyphens && matches!(index, 4 | 6 | 8 | 10) && digits.next() != Some(&b'-') {
-            return None;
-        }
-        for _ in 0..2 {
-            *byte = *byte << 4 | char::from(*digits.next()?).to_digit(16)? as u8;
-        }
+}
+
+/// Reads 32 hexadecimal digits, with all four hyphens or with none of them.
+pub(super) fn parse_bare_guid(text: &str) -> Option<[u8; 16]> {
+    if text.len() != 36 {
+        return parse_hex(text)?.try_into().ok();
     }
-    Some(guid)
+    let well_placed = text.char_indices().all(|(at, c)| (c == '-') == HYPHENS.contains(&at));
+    well_placed.then(|| parse_hex(&text.replace('-', "")))??.try_into().ok()
+}
+
+/// Reads pairs of hexadecimal digits, letters in either case. `None` for any other text.
+pub(super) fn parse_hex(text: &str) -> Option<Vec<u8>> {
+    // `decode` alone would also take a `0x` at the beginning.
+    const_hex::check_raw(text).then(|| const_hex::decode(text).ok())?
 }
 
 /// Appends a GUID as the service writes it: lower case, with hyphens.
 pub fn put_guid(out: &mut Vec<u8>, guid: [u8; 16]) {
-    for (index, byte) in guid.into_iter().enumerate() {
+    let digits = const_hex::const_encode::<16, false>(&guid);
+    for (index, pair) in digits.as_bytes().chunks_exact(2).enumerate() {
         if matches!(index, 4 | 6 | 8 | 10) {
             out.push(b'-');
         }
-        for digit in [byte >> 4, byte & 0x0F] {
-            out.push(b"0123456789abcdef"[usize::from(digit)]);
-        }
+        out.extend_from_slice(pair);
     }
 }

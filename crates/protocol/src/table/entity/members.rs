@@ -106,7 +106,7 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
                     let Json::Text(declared) = map.next_value()? else {
                         return Err(A::Error::custom("a type that is no text"));
                     };
-                    let declared = EdmType::from_name(&declared).map_or(Declared::Unknown, Declared::Known);
+                    let declared = declared.parse().map_or(Declared::Unknown, Declared::Known);
                     let slot = slot_of(&mut slots, name);
                     if slot.declared.replace(declared).is_some() {
                         return Err(A::Error::custom("two types of one property"));

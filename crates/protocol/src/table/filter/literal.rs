@@ -20,7 +20,7 @@ use rangehold_map::Timestamp;
 use super::lexer::{Kind, Lexer, Token};
 use super::syntax::Literal;
 use crate::error::{ErrorCode, TableError};
-use crate::table::value::{EdmType, Value, ValueRef};
+use crate::table::value::{EdmType, Value, ValueRef, parse_bare_guid, parse_hex, put_guid};
 use crate::time;
 
 /// The constant that `token` is; `None` if it is no constant.
@@ -36,7 +36,7 @@ pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>
         Kind::Double => (EdmType::Double, double(text).map(Value::Double)),
         Kind::DateTime => (EdmType::DateTime, date_time(quoted(text)).map(Value::DateTime)),
         Kind::Guid => (EdmType::Guid, guid(quoted(text)).map(Value::Guid)),
-        Kind::Binary => (EdmType::Binary, bytes(quoted(text)).map(Value::Binary)),
+        Kind::Binary => (EdmType::Binary, parse_hex(quoted(text)).map(Value::Binary)),
         Kind::Open | Kind::Close | Kind::Word | Kind::Null | Kind::Stray | Kind::End => return Ok(None),
     };
     match value {
@@ -70,29 +70,12 @@ fn double(text: &str) -> Option<f64> {
     }
 }
 
-/// 32 hexadecimal digits, with the four hyphens in their places or with none, perhaps in braces.
+/// A GUID, perhaps in braces.
 fn guid(text: &str) -> Option<[u8; 16]> {
-    let bare = match text.strip_prefix('{') {
-        Some(inner) => inner.strip_suffix('}')?,
-        None => text,
-    };
-    let digits = if bare.len() == 36 {
-        let is_hyphen_right = |(at, c): (usize, char)| (c == '-') == matches!(at, 8 | 13 | 18 | 23);
-        if !bare.char_indices().all(is_hyphen_right) {
-            return None;
-        }
-        bare.replace('-', "")
-    } else {
-        bare.to_owned()
-    };
-    bytes(&digits)?.try_into().ok()
-}
-
-/// Pairs of hexadecimal digits.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> = text.chars().map(|c| c.to_digit(16).map(|d| d as u8)).collect();
-    let digits = digits.filter(|d| d.len() % 2 == 0)?;
-    Some(digits.chunks_exact(2).map(|pair| pair[0] << 4 | pair[1]).collect())
+    match text.strip_prefix('{') {
+        Some(inner) => parse_bare_guid(inner.strip_suffix('}')?),
+        None => parse_bare_guid(text),
+    }
 }
 
 impl fmt::Display for Literal {
@@ -107,21 +90,12 @@ impl fmt::Display for Literal {
             // The `?` form always has a point or an exponent, so that it is read as a Double.
             ValueRef::Double(n) => write!(f, "{n:?}"),
             ValueRef::DateTime(t) => write!(f, "datetime'{}'", time::iso(t)),
-            ValueRef::Guid(g) => {
-                f.write_str("guid'")?;
-                for (at, byte) in g.iter().enumerate() {
-                    let hyphen = if matches!(at, 4 | 6 | 8 | 10) { "-" } else { "" };
-                    write!(f, "{hyphen}{byte:02x}")?;
-                }
-                f.write_str("'")
+            ValueRef::Guid(guid) => {
+                let mut digits = Vec::with_capacity(36);
+                put_guid(&mut digits, guid);
+                write!(f, "guid'{}'", String::from_utf8_lossy(&digits))
             }
-            ValueRef::Binary(bytes) => {
-                f.write_str("X'")?;
-                for byte in bytes {
-                    write!(f, "{byte:02x}")?;
-                }
-                f.write_str("'")
-            }
+            ValueRef::Binary(bytes) => write!(f, "X'{}'", const_hex::encode(bytes)),
         }
     }
 }

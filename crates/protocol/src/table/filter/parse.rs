@@ -152,9 +152,9 @@ impl Parser<'_> {
             (Kind::Word, "add" | "sub" | "mul" | "div" | "mod") => {
                 return Err(ErrorCode::NotImplemented.into());
             }
-            (Kind::Word, word) => match Operator::from_word(word) {
-                Some(operator) => Pending::Compare(operator),
-                None => return Err(self.no_operator()),
+            (Kind::Word, word) => match word.parse() {
+                Ok(operator) => Pending::Compare(operator),
+                Err(_) => return Err(self.no_operator()),
             },
             _ => return Err(self.no_operator()),
         };

@@ -6,6 +6,8 @@
 
 use std::cmp::Ordering;
 
+use strum::{EnumString, IntoStaticStr};
+
 use crate::table::value::{EdmType, Value};
 
 /// A condition: true or false of each row.
@@ -84,43 +86,33 @@ impl Field {
     }
 }
 
-/// A comparison operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// A comparison operator. `parse` reads the word for it in a filter; words are case-sensitive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
 pub enum Operator {
     /// `eq`
+    #[strum(serialize = "eq")]
     Equal,
     /// `ne`
+    #[strum(serialize = "ne")]
     NotEqual,
     /// `gt`
+    #[strum(serialize = "gt")]
     Greater,
     /// `ge`
+    #[strum(serialize = "ge")]
     GreaterOrEqual,
     /// `lt`
+    #[strum(serialize = "lt")]
     Less,
     /// `le`
+    #[strum(serialize = "le")]
     LessOrEqual,
 }
 
 impl Operator {
-    /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Equal, Self::NotEqual, Self::Greater, Self::GreaterOrEqual, Self::Less, Self::LessOrEqual];
-
     /// The word for it in a filter.
-    pub const fn word(self) -> &'static str {
-        match self {
-            Self::Equal => "eq",
-            Self::NotEqual => "ne",
-            Self::Greater => "gt",
-            Self::GreaterOrEqual => "ge",
-            Self::Less => "lt",
-            Self::LessOrEqual => "le",
-        }
-    }
-
-    /// The operator with this word; words are case-sensitive.
-    pub fn from_word(word: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|o| o.word() == word)
+    pub fn word(self) -> &'static str {
+        self.into()
     }
 
     /// Its name in the service's error texts.
