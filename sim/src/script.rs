@@ -157,7 +157,7 @@ impl Script {
     }
 
     /// What is still to be done. Ranges of a process that was away for long were given to others, and go back.
-    fn lacking(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change<Home>> {
+    fn lacking(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change> {
         let (seen, wanted) = (self.seen(map), self.wanted());
         if !seen.iter().map(|range| &range.keys).eq(wanted.iter().map(|range| &range.keys)) {
             return self.meant(before, asked, map);
@@ -174,7 +174,7 @@ impl Script {
 
     /// The change that is asked for, of the ranges that now hold the keys of those that the script names.
     /// `None` while the map has no such ranges.
-    fn meant(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change<Home>> {
+    fn meant(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change> {
         let here = |target: &Target| -> Option<Target> {
             let named: &RangeEntry = target.find(before.map(), before.names()).ok()?;
             Some(Target::Holding(before.names().name(named.keys.low())))

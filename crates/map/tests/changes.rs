@@ -302,15 +302,14 @@ fn a_merge_undoes_a_split_but_for_the_id() {
 }
 
 #[test]
-fn a_map_of_shards_is_cut_at_any_key() {
-    let map = RangeMap::single(RangeId(1), "shard a");
+fn a_split_inside_a_partition_is_refused() {
+    let split = |at: &[u8]| Change::Split { range: RangeId(1), generation: Generation(1), at: at.to_vec() };
+    let done = |begun: RangeMap| begun.split_done(RangeId(1), home(1, RangeId(2)), home(2, RangeId(3)));
+    let halves = done(first().begin(&split(&boundary("0005"))).unwrap()).unwrap();
+    assert_eq!(halves.lookup(&inside("0005")).unwrap().place, home(2, RangeId(3)));
+    assert_eq!(halves.check(), []);
     let at = inside("0005");
-    let split = Change::Split { range: RangeId(1), generation: Generation(1), at: at.clone() };
-    let begun = map.begin_where(&split, |_| true).unwrap();
-    let done = begun.split_done(RangeId(1), "shard a", "shard b").unwrap();
-    assert_eq!(done.lookup(&at).unwrap().place, "shard b");
-    assert_eq!(done.check(), []);
-    let refused = map.begin_where(&split, |_| false);
+    let refused = first().begin(&split(&at));
     assert_eq!(refused, Err(ChangeRefused::CutsPartition { range: RangeId(1), at }));
 }
 

@@ -203,7 +203,7 @@ fn each_broken_rule_of_a_change_is_found() {
 fn each_broken_rule_of_the_service_is_found() {
     let (one, other) = (RangeId(1), RangeId(2));
     let shared = two(|e| e[1].place = home(2, 1));
-    assert_eq!(shared.check(), [], "a map of shards may have it so");
+    assert_eq!(shared.check(), [], "only the second check sees databases");
     let database = home(2, 1).database;
     assert_eq!(shared.check_homes(), [Finding::SharedDatabase { left: one, right: other, database }]);
     let moving = two(|e| e[0].intent = Some(Intent::Move { to: home(2, 7) }));

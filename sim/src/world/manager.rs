@@ -39,7 +39,7 @@ const RANGES_MAX: usize = 6;
 enum Job {
     TakeOver(ServerId),
     OpenAll,
-    Change(Change<Home>),
+    Change(Change),
 }
 
 impl fmt::Display for Job {
@@ -103,7 +103,7 @@ impl World {
     }
 
     /// Lets the first process that is up carry a change out, to its end or until it must be given up.
-    pub async fn ask_for(&self, change: Change<Home>) {
+    pub async fn ask_for(&self, change: Change) {
         if let Some(process) = (0..self.processes()).find_map(|number| self.process(number)) {
             self.do_one(&process, Job::Change(change)).await;
         }
@@ -177,7 +177,7 @@ impl World {
     }
 
     /// A change that makes sense, chosen at random.
-    async fn some_change(&self, map: &RangeMap, dice: &mut Dice) -> Option<Change<Home>> {
+    async fn some_change(&self, map: &RangeMap, dice: &mut Dice) -> Option<Change> {
         let entries = map.entries();
         // What is offline comes back soon, and at once when all is calm.
         let offline = entries.iter().position(|entry| !entry.online);
@@ -214,7 +214,7 @@ impl World {
     }
 
     /// A split at the begin of some partition, or table, that is there.
-    async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change<Home>> {
+    async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change> {
         let process = self.process(self.process_of(entry.place.server))?;
         let server = process.servers().iter().find(|own| own.id() == entry.place.server)?;
         let mut boundaries: Vec<Vec<u8>> = Vec::new();

@@ -6,8 +6,8 @@ use super::fleet::Fleet;
 use super::observe::{Observations, RangeObservation};
 use super::report::{Report, Reported};
 use super::{Balance, Plan, Policy};
-use crate::home::Home;
 use crate::range::RangeId;
+use crate::range_map::Home;
 use crate::range_map::{Change, Intent, RangeEntry, RangeMap};
 
 /// One range, with what was seen of it.

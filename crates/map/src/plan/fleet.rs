@@ -56,6 +56,11 @@ impl Fleet {
         Self { servers }
     }
 
+    /// Whether a server has no lease: it was seen dead, or was not seen at all.
+    pub(super) fn is_dead(&self, id: ServerId) -> bool {
+        self.index(id).is_none_or(|index| self.get(index).standing == Standing::Dead)
+    }
+
     /// The index of a server that was mentioned.
     pub(super) fn index(&self, id: ServerId) -> Option<u32> {
         // Ids are given in a row, mostly: then the place is where the id says.

@@ -34,15 +34,15 @@ mod fleet;
 mod merge;
 mod observe;
 mod policy;
+mod quarantine;
 mod rehome;
 mod report;
 mod split;
-mod suspects;
 
 pub use observe::{Observations, RangeObservation, ServerObservation, Standing};
 pub use policy::Policy;
+pub use quarantine::Suspects;
 pub use report::{BusyWait, Kind, LINES_PER_KIND, MergeWait, NoSplit, Reported, SplitWait};
-pub use suspects::Suspects;
 
 use crate::range_map::{Change, RangeMap};
 

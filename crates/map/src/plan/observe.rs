@@ -29,8 +29,7 @@ pub struct RangeObservation {
     pub unmoved_for: Duration,
     /// Someone is working at it already.
     pub busy: bool,
-    /// How many different servers ended unasked while they held it, of late: [`super::Suspects`]
-    /// counts them.
+    /// How many different servers crashed while they held it, of late: [`super::Suspects`] counts them.
     pub crashes: u32,
 }
 

@@ -1,18 +1,16 @@
-//! New owners for the ranges of servers that no longer serve; and ranges that kill their owners.
+//! New owners for the ranges of servers that no longer serve.
 //!
-//! Nothing is waited for and no budget holds: a range without an owner serves nobody. The ranges of
-//! one server are spread over all others, each of which gets an equal number, so that they are opened
-//! side by side, and so that after the next such end few ranges are left under suspicion
-//! ([`super::Suspects`]). Within that, the hottest range goes to the least busy server.
+//! A range without an owner answers nobody, so this step waits for nothing and has no budget. The ranges of one
+//! server are spread evenly over all others: then they are opened side by side. It also leaves few suspects
+//! if another server crashes ([`super::quarantine`]). The hottest range goes to the least busy server.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::draft::{Draft, View};
-use super::fleet::{Fleet, Level};
-use super::observe::Standing;
+use super::draft::Draft;
+use super::fleet::Level;
+use super::quarantine::quarantine;
 use super::report::Reported;
-use crate::range_map::Change;
 
 pub(super) fn rehome(draft: &mut Draft<'_>) {
     let mut lost = lost(draft);
@@ -34,7 +32,7 @@ fn lost(draft: &mut Draft<'_>) -> Vec<usize> {
         let owner = range.entry.place.server;
         let id = range.entry.id;
         // A dead owner can't be busy with the range; a leaving one can.
-        let busy = range.seen.is_some_and(|seen| seen.busy) && !is_dead(&draft.fleet, range);
+        let busy = range.seen.is_some_and(|seen| seen.busy) && !draft.fleet.is_dead(owner);
         if let Some(intent) = &range.entry.intent {
             draft.report.say(Reported::Unfinished { range: id, doing: intent.doing(), server: owner });
         } else if !range.entry.online {
@@ -46,34 +44,6 @@ fn lost(draft: &mut Draft<'_>) -> Vec<usize> {
         }
     }
     lost
-}
-
-/// Sets ranges offline that have cost too many servers, unless there are so many of them that
-/// something else must be to blame. Only ranges that would be given to the next server now are
-/// looked at: one that is served again may be innocent.
-fn quarantine(draft: &mut Draft<'_>, lost: &mut Vec<usize>) {
-    let crashes = |draft: &Draft<'_>, index: usize| {
-        let range = &draft.ranges[index];
-        range.seen.filter(|_| is_dead(&draft.fleet, range)).map_or(0, |seen| seen.crashes)
-    };
-    let limit = draft.policy.crashes_max.max(1);
-    let poison: Vec<usize> = lost.iter().copied().filter(|index| crashes(draft, *index) >= limit).collect();
-    if poison.is_empty() {
-        return;
-    }
-    if poison.len() > draft.policy.quarantined_max {
-        draft.report.say(Reported::TooManySuspects { ranges: poison.len() });
-        return;
-    }
-    for index in &poison {
-        let crashes = crashes(draft, *index);
-        let range = &mut draft.ranges[*index];
-        range.taken = true;
-        let (id, generation) = (range.entry.id, range.entry.generation);
-        draft.changes.push(Change::Offline { range: id, generation });
-        draft.report.say(Reported::Quarantined { range: id, crashes });
-    }
-    lost.retain(|index| !draft.ranges[*index].taken);
 }
 
 /// Gives each range to the least busy server that has not had its share of them yet.
@@ -88,16 +58,11 @@ fn spread(draft: &mut Draft<'_>, mut lost: Vec<usize>) {
             return; // Shares add up to all ranges, so takers last as long as they do.
         };
         let (id, from) = (draft.ranges[range].entry.id, draft.ranges[range].entry.place.server);
-        let dead = is_dead(&draft.fleet, &draft.ranges[range]);
+        let dead = draft.fleet.is_dead(from);
         draft.move_range(range, to);
         draft.report.say(Reported::Rehomed { range: id, from, dead, to: draft.fleet.get(to).id });
         if had + 1 < share {
             takers.push(Reverse((Level(draft.fleet.get(to).utilisation()), had + 1, to)));
         }
     }
-}
-
-/// Whether the owner of a range has no lease, so that nobody serves it.
-fn is_dead(fleet: &Fleet, range: &View<'_>) -> bool {
-    fleet.index(range.entry.place.server).is_none_or(|owner| fleet.get(owner).standing == Standing::Dead)
 }

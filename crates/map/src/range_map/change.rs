@@ -1,7 +1,6 @@
 //! Changes of a map: what can be asked for, and the next version that it makes.
 
-use super::{ChangeRefused, Intent, RangeEntry, RangeMap};
-use crate::home::Home;
+use super::{ChangeRefused, Home, Intent, RangeEntry, RangeMap};
 use crate::key::is_partition_boundary;
 use crate::range::{Generation, KeyRange, RangeId};
 
@@ -10,7 +9,7 @@ use crate::range::{Generation, KeyRange, RangeId};
 /// The generation makes it harmless to carry a change out late, or twice: once the range was
 /// changed, by this or by another change, it is in a later generation or is no more.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change<P = Home> {
+pub enum Change {
     /// Make two ranges of one.
     Split {
         /// The range.
@@ -38,7 +37,7 @@ pub enum Change<P = Home> {
         /// The generation it must be in.
         generation: Generation,
         /// Where to. In the service a move changes the server alone, never the database.
-        to: P,
+        to: Home,
     },
     /// Let a range refuse every request.
     Offline {
@@ -56,7 +55,7 @@ pub enum Change<P = Home> {
     },
 }
 
-impl<P> Intent<P> {
+impl Intent {
     /// What the range is being done, in a word: "being split".
     pub fn doing(&self) -> &'static str {
         match self {
@@ -67,7 +66,7 @@ impl<P> Intent<P> {
     }
 }
 
-impl RangeMap<Home> {
+impl RangeMap {
     /// The next version, in which `change` is begun; offline and online need no more and are done.
     /// Ids of ranges to come are taken from [`RangeMap::next_range`].
     ///
@@ -79,19 +78,8 @@ impl RangeMap<Home> {
         {
             return Err(ChangeRefused::OtherDatabase { range: *range });
         }
-        self.begin_where(change, is_partition_boundary)
-    }
-}
-
-impl<P: Clone + Eq> RangeMap<P> {
-    /// As [`RangeMap::begin`], for any sort of map: `may_cut` tells whether it may be cut before a key.
-    pub fn begin_where(
-        &self,
-        change: &Change<P>,
-        may_cut: impl Fn(&[u8]) -> bool,
-    ) -> Result<Self, ChangeRefused> {
         match change {
-            Change::Split { range, generation, at } => self.begin_split(*range, *generation, at, may_cut),
+            Change::Split { range, generation, at } => self.begin_split(*range, *generation, at),
             Change::Merge { left, left_generation, right, right_generation } => {
                 self.begin_merge((*left, *left_generation), (*right, *right_generation))
             }
@@ -101,19 +89,13 @@ impl<P: Clone + Eq> RangeMap<P> {
         }
     }
 
-    fn begin_split(
-        &self,
-        range: RangeId,
-        generation: Generation,
-        at: &[u8],
-        may_cut: impl Fn(&[u8]) -> bool,
-    ) -> Result<Self, ChangeRefused> {
+    fn begin_split(&self, range: RangeId, generation: Generation, at: &[u8]) -> Result<Self, ChangeRefused> {
         let index = self.serving(range, generation)?;
         let keys = &self.entries[index].keys;
         if !keys.is_cut_by(at) {
             return Err(ChangeRefused::OutsideRange { range, at: at.to_vec(), keys: keys.clone() });
         }
-        if !may_cut(at) {
+        if !is_partition_boundary(at) {
             return Err(ChangeRefused::CutsPartition { range, at: at.to_vec() });
         }
         let mut next = self.next_version();
@@ -139,13 +121,13 @@ impl<P: Clone + Eq> RangeMap<P> {
         Ok(next)
     }
 
-    fn begin_move(&self, range: RangeId, generation: Generation, to: &P) -> Result<Self, ChangeRefused> {
+    fn begin_move(&self, range: RangeId, generation: Generation, to: &Home) -> Result<Self, ChangeRefused> {
         let index = self.serving(range, generation)?;
         if self.entries[index].place == *to {
             return Err(ChangeRefused::Already { range, how: "there" });
         }
         let mut next = self.next_version();
-        next.entries[index].intent = Some(Intent::Move { to: to.clone() });
+        next.entries[index].intent = Some(Intent::Move { to: *to });
         Ok(next)
     }
 
@@ -168,7 +150,7 @@ impl<P: Clone + Eq> RangeMap<P> {
 
     /// The next version, in which the split begun on `range` is done: two ranges in their first
     /// generation, at these places.
-    pub fn split_done(&self, range: RangeId, left: P, right: P) -> Result<Self, ChangeRefused> {
+    pub fn split_done(&self, range: RangeId, left: Home, right: Home) -> Result<Self, ChangeRefused> {
         let index = self.index(range)?;
         let Some(Intent::Split { at, left: left_id, right: right_id }) = &self.entries[index].intent else {
             return Err(ChangeRefused::NotBegun { range, doing: "being split" });
@@ -184,7 +166,7 @@ impl<P: Clone + Eq> RangeMap<P> {
 
     /// The next version, in which the merge begun on `left` is done: one range in its first
     /// generation, at this place.
-    pub fn merge_done(&self, left: RangeId, merged: P) -> Result<Self, ChangeRefused> {
+    pub fn merge_done(&self, left: RangeId, merged: Home) -> Result<Self, ChangeRefused> {
         let index = self.index(left)?;
         let Some(Intent::Merge { into, .. }) = &self.entries[index].intent else {
             return Err(ChangeRefused::NotBegun { range: left, doing: "the left range of a merge" });
@@ -207,7 +189,7 @@ impl<P: Clone + Eq> RangeMap<P> {
         };
         let mut next = self.next_version();
         let entry = &mut next.entries[index];
-        entry.place = to.clone();
+        entry.place = *to;
         entry.intent = None;
         entry.generation = entry.generation.next();
         Ok(next)
@@ -235,12 +217,12 @@ impl<P: Clone + Eq> RangeMap<P> {
     ///
     /// Who opens ranges that nobody serves assigns them first, whether or not their place is another
     /// one: of two who open the same ranges the map knows one, and whoever comes second is refused.
-    pub fn assigned(&self, ranges: &[(RangeId, Generation, P)]) -> Result<Self, ChangeRefused> {
+    pub fn assigned(&self, ranges: &[(RangeId, Generation, Home)]) -> Result<Self, ChangeRefused> {
         let mut next = self.next_version();
         for (range, generation, place) in ranges {
             let index = self.serving(*range, *generation)?;
             let entry = &mut next.entries[index];
-            entry.place = place.clone();
+            entry.place = *place;
             entry.generation = generation.next();
         }
         Ok(next)
@@ -292,6 +274,6 @@ impl<P: Clone + Eq> RangeMap<P> {
 }
 
 /// A range that a change has made.
-fn fresh<P>(id: RangeId, keys: KeyRange, place: P) -> RangeEntry<P> {
+fn fresh(id: RangeId, keys: KeyRange, place: Home) -> RangeEntry {
     RangeEntry { id, keys, generation: Generation::FIRST, place, online: true, intent: None }
 }

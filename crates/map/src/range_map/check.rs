@@ -1,14 +1,13 @@
 //! The rules of a map, and which of them a given version breaks.
 //!
-//! [`RangeMap::check`] knows what holds for any map, [`RangeMap::check_homes`] also what holds for
-//! the service's. Changes keep all of it; a check is for maps that come from outside, such as a
-//! stored one, and for tests.
+//! [`RangeMap::check`] has the rules without which a map cannot be used: a stored map that breaks one of them
+//! is not loaded. [`RangeMap::check_homes`] adds rules whose breach is reported. Changes keep all of them, so
+//! a check is for maps that come from outside, and for tests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-use super::{Intent, RangeEntry, RangeMap};
-use crate::home::{DatabaseName, Home};
+use super::{DatabaseName, Intent, RangeEntry, RangeMap};
 use crate::key::is_partition_boundary;
 use crate::range::{KeyRange, RangeId};
 
@@ -68,12 +67,12 @@ pub enum Finding {
         /// That range.
         range: RangeId,
     },
-    /// A range begins, or is to be split, inside a partition. Of the service's maps only.
+    /// A range begins, or is to be split, inside a partition.
     CutPartition {
         /// The range that does.
         range: RangeId,
     },
-    /// Two ranges have one database. Of the service's maps only.
+    /// Two ranges have one database.
     SharedDatabase {
         /// The one with the lower keys.
         left: RangeId,
@@ -82,7 +81,7 @@ pub enum Finding {
         /// The database.
         database: DatabaseName,
     },
-    /// A range is to move to a server with another database than its own. Of the service's maps only.
+    /// A range is to move to a server with another database than its own.
     MoveToOtherDatabase {
         /// That range.
         range: RangeId,
@@ -124,7 +123,7 @@ impl fmt::Display for Finding {
     }
 }
 
-impl<P: Clone + Eq> RangeMap<P> {
+impl RangeMap {
     /// Lists every rule that this version breaks; an empty list is a good map.
     pub fn check(&self) -> Vec<Finding> {
         let mut findings = Vec::new();
@@ -203,7 +202,7 @@ impl<P: Clone + Eq> RangeMap<P> {
 }
 
 /// The id of an entry, and those of the ranges that its change is to make.
-fn named_by<P>(entry: &RangeEntry<P>) -> impl Iterator<Item = RangeId> {
+fn named_by(entry: &RangeEntry) -> impl Iterator<Item = RangeId> {
     let (one, other) = match entry.intent {
         Some(Intent::Split { left, right, .. }) => (Some(left), Some(right)),
         Some(Intent::Merge { into, .. }) => (Some(into), None),
@@ -212,9 +211,9 @@ fn named_by<P>(entry: &RangeEntry<P>) -> impl Iterator<Item = RangeId> {
     [Some(entry.id), one, other].into_iter().flatten()
 }
 
-impl RangeMap<Home> {
-    /// As [`RangeMap::check`], and the rules of the service besides: no partition is cut, and no
-    /// two ranges have one database.
+impl RangeMap {
+    /// All rules that are broken: those of [`RangeMap::check`], and also that no partition is cut, and that
+    /// each range has a database of its own and keeps it when it moves.
     pub fn check_homes(&self) -> Vec<Finding> {
         let mut findings = self.check();
         let mut databases = BTreeMap::new();

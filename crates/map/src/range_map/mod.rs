@@ -18,25 +18,25 @@
 //! ranges instead). So a change that comes late or twice finds another generation than its own and
 //! is refused: see [`Change`].
 //!
-//! In the service the place of a range is a [`Home`], and what only the service asks for stands in
-//! `impl RangeMap<Home>`; models and tests have other places. Users' shard maps ([`crate::shard`]) have
-//! gaps and other changes, and stand on the same layer, [`Ordered`].
+//! Users' shard maps ([`crate::shard`]) are another type: they have gaps and other changes. Both keep their
+//! entries in the same layer, [`Ordered`].
 
 mod change;
 mod check;
+mod home;
 mod refused;
 
 pub use change::Change;
 pub use check::Finding;
+pub use home::{DatabaseName, Home, NotADatabaseName};
 pub use refused::ChangeRefused;
 
-use crate::home::Home;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::{Generation, KeyRange, RangeId};
 
 /// One line of the map: a range and what is known of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RangeEntry<P = Home> {
+pub struct RangeEntry {
     /// Which range.
     pub id: RangeId,
     /// The keys it holds.
@@ -44,17 +44,17 @@ pub struct RangeEntry<P = Home> {
     /// The generation it is in.
     pub generation: Generation,
     /// Where it is.
-    pub place: P,
+    pub place: Home,
     /// Whether it serves. One that does not is still owned, and refuses every request at once.
     pub online: bool,
     /// The change that is under way.
-    pub intent: Option<Intent<P>>,
+    pub intent: Option<Intent>,
 }
 
 /// A change that was begun and is neither done nor undone. The ids of ranges to come were taken
 /// from the map when it began, and are never given again.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Intent<P = Home> {
+pub enum Intent {
     /// The range is to become two.
     Split {
         /// The first key of the right one.
@@ -79,7 +79,7 @@ pub enum Intent<P = Home> {
     /// The range is to be somewhere else.
     Move {
         /// There.
-        to: P,
+        to: Home,
     },
 }
 
@@ -89,22 +89,22 @@ pub enum Intent<P = Home> {
 /// map is a hint: whoever is asked for a key checks for himself whether he owns it, so a stale map
 /// costs a retry and never a wrong answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RangeMap<P = Home> {
+pub struct RangeMap {
     version: u64,
     /// The id for the next range to be made; all given ids are below it.
     next_range: RangeId,
-    entries: Ordered<RangeEntry<P>>,
+    entries: Ordered<RangeEntry>,
 }
 
-impl<P> Keyed for RangeEntry<P> {
+impl Keyed for RangeEntry {
     fn keys(&self) -> &KeyRange {
         &self.keys
     }
 }
 
-impl<P: Clone + Eq> RangeMap<P> {
+impl RangeMap {
     /// A first map: the whole key space is one range.
-    pub fn single(id: RangeId, place: P) -> Self {
+    pub fn single(id: RangeId, place: Home) -> Self {
         let entry = RangeEntry {
             id,
             keys: KeyRange::whole(),
@@ -117,7 +117,7 @@ impl<P: Clone + Eq> RangeMap<P> {
     }
 
     /// A map of the given entries, in the order of their keys. It is not checked.
-    pub fn new(version: u64, next_range: RangeId, entries: Vec<RangeEntry<P>>) -> Self {
+    pub fn new(version: u64, next_range: RangeId, entries: Vec<RangeEntry>) -> Self {
         Self { version, next_range, entries: Ordered::new(entries) }
     }
 
@@ -132,27 +132,27 @@ impl<P: Clone + Eq> RangeMap<P> {
     }
 
     /// The ranges in the order of their keys.
-    pub fn entries(&self) -> &[RangeEntry<P>] {
+    pub fn entries(&self) -> &[RangeEntry] {
         &self.entries
     }
 
     /// The ranges in the order of their keys, for whoever makes another map of them.
-    pub fn into_entries(self) -> Vec<RangeEntry<P>> {
+    pub fn into_entries(self) -> Vec<RangeEntry> {
         self.entries.into_vec()
     }
 
     /// The range that holds `key`; `None` below the key space or in a gap.
-    pub fn lookup(&self, key: &[u8]) -> Option<&RangeEntry<P>> {
+    pub fn lookup(&self, key: &[u8]) -> Option<&RangeEntry> {
         self.entries.lookup(key)
     }
 
     /// The range `id`, if the map has it. Looks at every entry until it is found.
-    pub fn get(&self, id: RangeId) -> Option<&RangeEntry<P>> {
+    pub fn get(&self, id: RangeId) -> Option<&RangeEntry> {
         self.entries.iter().find(|e| e.id == id)
     }
 
     /// The ranges that hold some of `keys`, in the order of their keys.
-    pub fn overlapping<'a>(&'a self, keys: &'a KeyRange) -> impl Iterator<Item = &'a RangeEntry<P>> {
+    pub fn overlapping<'a>(&'a self, keys: &'a KeyRange) -> impl Iterator<Item = &'a RangeEntry> {
         self.entries.overlapping(keys).iter()
     }
 }

@@ -6,8 +6,8 @@ use thiserror::Error;
 
 use super::key_name::KeyName;
 use super::names::{Names, UnknownTable};
-use crate::home::Home;
 use crate::range::{Generation, RangeId, ServerId};
+use crate::range_map::Home;
 use crate::range_map::{Change, ChangeRefused, RangeEntry, RangeMap};
 
 /// One line of a script. `Display` writes it as [`parse`](super::parse()) reads it.

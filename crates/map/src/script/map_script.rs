@@ -7,11 +7,11 @@ use super::names::Names;
 use super::seen::Seen;
 use super::show::{show_map, show_range, show_state};
 use super::words::show_duration;
-use crate::home::{DatabaseName, Home};
 use crate::key::TableId;
 use crate::plan::{Plan, Policy, plan};
 use crate::range::{Generation, RangeId, ServerId};
 use crate::range_map::{Change, ChangeRefused, Intent, RangeEntry, RangeMap};
+use crate::range_map::{DatabaseName, Home};
 
 /// Runs commands on a map that begins as one range, r1, of server s1. There is an account, and
 /// tables get the ids 1, 2, ... as they are named.

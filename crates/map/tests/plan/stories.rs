@@ -183,7 +183,7 @@ fn a_poison_range_ends_two_servers_and_no_more() {
             fleet.server(owner.0).standing = Standing::Dead;
             let had =
                 fleet.map.entries().iter().filter(|entry| entry.place.server == owner).map(|entry| entry.id);
-            suspects.ended(owner, had, second);
+            suspects.crashed(owner, had, second);
             lost.push(owner);
         }
         for seen in &mut fleet.seen.ranges {
@@ -201,10 +201,10 @@ fn a_poison_range_ends_two_servers_and_no_more() {
 #[test]
 fn suspicion_is_by_different_servers_and_wears_off() {
     let (mut suspects, policy, range) = (Suspects::default(), Policy::fast(), RangeId(1));
-    suspects.ended(ServerId(1), [range], minutes(0));
-    suspects.ended(ServerId(1), [range], minutes(1));
+    suspects.crashed(ServerId(1), [range], minutes(0));
+    suspects.crashed(ServerId(1), [range], minutes(1));
     assert_eq!(suspects.crashes(range, minutes(1), &policy), 1);
-    suspects.ended(ServerId(2), [range], minutes(2));
+    suspects.crashed(ServerId(2), [range], minutes(2));
     assert_eq!(suspects.crashes(range, minutes(2), &policy), 2);
     assert_eq!(suspects.crashes(range, minutes(31), &policy), 1);
     suspects.forget(minutes(60), &policy);

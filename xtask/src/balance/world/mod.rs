@@ -195,7 +195,7 @@ impl World {
         for index in &noticed {
             let ranges =
                 self.flows.iter().zip(self.map.entries()).filter(|(flow, _)| flow.server as usize == *index);
-            self.suspects.ended(ServerId(*index as u64 + 1), ranges.map(|(_, entry)| entry.id), now);
+            self.suspects.crashed(ServerId(*index as u64 + 1), ranges.map(|(_, entry)| entry.id), now);
         }
         !noticed.is_empty()
     }

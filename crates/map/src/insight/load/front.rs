@@ -107,8 +107,8 @@ pub(super) fn front(samples: &[Vec<u8>], way: Way) -> Option<&[u8]> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::look::{Look, Sides};
     use super::*;
-    use crate::load::look::{Look, Sides};
 
     fn seconds_to_pass(b: &[&str], c: &[&str], cut: &str, way: Way) -> Option<u64> {
         let bytes = |keys: &[&str]| keys.iter().map(|key| [key.as_bytes(), b"\0"].concat()).collect();
