@@ -7,8 +7,9 @@
 
 use uuid::Uuid;
 
+use super::id::{MappingId, ShardId};
 use super::lock::{Lock, LockToken};
-use super::map::{MapKind, MappingId, ShardId, ShardMap, ShardMapping};
+use super::map::{MapKind, ShardMap, ShardMapping};
 use super::refused::ShardChangeRefused;
 use crate::ordered::Ordered;
 use crate::range::KeyRange;

@@ -9,7 +9,7 @@
 //!   pieces   [ g1 ][ g1 l1 )[ l1    )[ g2     )
 //! ```
 
-use super::map::MappingId;
+use super::id::MappingId;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::KeyRange;
 

@@ -17,8 +17,6 @@
 //!
 //! Above all keys there is no key: the open end of an interval is `None` in place of a [`ShardKey`].
 
-use std::fmt;
-
 use thiserror::Error;
 
 use super::key_type::{BINARY_BYTES_MAX, ShardKeyType, TEXT_BYTES_MAX};
@@ -200,10 +198,4 @@ fn plus_one(number: &mut [u8]) -> Option<()> {
         }
     }
     None
-}
-
-impl fmt::Display for ShardKey {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        super::written::write_key(self, f)
-    }
 }

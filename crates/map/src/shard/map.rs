@@ -1,32 +1,9 @@
 //! Mappings, and the map of them.
 
-use std::fmt;
-
-use uuid::Uuid;
-
+use super::id::{MappingId, ShardId};
 use super::lock::Lock;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::KeyRange;
-
-/// Names a mapping. Each change of a mapping makes another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct MappingId(pub Uuid);
-
-/// Names a shard within a map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ShardId(pub Uuid);
-
-impl fmt::Display for MappingId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
-
-impl fmt::Display for ShardId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
-    }
-}
 
 /// What a map's mappings are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -19,9 +19,11 @@
 
 mod change;
 mod differences;
+mod id;
 mod key;
 mod key_type;
 mod lock;
+mod lock_rules;
 mod map;
 mod refused;
 mod time;
@@ -30,10 +32,11 @@ mod written;
 
 pub use change::{Effect, Fresh, MappingUpdate, NewMapping, ShardChange};
 pub use differences::{Difference, Held, differences};
+pub use id::{MappingId, ShardId};
 pub use key::{NotAKey, ShardKey};
 pub use key_type::{BINARY_BYTES_MAX, ShardKeyType, TEXT_BYTES_MAX};
 pub use lock::{Lock, LockToken};
-pub use map::{MapKind, MappingId, ShardId, ShardMap, ShardMapping};
+pub use map::{MapKind, ShardMap, ShardMapping};
 pub use refused::ShardChangeRefused;
 pub use time::{DATE_TIME_TICKS_MAX, DateTime, DateTimeOffset, TICKS_PER_DAY, TimeSpan};
 pub use value::ShardKeyValue;

@@ -2,10 +2,10 @@
 
 use std::fmt;
 
+use super::id::MappingId;
 use super::key::ShardKey;
 use super::key_type::ShardKeyType;
 use super::lock::Lock;
-use super::map::MappingId;
 use crate::range::KeyRange;
 
 /// Why a change was not made. The map is as it was.

@@ -55,9 +55,18 @@ fn example(key_type: ShardKeyType) -> &'static str {
     }
 }
 
-/// What a key writes; bytes that are no text are escaped.
-pub(super) fn write_key(key: &ShardKey, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let written = match key.key_type() {
+/// Writes the key as [`ShardKey::parse`] reads it. The bytes of a damaged key are escaped.
+impl fmt::Display for ShardKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match in_words(self) {
+            Ok(text) => f.write_str(&text),
+            Err(_) => write!(f, "{}", self.raw().escape_ascii()),
+        }
+    }
+}
+
+fn in_words(key: &ShardKey) -> Result<String, NotAKey> {
+    match key.key_type() {
         ShardKeyType::Int32 => i32::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Int64 => i64::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Guid => Uuid::from_key(key).map(|value| value.hyphenated().to_string()),
@@ -68,10 +77,6 @@ pub(super) fn write_key(key: &ShardKey, f: &mut fmt::Formatter<'_>) -> fmt::Resu
             DateTimeOffset::from_key(key).map(|value| format!("{}Z", show_date_time(value.utc())))
         }
         ShardKeyType::Text => String::from_key(key),
-    };
-    match written {
-        Ok(text) => f.write_str(&text),
-        Err(_) => write!(f, "{}", key.raw().escape_ascii()),
     }
 }
 

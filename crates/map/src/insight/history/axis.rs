@@ -1,33 +1,11 @@
 //! The axis of keys: where the key space is cut into buckets.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use super::boundaries::Boundaries;
 use super::column::Cells;
 use crate::load::{Counts, Place, Tally};
 use crate::range::KeyRange;
-
-/// The boundaries of an axis as they are kept: in the order of their keys, which may not be known any more.
-/// Bucket `i` reaches from boundary `i` to the next one; the last has no end.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Boundaries {
-    /// A hash of each boundary, by which it is known again.
-    pub names: Vec<u64>,
-    /// The boundaries themselves, as many; `None` where keys are not stored.
-    pub keys: Option<Arc<[Vec<u8>]>>,
-}
-
-impl Boundaries {
-    /// How many buckets there are.
-    pub fn len(&self) -> usize {
-        self.names.len()
-    }
-
-    /// Whether there is no bucket, as on no axis that was made here.
-    pub fn is_empty(&self) -> bool {
-        self.names.is_empty()
-    }
-}
 
 /// An axis whose keys are known: the one by which is counted now. Clones share it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,7 +91,7 @@ fn add(cells: &mut Cells, bucket: usize, counts: Counts) {
 
 /// Adds `counts` to all of these buckets, evenly. What does not go up is spread too, so that the same
 /// bucket does not get every odd request.
-pub(super) fn spread(cells: &mut BTreeMap<u32, Counts>, buckets: std::ops::Range<usize>, counts: Counts) {
+pub(super) fn spread(cells: &mut Cells, buckets: std::ops::Range<usize>, counts: Counts) {
     let parts = buckets.len() as u64;
     for (index, bucket) in buckets.enumerate() {
         let part = counts.part(index as u64, parts);

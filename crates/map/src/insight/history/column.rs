@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::axis::Boundaries;
+use super::boundaries::Boundaries;
 use super::tier::Tier;
 use crate::load::Counts;
 

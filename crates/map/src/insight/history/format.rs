@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use super::axis::Boundaries;
+use super::boundaries::Boundaries;
 use super::column::{Cells, Column};
 use super::limits::BUCKETS_MAX;
 use crate::load::Counts;

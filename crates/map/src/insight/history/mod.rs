@@ -21,6 +21,7 @@
 //! Architecture Invariant: nothing here reads or writes files, or knows what time it is.
 
 mod axis;
+mod boundaries;
 mod column;
 mod format;
 mod limits;
@@ -30,7 +31,8 @@ mod survey;
 mod tier;
 mod view;
 
-pub use axis::{Axis, Boundaries};
+pub use axis::Axis;
+pub use boundaries::Boundaries;
 pub use column::{Cells, Column, RollUp};
 pub use format::{Malformed, Record};
 pub use limits::{BUCKETS_MAX, SEGMENT_BYTES_MAX, SEGMENTS_MAX, TICKS_BEFORE_SURVEY};

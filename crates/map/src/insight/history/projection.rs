@@ -13,7 +13,8 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use super::axis::{Axis, Boundaries, spread};
+use super::axis::{Axis, spread};
+use super::boundaries::Boundaries;
 use super::column::Cells;
 
 /// The way from the buckets of one axis to those of another.

@@ -10,7 +10,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::axis::{Axis, Boundaries};
+use super::axis::Axis;
+use super::boundaries::Boundaries;
 use super::limits::{BUCKETS_MAX, FAIR_PARTS, SAMPLES_MAX, SEEN_MAX, SURVEY_EVERY_MAX, TICKS_BEFORE_SURVEY};
 use crate::codec::Reader;
 use crate::key::KIND_ENTITY;

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::axis::{Axis, Boundaries};
+use super::axis::Axis;
+use super::boundaries::Boundaries;
 use super::column::{Cells, Column};
 use super::projection::Projection;
 use crate::load::Counts;
