@@ -11,7 +11,8 @@
 //! - `shards`: tries shard maps on PostgreSQL servers, and measures them ([`shards`]);
 //! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
-//! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]).
+//! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]);
+//! - `measure`: runs one of these and puts its figures on the page `docs/measurements.md` ([`measure`]).
 //!
 //! The program under test is a process of its own, spoken to over HTTP by a [client] that
 //! shares no code with it.
@@ -28,6 +29,7 @@ mod crash;
 mod fuzz;
 mod handoff;
 mod load;
+mod measure;
 mod power;
 mod ranges;
 mod scale;
@@ -65,6 +67,7 @@ enum Task {
     Sim(sim::Arguments),
     Verdicts(verdicts::Arguments),
     Balance(balance::Arguments),
+    Measure(measure::Arguments),
 }
 
 fn main() -> ExitCode {
@@ -81,6 +84,7 @@ fn main() -> ExitCode {
         Task::Sim(arguments) => sim::run(&arguments),
         Task::Verdicts(arguments) => verdicts::run(&arguments),
         Task::Balance(arguments) => balance::run(&arguments),
+        Task::Measure(arguments) => measure::run(&arguments),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
