@@ -8,9 +8,10 @@ use std::path::Path;
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rangehold_map::plan::Standing;
 use rangehold_map::script::{
-    Asked, CauseName, Command, KeyName, Live, MapScript, Names, Observed, Profile, Standing, Step, TableName,
-    TableRef, Target, golden, parse, parse_lines,
+    Asked, CauseName, Command, KeyName, Live, MapScript, Names, Observed, Profile, Step, TableName, TableRef,
+    Target, golden, parse, parse_lines,
 };
 use rangehold_map::{Generation, Key, RangeId, RangeMap, ServerId, TableId};
 

@@ -26,7 +26,7 @@ fn round_trip<K: ShardKeyValue + PartialEq + Debug>(value: &K) {
     assert_eq!(ShardKey::parse(key.key_type(), &key.to_string()).unwrap(), key, "{key}");
 }
 
-fn date(year: i32, month: u32, day: u32) -> DateTime {
+fn date(year: i32, month: u8, day: u8) -> DateTime {
     DateTime::from_date(year, month, day).unwrap()
 }
 
@@ -97,7 +97,7 @@ fn zeros_at_the_end_of_bytes_do_not_count() {
 /// Acceptance 5: the least key has no bytes, and lies in every interval that begins with it.
 #[test]
 fn the_least_key_has_no_bytes() {
-    for key_type in ShardKeyType::ALL {
+    for &key_type in ShardKeyType::ALL {
         let least = ShardKey::min(key_type);
         assert!(least.raw().is_empty() && least.is_min());
         assert!(least.up_to(None).contains(least.raw()));
@@ -228,7 +228,7 @@ proptest! {
     /// Bytes from anywhere are a key or are refused.
     #[test]
     fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..140), text in ".{0,40}") {
-        for key_type in ShardKeyType::ALL {
+        for &key_type in ShardKeyType::ALL {
             let keys = [ShardKey::from_raw(key_type, &bytes), ShardKey::parse(key_type, &text)];
             for key in keys.into_iter().flatten() {
                 let _ = (key.to_string(), key.next(), key.point());

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use strum::{Display, EnumString};
 use thiserror::Error;
 
 use super::key_name::KeyName;
 use super::names::{Names, UnknownTable};
+use crate::plan::Standing;
 use crate::range::{Generation, RangeId, ServerId};
-use crate::range_map::Home;
-use crate::range_map::{Change, ChangeRefused, RangeEntry, RangeMap};
+use crate::range_map::{Change, ChangeRefused, Home, RangeEntry, RangeMap};
 
 /// One line of a script. `Display` writes it as [`parse`](super::parse()) reads it.
 #[derive(Debug, Clone, PartialEq)]
@@ -70,20 +71,9 @@ pub enum Step {
     Begin,
 }
 
-/// What a server is good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Standing {
-    /// It takes ranges.
-    #[default]
-    Serving,
-    /// It is about to stop.
-    Leaving,
-    /// It is gone.
-    Dead,
-}
-
 /// The numbers by which the planner decides.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString)]
+#[strum(serialize_all = "lowercase")]
 pub enum Profile {
     /// As good as the machine can.
     #[default]

@@ -106,10 +106,7 @@ impl fmt::Display for KeyName {
                 put_text(&mut text, row_key);
                 f.write_str(&text)
             }
-            Self::Bytes(bytes) => {
-                f.write_str("0x")?;
-                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
-            }
+            Self::Bytes(bytes) => f.write_str(&const_hex::encode_prefixed(bytes)),
         }
     }
 }
@@ -168,9 +165,9 @@ impl FromStr for KeyName {
         match (rest, rest.split_once('/')) {
             ("catalogue", _) => Ok(Self::Catalogue { account }),
             ("*", _) => Ok(Self::Account { account }),
-            (_, None) => match rest.strip_prefix("0x").filter(|_| account.is_none()).map(unhex) {
-                Some(Some(bytes)) => Ok(Self::Bytes(bytes)),
-                Some(None) => {
+            (_, None) => match rest.strip_prefix("0x").filter(|_| account.is_none()).map(const_hex::decode) {
+                Some(Ok(bytes)) => Ok(Self::Bytes(bytes)),
+                Some(Err(_)) => {
                     malformed(word, "a key in bytes: after 0x come two digits for each, 0-9 and a-f")
                 }
                 None => malformed(word, "a key: write one as table/PartitionKey, such as marathon/Half"),
@@ -196,11 +193,4 @@ fn in_table(table: TableName, keys: &str) -> Result<KeyName, Malformed> {
         (row_key, "") => Ok(KeyName::Entity { table, partition_key, row_key }),
         (_, rest) => malformed(rest, "the end of a key: put the text before it in quotes"),
     }
-}
-
-fn unhex(digits: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u8>> =
-        digits.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
-    let digits = digits.filter(|digits| digits.len() % 2 == 0)?;
-    Some(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
 }

@@ -42,7 +42,7 @@ mod show;
 mod words;
 mod written;
 
-pub use command::{Asked, CauseName, Command, CommandRefused, Observed, Profile, Standing, Step, Target};
+pub use command::{Asked, CauseName, Command, CommandRefused, Observed, Profile, Step, Target};
 pub use key_name::{KeyName, TableName, TableRef};
 pub use live::{Live, OnlyInMemory};
 pub use map_script::MapScript;

@@ -2,10 +2,11 @@
 
 use std::str::FromStr;
 
-use super::command::{Asked, CauseName, Command, Observed, Profile, Standing, Step, Target};
+use super::command::{Asked, CauseName, Command, Observed, Profile, Step, Target};
 use super::golden;
 use super::key_name::{KeyName, TableName, TableRef};
 use super::words::{Malformed, bytes, duration, malformed, number, words};
+use crate::plan::Standing;
 use crate::range::{Generation, ServerId};
 
 /// A command of a script, and where it stands there.
@@ -56,9 +57,9 @@ impl FromStr for Command {
             }
             ("wait", [time]) => Ok(Self::Wait(duration(time)?)),
             ("plan", []) => Ok(Self::Plan(Profile::default())),
-            ("plan", [profile]) => Ok(Self::Plan(profile.parse()?)),
+            ("plan", [profile]) => Ok(Self::Plan(self::profile(profile)?)),
             ("execute", []) => Ok(Self::Execute(Profile::default())),
-            ("execute", [profile]) => Ok(Self::Execute(profile.parse()?)),
+            ("execute", [profile]) => Ok(Self::Execute(self::profile(profile)?)),
             _ => match asked(&words)? {
                 Some(asked) => Ok(Self::Change { step: Step::Whole, asked }),
                 None => unknown(name),
@@ -184,16 +185,8 @@ impl FromStr for Target {
     }
 }
 
-impl FromStr for Profile {
-    type Err = Malformed;
-
-    fn from_str(word: &str) -> Result<Self, Malformed> {
-        match word {
-            "fast" => Ok(Self::Fast),
-            "cloud" => Ok(Self::Cloud),
-            _ => malformed(word, "a profile: there are fast and cloud"),
-        }
-    }
+fn profile(word: &str) -> Result<Profile, Malformed> {
+    word.parse().or_else(|_| malformed(word, "a profile: there are fast and cloud"))
 }
 
 impl FromStr for CauseName {

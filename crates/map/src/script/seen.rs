@@ -3,10 +3,10 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use super::command::{CauseName, CommandRefused, Observed, Standing};
+use super::command::{CauseName, CommandRefused, Observed};
 use super::names::Names;
 use crate::load::{Cause, Doubt, Manner, Travel};
-use crate::plan::{self, Observations, RangeObservation, ServerObservation};
+use crate::plan::{Observations, RangeObservation, ServerObservation, Standing};
 use crate::range::{RangeId, ServerId};
 use crate::range_map::{RangeEntry, RangeMap};
 
@@ -60,14 +60,8 @@ impl Seen {
         for entry in map.entries() {
             servers.entry(entry.place.server).or_insert((CAPACITY, Standing::Serving));
         }
-        let servers = servers.into_iter().map(|(id, (capacity, standing))| {
-            let standing = match standing {
-                Standing::Serving => plan::Standing::Serving,
-                Standing::Leaving => plan::Standing::Leaving,
-                Standing::Dead => plan::Standing::Dead,
-            };
-            ServerObservation { id, standing, capacity }
-        });
+        let servers = servers.into_iter();
+        let servers = servers.map(|(id, (capacity, standing))| ServerObservation { id, standing, capacity });
         Ok(Observations { ranges: ranges?, servers: servers.collect() })
     }
 

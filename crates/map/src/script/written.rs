@@ -2,8 +2,9 @@
 
 use std::fmt;
 
-use super::command::{Asked, CauseName, Command, Observed, Profile, Standing, Step, Target};
+use super::command::{Asked, CauseName, Command, Observed, Step, Target};
 use super::words::show_duration;
+use crate::plan::Standing;
 
 impl fmt::Display for Command {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -33,15 +34,6 @@ impl fmt::Display for Command {
             Self::Plan(profile) => write!(f, "plan {profile}"),
             Self::Execute(profile) => write!(f, "execute {profile}"),
         }
-    }
-}
-
-impl fmt::Display for Profile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Fast => "fast",
-            Self::Cloud => "cloud",
-        })
     }
 }
 

@@ -1,12 +1,14 @@
 //! The types of shard keys, and what each allows in bytes.
 
-use std::fmt;
 use std::str::FromStr;
+
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::range::NotAnId;
 
 /// The type of all keys of one shard map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Display, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "kebab-case")]
 pub enum ShardKeyType {
     /// Signed, 32 bits.
     Int32,
@@ -33,29 +35,11 @@ pub const TEXT_BYTES_MAX: usize = 128;
 
 impl ShardKeyType {
     /// All of them.
-    pub const ALL: [Self; 8] = [
-        Self::Int32,
-        Self::Int64,
-        Self::Guid,
-        Self::Binary,
-        Self::DateTime,
-        Self::TimeSpan,
-        Self::DateTimeOffset,
-        Self::Text,
-    ];
+    pub const ALL: &[Self] = Self::VARIANTS;
 
     /// Its name in databases and on the command line, such as `date-time`.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::Int32 => "int32",
-            Self::Int64 => "int64",
-            Self::Guid => "guid",
-            Self::Binary => "binary",
-            Self::DateTime => "date-time",
-            Self::TimeSpan => "time-span",
-            Self::DateTimeOffset => "date-time-offset",
-            Self::Text => "text",
-        }
+        self.into()
     }
 
     /// How many bytes each key has but the least, which has none; `None` where they differ.
@@ -83,17 +67,12 @@ impl ShardKeyType {
     }
 }
 
-impl fmt::Display for ShardKeyType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
+/// Reads a name, as [`ShardKeyType::name`] gives it.
 impl FromStr for ShardKeyType {
     type Err = NotAnId;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|kind| kind.name() == text);
+        let found = Self::ALL.iter().copied().find(|kind| kind.name() == text);
         found.ok_or_else(|| NotAnId { text: text.to_owned(), what: "key type", example: "int64" })
     }
 }

@@ -1,12 +1,15 @@
 //! Mappings, and the map of them.
 
+use strum::IntoStaticStr;
+
 use super::id::{MappingId, ShardId};
 use super::lock::Lock;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::KeyRange;
 
 /// What a map's mappings are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
+#[strum(serialize_all = "lowercase")]
 pub enum MapKind {
     /// Single keys.
     List,
@@ -17,10 +20,7 @@ pub enum MapKind {
 impl MapKind {
     /// Its name in databases and on the command line.
     pub fn name(self) -> &'static str {
-        match self {
-            Self::List => "list",
-            Self::Range => "range",
-        }
+        self.into()
     }
 }
 

@@ -3,12 +3,17 @@
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
+use time::{Date, Duration, Month};
+
 /// 9999-12-31T23:59:59.9999999, the last tick that a date can have.
 pub const DATE_TIME_TICKS_MAX: i64 = 3_155_378_975_999_999_999;
 /// Ticks of 100 ns in a day.
 pub const TICKS_PER_DAY: i64 = 24 * 3600 * 10_000_000;
-/// Ticks from the year 1 to 1970.
-const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
+/// The day from which ticks are counted, 0001-01-01.
+const FIRST_DAY: Date = match Date::from_ordinal_date(1, 1) {
+    Ok(day) => day,
+    Err(_) => panic!("the year 1 has a first day"),
+};
 
 /// A date and time without a zone: ticks of 100 ns since 0001-01-01, at most [`DATE_TIME_TICKS_MAX`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,10 +42,9 @@ impl DateTime {
     }
 
     /// Midnight of a day of the Gregorian calendar; `None` where there is no such day.
-    pub fn from_date(year: i32, month: u32, day: u32) -> Option<Self> {
-        let days = days_from_civil(i64::from(year), month, day);
-        let real = civil_from_days(days) == (i64::from(year), month, day);
-        real.then(|| Self::from_ticks(days * TICKS_PER_DAY + TICKS_TO_1970))?
+    pub fn from_date(year: i32, month: u8, day: u8) -> Option<Self> {
+        let date = Date::from_calendar_date(year, Month::try_from(month).ok()?, day).ok()?;
+        Self::from_ticks((date - FIRST_DAY).whole_days() * TICKS_PER_DAY)
     }
 
     /// Ticks of 100 ns since 0001-01-01.
@@ -49,10 +53,9 @@ impl DateTime {
     }
 
     /// The day of the Gregorian calendar (year, month, day), and the ticks since its midnight.
-    pub fn civil(self) -> (i64, u32, u32, i64) {
-        let since_1970 = self.0 - TICKS_TO_1970;
-        let (year, month, day) = civil_from_days(since_1970.div_euclid(TICKS_PER_DAY));
-        (year, month, day, since_1970.rem_euclid(TICKS_PER_DAY))
+    pub fn civil(self) -> (i32, u8, u8, i64) {
+        let (year, month, day) = (FIRST_DAY + Duration::days(self.0 / TICKS_PER_DAY)).to_calendar_date();
+        (year, u8::from(month), day, self.0 % TICKS_PER_DAY)
     }
 }
 
@@ -122,28 +125,4 @@ pub(super) fn flipped_back(raw: &[u8]) -> i64 {
         *to = *from;
     }
     i64::from_be_bytes(bytes) ^ i64::MIN
-}
-
-/// Days from 1970-01-01 to a day of the Gregorian calendar, by eras of 400 years that begin in March.
-fn days_from_civil(year: i64, month: u32, day: u32) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let month_from_march = (i64::from(month) + 9) % 12;
-    let day_of_year = (153 * month_from_march + 2) / 5 + i64::from(day) - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
-}
-
-/// The day of the Gregorian calendar that is so many days after 1970-01-01.
-fn civil_from_days(days: i64) -> (i64, u32, u32) {
-    let days = days + 719_468;
-    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
-    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
-    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    let month_from_march = (5 * day_of_year + 2) / 153;
-    let day = day_of_year - (153 * month_from_march + 2) / 5 + 1;
-    let month = if month_from_march < 10 { month_from_march + 3 } else { month_from_march - 9 };
-    let year = era * 400 + year_of_era + i64::from(month <= 2);
-    // Days are 1..=31 and months 1..=12 by this arithmetic.
-    (year, month as u32, day as u32)
 }

@@ -70,7 +70,7 @@ fn in_words(key: &ShardKey) -> Result<String, NotAKey> {
         ShardKeyType::Int32 => i32::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Int64 => i64::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Guid => Uuid::from_key(key).map(|value| value.hyphenated().to_string()),
-        ShardKeyType::Binary => Vec::<u8>::from_key(key).map(|value| hexadecimal(&value)),
+        ShardKeyType::Binary => Vec::<u8>::from_key(key).map(const_hex::encode_prefixed),
         ShardKeyType::DateTime => DateTime::from_key(key).map(show_date_time),
         ShardKeyType::TimeSpan => TimeSpan::from_key(key).map(show_time_span),
         ShardKeyType::DateTimeOffset => {
@@ -80,13 +80,9 @@ fn in_words(key: &ShardKey) -> Result<String, NotAKey> {
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold("0x".to_owned(), |text, byte| text + &format!("{byte:02x}"))
-}
-
 fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits = text.strip_prefix("0x").filter(|digits| digits.len() % 2 == 0 && digits.is_ascii())?;
-    (0..digits.len()).step_by(2).map(|at| u8::from_str_radix(&digits[at..at + 2], 16).ok()).collect()
+    let digits = text.strip_prefix("0x").filter(|digits| const_hex::check_raw(digits))?;
+    const_hex::decode(digits).ok()
 }
 
 /// A fraction of a second, without zeros at its end; nothing for a whole second.
@@ -139,7 +135,7 @@ fn date_time(text: &str) -> Option<DateTime> {
     let (year, month, day) =
         (number(parts.next()?, 4)?, number(parts.next()?, 2)?, number(parts.next()?, 2)?);
     let midnight =
-        DateTime::from_date(year as i32, month as u32, day as u32).filter(|_| parts.next().is_none())?;
+        DateTime::from_date(year as i32, month as u8, day as u8).filter(|_| parts.next().is_none())?;
     DateTime::from_ticks(midnight.ticks() + clock(time)?)
 }
 

@@ -101,8 +101,8 @@ impl Every {
 }
 
 /// The days from 0001-01-01 to the first of a month.
-fn first_of(year: i64, month: u32) -> Option<i64> {
-    Some(DateTime::from_date(i32::try_from(year).ok()?, month, 1)?.ticks() / TICKS_PER_DAY)
+fn first_of(year: i32, month: u8) -> Option<i64> {
+    Some(DateTime::from_date(year, month, 1)?.ticks() / TICKS_PER_DAY)
 }
 
 fn with_number(key: &ShardKey, change: impl FnOnce(i64) -> Option<i64>) -> Result<Option<ShardKey>, Error> {
@@ -119,7 +119,7 @@ fn with_number(key: &ShardKey, change: impl FnOnce(i64) -> Option<i64>) -> Resul
 /// Changes the day of a key, given as days since 0001-01-01 and as a date; the time of day becomes midnight.
 fn with_day(
     key: &ShardKey,
-    change: impl FnOnce(i64, (i64, u32, u32)) -> Option<i64>,
+    change: impl FnOnce(i64, (i32, u8, u8)) -> Option<i64>,
 ) -> Result<Option<ShardKey>, Error> {
     let time = match key.key_type() {
         ShardKeyType::DateTime => DateTime::from_key(key)?,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use strum::IntoStaticStr;
+
 use super::partition::{in_words, row_in_words};
 use super::top_keys::HotRow;
 use crate::key::TableId;
@@ -20,7 +22,8 @@ pub struct Verdict {
 
 /// Why a range is split, or why it is not. Shares are of the load (requests, the dear ones counted
 /// several times, refused ones too) in the last look, from 0 to 1.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, IntoStaticStr)]
+#[strum(serialize_all = "kebab-case")]
 pub enum Cause {
     /// A cut that halves the load and is expected to go on doing so.
     Split {
@@ -119,14 +122,7 @@ pub enum Doubt {
 impl Cause {
     /// One word, as it is shown in tables and counted in metrics.
     pub fn name(&self) -> &'static str {
-        match self {
-            Self::Split { .. } => "split",
-            Self::HotKey { .. } => "hot-key",
-            Self::Append(_) => "append",
-            Self::Prepend(_) => "prepend",
-            Self::Scan { .. } => "scan",
-            Self::Unclear(_) => "unclear",
-        }
+        self.into()
     }
 }
 

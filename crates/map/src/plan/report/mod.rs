@@ -9,6 +9,8 @@ mod words;
 
 use std::collections::BTreeMap;
 
+use strum::EnumDiscriminants;
+
 use crate::range::{RangeId, ServerId};
 
 pub use reasons::{BusyWait, MergeWait, NoSplit, SplitWait};
@@ -17,7 +19,9 @@ pub use reasons::{BusyWait, MergeWait, NoSplit, SplitWait};
 pub const LINES_PER_KIND: usize = 50;
 
 /// One line of a report.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, EnumDiscriminants)]
+#[strum_discriminants(name(Kind), derive(PartialOrd, Ord))]
+#[strum_discriminants(doc = "The kinds of lines, without what they say.")]
 pub enum Reported {
     /// A range gets another owner, because its own no longer serves.
     Rehomed {
@@ -183,53 +187,12 @@ pub enum Reported {
     },
 }
 
-/// The kinds of lines, without what they say.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-#[expect(missing_docs, reason = "each is the variant of `Reported` of the same name")]
-pub enum Kind {
-    Rehomed,
-    Quarantined,
-    TooManySuspects,
-    Split,
-    Moved,
-    Merged,
-    SplitWaits,
-    NotSplit,
-    MergeWaits,
-    FewRanges,
-    StaysBusy,
-    Calm,
-    Floor,
-    Unfinished,
-    OfflineWithoutServer,
-    RehomeWaits,
-    NoServer,
-    Unseen,
-}
-
 impl Reported {
-    /// The kind of this line.
+    /// The kind of this line; of [`Reported::Omitted`] the kind of the lines that it stands for.
     pub fn kind(&self) -> Kind {
         match self {
-            Self::Rehomed { .. } => Kind::Rehomed,
-            Self::Quarantined { .. } => Kind::Quarantined,
-            Self::TooManySuspects { .. } => Kind::TooManySuspects,
-            Self::Split { .. } => Kind::Split,
-            Self::Moved { .. } => Kind::Moved,
-            Self::Merged { .. } => Kind::Merged,
-            Self::SplitWaits { .. } => Kind::SplitWaits,
-            Self::NotSplit { .. } => Kind::NotSplit,
-            Self::MergeWaits { .. } => Kind::MergeWaits,
-            Self::FewRanges { .. } => Kind::FewRanges,
-            Self::StaysBusy { .. } => Kind::StaysBusy,
-            Self::Calm { .. } => Kind::Calm,
-            Self::Floor { .. } => Kind::Floor,
-            Self::Unfinished { .. } => Kind::Unfinished,
-            Self::OfflineWithoutServer { .. } => Kind::OfflineWithoutServer,
-            Self::RehomeWaits { .. } => Kind::RehomeWaits,
-            Self::NoServer { .. } => Kind::NoServer,
-            Self::Unseen { .. } => Kind::Unseen,
             Self::Omitted { kind, .. } => *kind,
+            line => line.into(),
         }
     }
 }
