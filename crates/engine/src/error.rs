@@ -37,6 +37,18 @@ pub enum OpenError {
         /// What is wrong with it.
         why: String,
     },
+    /// A version of the map that breaks the rules of a map was about to be stored, and was not: no process could have
+    /// opened the store after that.
+    #[error(
+        "version {version} of the map of ranges was not stored, because {why}: this is a bug in Rangehold; the \
+         map in the store is unchanged"
+    )]
+    UnsoundMap {
+        /// The version that was about to be stored.
+        version: u64,
+        /// The rules that it breaks.
+        why: String,
+    },
     /// Ranges with rows, and no map that names them.
     #[error(
         "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \

@@ -350,6 +350,7 @@ impl Executor {
         loop {
             match self.0.maps.change(&change).await {
                 Ok(published) => return Ok(published?),
+                Err(error @ OpenError::UnsoundMap { .. }) => return Err(error.into()),
                 Err(error) => tracing::error!(%error, "the map could not be stored; trying again"),
             }
             tokio::time::sleep(PUBLISH_AGAIN_AFTER).await;

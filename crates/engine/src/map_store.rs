@@ -80,12 +80,17 @@ fn attempts(range: RangeId) -> impl Iterator<Item = String> {
 }
 
 /// Stores a version, unless one of its number is there: then false. The author is a name that no other
-/// process has, or ever had.
+/// process has, or ever had. A map that breaks a rule is refused before anything is written, since [`load`] would
+/// refuse it too, and a version once stored cannot be taken back.
 pub(crate) async fn create(
     objects: &Arc<dyn ObjectStore>,
     map: &RangeMap,
     author: &str,
 ) -> Result<bool, OpenError> {
+    let findings: Vec<String> = map.check_homes().iter().map(ToString::to_string).collect();
+    if !findings.is_empty() {
+        return Err(OpenError::UnsoundMap { version: map.version(), why: findings.join("; ") });
+    }
     let path = object_path(map.version());
     let payload = PutPayload::from(object::encode(map, author));
     match objects.put_opts(&path, payload, PutMode::Create.into()).await {
@@ -194,6 +199,7 @@ impl Maps {
                         return Ok(Ok(newest));
                     }
                 }
+                Err(error @ OpenError::UnsoundMap { .. }) => return Err(error),
                 Err(error) => {
                     // Whatever became of it, what is there is what counts.
                     match self.refresh().await {
@@ -256,7 +262,7 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use object_store::memory::InMemory;
-    use rangehold_map::{DatabaseName, Generation, Home, ServerId};
+    use rangehold_map::{DatabaseName, Generation, Home, KeyRange, ServerId};
 
     use super::*;
 
@@ -294,6 +300,22 @@ mod tests {
         let assigned = [(range, Generation::FIRST, place)];
         one.change(|map| map.assigned(&assigned)).await.unwrap().unwrap();
         assert!(other.change(|map| map.assigned(&assigned)).await.unwrap().is_err());
+    }
+
+    #[tokio::test]
+    async fn a_version_that_breaks_the_rules_of_a_map_is_refused_and_not_stored() {
+        let (objects, maps, _) = two_processes().await;
+        let stored = maps.current();
+        let with_gap = |map: &RangeMap| {
+            let mut entries = map.entries().to_vec();
+            entries[0].keys = KeyRange::new(vec![0x30], None);
+            Ok(RangeMap::new(map.version() + 1, map.next_range(), entries))
+        };
+        let refused = maps.change(with_gap).await.unwrap_err();
+        assert!(matches!(refused, OpenError::UnsoundMap { version: 2, .. }), "{refused}");
+        assert!(refused.to_string().contains("keys before r1 belong to no range"), "{refused}");
+        assert_eq!(load(&objects).await.unwrap().as_ref(), Some(&*stored), "the store can still be opened");
+        assert_eq!(maps.current(), stored);
     }
 
     #[tokio::test]

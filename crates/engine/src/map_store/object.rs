@@ -167,11 +167,11 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use object_store::ObjectStore;
+    use object_store::{ObjectStore, ObjectStoreExt};
     use object_store::memory::InMemory;
     use proptest::prelude::*;
 
-    use super::super::{create, load};
+    use super::super::{create, load, object_path};
     use super::*;
 
     fn cut_at(cuts: BTreeSet<Vec<u8>>, version: u64) -> RangeMap {
@@ -181,7 +181,7 @@ mod tests {
         let intents = [
             None,
             Some(Intent::Split {
-                at: vec![0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 1],
+                at: vec![0xFF],
                 left: RangeId(98),
                 right: RangeId(99),
             }),
@@ -249,7 +249,8 @@ mod tests {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let whole = cut_at(Default::default(), 1);
         let entry = RangeEntry { keys: KeyRange::new(vec![0x30], None), ..whole.entries()[0].clone() };
-        create(&objects, &RangeMap::new(1, RangeId(100), vec![entry]), "1-17").await.unwrap();
+        let bytes = encode(&RangeMap::new(1, RangeId(100), vec![entry]), "1-17");
+        objects.put(&object_path(1), bytes.into()).await.unwrap();
         let error = load(&objects).await.unwrap_err().to_string();
         assert!(
             error.contains("00000000000000000001.json") && error.contains("belong to no range"),

@@ -74,6 +74,8 @@ impl PartitionServer {
         left.extend(overtaken.into_iter().cloned());
         ranges.extend(new.into_iter().cloned());
         ranges.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
+        let is_apart = |pair: &[Arc<Range>]| pair[0].keys().intersect(pair[1].keys()).is_empty();
+        assert!(ranges.windows(2).all(is_apart), "each key is served by one range of a server");
         self.0.ranges.store(Arc::new(ranges));
         left.iter().for_each(|range| range.let_go());
         if !left.is_empty() {
