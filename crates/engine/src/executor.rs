@@ -17,14 +17,13 @@ use rangehold_map::{
 };
 
 use crate::change::{ChangeError, Changed, HandOver, MergeOrder, SplitOrder};
-use crate::dropped::DroppedInCatalogue;
 use crate::error::{OpenError, ReadError};
 use crate::limits::{PUBLISH_AGAIN_AFTER, READY_WITHIN};
 use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
-use crate::router::Router;
-use crate::step::Step;
+use crate::router::{DroppedInCatalogue, Router};
+use crate::steps::Step;
 use in_hand::{Hold, InHand};
 
 /// See the module. Clones are the same executor.

@@ -79,6 +79,9 @@ pub(crate) const DRAIN_MAX: Duration = Duration::from_secs(35);
 /// How long closing waits for the database to save its memtables. On a full disk that never ends.
 pub(crate) const CLOSE_MAX: Duration = Duration::from_secs(35);
 
+/// Databases below a range that its files may be borrowed from when it is split or merged: more
+/// would make each opening and each manifest longer.
+pub(crate) const BORROWED_FROM_MAX: usize = 4;
 // ---- Memory ----
 
 /// Least `memory_bytes`: below it a memtable would be too small to be worth a file.

@@ -23,9 +23,9 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
+use crate::database::database_path;
 use crate::error::OpenError;
 use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
-use crate::range::database_path;
 
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
@@ -262,7 +262,7 @@ impl Maps {
 #[cfg(test)]
 mod tests {
     use object_store::memory::InMemory;
-    use rangehold_map::{DatabaseName, Generation, Home, KeyRange, ServerId};
+    use rangehold_map::{Home, KeyRange, ServerId};
 
     use super::*;
 

@@ -18,9 +18,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
 use crate::change::ChangeError;
+use crate::database::Shares;
 use crate::error::{OpenError, ReadError};
 use crate::executor::Executor;
-use crate::governor::Shares;
 use crate::host::{Host, Options, server_ids};
 use crate::housekeeping::bury_for_ever;
 use crate::map_store::{self, Maps, living};
@@ -28,7 +28,7 @@ use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
 use crate::router::Router;
 use crate::store::Store;
-use crate::sweeper::Sweeper;
+use crate::sweeping::Sweeper;
 use crate::tasks::{Panicked, Tasks};
 
 /// See the module. Clones are the same node. One that is dropped without [`Node::close`] stops as

@@ -4,6 +4,7 @@
 //! serves: the set is replaced as a whole, and a request looks at one version of it. Who asks for a
 //! key that no range here holds is told so ([`ReadError::NotOwned`]), and looks for a newer map.
 
+mod dropped;
 mod held;
 
 use std::ops::ControlFlow;
@@ -13,16 +14,13 @@ use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
 use rangehold_map::load::Access;
-use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, TableId, Timestamp};
+use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, Timestamp};
 
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
-use crate::range::{
-    Changes, DroppedTable, Owner, Range, RangeGlance, RangeSeen, RangeStatistics, Remains, ScanEnd,
-    WriteRequest,
-};
-use crate::step::Step;
+use crate::range::{Changes, Owner, Range, RangeGlance, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
+use crate::steps::Step;
 
 /// Holds ranges and answers for their keys. Clones are the same server.
 #[derive(Clone)]
@@ -143,56 +141,6 @@ impl PartitionServer {
         let range = self.range_of(key).ok_or(WriteError::NotOwned)?;
         let answer = range.write(request, judge).await;
         answer.inspect_err(|error| note_failure(&range, key, error.is_failure()))
-    }
-
-    /// Refuses every later read and write of the table in the ranges that hold `keys`, which all
-    /// must be here. Durable when it returns, and harmless to repeat.
-    pub async fn drop_table(&self, account: &str, table: TableId, keys: &KeyRange) -> Result<(), ReadError> {
-        for (range, _) in self.cover(keys)? {
-            range.drop_table(account, table).await?;
-        }
-        Ok(())
-    }
-
-    /// Dropped tables that wait to go, of all ranges.
-    pub(crate) fn dropped_tables(&self) -> Vec<DroppedTable> {
-        self.ranges().iter().flat_map(|range| range.dropped_tables()).collect()
-    }
-
-    /// Erases the rows of a dropped table where they are few; the ranges where they are many are
-    /// added to `large`.
-    pub(crate) async fn erase(
-        &self,
-        dropped: &DroppedTable,
-        keys: &KeyRange,
-        large: &mut Vec<Arc<Range>>,
-    ) -> Result<Remains, ReadError> {
-        let mut remains = Remains::Nothing;
-        for (range, _) in self.cover(keys)? {
-            let here = range.erase(dropped).await?;
-            if here == Remains::Much && !large.iter().any(|other| Arc::ptr_eq(other, &range)) {
-                large.push(range);
-            }
-            remains = remains.max(here);
-        }
-        Ok(remains)
-    }
-
-    /// Deletes the notes of a dropped table.
-    pub(crate) async fn forget_dropped(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
-        for range in self.ranges().iter() {
-            range.forget_dropped(dropped).await?;
-        }
-        Ok(())
-    }
-
-    /// Refuses a table that the catalogue says is dropped.
-    pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, keys: &KeyRange, now: Timestamp) {
-        for range in self.ranges().iter() {
-            if !range.keys().intersect(keys).is_empty() {
-                range.inherit_dropped(account, table, now);
-            }
-        }
     }
 
     /// Whether it holds the range, and has not lost it to somebody who opened it elsewhere.

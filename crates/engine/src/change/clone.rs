@@ -14,8 +14,9 @@ use rangehold_map::{DatabaseName, KeyRange};
 use slatedb::CloneSourceSpec;
 use uuid::Uuid;
 
+use crate::database::{Surroundings, database_path};
 use crate::error::with_causes;
-use crate::range::{Range, Surroundings, database_path};
+use crate::range::Range;
 use crate::store::Store;
 
 type Bounds = (Bound<Bytes>, Bound<Bytes>);

@@ -15,7 +15,7 @@ use crate::limits::FREEZE_WITHIN;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Range};
-use crate::step::Step;
+use crate::steps::Step;
 
 /// A range that its source is about to hand over: frozen, saved, still read.
 pub(crate) struct HandOver {

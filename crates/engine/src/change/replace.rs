@@ -23,7 +23,7 @@ use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Identity, Inheritance, Range};
 use crate::record_name::RecordName;
-use crate::step::Step;
+use crate::steps::Step;
 
 /// A split, as its intent in the map says.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -35,7 +35,7 @@ use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Identity, Inheritance, Range};
 use crate::record_name::RecordName;
-use crate::step::Step;
+use crate::steps::Step;
 
 /// What became of a change that was broken off.
 enum Settled {

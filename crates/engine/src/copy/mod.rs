@@ -23,15 +23,15 @@ use tokio::time::timeout;
 
 use self::moment::Moment;
 use crate::clock::Clock;
-use crate::compaction::{Background, LeaveOut};
+use crate::database::{self, Background, DroppedTables, LeaveOut, Place, Shares, Surroundings};
 use crate::error::{OpenError, ReadError, read_error};
-use crate::governor::Shares;
+use crate::housekeeping::keep_house;
 pub use crate::limits::CHECKPOINT_LIFETIME;
 use crate::limits::{
     COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_GIVE_UP_MAX, COPY_MEMORY_BYTES, COPY_ROOM_POLL,
 };
 use crate::map_store;
-use crate::range::{DroppedTables, Identity, Place, Surroundings, create_database};
+use crate::range::Identity;
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
 
@@ -145,11 +145,7 @@ pub async fn copy(
     let around = Surroundings::new(objects, shares, clock.clone(), seed, background.handle());
     // A large copy is compacted while it is made.
     let mut tasks = Tasks::default();
-    tasks.spawn_on(
-        &around.background,
-        "the housekeeper of the copy".to_owned(),
-        around.housekeeping.clone().run(around.clone()),
-    );
+    tasks.spawn_on(&around.background, "the housekeeper of the copy".to_owned(), keep_house(around.clone()));
     if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
         return Err(CopyError::Changing { from: from.clone(), range: entry.id });
     }
@@ -204,7 +200,7 @@ async fn copy_range(
             cache_id: identity.id.0,
             filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
         };
-        let db = while_there_is_room(target, create_database(around, &place)).await??;
+        let db = while_there_is_room(target, database::create(around, &place)).await??;
         let range = identity.id;
         if let Err(error) = copy_rows(&mut moment, target, &db, range, report, progress).await {
             // Saving its memory may have to wait for room, and nobody wants it any more.

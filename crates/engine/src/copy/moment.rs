@@ -21,11 +21,12 @@ use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode};
 use tokio::time::Instant;
 
 use super::CopyError;
+use crate::database::Surroundings;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
 use crate::limits::{
     CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY, COPY_READ_AHEAD_BYTES, MOMENT_ATTEMPTS_MAX,
 };
-use crate::range::{Identity, Surroundings};
+use crate::range::Identity;
 use crate::store::{Store, check_log, damaged_file};
 
 /// One moment of a range, held while its rows are read.

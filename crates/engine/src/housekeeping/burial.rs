@@ -22,18 +22,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::sync::Arc;
 
-use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::SpaceStep;
-use super::borrowed::lenders;
 use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
 use super::records::Records;
+use super::step_is_done;
+use crate::database::{Surroundings, lenders};
 use crate::error::with_causes;
-use crate::range::Surroundings;
+use crate::steps::SpaceStep;
 use crate::store::Store;
 
 /// Where the directories of all databases are.
@@ -144,7 +143,7 @@ fn is_database_name(name: &str) -> bool {
 /// The paths of all databases that a living one's manifest names. What is open here need not be read again: of a
 /// thousand manifests that is much, and there is one to be buried somewhere for minutes.
 async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
-    let mut open = around.housekeeping.pins().await;
+    let mut open = around.housekeeper.pins().await;
     let mut named = BTreeSet::new();
     for path in living {
         if let Some(pins) = open.remove(path) {
@@ -167,7 +166,7 @@ async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bo
     let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
     let admin = around.admin(path);
     if around.manifest(path).await.map_err(failed)?.is_none() {
-        delete_objects(around, path).await.map_err(|error| format!("{path}: {error}"))?;
+        around.delete_objects(path).await.map_err(|error| format!("{path}: {error}"))?;
     } else if deletion_was_begun(around, path).await.map_err(|error| format!("{path}: {error}"))? {
         admin.delete_db(true).await.map_err(failed)?;
     } else {
@@ -176,12 +175,12 @@ async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bo
         if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
             return Ok(false);
         }
-        around.housekeeping.after(SpaceStep::Expired, path).await;
+        step_is_done(around, SpaceStep::Expired, path).await;
         admin.delete_db(true).await.map_err(failed)?;
     }
-    around.housekeeping.after(SpaceStep::Emptied, path).await;
+    step_is_done(around, SpaceStep::Emptied, path).await;
     store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
-    around.housekeeping.after(SpaceStep::Buried, path).await;
+    step_is_done(around, SpaceStep::Buried, path).await;
     Ok(true)
 }
 
@@ -193,14 +192,6 @@ async fn deletion_was_begun(around: &Surroundings, path: &str) -> Result<bool, o
         Err(object_store::Error::NotFound { .. }) => Ok(false),
         Err(error) => Err(error),
     }
-}
-
-/// Deletes everything below `path`.
-pub(super) async fn delete_objects(around: &Surroundings, path: &str) -> Result<(), object_store::Error> {
-    let objects: Vec<Path> =
-        around.objects.list(Some(&Path::from(path))).map_ok(|object| object.location).try_collect().await?;
-    let deleted = around.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
-    deleted.try_for_each(|_| futures::future::ok(())).await
 }
 
 #[cfg(test)]

@@ -9,10 +9,10 @@ use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
 use super::Tenant;
-use super::borrowed;
 use super::garbage::{Due, Schedule};
 use super::limits::{CHILD_LEFT_ALONE, COMPACTION_RETRY_MAX, COMPACTION_RETRY_MIN, TIDY_L0_FILES_MIN};
 use super::plan::Outline;
+use crate::database::borrowed_files;
 use crate::limits::L0_FILES_MAX;
 
 /// Which compactor a database has.
@@ -159,7 +159,7 @@ impl Chores {
     pub(super) fn goal(&self) -> BTreeSet<SsTableId> {
         let manifest = &self.tenant.status.borrow().current_manifest;
         let ordered = self.orders.iter().flat_map(|order| order.files.iter().copied());
-        ordered.chain(borrowed::files(manifest)).collect()
+        ordered.chain(borrowed_files(manifest)).collect()
     }
 
     /// What it needs now.

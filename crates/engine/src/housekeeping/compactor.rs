@@ -33,9 +33,10 @@ use super::limits::{
     REWRITTEN_BYTES_AT_ONCE,
 };
 use super::plan::rewriting_step;
-use super::{SpaceStep, Tenant, borrowed};
+use super::{Tenant, step_is_done};
+use crate::database::{BLOCK_SIZE, Surroundings, borrowed_files};
 use crate::error::with_causes;
-use crate::range::{BLOCK_SIZE, Surroundings};
+use crate::steps::SpaceStep;
 
 /// Files that have to go, whatever else is compacted. Clones are the same set; it may change while a
 /// compactor works towards it.
@@ -69,9 +70,10 @@ pub(super) async fn compact(
     });
     let mut stage = course.stage.subscribe();
     let mut left = tenant.left.subscribe();
-    let borrows = || !borrowed::files(&tenant.status.borrow().current_manifest).is_empty();
+    let borrows = || !borrowed_files(&tenant.status.borrow().current_manifest).is_empty();
     let borrowed_before = borrows();
-    let running = Running { compactor: build(&around, &tenant, &course), background: around.background };
+    let running =
+        Running { compactor: build(&around, &tenant, &course), background: around.background.clone() };
     let outcome = tokio::select! {
         ended = running.compactor.run() => {
             ended.map_err(|error| with_causes(&error)).and(Err("it stopped by itself".to_owned()))
@@ -82,7 +84,7 @@ pub(super) async fn compact(
     // The database goes on with what was made of its files. If it is closed, it does not matter.
     let _ = tenant.db.refresh_manifest().await;
     if borrowed_before && !borrows() {
-        around.housekeeping.after(SpaceStep::Rewritten, &tenant.place.path).await;
+        step_is_done(&around, SpaceStep::Rewritten, &tenant.place.path).await;
     }
     outcome
 }

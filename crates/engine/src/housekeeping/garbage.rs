@@ -30,9 +30,10 @@ use super::limits::{
     GARBAGE_AGE_MIN, GARBAGE_BUSY, GARBAGE_BUSY_MANIFESTS, GARBAGE_LATEST, GARBAGE_SETTLED,
     LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN, STUCK_PART_MIN,
 };
-use super::{SpaceStep, Tenant, borrowed};
+use super::{Tenant, step_is_done};
+use crate::database::{NEWEST_FILE_KEY, Surroundings, borrowed_files, flush};
 use crate::error::with_causes;
-use crate::range::{NEWEST_FILE_KEY, Surroundings, flush};
+use crate::steps::SpaceStep;
 
 /// What is to be collected now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -159,7 +160,7 @@ pub(super) async fn collect(around: &Surroundings, tenant: &Tenant, due: Due) {
         }
     }
     let _ = tenant.db.refresh_manifest().await;
-    around.housekeeping.after(SpaceStep::Collected, &tenant.place.path).await;
+    step_is_done(around, SpaceStep::Collected, &tenant.place.path).await;
 }
 
 /// Collects what is due of the database at `path`, whoever has it open. Errors are logged by the
@@ -216,7 +217,7 @@ async fn stuck_bytes(around: &Surroundings, tenant: &Tenant) -> Result<u64, obje
 /// Whether stuck bytes are many, beside those in use.
 fn is_worth_it(stuck: u64, tenant: &Tenant) -> bool {
     let status = tenant.status.borrow();
-    let others = borrowed::files(&status.current_manifest);
+    let others = borrowed_files(&status.current_manifest);
     let own = status.current_manifest.all_sst_views().filter(|view| !others.contains(&view.sst.id));
     let used: u64 = own.map(|view| view.estimate_size()).sum();
     stuck >= STUCK_BYTES_MIN && stuck >= used / STUCK_PART_MIN

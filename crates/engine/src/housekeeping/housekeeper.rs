@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::Request;
+use super::Tenant;
 use super::budget::Budget;
 use super::chores::{Chores, Lane};
 use super::compactor::compact;
@@ -20,7 +20,7 @@ use super::limits::{
     GARBAGE_FOUND_EVERY, GARBAGE_PER_POLL_MAX, HOUSEKEEPING_POLL, LAYERED_EVERY, REWRITING_AT_ONCE_MAX,
     REWRITTEN_BYTES_PER_SECOND, TIDYING_AT_ONCE_MAX,
 };
-use crate::range::Surroundings;
+use crate::database::{HousekeeperRequest, Surroundings};
 
 /// See the module.
 pub(super) struct Housekeeper {
@@ -59,7 +59,7 @@ impl Housekeeper {
     }
 
     /// Keeps house for ever.
-    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<Request>) {
+    pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<HousekeeperRequest>) {
         let mut poll = interval(HOUSEKEEPING_POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -87,28 +87,28 @@ impl Housekeeper {
         }
     }
 
-    fn serve(&mut self, request: Request) {
+    fn serve(&mut self, request: HousekeeperRequest) {
         match request {
-            Request::Enter(tenant) => {
+            HousekeeperRequest::Enter { place, db } => {
                 // The one before was closed, or will be told by the epoch that it was.
-                let before = self.chores.iter_mut().filter(|chores| chores.is_at(&tenant.place.path));
+                let before = self.chores.iter_mut().filter(|chores| chores.is_at(&place.path));
                 before.for_each(|chores| chores.leave(None));
                 self.numbers += 1;
-                self.chores.push(Chores::new(self.numbers, tenant));
+                self.chores.push(Chores::new(self.numbers, Tenant::new(place, db)));
             }
-            Request::Leave { path, left } => {
+            HousekeeperRequest::Leave { path, left } => {
                 match self.chores.iter_mut().find(|chores| chores.is_at(&path)) {
                     Some(chores) => chores.leave(Some(left)),
                     None => drop(left.send(())),
                 }
             }
-            Request::Rewrite { path, done } => {
+            HousekeeperRequest::Rewrite { path, done } => {
                 match self.chores.iter_mut().find(|chores| chores.is_at(&path)) {
                     Some(chores) => chores.order(Some(done)),
                     None => drop(done.send(Err("the database is not open here".to_owned()))),
                 }
             }
-            Request::Pins { answer } => {
+            HousekeeperRequest::Pins { answer } => {
                 drop(answer.send(self.chores.iter().filter_map(Chores::pins).collect()))
             }
         }

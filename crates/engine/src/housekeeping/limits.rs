@@ -31,9 +31,6 @@ pub(crate) const LAYERED_BYTES_MIN: u64 = 64 << 10;
 pub(crate) const LAYERED_PART_MIN: u64 = 6;
 /// At most one of these each: a compactor costs some 20 ms, and there may be a thousand of them.
 pub(crate) const LAYERED_EVERY: Duration = Duration::from_secs(2);
-/// Databases below a range that its files may be borrowed from when it is split or merged: more
-/// would make each opening and each manifest longer.
-pub(crate) const BORROWED_FROM_MAX: usize = 4;
 /// Size of one file of a compacted run.
 pub(crate) const COMPACTED_FILE_BYTES: usize = 64 << 20;
 /// What compaction fetches at once, for each file it reads.

@@ -22,14 +22,13 @@
 //!   3 no pin is left: P is deleted, and with it its own pins in others    (a burial)
 //! ```
 //!
-//! A pause between two steps, or a crash, leaves a state from which the next look goes on: [`step`]
+//! A pause between two steps, or a crash, leaves a state from which the next look goes on: [`SpaceStep`]
 //! lists the steps, and what each leaves.
 //!
 //! All of it runs on threads of low priority. Tidying and rewriting have lanes of their own, so that
 //! no database waits behind the rewriting of a large one; and rewriting is paced, for all databases
 //! together, to what is hardly felt.
 
-mod borrowed;
 mod budget;
 mod burial;
 mod chores;
@@ -39,45 +38,18 @@ mod housekeeper;
 mod limits;
 mod plan;
 mod records;
-mod step;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
-
+use rangehold_map::RangeId;
 use slatedb::{Db, DbStatus};
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::watch;
 
-pub use self::borrowed::Borrowed;
 pub(crate) use self::burial::bury_for_ever;
 use self::compactor::Goal;
 use self::housekeeper::Housekeeper;
-pub use self::step::{SpaceHook, SpaceStep};
-use crate::range::{Place, Surroundings};
-
-/// The way to the housekeeper of a process. Clones lead to the same one.
-#[derive(Clone)]
-pub(crate) struct Housekeeping(Arc<Inner>);
-
-struct Inner {
-    /// Unbounded: there is one for each opening of a database and each order, none for a request.
-    requests: mpsc::UnboundedSender<Request>,
-    /// The other end, until the housekeeper runs.
-    not_yet: Mutex<Option<mpsc::UnboundedReceiver<Request>>>,
-    after_step: SpaceHook,
-}
-
-/// What the housekeeper is asked for.
-enum Request {
-    Enter(Tenant),
-    Leave { path: String, left: oneshot::Sender<()> },
-    Rewrite { path: String, done: oneshot::Sender<Result<(), String>> },
-    Pins { answer: oneshot::Sender<Pins> },
-}
-
-/// By the paths of databases, the paths of those that each pins something in.
-type Pins = BTreeMap<String, Vec<String>>;
+use crate::database::{Place, Surroundings};
+use crate::steps::SpaceStep;
 
 /// A database that is open in this process.
 struct Tenant {
@@ -90,76 +62,27 @@ struct Tenant {
     left: watch::Sender<bool>,
 }
 
-impl Default for Housekeeping {
-    fn default() -> Self {
-        Self::new(SpaceHook::default())
+impl Tenant {
+    fn new(place: Place, db: Db) -> Self {
+        Self { place, status: db.subscribe(), db, goal: Goal::default(), left: watch::Sender::new(false) }
     }
 }
 
-impl Housekeeping {
-    /// One that is not yet running, and calls the hook after each step.
-    pub(crate) fn new(after_step: SpaceHook) -> Self {
-        let (requests, receiver) = mpsc::unbounded_channel();
-        Self(Arc::new(Inner { requests, not_yet: Mutex::new(Some(receiver)), after_step }))
-    }
+/// Keeps house until it is stopped. To be run as a task, once, on the background's runtime.
+pub(crate) async fn keep_house(around: Surroundings) {
+    let requests = around.housekeeper.take_requests().expect("the housekeeper is run once");
+    Housekeeper::new(around).run(requests).await;
+}
 
-    /// Notes that a step is done at the database, or the records, at `path`.
-    async fn after(&self, step: SpaceStep, path: &str) {
-        step::after(&self.0.after_step, step, path).await;
+/// Notes that a step is done at the database, or the records, at `path`.
+async fn step_is_done(around: &Surroundings, step: SpaceStep, path: &str) {
+    if let Some(range) = range_of(path) {
+        around.after_space_step.after(step, RangeId(range)).await;
     }
+}
 
-    /// Keeps house for ever. To be run as a task, once, on the [background's](crate::compaction)
-    /// runtime.
-    pub(crate) async fn run(self, around: Surroundings) {
-        let receiver = self.not_yet().take().expect("the housekeeper is run once");
-        Housekeeper::new(around).run(receiver).await;
-    }
-
-    /// Takes care of a database from now on, until it is closed or [leaves](Self::leave).
-    pub(crate) fn enter(&self, place: &Place, db: &Db) {
-        let tenant = Tenant {
-            place: place.clone(),
-            status: db.subscribe(),
-            db: db.clone(),
-            goal: Goal::default(),
-            left: watch::Sender::new(false),
-        };
-        // Without a housekeeper nothing is kept; the process is ending.
-        let _ = self.0.requests.send(Request::Enter(tenant));
-    }
-
-    /// Lets go of a database: when it returns nothing is compacted, collected or written there by
-    /// the housekeeper any more. For who freezes a range: its last rows must be the last.
-    pub(crate) async fn leave(&self, path: &str) {
-        if self.not_yet().is_some() {
-            return;
-        }
-        let (left, wait) = oneshot::channel();
-        let _ = self.0.requests.send(Request::Leave { path: path.to_owned(), left });
-        // An error means that there is no housekeeper any more.
-        let _ = wait.await;
-    }
-
-    /// Has every file replaced that the database has now, those of others included. Returns when
-    /// that is done, or why it is not. What is only in memory is the caller's to flush before.
-    pub(crate) async fn rewrite(&self, path: &str) -> Result<(), String> {
-        let (done, wait) = oneshot::channel();
-        let _ = self.0.requests.send(Request::Rewrite { path: path.to_owned(), done });
-        wait.await.unwrap_or_else(|_| Err("the database was closed meanwhile".to_owned()))
-    }
-
-    /// What the databases that are open here pin in others.
-    async fn pins(&self) -> Pins {
-        if self.not_yet().is_some() {
-            return Pins::new();
-        }
-        let (answer, wait) = oneshot::channel();
-        let _ = self.0.requests.send(Request::Pins { answer });
-        wait.await.unwrap_or_default()
-    }
-
-    fn not_yet(&self) -> std::sync::MutexGuard<'_, Option<mpsc::UnboundedReceiver<Request>>> {
-        // A holder takes it or looks.
-        self.0.not_yet.lock().unwrap_or_else(PoisonError::into_inner)
-    }
+/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`, or whose
+/// records at `changes/<range>`.
+fn range_of(path: &str) -> Option<u64> {
+    path.rsplit('/').next()?.split('-').next()?.parse().ok()
 }

@@ -11,11 +11,11 @@ use std::collections::BTreeSet;
 use slatedb::compactor::{CompactionSpec, SourceId};
 use slatedb::manifest::{SsTableId, VersionedManifest};
 
-use super::borrowed::{lenders, lenders_read};
 use super::limits::{
     LAYERED_BYTES_MIN, LAYERED_PART_MIN, REWRITTEN_IN_ONE_GO_BYTES_MAX, TIDY_L0_FILES_MIN, TIDY_RUNS_LIKE,
     TIDY_RUNS_MIN,
 };
+use crate::database::{lenders, lenders_read};
 
 /// What a manifest tells of the work that there is. It is read off once: of a thousand databases most do not
 /// change for hours, and all are looked at each second.

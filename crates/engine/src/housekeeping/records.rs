@@ -12,10 +12,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use object_store::path::Path;
 use tokio::time::Instant;
 
-use super::SpaceStep;
-use super::burial::delete_objects;
-use crate::range::Surroundings;
+use super::{range_of, step_is_done};
+use crate::database::Surroundings;
 use crate::record_name::CHANGES_PREFIX;
+use crate::steps::SpaceStep;
 use crate::store::Store;
 
 /// Remembers when each dead range was first seen to be dead: its records wait for the directories that were dead
@@ -44,11 +44,11 @@ impl Records {
     ) -> Result<(), String> {
         for range in self.due(recorded, living, (now, oldest)) {
             let path = format!("{CHANGES_PREFIX}/{range}");
-            delete_objects(around, &path).await.map_err(|error| format!("{path}: {error}"))?;
-            around.housekeeping.after(SpaceStep::RecordsDeleted, &path).await;
+            around.delete_objects(&path).await.map_err(|error| format!("{path}: {error}"))?;
+            step_is_done(around, SpaceStep::RecordsDeleted, &path).await;
             store.remove_directory(&path).await.map_err(|error| format!("{path}: {error}"))?;
             self.0.remove(&range);
-            around.housekeeping.after(SpaceStep::Forgotten, &path).await;
+            step_is_done(around, SpaceStep::Forgotten, &path).await;
         }
         Ok(())
     }
@@ -68,12 +68,6 @@ impl Records {
         let is_over = |since: &Instant| oldest.is_none_or(|oldest| oldest > *since);
         self.0.iter().filter(|(_, since)| is_over(since)).map(|(range, _)| *range).collect()
     }
-}
-
-/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`, or whose
-/// records at `changes/<range>`.
-pub(super) fn range_of(path: &str) -> Option<u64> {
-    path.rsplit('/').next()?.split('-').next()?.parse().ok()
 }
 
 #[cfg(test)]

@@ -17,16 +17,14 @@ use tempfile::TempDir;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::Borrowed;
 use super::burial::Undertaker;
-use super::limits::{BORROWED_FROM_MAX, UNUSED_BEFORE_BURIAL};
+use super::keep_house;
+use super::limits::UNUSED_BEFORE_BURIAL;
 use crate::clock::Clock;
-use crate::compaction::LeaveOut;
-use crate::governor::Shares;
-use crate::limits::MEMORY_BYTES_MIN;
-use crate::range::{
-    DroppedTables, NEWEST_FILE_KEY, Place, Surroundings, create_database, flush, open_database,
+use crate::database::{
+    self, Borrowed, DroppedTables, LeaveOut, NEWEST_FILE_KEY, Place, Shares, Surroundings, flush,
 };
+use crate::limits::{BORROWED_FROM_MAX, MEMORY_BYTES_MIN};
 use crate::store::{Store, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
 
@@ -63,7 +61,7 @@ impl World {
         let shares = Shares::of(MEMORY_BYTES_MIN).unwrap();
         let around = Surroundings::new(store.object_store(), shares, clock, 1, Handle::current());
         let mut tasks = Tasks::default();
-        tasks.spawn("the housekeeper".to_owned(), around.housekeeping.clone().run(around.clone()));
+        tasks.spawn("the housekeeper".to_owned(), keep_house(around.clone()));
         let mut world = Self {
             directory,
             store: Arc::new(store),
@@ -75,7 +73,7 @@ impl World {
             _tasks: tasks,
         };
         let path = world.next_path();
-        let db = create_database(&world.around, &place(&path)).await.unwrap();
+        let db = database::create(&world.around, &place(&path)).await.unwrap();
         world.ranges.push(Range { path, low: Vec::new(), db });
         world
     }
@@ -105,7 +103,7 @@ impl World {
     /// Prepares a range to be cloned, and returns the checkpoint to clone.
     async fn freeze(&self, index: usize) -> CloneSourceSpec {
         let Range { path, db, .. } = &self.ranges[index];
-        self.around.housekeeping.leave(path).await;
+        self.around.housekeeper.leave(path).await;
         db.put(NEWEST_FILE_KEY, []).await.unwrap();
         flush(db, FlushType::Wal).await.unwrap();
         flush(db, FlushType::MemTable).await.unwrap();
@@ -136,7 +134,7 @@ impl World {
     }
 
     async fn open(&self, path: &str) -> Db {
-        open_database(&self.around, &place(path), None).await.unwrap()
+        database::open(&self.around, &place(path), None).await.unwrap()
     }
 
     fn high(&self, index: usize) -> Option<Vec<u8>> {
@@ -389,7 +387,7 @@ async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
     let parent = world.ranges[0].path.clone();
     world.split(key(100), false).await;
     for range in &world.ranges {
-        world.around.housekeeping.rewrite(&range.path).await.unwrap();
+        world.around.housekeeper.rewrite(&range.path).await.unwrap();
     }
     let held = world.around.admin(&parent);
     held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
@@ -457,7 +455,7 @@ async fn a_range_that_borrows_too_much_may_split_again_once_it_is_rewritten() {
     }
     assert!(world.borrowed().iter().any(|borrowed| borrowed.databases > BORROWED_FROM_MAX));
     for range in &world.ranges {
-        world.around.housekeeping.rewrite(&range.path).await.unwrap();
+        world.around.housekeeper.rewrite(&range.path).await.unwrap();
     }
     assert_eq!(world.borrowed(), vec![Borrowed::default(); world.ranges.len()]);
     assert!(!stuck(&world));
@@ -475,9 +473,9 @@ async fn a_database_that_was_left_is_not_touched() {
         world.flush_all().await;
     }
     // A compaction is under way, or about to be.
-    world.around.housekeeping.leave(&world.ranges[0].path).await;
+    world.around.housekeeper.leave(&world.ranges[0].path).await;
     let before = files(world.directory.path());
     sleep(Duration::from_secs(900)).await;
     assert_eq!(files(world.directory.path()), before);
-    assert!(world.around.housekeeping.rewrite(&world.ranges[0].path).await.is_err());
+    assert!(world.around.housekeeper.rewrite(&world.ranges[0].path).await.is_err());
 }

@@ -167,8 +167,8 @@ mod tests {
     use std::collections::BTreeSet;
     use std::sync::Arc;
 
-    use object_store::{ObjectStore, ObjectStoreExt};
     use object_store::memory::InMemory;
+    use object_store::{ObjectStore, ObjectStoreExt};
     use proptest::prelude::*;
 
     use super::super::{create, load, object_path};
@@ -178,14 +178,7 @@ mod tests {
         let mut lows = vec![KeyRange::whole().low().to_vec()];
         lows.extend(cuts);
         let highs: Vec<_> = lows.iter().skip(1).cloned().map(Some).chain([None]).collect();
-        let intents = [
-            None,
-            Some(Intent::Split {
-                at: vec![0xFF],
-                left: RangeId(98),
-                right: RangeId(99),
-            }),
-        ];
+        let intents = [None, Some(Intent::Split { at: vec![0xFF], left: RangeId(98), right: RangeId(99) })];
         let entries: Vec<RangeEntry> = lows
             .iter()
             .zip(highs)

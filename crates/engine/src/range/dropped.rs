@@ -15,131 +15,85 @@
 //! only not go early. A crash between two steps leaves the notes of the earlier ones, and whoever
 //! opens the range goes on from there; so does the sweeper, which reads the catalogue now and then,
 //! where a caller gave up between 1 and 2.
+//!
+//! In step 3 a table with few rows is erased by deletes: nobody scans its keys again, so that the deletes
+//! lie there costs nobody anything. A larger one goes by compaction, which leaves its rows out
+//! and would otherwise not touch a cold file for a long time: the housekeeper is told to rewrite them all.
 
-use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-
-use rangehold_map::codec::Reader;
-use rangehold_map::key::{KIND_ENTITY, table_prefix};
 use rangehold_map::{KeyRange, TableId, Timestamp};
-use tokio::time::Instant;
+use slatedb::WriteBatch;
+use slatedb::config::DurabilityLevel;
 
-/// One dropped table.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct DroppedTable {
-    pub(crate) account: String,
-    pub(crate) table: TableId,
-    /// When it was dropped, by the range's clock: what the note says.
-    pub(crate) at: Timestamp,
-    /// When this process first heard of it. A wall clock may be stepped; how long requests may
-    /// still be under way is counted from here.
-    pub(crate) heard: Instant,
+use super::{Range, meta};
+use crate::database::DroppedTable;
+use crate::error::ReadError;
+use crate::limits::{ERASED_AT_ONCE, ERASED_ROW_BY_ROW_MAX};
+
+/// What a range still shows of a dropped table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Remains {
+    /// Nothing.
+    Nothing,
+    /// Too much to erase row by row: compaction must leave it out.
+    Much,
 }
 
-impl DroppedTable {
-    /// A table that was dropped at `at`, and of which we hear now.
-    pub(crate) fn new(account: &str, table: TableId, at: Timestamp) -> Self {
-        Self { account: account.to_owned(), table, at, heard: Instant::now() }
+impl Range {
+    /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
+    pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
+        let dropped = self.dropped.insert(DroppedTable::new(account, table, self.around.clock.now()));
+        // Who found the table there before the line above may still be about to enter the log.
+        self.stripes.wait_for_holders().await;
+        let mut batch = WriteBatch::new();
+        batch.put(meta::dropped_key(account, table), meta::encode_time(dropped.at));
+        self.write_own(batch).await
     }
 
-    /// All keys of the table's entities.
-    pub(crate) fn keys(&self) -> KeyRange {
-        KeyRange::prefix(&table_prefix(&self.account, self.table))
-    }
-}
-
-/// The set of them, by the bytes that the keys of a table begin with.
-#[derive(Debug, Default)]
-pub(crate) struct DroppedTables(RwLock<BTreeMap<Vec<u8>, DroppedTable>>);
-
-impl DroppedTables {
-    /// Adds a table and returns it as it stays: of two times of hearing of it the earlier one.
-    pub(crate) fn insert(&self, dropped: DroppedTable) -> DroppedTable {
-        let prefix = table_prefix(&dropped.account, dropped.table);
-        self.write().entry(prefix).or_insert(dropped).clone()
+    /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
+    /// this range says so yet.
+    pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
+        self.dropped.insert(DroppedTable::new(account, table, now));
     }
 
-    /// Forgets a table none of whose rows is left.
-    pub(crate) fn remove(&self, dropped: &DroppedTable) {
-        self.write().remove(&table_prefix(&dropped.account, dropped.table));
+    /// The dropped tables that wait to go.
+    pub(crate) fn dropped_tables(&self) -> Vec<DroppedTable> {
+        self.dropped.list()
     }
 
-    /// Whether `key` (or the prefix of a partition) belongs to a dropped table.
-    pub(crate) fn covers(&self, key: &[u8]) -> bool {
-        let set = self.read();
-        !set.is_empty() && table_part(key).is_some_and(|prefix| set.contains_key(prefix))
-    }
-
-    /// Whether all of `keys` belong to one dropped table.
-    pub(crate) fn covers_all(&self, keys: &KeyRange) -> bool {
-        let set = self.read();
-        if set.is_empty() {
-            return false;
+    /// Erases the rows of a dropped table if they are few. [`Remains::Nothing`] means that none is
+    /// left and none can come.
+    pub(crate) async fn erase(&self, dropped: &DroppedTable) -> Result<Remains, ReadError> {
+        let keys: KeyRange = dropped.keys().intersect(self.keys());
+        // Who was let in before the table was dropped may still be about to enter the log; and
+        // what is in the log may not be durable yet, which would hide it at the other level.
+        self.stripes.wait_for_holders().await;
+        let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory).await?;
+        if rows.len() > ERASED_ROW_BY_ROW_MAX {
+            return Ok(Remains::Much);
         }
-        table_part(keys.low())
-            .and_then(|prefix| set.get(prefix))
-            .is_some_and(|dropped| keys.intersect(&dropped.keys()) == *keys)
+        for some in rows.chunks(ERASED_AT_ONCE) {
+            let mut batch = WriteBatch::new();
+            for key in some {
+                batch.delete(key);
+            }
+            self.write_own(batch).await?;
+        }
+        Ok(Remains::Nothing)
     }
 
-    /// Whether no table is waiting to go.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.read().is_empty()
+    /// Deletes the note of a dropped table. To be called when no row of it is left and no request
+    /// that began before it was dropped can still be under way.
+    pub(crate) async fn forget_dropped(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
+        let mut batch = WriteBatch::new();
+        batch.delete(meta::dropped_key(&dropped.account, dropped.table));
+        self.write_own(batch).await?;
+        self.dropped.remove(dropped);
+        Ok(())
     }
 
-    /// How many are waiting to go.
-    pub(crate) fn len(&self) -> usize {
-        self.read().len()
-    }
-
-    /// The tables, in the order of their keys.
-    pub(crate) fn list(&self) -> Vec<DroppedTable> {
-        self.read().values().cloned().collect()
-    }
-
-    // A holder changes the map by one call, so a poisoned one is whole.
-    fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Of an entity's key or a longer bound, the bytes that name the table.
-fn table_part(key: &[u8]) -> Option<&[u8]> {
-    let mut reader = Reader::new(key);
-    if reader.u8().ok()? != KIND_ENTITY {
-        return None;
-    }
-    reader.raw_text().ok()?;
-    reader.u64().ok()?;
-    Some(&key[..reader.position()])
-}
-
-#[cfg(test)]
-mod tests {
-    use rangehold_map::{Key, PartitionPrefix};
-
-    use super::*;
-
-    fn dropped(account: &str, id: u64) -> DroppedTable {
-        DroppedTable::new(account, TableId(id), Timestamp::default())
-    }
-
-    #[test]
-    fn a_dropped_table_covers_its_own_keys_only() {
-        let set = DroppedTables::default();
-        set.insert(dropped("abc", 7));
-        let key = |account: &str, id| PartitionPrefix::entity(account, TableId(id), "p").key("r");
-        assert!(set.covers(&key("abc", 7)));
-        assert!(!set.covers(&key("abc", 8)));
-        assert!(!set.covers(&key("ab", 7)));
-        assert!(!set.covers(&Key::Table { account: "abc".into(), lower_name: "t".into() }.encode()));
-        assert!(set.covers_all(&dropped("abc", 7).keys()));
-        assert!(set.covers_all(&KeyRange::prefix(&key("abc", 7))));
-        assert!(!set.covers_all(&KeyRange::new(table_prefix("abc", TableId(7)), None)));
-        set.remove(&dropped("abc", 7));
-        assert!(!set.covers(&key("abc", 7)));
+    /// Rewrites every file of the range, so that what compaction leaves out is gone.
+    pub(crate) async fn compact(&self) -> Result<(), String> {
+        self.flush_memtable().await?;
+        self.around.housekeeper.rewrite(&self.place.path).await
     }
 }

@@ -10,11 +10,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use slatedb::Db;
-use slatedb::config::{FlushOptions, FlushType};
+use slatedb::config::FlushType;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
-use crate::error::with_causes;
+use crate::database::flush;
 use crate::limits::{FLUSH_YIELDS, FLUSH_YIELDS_WITHIN};
 
 /// Settled when everything that was in the log when it was taken is durable, or with the reason
@@ -112,9 +112,4 @@ impl Flusher {
         // No holder can panic half way.
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// Flushes the log, or the memtable with it.
-pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
-    db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
 }

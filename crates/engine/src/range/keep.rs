@@ -13,7 +13,8 @@ use slatedb::CloseReason;
 use slatedb::config::{CloseOptions, FlushType};
 use tokio::time::{sleep, timeout};
 
-use super::{Opening, Range, State, database, flush};
+use super::{Opening, Range, State};
+use crate::database::{self, flush};
 use crate::error::{Damaged, OpenError, ReadError, with_causes};
 use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
 
@@ -160,7 +161,7 @@ impl Range {
         let range = self.identity.id;
         let closing = async {
             // A compaction that is broken off here is taken up at once by the next who opens it.
-            self.around.housekeeping.leave(&self.place.path).await;
+            self.around.housekeeper.leave(&self.place.path).await;
             opening.db.close().await
         };
         match timeout(CLOSE_MAX, closing).await {
@@ -176,7 +177,7 @@ impl Range {
     /// Moves the memtable into a sorted file.
     pub(crate) async fn flush_memtable(&self) -> Result<(), String> {
         let opening = self.open_now().map_err(|error| error.to_string())?;
-        flush::flush(&opening.db, FlushType::MemTable).await
+        flush(&opening.db, FlushType::MemTable).await
     }
 }
 

@@ -1,19 +1,15 @@
 //! What the requests to a range are: counted as they are answered, folded into rates each second.
 //!
-//! The counting is [`RangeLoad`]'s, which is pure. Here is the short lock around it, and one task
-//! for all ranges of the process that ends their seconds ([`end_seconds`]): a timer for each of a
-//! thousand idle ranges would be a thousand wake-ups.
+//! The counting is [`RangeLoad`]'s, which is pure. Here is the short lock around it.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally, Verdict};
 use rangehold_map::{Generation, KeyRange, RangeId};
-use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::write::Changes;
+use super::request::Changes;
 use super::{Opening, Range};
-use crate::host::OpenRanges;
-use crate::limits::LOAD_SECOND;
 
 /// The load of one range, under its lock.
 pub(super) struct Meter(Mutex<RangeLoad>);
@@ -129,6 +125,11 @@ impl Range {
         self.meter.lock().failed(key);
     }
 
+    /// A second of its load is over, `now` after the process began to count.
+    pub(crate) fn end_second(&self, now: Duration) {
+        self.meter.lock().tick(now);
+    }
+
     /// What was counted since this was last asked; `None` if nothing was.
     pub(crate) fn take_tally(&self) -> Option<Tally> {
         self.meter.lock().take_tally()
@@ -159,19 +160,5 @@ impl Opening {
         let files: u64 =
             self.status.borrow().current_manifest.all_sst_views().map(|file| file.estimate_size()).sum();
         files + self.unflushed_bytes()
-    }
-}
-
-/// Ends the seconds of all open ranges.
-pub(crate) async fn end_seconds(open: Arc<OpenRanges>) {
-    let began = Instant::now();
-    let mut second = interval(LOAD_SECOND);
-    second.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    loop {
-        second.tick().await;
-        let now = began.elapsed();
-        for range in open.list() {
-            range.meter.lock().tick(now);
-        }
     }
 }

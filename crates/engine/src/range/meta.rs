@@ -8,7 +8,7 @@
 //! | `01`, stripe (two bytes) | a timestamp, eight bytes big end first | with a write of that stripe; see [`super::timestamps`] |
 //! | `02`, account, table id | when the table was dropped, likewise | when a table is dropped; see [`super::dropped`] |
 //! | `03` | range and generation of a change record, eight bytes each | as the last row of a range that is split or merged; see [`super::retire`] |
-//! | `0F` | nothing | when a new file lets older ones go; see [`crate::housekeeping`] |
+//! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
 //!
 //! Reservation rows of stripes that do not exist are as good as others. The one of stripe `FFFF` is
 //! what a range inherited.
@@ -22,15 +22,12 @@ use crate::record_name::RecordName;
 const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
 const RETIRED: u8 = 0x03;
-const NEWEST_FILE: u8 = 0x0F;
 
 /// Before the first reservation row.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
 /// Before the first row of a dropped table.
 pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
 
-/// The key of the row whose only use is that a new file is made of it.
-pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, NEWEST_FILE];
 /// The key of the row that says that the range is retired.
 pub(crate) const RETIREMENT: &[u8] = &[KIND_RANGE_META, RETIRED];
 /// The stripe whose reservation row holds what a range inherited.

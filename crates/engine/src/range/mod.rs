@@ -14,21 +14,19 @@
 //! Architecture Invariant: every read of a client goes through [`read`], every row enters the log
 //! through [`write`]. A cache of rows will sit there, and nowhere else.
 
-mod database;
 mod dropped;
 mod flush;
 mod gate;
 mod keep;
-mod latest;
 mod load;
 mod meta;
+mod open;
 mod read;
+mod request;
 mod retire;
-mod run_to_end;
 mod state;
 mod statistics;
 mod stripes;
-mod sweep;
 mod timestamps;
 mod unflushed;
 mod write;
@@ -40,29 +38,22 @@ use rangehold_map::load::LoadPolicy;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::Db;
 
-#[cfg(test)]
-pub(crate) use database::open as open_database;
-pub(crate) use database::{BLOCK_SIZE, Place, Surroundings, create as create_database};
-pub(crate) use dropped::{DroppedTable, DroppedTables};
-pub(crate) use flush::flush;
+pub(crate) use dropped::Remains;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
 use load::Meter;
-pub(crate) use load::end_seconds;
 pub use load::{RangeGlance, RangeSeen};
-pub(crate) use meta::NEWEST_FILE_KEY;
+pub(crate) use open::OpenRanges;
 pub use read::ScanEnd;
-pub(crate) use run_to_end::RunToEnd;
+pub use request::{Changes, WriteRequest};
 use state::{Opening, State};
 use statistics::Counts;
 pub use statistics::RangeStatistics;
 use stripes::Stripes;
-pub(crate) use sweep::Remains;
 use timestamps::HighWater;
 pub(crate) use unflushed::Unsorted;
-pub use write::{Changes, WriteRequest};
 
-use crate::compaction::LeaveOut;
+use crate::database::{self, DroppedTables, LeaveOut, Place, Surroundings, database_path};
 use crate::error::{OpenError, ReadError};
 use crate::lease::Lease;
 use crate::record_name::RecordName;
@@ -86,11 +77,6 @@ impl Identity {
     pub(crate) fn path(&self) -> String {
         database_path(self.database)
     }
-}
-
-/// Where a database is.
-pub(crate) fn database_path(name: DatabaseName) -> String {
-    format!("ranges/{name}")
 }
 
 /// What a range has from the server that holds it.
@@ -264,12 +250,6 @@ impl Range {
         self.changing.lock().await
     }
 
-    /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
-    /// this range says so yet.
-    pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
-        self.dropped.insert(DroppedTable::new(account, table, now));
-    }
-
     /// Whether its database is the other's, and was opened here after the other opened it: then the
     /// other has lost it, and may not know yet.
     pub(crate) fn was_opened_after(&self, other: &Self) -> bool {
@@ -299,7 +279,7 @@ impl Range {
     async fn in_memory() -> Arc<Self> {
         let store = Store::in_memory();
         let objects = store.object_store();
-        let shares = crate::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
+        let shares = crate::database::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
         let background = tokio::runtime::Handle::current();
         let around = Surroundings::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
         let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");

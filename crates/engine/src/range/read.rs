@@ -20,9 +20,9 @@ use slatedb::{Db, DbIterator};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use super::dropped::{DroppedTable, DroppedTables};
 use super::load::Scanned;
 use super::{Range, meta};
+use crate::database::{DroppedTable, DroppedTables, NEWEST_FILE_KEY};
 use crate::error::{Damaged, OpenError, ReadError, read_error};
 use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN};
 use crate::record_name::RecordName;
@@ -175,7 +175,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
             dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
         } else if row.key == meta::RETIREMENT {
             meta.retired = Some(meta::decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
-        } else if row.key != meta::NEWEST_FILE_KEY {
+        } else if row.key != NEWEST_FILE_KEY {
             return Err(unknown_meta(&row));
         }
     }

@@ -18,9 +18,9 @@ use slatedb::config::{CheckpointOptions, CheckpointScope, FlushType};
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
-use super::{Frozen, Inheritance, Opening, Range, State, database, flush, meta};
+use super::{Frozen, Inheritance, Opening, Range, State, meta};
+use crate::database::{self, Borrowed, flush};
 use crate::error::{OpenError, ReadError, with_causes};
-use crate::housekeeping::Borrowed;
 use crate::limits::{
     CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
     READY_UNFLUSHED_BYTES_MAX,
@@ -61,7 +61,7 @@ impl Range {
             if opening.unflushed_bytes() <= READY_UNFLUSHED_BYTES_MAX {
                 return Ok(());
             }
-            flush::flush(&opening.db, FlushType::MemTable).await?;
+            flush(&opening.db, FlushType::MemTable).await?;
         }
         let bytes = opening.unflushed_bytes();
         (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or_else(|| {
@@ -103,7 +103,7 @@ impl Range {
     /// Moves everything into sorted files.
     pub(crate) async fn save(&self) -> Result<(), ReadError> {
         let opening = self.open_now()?;
-        flush::flush(&opening.db, FlushType::MemTable).await.map_err(ReadError::Unavailable)
+        flush(&opening.db, FlushType::MemTable).await.map_err(ReadError::Unavailable)
     }
 
     /// The change was undone: deletes the row, so that the range may be served again.

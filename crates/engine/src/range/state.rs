@@ -8,8 +8,8 @@ use tokio::sync::watch;
 use super::Range;
 use super::flush::Flusher;
 use super::unflushed::{Unflushed, Unsorted};
+use crate::database::Borrowed;
 use crate::error::{Damaged, ReadError};
-use crate::housekeeping::Borrowed;
 use crate::mutants::{self, Mutant};
 
 /// Whether the range can be asked.

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::Range;
-use crate::housekeeping::Borrowed;
+use crate::database::Borrowed;
 
 /// What happened since the process began.
 #[derive(Debug, Default)]

@@ -6,7 +6,7 @@
 //! * **A refusal waits too.** "It exists already" tells of a row that may not be durable yet. If
 //!   a crash took that row back, the client would have been told of something that never was.
 //! * **Whoever gives up does not unlock early.** The step that puts the batch into the log runs to
-//!   its end even if the request is dropped; see [`super::run_to_end`].
+//!   its end even if the request is dropped; see [`crate::run_to_end`].
 //! * **Not known is not no.** From the moment the batch is on its way, a passed deadline or a
 //!   closed database means [`WriteError::OutcomeUnknown`]. A refusal has no batch: if it cannot be
 //!   told in time, the write was still not made, and asking again is safe.
@@ -16,47 +16,21 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
-use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use rangehold_map::{PartitionPrefix, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
 use tokio::time::{Instant, timeout_at};
 
-use super::dropped::DroppedTable;
 use super::flush::Ticket;
 use super::gate::{Admitted, Turned};
-use super::run_to_end::RunToEnd;
+use super::request::{Changes, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, WriteError, with_causes};
 use crate::limits::OWN_WRITE_WAITS_MAX;
 use crate::mutants::{self, Mutant};
-
-/// Rows to put (with a value) and to delete (without).
-pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
-
-/// A write, but for what it changes: that the judge decides.
-#[derive(Debug, Clone, Copy)]
-pub struct WriteRequest<'a> {
-    /// The partition in which it changes rows.
-    pub partition: &'a PartitionPrefix,
-    /// The rows, all of the partition, that the judge wants to see.
-    pub keys: &'a [Vec<u8>],
-    /// What it weighs while it is held, about: the size of the request's body.
-    pub bytes: u64,
-    /// When the answer is no longer waited for.
-    pub deadline: Instant,
-    /// It gives space back, as the drop of a table does. Such writes are let in until half of the
-    /// disk's reserve is gone, so that whoever is refused for want of space can make some.
-    pub gives_space_back: bool,
-}
-
-impl<'a> WriteRequest<'a> {
-    /// A write that weighs nothing.
-    pub fn new(partition: &'a PartitionPrefix, keys: &'a [Vec<u8>], deadline: Instant) -> Self {
-        Self { partition, keys, bytes: 0, deadline, gives_space_back: false }
-    }
-}
+use crate::run_to_end::RunToEnd;
 
 /// What a write holds on its way into the log.
 struct Entrance {
@@ -211,16 +185,6 @@ impl Range {
         let opening = self.open_now()?;
         let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await.map_err(ReadError::Unavailable)?;
         settled(ticket).await.map_err(ReadError::Unavailable)
-    }
-
-    /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
-    pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        let dropped = self.dropped.insert(DroppedTable::new(account, table, self.around.clock.now()));
-        // Who found the table there before the line above may still be about to enter the log.
-        self.stripes.wait_for_holders().await;
-        let mut batch = WriteBatch::new();
-        batch.put(meta::dropped_key(account, table), meta::encode_time(dropped.at));
-        self.write_own(batch).await
     }
 }
 

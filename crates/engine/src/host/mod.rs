@@ -1,23 +1,26 @@
 //! What all partition servers of one process share: store, clock, caches, memory, background threads.
 
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+mod memtables;
+mod seconds;
+
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
 use crate::clock::Clock;
-use crate::compaction::Background;
+use crate::database::{Background, Shares, Surroundings};
 use crate::error::OpenError;
-use crate::governor::{Shares, watch_memtables};
-use crate::housekeeping::{Housekeeping, SpaceHook};
+use crate::housekeeping::keep_house;
 use crate::lease::Lease;
-use crate::limits::{DROPPED_REMEMBERED, TALLIES_LEFT_MAX};
-use crate::range::{HeldBytes, Owner, Range, Surroundings, end_seconds};
-use crate::step::{Step, StepHook};
+use crate::limits::DROPPED_REMEMBERED;
+use crate::range::{HeldBytes, OpenRanges, Owner};
+use crate::steps::{SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
+use memtables::watch_memtables;
+use seconds::end_seconds;
 
 /// What a process is opened with.
 #[derive(Debug, Clone)]
@@ -82,41 +85,6 @@ struct Inner {
     _background: Background,
 }
 
-/// The ranges that are open in the process, served or not.
-#[derive(Default)]
-pub(crate) struct OpenRanges {
-    ranges: Mutex<Vec<Weak<Range>>>,
-    /// What ranges counted that are about to go, until it is taken; the newest [`TALLIES_LEFT_MAX`].
-    left: Mutex<VecDeque<(KeyRange, Tally)>>,
-}
-
-impl OpenRanges {
-    /// Keeps what a range has counted when it was handed over: nobody asks it any more.
-    pub(crate) fn keep_tally(&self, range: &Range) {
-        let Some(tally) = range.take_tally() else { return };
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
-        if left.len() == TALLIES_LEFT_MAX {
-            left.pop_front();
-        }
-        left.push_back((range.keys().clone(), tally));
-    }
-
-    fn take_left(&self) -> VecDeque<(KeyRange, Tally)> {
-        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    pub(crate) fn add(&self, range: &Arc<Range>) {
-        let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
-        ranges.retain(|range| range.strong_count() > 0);
-        ranges.push(Arc::downgrade(range));
-    }
-
-    pub(crate) fn list(&self) -> Vec<Arc<Range>> {
-        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
-        ranges.iter().filter_map(Weak::upgrade).collect()
-    }
-}
-
 impl Host {
     /// Divides the memory and starts the background threads.
     pub fn start(store: Store, options: Options) -> Result<Self, OpenError> {
@@ -128,7 +96,7 @@ impl Host {
         };
         let clock = options.clock.clone();
         let around = Surroundings {
-            housekeeping: Housekeeping::new(options.after_space_step.clone()),
+            after_space_step: options.after_space_step.clone(),
             ..Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle())
         };
         let store = Arc::new(store);
@@ -136,11 +104,7 @@ impl Host {
         let mut tasks = Tasks::default();
         let open = Arc::clone(&ranges);
         tasks.spawn("the memory governor".to_owned(), watch_memtables(move || open.list(), shares));
-        tasks.spawn_on(
-            &around.background,
-            "the housekeeper".to_owned(),
-            around.housekeeping.clone().run(around.clone()),
-        );
+        tasks.spawn_on(&around.background, "the housekeeper".to_owned(), keep_house(around.clone()));
         tasks.spawn("the meter of load".to_owned(), end_seconds(Arc::clone(&ranges)));
         Ok(Self(Arc::new(Inner {
             store,

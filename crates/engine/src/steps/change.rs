@@ -3,7 +3,7 @@
 //! Partition servers and changes report each step to the hook in [`Options`](crate::Options). What the steps
 //! mean is told in [`crate::change`].
 
-use crate::hook::Hook;
+use super::Hook;
 
 /// The steps of changes, in their order: between any two of them a process may die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]

@@ -1,4 +1,4 @@
-//! Compaction: what it leaves out, and where it runs.
+//! What compaction leaves out: the rows of dropped tables.
 //!
 //! Rows of dropped tables go when the files they are in are rewritten: [`LeaveOut`] leaves them
 //! out, but never a delete. A row left out can uncover an older version of itself in a file that
@@ -6,22 +6,16 @@
 //! A delete left out would uncover one as well, and that one *after* the sweeper had looked: the
 //! row would stay for good once the table is forgotten. So what a scan does not show stays hidden,
 //! and deletes go when they reach the last run, as everywhere.
-//!
-//! Compaction is long, and shares disk and processors with requests. It runs on threads of its own
-//! that the scheduler serves after all others.
 
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use rustix::process::{getpriority_process, setpriority_process};
 use slatedb::{
     CompactionFilter, CompactionFilterDecision, CompactionFilterError, CompactionFilterSupplier,
     CompactionJobContext, RowEntry,
 };
-use tokio::runtime::{Builder, Handle, Runtime};
 
-use crate::limits::BACKGROUND_NICE;
-use crate::range::DroppedTables;
+use super::DroppedTables;
 
 /// Leaves out the rows of a range's dropped tables.
 pub(crate) struct LeaveOut {
@@ -61,61 +55,14 @@ impl CompactionFilter for LeaveOut {
     }
 }
 
-/// Where compaction and garbage collection run.
-pub(crate) struct Background {
-    handle: Handle,
-    /// Ours, unless the caller's runtime is used.
-    runtime: Option<Runtime>,
-}
-
-impl Background {
-    /// One thread of its own, with low priority.
-    pub(crate) fn own() -> std::io::Result<Self> {
-        let runtime = Builder::new_multi_thread()
-            .worker_threads(1)
-            .thread_name("rangehold-compaction")
-            .enable_time()
-            .on_thread_start(lower_priority)
-            .build()?;
-        Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
-    }
-
-    /// The caller's runtime: in simulation everything runs on one thread.
-    pub(crate) fn shared() -> Self {
-        Self { handle: Handle::current(), runtime: None }
-    }
-
-    pub(crate) fn handle(&self) -> Handle {
-        self.handle.clone()
-    }
-}
-
-impl Drop for Background {
-    fn drop(&mut self) {
-        // A runtime that waits for its threads may not be dropped in async code; and what runs
-        // there can be broken off anywhere.
-        if let Some(runtime) = self.runtime.take() {
-            runtime.shutdown_background();
-        }
-    }
-}
-
-/// On Linux a "process" of these calls is a thread, and none given is the calling one.
-fn lower_priority() {
-    let now = getpriority_process(None).unwrap_or(0);
-    if let Err(error) = setpriority_process(None, now.max(BACKGROUND_NICE)) {
-        tracing::warn!(%error, "compaction keeps the priority of requests");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use bytes::Bytes;
     use rangehold_map::{PartitionPrefix, TableId, Timestamp};
     use slatedb::ValueDeletable;
 
+    use super::super::DroppedTable;
     use super::*;
-    use crate::range::DroppedTable;
 
     #[tokio::test]
     async fn rows_of_dropped_tables_are_left_out_and_deletes_are_not() {

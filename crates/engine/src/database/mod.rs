@@ -6,31 +6,51 @@
 //!
 //! The database is given nothing by default: caches are shared by all ranges and memtables are
 //! small (their defaults are per database and add up), compaction and garbage collection are the
-//! [housekeeper's](crate::housekeeping), and the clock is ours, set beyond all that the database has
-//! seen ([`super::latest`]). A database that nobody uses does nothing at all.
+//! housekeeper's, and the clock is ours, set beyond all that the database has
+//! seen (`latest`). A database that nobody uses does nothing at all.
+
+mod background;
+mod borrowed;
+mod dropped;
+mod housekeeper;
+mod latest;
+mod shares;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use futures::{StreamExt, TryStreamExt};
 use object_store::ObjectStore;
+use object_store::path::Path;
+use rangehold_map::DatabaseName;
+use rangehold_map::key::KIND_RANGE_META;
 use slatedb::admin::{Admin, AdminBuilder};
-use slatedb::config::Settings;
+use slatedb::config::{FlushOptions, FlushType, Settings};
 use slatedb::db_cache::DbCache;
 use slatedb::manifest::VersionedManifest;
 use slatedb::{CompactionFilterSupplier, Db, SstBlockSize};
 use tokio::runtime::Handle;
 
-use super::latest;
+pub(crate) use background::Background;
+pub use borrowed::Borrowed;
+pub(crate) use borrowed::{files as borrowed_files, lenders, lenders_read};
+pub(crate) use dropped::{DroppedTable, DroppedTables, LeaveOut};
+pub(crate) use housekeeper::{HousekeeperHandle, HousekeeperRequest};
+pub use shares::Shares;
+
 use crate::clock::Clock;
-use crate::error::{Damaged, OpenError, open_error};
-use crate::governor::Shares;
-use crate::housekeeping::Housekeeping;
+use crate::error::{Damaged, OpenError, open_error, with_causes};
 use crate::limits;
+use crate::steps::SpaceHook;
 use crate::store::{self, damaged_file};
 
 /// Blocks of 16 KiB: half the requests and a smaller index than 4 KiB, and still cheap to decode
 /// for one row. Given to database and compactor alike; the latter does not inherit it.
 pub(crate) const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block16Kib;
+
+/// The key of the row whose only use is that a new file is made of it. It lies among the rows that a range keeps
+/// about itself (`range::meta`), which no client can name.
+pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, 0x0F];
 
 /// What every database of the process is opened with.
 #[derive(Clone)]
@@ -45,8 +65,10 @@ pub(crate) struct Surroundings {
     pub(crate) unflushed_bytes_max: usize,
     /// Where compaction and garbage collection run.
     pub(crate) background: Handle,
-    /// Who does both, once it is [run](Housekeeping::run).
-    pub(crate) housekeeping: Housekeeping,
+    /// The way to the housekeeper, which does both.
+    pub(crate) housekeeper: HousekeeperHandle,
+    /// Called after each step of the housekeeper.
+    pub(crate) after_space_step: SpaceHook,
 }
 
 impl Surroundings {
@@ -66,7 +88,8 @@ impl Surroundings {
             memtable_bytes: shares.memtable_flush_bytes(),
             unflushed_bytes_max: shares.unflushed_bytes_max(),
             background,
-            housekeeping: Housekeeping::default(),
+            housekeeper: HousekeeperHandle::new(),
+            after_space_step: SpaceHook::default(),
         }
     }
 
@@ -83,6 +106,14 @@ impl Surroundings {
         self.admin(path).read_manifest(None).await
     }
 
+    /// Deletes all objects below `path`.
+    pub(crate) async fn delete_objects(&self, path: &str) -> Result<(), object_store::Error> {
+        let objects: Vec<Path> =
+            self.objects.list(Some(&Path::from(path))).map_ok(|object| object.location).try_collect().await?;
+        let deleted = self.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
+        deleted.try_for_each(|_| futures::future::ok(())).await
+    }
+
     /// A seed for whatever works on the database at `path` from now on. Never the same one twice:
     /// names of files and checkpoints are drawn from it, and two that meet in one manifest (after a
     /// second opening, or in a merge) must differ.
@@ -92,6 +123,11 @@ impl Surroundings {
         (self.seed, path, self.clock.now().ticks()).hash(&mut hasher);
         hasher.finish()
     }
+}
+
+/// Where a database is.
+pub(crate) fn database_path(name: DatabaseName) -> String {
+    format!("ranges/{name}")
 }
 
 /// One database: where it is, and what leaves out rows when it is compacted.
@@ -125,7 +161,7 @@ pub(crate) async fn open(
         return Err(OpenError::MissingDatabase { path: place.path.clone() });
     };
     let log = log_files(around, &place.path, &manifest).await?;
-    let latest = latest::seen(around, &place.path, &manifest, &log)
+    let latest = latest::seen(&around.objects, &around.admin(&place.path), &place.path, &manifest, &log)
         .await
         .map_err(|error| open_error(&place.path, &error))?;
     if let Some(latest) = latest {
@@ -167,13 +203,18 @@ async fn build(around: &Surroundings, place: &Place, expected_epoch: Option<u64>
         builder = builder.with_expected_epoch(epoch);
     }
     let db = builder.build().await.map_err(|error| open_error(&place.path, &error))?;
-    around.housekeeping.enter(place, &db);
+    around.housekeeper.enter(place, &db);
     Ok(db)
+}
+
+/// Flushes the log, or the memtable with it.
+pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
+    db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
 }
 
 fn settings(around: &Surroundings) -> Settings {
     Settings {
-        // Flushed when somebody waits, by `super::flush`.
+        // Flushed when somebody waits, by the range.
         flush_interval: None,
         l0_sst_size_bytes: around.memtable_bytes,
         max_unflushed_bytes: around.unflushed_bytes_max,

@@ -1,4 +1,13 @@
-//! What a test has called after each step of something that may be broken off anywhere.
+//! The named steps of work that may be broken off anywhere, and hooks that are called after each.
+//!
+//! A process may die between any two steps. Tests and the simulation stop it there, by a [`Hook`], and look at what
+//! the next process makes of the rest.
+
+mod change;
+mod space;
+
+pub use change::{Step, StepHook};
+pub use space::{SpaceHook, SpaceStep};
 
 use std::fmt;
 use std::future::{Future, ready};

@@ -15,24 +15,23 @@
 
 use std::sync::Arc;
 
+use object_store::ObjectStore;
 use rangehold_map::Timestamp;
 use slatedb::WalReader;
 use slatedb::admin::Admin;
 use slatedb::manifest::VersionedManifest;
 
-use super::database::Surroundings;
-
 /// A time just after all that the database at `path` has seen, given its newest manifest and the
 /// files of its log that the manifest does not cover, ascending. `None` if it has seen none.
 pub(crate) async fn seen(
-    around: &Surroundings,
+    objects: &Arc<dyn ObjectStore>,
+    admin: &Admin,
     path: &str,
     manifest: &VersionedManifest,
     log: &[u64],
 ) -> Result<Option<Timestamp>, slatedb::Error> {
-    let latest = in_manifest(manifest)
-        .max(in_log(around, path, log).await?)
-        .max(in_compactions(&around.admin(path)).await?);
+    let latest =
+        in_manifest(manifest).max(in_log(objects, path, log).await?).max(in_compactions(admin).await?);
     // A database that never had a row says i64::MIN.
     let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
@@ -49,8 +48,8 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
     manifest.last_l0_clock_tick().max(milliseconds(latest))
 }
 
-async fn in_log(around: &Surroundings, path: &str, files: &[u64]) -> Result<i64, slatedb::Error> {
-    let log = WalReader::new(path, Arc::clone(&around.objects));
+async fn in_log(objects: &Arc<dyn ObjectStore>, path: &str, files: &[u64]) -> Result<i64, slatedb::Error> {
+    let log = WalReader::new(path, Arc::clone(objects));
     // Files without rows are the marks that each opening leaves.
     for id in files.iter().rev() {
         let mut rows = log.get(*id).iterator().await?;

@@ -14,11 +14,12 @@ use std::time::Duration;
 use rangehold_map::{Key, PartitionPrefix, TableId};
 use tokio::time::{Instant, sleep, timeout};
 
+use crate::database::DroppedTable;
 use crate::error::{ReadError, WriteError};
 use crate::executor::Executor;
 use crate::host::Host;
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
-use crate::range::{DroppedTable, Range, Remains, WriteRequest};
+use crate::range::{Range, Remains, WriteRequest};
 
 /// See the module.
 pub(crate) struct Sweeper {

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use slatedb::manifest::{SsTableId, VersionedManifest};
 
-use super::limits::BORROWED_FROM_MAX;
+use crate::limits::BORROWED_FROM_MAX;
 
 /// What a database reads from the files of others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -44,18 +44,18 @@ impl Borrowed {
 }
 
 /// The files of others that a manifest names.
-pub(super) fn files(manifest: &VersionedManifest) -> BTreeSet<SsTableId> {
+pub(crate) fn files(manifest: &VersionedManifest) -> BTreeSet<SsTableId> {
     manifest.external_dbs().iter().flat_map(|lender| lender.sst_ids.iter().copied()).collect()
 }
 
 /// The databases that a manifest names files of.
-pub(super) fn lenders_read(manifest: &VersionedManifest) -> BTreeSet<&str> {
+pub(crate) fn lenders_read(manifest: &VersionedManifest) -> BTreeSet<&str> {
     let read = manifest.external_dbs().iter().filter(|lender| !lender.sst_ids.is_empty());
     read.map(|lender| lender.path.as_str()).collect()
 }
 
 /// The databases that a manifest still pins something in, though perhaps it reads nothing of them
 /// any more.
-pub(super) fn lenders(manifest: &VersionedManifest) -> impl Iterator<Item = &str> {
+pub(crate) fn lenders(manifest: &VersionedManifest) -> impl Iterator<Item = &str> {
     manifest.external_dbs().iter().map(|lender| lender.path.as_str())
 }

@@ -14,12 +14,9 @@
 //! | `Forgotten` | nothing | |
 //!
 //! Within `Emptied` the files of a dead database go one by one, in whatever order they are listed:
-//! see [`super::burial`].
+//! see `housekeeping::burial`.
 
-use rangehold_map::RangeId;
-
-use super::records::range_of;
-use crate::hook::Hook;
+use super::Hook;
 
 /// The steps of the return of space, in their order: between any two of them a process may die.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -55,10 +52,3 @@ impl SpaceStep {
 
 /// The hook of the return of space, called with the range whose files, or records, they are or were.
 pub type SpaceHook = Hook<SpaceStep>;
-
-/// Calls the hook after a step at the database at `path`.
-pub(super) async fn after(hook: &SpaceHook, step: SpaceStep, path: &str) {
-    if let Some(range) = range_of(path) {
-        hook.after(step, RangeId(range)).await;
-    }
-}

@@ -5,6 +5,8 @@
 //! map), then by a newer map, which it reads from the store if nobody has told it of one, and so on
 //! for a bounded time. So a stale map costs a retry inside the service, and never a wrong answer.
 
+mod dropped;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -12,9 +14,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
-use rangehold_map::key::table_prefix;
 use rangehold_map::load::Access;
-use rangehold_map::{KeyRange, RangeMap, ServerId, TableId, Timestamp};
+use rangehold_map::{KeyRange, RangeMap, ServerId, Timestamp};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 
@@ -23,7 +24,9 @@ use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
-use crate::range::{Changes, RunToEnd, ScanEnd, WriteRequest};
+use crate::range::{Changes, ScanEnd, WriteRequest};
+use crate::run_to_end::RunToEnd;
+pub(crate) use dropped::DroppedInCatalogue;
 
 /// See the module. Clones are the same router.
 #[derive(Clone)]
@@ -178,63 +181,9 @@ impl Router {
         }
     }
 
-    /// Refuses every later read and write of the table and lets its rows go in the background.
-    /// Durable when it returns, and harmless to repeat.
-    ///
-    /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
-    /// that deletes the table's own row. That row is deleted when nothing is left. Because of it a
-    /// failure here is made good in the background: an error means that it is not done *yet*.
-    ///
-    /// A range that is offline hears of it when it comes back, before it serves.
-    ///
-    /// What was begun goes on after `deadline`, and when the caller gives up.
-    pub async fn drop_table(
-        &self,
-        account: &str,
-        table: TableId,
-        deadline: Instant,
-    ) -> Result<(), ReadError> {
-        let (router, account) = (self.clone(), account.to_owned());
-        let noting = RunToEnd::new(async move {
-            let noted = router.note_dropped(&account, table).await;
-            router.0.dropped.notify_one();
-            noted
-        });
-        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
-            let why = "the deadline passed before every range had noted that the table is dropped";
-            Err(ReadError::Unavailable(why.to_owned()))
-        })
-    }
-
     /// Notified when a table was dropped.
     pub(crate) fn dropped(&self) -> &Notify {
         &self.0.dropped
-    }
-
-    async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        // A map older than the catalogue's row could call a range offline that serves by now.
-        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(error.to_string()))?;
-        let mut rest = KeyRange::prefix(&table_prefix(account, table));
-        let mut search = self.search();
-        while !rest.is_empty() {
-            let map = self.0.maps.current();
-            let entry = map.overlapping(&rest).next().ok_or(ReadError::NotOwned)?;
-            let part = entry.keys.intersect(&rest);
-            let answer = match (entry.online, self.server_of(entry.place.server)) {
-                (false, _) => Ok(()),
-                (true, Some(server)) => server.drop_table(account, table, &part).await,
-                (true, None) => Err(ReadError::NotOwned),
-            };
-            match answer {
-                Err(ReadError::NotOwned) => self.again(&mut search).await?,
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    let Some(next) = part.high() else { break };
-                    rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
-                }
-            }
-        }
-        Ok(())
     }
 
     /// The server that owns `key`; none where it is not known here.

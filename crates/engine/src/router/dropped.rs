@@ -1,0 +1,127 @@
+//! Dropping a table in all ranges that hold a part of it, and what the catalogue says about dropped tables.
+//!
+//! `range::dropped` tells the life of a dropped table.
+
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use rangehold_map::key::{KIND_CATALOGUE, after_prefix, dropped_prefix, table_prefix};
+use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
+use tokio::time::{Instant, timeout_at};
+
+use super::Router;
+use crate::error::{Damaged, ReadError};
+use crate::run_to_end::RunToEnd;
+
+impl Router {
+    /// Refuses every later read and write of the table and lets its rows go in the background.
+    /// Durable when it returns, and harmless to repeat.
+    ///
+    /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
+    /// that deletes the table's own row. That row is deleted when nothing is left. Because of it a
+    /// failure here is made good in the background: an error means that it is not done *yet*.
+    ///
+    /// A range that is offline hears of it when it comes back, before it serves.
+    ///
+    /// What was begun goes on after `deadline`, and when the caller gives up.
+    pub async fn drop_table(
+        &self,
+        account: &str,
+        table: TableId,
+        deadline: Instant,
+    ) -> Result<(), ReadError> {
+        let (router, account) = (self.clone(), account.to_owned());
+        let noting = RunToEnd::new(async move {
+            let noted = router.note_dropped(&account, table).await;
+            router.0.dropped.notify_one();
+            noted
+        });
+        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
+            let why = "the deadline passed before every range had noted that the table is dropped";
+            Err(ReadError::Unavailable(why.to_owned()))
+        })
+    }
+
+    async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
+        // A map older than the catalogue's row could call a range offline that serves by now.
+        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(error.to_string()))?;
+        let mut rest = KeyRange::prefix(&table_prefix(account, table));
+        let mut search = self.search();
+        while !rest.is_empty() {
+            let map = self.0.maps.current();
+            let entry = map.overlapping(&rest).next().ok_or(ReadError::NotOwned)?;
+            let part = entry.keys.intersect(&rest);
+            let answer = match (entry.online, self.server_of(entry.place.server)) {
+                (false, _) => Ok(()),
+                (true, Some(server)) => server.drop_table(account, table, &part).await,
+                (true, None) => Err(ReadError::NotOwned),
+            };
+            match answer {
+                Err(ReadError::NotOwned) => self.again(&mut search).await?,
+                Err(error) => return Err(error),
+                Ok(()) => {
+                    let Some(next) = part.high() else { break };
+                    rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The dropped tables of all accounts, as the catalogue has them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub(crate) struct DroppedInCatalogue(Vec<(String, TableId)>);
+
+impl DroppedInCatalogue {
+    /// Steps from account to account, so that it costs the same with ten tables and with ten
+    /// thousand.
+    pub(crate) async fn read(router: &Router) -> Result<Self, ReadError> {
+        let mut found = Vec::new();
+        let end = after_prefix(&[KIND_CATALOGUE]);
+        let mut rest = KeyRange::new(vec![KIND_CATALOGUE], end.clone());
+        while let Some(key) = keys(router, &rest, 1).await?.pop() {
+            let account = account_of(&key)?;
+            let dropped = KeyRange::prefix(&dropped_prefix(&account));
+            for key in keys(router, &dropped, usize::MAX).await? {
+                match Key::decode(&key) {
+                    Ok(Key::DroppedTable { account, table }) => found.push((account, table)),
+                    _ => return Err(bad_catalogue_key(&key)),
+                }
+            }
+            let Some(next) = after_prefix(PartitionPrefix::catalogue(&account).as_bytes()) else {
+                break;
+            };
+            rest = KeyRange::new(next, end.clone());
+        }
+        Ok(Self(found))
+    }
+
+    pub(crate) fn tables(&self) -> &[(String, TableId)] {
+        &self.0
+    }
+}
+
+/// The first `most` keys of `range`.
+async fn keys(router: &Router, range: &KeyRange, most: usize) -> Result<Vec<Vec<u8>>, ReadError> {
+    let take = |keys: &mut Vec<Vec<u8>>, key: &[u8], _: &Bytes| {
+        keys.push(key.to_vec());
+        if keys.len() < most { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    router.scan(range, Vec::new, take).await
+}
+
+fn account_of(key: &[u8]) -> Result<String, ReadError> {
+    match Key::decode(key) {
+        Ok(
+            Key::ServiceProperties { account }
+            | Key::Table { account, .. }
+            | Key::DroppedTable { account, .. },
+        ) => Ok(account),
+        _ => Err(bad_catalogue_key(key)),
+    }
+}
+
+fn bad_catalogue_key(key: &[u8]) -> ReadError {
+    ReadError::Damaged(Damaged(format!("a row of the catalogue has the unknown key {key:02x?}")))
+}
