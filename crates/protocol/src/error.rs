@@ -1,8 +1,8 @@
-//! Errors as the real service words them, misspellings included.
+//! Errors in the words of the real service, with its misspellings.
 //!
-//! A reply's status and text follow from its [`ErrorCode`]; a [`TableError`] may carry a text of
-//! its own where the service was recorded sending one, or where ours helps more. Sources:
-//! recordings of the service (kept by its SDKs) and its documentation's list of table error codes.
+//! An [`ErrorCode`] gives a reply its status and its usual text. A [`TableError`] may replace the text: by
+//! another text that the service was recorded sending, or by one of ours that helps more. Sources: the
+//! recordings that the service's SDKs keep, and the list of table error codes in its documentation.
 
 use std::borrow::Cow;
 
@@ -12,11 +12,11 @@ use thiserror::Error;
 /// An error code of the service, with its HTTP status and its usual text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 pub enum ErrorCode {
-    /// 403: no or a wrong signature, an expired or malformed token.
+    /// 403: the signature is missing or wrong, or the token is expired or malformed.
     AuthenticationFailed,
-    /// 403: the signature is right, but does not allow this.
+    /// 403: the signature is right, but it does not allow this operation.
     AuthorizationFailure,
-    /// 403: the SAS lacks the permission for this.
+    /// 403: the SAS lacks the permission for this operation.
     AuthorizationPermissionMismatch,
     /// 403: the SAS is for https only.
     AuthorizationProtocolMismatch,
@@ -30,34 +30,34 @@ pub enum ErrorCode {
     CorsPreflightFailure,
     /// 403: a write to the secondary endpoint.
     InsufficientAccountPermissions,
-    /// 401: no authentication was given.
+    /// 401: the request has no credentials.
     NoAuthenticationInformation,
-    /// 401: the bearer token is not acceptable.
+    /// 401: the bearer token is not accepted.
     InvalidAuthenticationInfo,
     /// 415: `application/atom+xml`.
     AtomFormatNotSupported,
-    /// 415: neither JSON nor, for a batch, multipart.
+    /// 415: another media type than JSON, or than multipart for a batch.
     MediaTypeNotSupported,
-    /// 400: a batch whose operations name several PartitionKeys.
+    /// 400: the operations of a batch name several PartitionKeys.
     CommandsInBatchActOnDifferentPartitions,
-    /// 400: one row twice in a batch.
+    /// 400: a batch names one row twice.
     InvalidDuplicateRow,
-    /// 400: a property twice in an entity.
+    /// 400: an entity has one property twice.
     DuplicatePropertiesSpecified,
-    /// 409: insert of an entity that exists.
+    /// 409: the entity to insert exists.
     EntityAlreadyExists,
-    /// 400: above 1 MiB.
+    /// 400: the entity is above 1 MiB.
     EntityTooLarge,
     /// 400: no Host header.
     HostInformationNotPresent,
     /// 504: as [`ErrorCode::OperationTimedOut`], but sent by a gateway on the way; only rehearsals use it.
     #[strum(serialize = "OperationTimedOut")]
     GatewayTimeout,
-    /// 500: our fault.
+    /// 500: the server failed, and the request is not to blame.
     InternalError,
     /// 400: a header's value is not valid.
     InvalidHeaderValue,
-    /// 400: the catch-all of the service.
+    /// 400: the service's answer to most malformed input.
     InvalidInput,
     /// 400: a query parameter's value is not valid.
     InvalidQueryParameterValue,
@@ -65,47 +65,47 @@ pub enum ErrorCode {
     InvalidResourceName,
     /// 400: the URI names nothing that exists.
     InvalidUri,
-    /// 400: XML that is not well-formed or not as the schema has it.
+    /// 400: the XML is not well-formed, or does not follow the schema.
     InvalidXmlDocument,
-    /// 405: the URI exists, the method does not fit it.
+    /// 405: the URI exists, but not for this method.
     MethodNotAllowed,
     /// 400: a header that this request needs is missing.
     MissingRequiredHeader,
-    /// 501: not offered.
+    /// 501: the service does not offer this.
     NotImplemented,
-    /// 500: the time was up; whether a write was applied is unknown.
+    /// 500: the time for the operation ended; a write may or may not have been applied.
     OperationTimedOut,
-    /// 400: a name of a wrong length, a key with a forbidden character.
+    /// 400: a name has a wrong length, or a key has a forbidden character.
     OutOfRangeInput,
     /// 400: PartitionKey or RowKey is missing.
     PropertiesNeedValue,
-    /// 400: a property's name is no identifier.
+    /// 400: a property's name is not an identifier.
     PropertyNameInvalid,
-    /// 400: a property's name above 255 characters.
+    /// 400: a property's name has more than 255 characters.
     PropertyNameTooLong,
-    /// 400: a string or binary value above 64 KiB.
+    /// 400: a string or binary value is above 64 KiB.
     PropertyValueTooLarge,
     /// 413: the body is above its limit.
     RequestBodyTooLarge,
-    /// 408: the body came too slowly. The real service closes the connection without a word.
+    /// 408: the body came too slowly. The real service closes the connection without an answer.
     RequestTimedOut,
-    /// 404: no such entity (or table, where the table is the resource).
+    /// 404: the entity does not exist (or the table, where the table is the resource).
     ResourceNotFound,
-    /// 503: too busy, or the disk is full; try again.
+    /// 503: the server is too busy, or its disk is full; the client should try again.
     ServerBusy,
-    /// 409: create of a table that exists.
+    /// 409: the table to create exists.
     TableAlreadyExists,
     /// 404: the table of the request does not exist.
     TableNotFound,
-    /// 400: above 252 properties.
+    /// 400: the entity has more than 252 properties.
     TooManyProperties,
-    /// 412: the entity's ETag is not the given one.
+    /// 412: the entity's ETag is not the one that the request gives.
     UpdateConditionNotSatisfied,
-    /// 400: more than one `X-HTTP-Method` header.
+    /// 400: the request has several `X-HTTP-Method` headers.
     XMethodIncorrectCount,
-    /// 400: an `X-HTTP-Method` that names no method.
+    /// 400: `X-HTTP-Method` does not name a method.
     XMethodIncorrectValue,
-    /// 400: `X-HTTP-Method` on a request that is no POST.
+    /// 400: a request other than a POST has `X-HTTP-Method`.
     XMethodNotUsingPost,
 }
 
@@ -251,9 +251,9 @@ impl ErrorCode {
         }
     }
 
-    /// Whether the service finds the error when it looks at what is stored, not when it reads the
-    /// request. It tells the two apart on the wire: these come with `Cache-Control`, and a
-    /// transaction of one operation tells these without the operation's index (recorded).
+    /// Whether the service finds this error when it looks at stored rows, rather than when it reads the
+    /// request. The two differ on the wire (recorded): an error from the store comes with `Cache-Control`,
+    /// and a transaction of one operation reports it without the operation's index.
     pub const fn is_found_by_store(self) -> bool {
         matches!(
             self,
@@ -267,23 +267,23 @@ impl ErrorCode {
     }
 }
 
-/// What a client is told when its request is refused.
+/// The answer to a request that is refused.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{}: {text}", code.name())]
 pub struct TableError {
-    /// Which error.
+    /// The error's code, which decides the status.
     pub code: ErrorCode,
-    /// What was wrong, in words; without the request id and time, which the reply adds.
+    /// What was wrong, in words. The reply adds the request's id and the time.
     pub text: Cow<'static, str>,
 }
 
 impl TableError {
-    /// The error with a text of its own.
+    /// An error with another text than the usual one of its code.
     pub fn new(code: ErrorCode, text: impl Into<Cow<'static, str>>) -> Self {
         Self { code, text: text.into() }
     }
 
-    /// `InvalidInput` with a text of its own: the service's answer to most malformed input.
+    /// `InvalidInput` with another text than its usual one.
     pub fn invalid_input(text: impl Into<Cow<'static, str>>) -> Self {
         Self::new(ErrorCode::InvalidInput, text)
     }

@@ -1,8 +1,9 @@
 //! What goes over the wire, as pure functions: bytes in, decisions and bytes out.
 //!
-//! [`table`] speaks Azure Table Storage: it turns a request into a typed operation, judges a write
-//! against the row it meets, and renders replies and errors as the real service was recorded
-//! sending them. [`auth`] decides who sent a request and what they may do.
+//! [`table`] speaks Azure Table Storage: it turns a request into a typed operation, decides a write
+//! from the row that is stored, and renders replies and errors in the form that recordings of the real
+//! service show. [`auth`] decides who sent a request and what that sender may do. Both report what they
+//! refuse as a [`TableError`](error::TableError).
 //!
 //! Architecture Invariant: no clock, no randomness, no IO, no async. `now` is always an argument.
 

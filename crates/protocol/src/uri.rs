@@ -1,14 +1,14 @@
 //! The request URI: percent-decoding and query parameters.
 //!
-//! A URI is decoded once, strictly, and what was checked is what is used. Refused are percent
-//! signs without two hexadecimal digits, bytes that are no UTF-8 (overlong forms included) and
-//! NUL. Characters that are forbidden in keys are refused where keys are checked, with an error
-//! that says so.
+//! A URI is decoded once, and strictly: the text that was checked is the text that is used. Decoding
+//! refuses a percent sign without two hexadecimal digits, bytes that are not UTF-8 (overlong forms
+//! included), and NUL. Characters that are forbidden in keys are refused later, where keys are checked,
+//! with an error that says so.
 
 use crate::error::{ErrorCode, TableError};
 
-/// Parameters that say who may do what, or which operation is meant. Given twice they would leave
-/// open which one was signed and which one is obeyed.
+/// Parameters that grant a permission or choose the operation. If one of them came twice, it would be
+/// unclear which of the two was signed and which of them is obeyed.
 const ONCE_ONLY: [&str; 26] = [
     "comp", "restype", "sv", "ss", "srt", "sp", "st", "se", "sip", "spr", "ses", "sig", "tn", "si", "spk",
     "srk", "epk", "erk", "sr", "skoid", "sktid", "skt", "ske", "sks", "skv", "sdd",
@@ -21,15 +21,15 @@ pub struct Query {
 }
 
 impl std::fmt::Debug for Query {
-    /// Names alone: values may hold a signature.
+    /// Shows the names only, because a value may be a signature.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_list().entries(self.pairs.iter().map(|(name, _)| name)).finish()
     }
 }
 
 impl Query {
-    /// Reads the text after the `?` of a URI (without it). `+` is a space, as forms write it and
-    /// the SDKs expect. Fails with `InvalidUri` on malformed encoding, and with
+    /// Reads the text after the `?` of a URI (without it). `+` means a space, as in HTML
+    /// forms; the SDKs expect that. Fails with `InvalidUri` on malformed encoding, and with
     /// `InvalidQueryParameterValue` where a parameter that matters for authorisation comes twice.
     pub fn parse(raw: &str) -> Result<Self, TableError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
@@ -52,8 +52,7 @@ impl Query {
         Ok(Self { pairs })
     }
 
-    /// The first value of a parameter. Names match without regard to ASCII case, as the service
-    /// takes them.
+    /// The first value of a parameter. Names match in either ASCII case, as they do in the real service.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(given, _)| given.eq_ignore_ascii_case(name)).map(|(_, value)| value.as_str())
     }
@@ -68,7 +67,7 @@ const fn invalid_value() -> &'static str {
     ErrorCode::InvalidQueryParameterValue.text()
 }
 
-/// Decodes the percent-encoding of a path or of a part of one; `+` stays what it is. Fails with
+/// Decodes the percent-encoding of a path or of a part of one; `+` stays a plus sign. Fails with
 /// `InvalidUri`.
 pub fn decode(raw: &str) -> Result<String, TableError> {
     decode_bytes(raw, false)
@@ -137,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_signed_comes_once() {
+    fn a_signed_parameter_that_comes_twice_is_refused() {
         for raw in ["sig=a&sig=a", "comp=acl&Comp=list", "sp=r&%73p=raud"] {
             let error = Query::parse(raw).unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidQueryParameterValue, "{raw}");
@@ -146,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn shows_no_values() {
+    fn values_are_not_shown() {
         assert!(!format!("{:?}", Query::parse("sig=secret").unwrap()).contains("secret"));
     }
 
@@ -158,7 +157,7 @@ mod tests {
         }
 
         #[test]
-        fn reads_what_was_encoded(pairs in prop::collection::vec(("[^\0]{1,6}", "[^\0]{0,6}"), 0..5)) {
+        fn an_encoded_query_is_read_back(pairs in prop::collection::vec(("[^\0]{1,6}", "[^\0]{0,6}"), 0..5)) {
             let encode = |text: &str| text.bytes().map(|b| format!("%{b:02X}")).collect::<String>();
             let raw: Vec<String> = pairs.iter().map(|(n, v)| format!("{}={}", encode(n), encode(v))).collect();
             let query = Query::parse(&raw.join("&")).unwrap();

@@ -1,4 +1,4 @@
-//! The envelope of batches: what clients send, what the service answers, and what nobody should send.
+//! The envelope of batches: what clients send, what the service answers, and what is refused.
 
 use proptest::prelude::*;
 use rangehold_protocol::error::ErrorCode;
@@ -19,7 +19,7 @@ struct SdkBatch {
 }
 
 #[test]
-fn batches_of_the_sdk() {
+fn batches_of_the_sdk_are_read() {
     let vectors: Vectors = serde_json::from_str(include_str!("vectors/sdk.json")).expect("make.py's form");
     assert!(vectors.batches.iter().any(|batch| batch.row_keys.is_empty()));
     for sent in &vectors.batches {
@@ -42,7 +42,7 @@ fn batches_of_the_sdk() {
 
 const TYPE: &str = "multipart/mixed; boundary=batch_a";
 
-/// A batch in the ways in which clients write the same.
+/// One batch, in each form in which clients write it.
 fn variants() -> Vec<(&'static str, &'static str, String)> {
     let plain = concat!(
         "--batch_a\r\nContent-Type: multipart/mixed; boundary=changeset_b\r\n\r\n",
@@ -96,7 +96,7 @@ fn variants() -> Vec<(&'static str, &'static str, String)> {
 }
 
 #[test]
-fn clients_write_the_same_in_many_ways() {
+fn all_forms_of_one_batch_are_read_alike() {
     for (name, content_type, body) in variants() {
         let batch =
             parse(content_type, body.as_bytes()).unwrap_or_else(|error| panic!("{name}: {error}\n{body}"));
@@ -134,7 +134,7 @@ fn changes(count: usize) -> String {
 }
 
 #[test]
-fn what_is_no_batch_is_refused() {
+fn a_body_that_is_not_a_batch_is_refused() {
     let one = changes(1);
     let (head, tail) = one.split_once("--c\r\n").expect("a part");
     let long = "x".repeat(BATCH_PART_HEADER_BYTES_MAX);
@@ -172,7 +172,7 @@ fn what_is_no_batch_is_refused() {
 }
 
 #[test]
-fn one_operation_too_many_is_told_from_none() {
+fn the_first_operation_above_the_limit_is_kept() {
     let count =
         |operations: usize| parse(TYPE, changes(operations).as_bytes()).expect("a batch").operations.len();
     assert_eq!(count(0), 0);
@@ -225,18 +225,18 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn never_panics_on_text(body in "(--|a|b|\r|\n|\r\n|:| |=|\"|;|Content-Type: |multipart/mixed|boundary|POST /a HTTP/1.1){0,40}") {
+    fn reading_any_text_never_panics(body in "(--|a|b|\r|\n|\r\n|:| |=|\"|;|Content-Type: |multipart/mixed|boundary|POST /a HTTP/1.1){0,40}") {
         let _ = parse("multipart/mixed; boundary=a", body.as_bytes());
     }
 
     #[test]
-    fn never_panics_on_bytes(content_type in "multipart/mixed;.{0,20}", body in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn reading_any_bytes_never_panics(content_type in "multipart/mixed;.{0,20}", body in prop::collection::vec(any::<u8>(), 0..200)) {
         let _ = parse(&content_type, &body);
         let _ = parse("multipart/mixed; boundary=-", &body);
     }
 
     #[test]
-    fn never_panics_on_damage(cut in 0usize..600, byte in any::<u8>()) {
+    fn reading_a_damaged_batch_never_panics(cut in 0usize..600, byte in any::<u8>()) {
         let mut body = changes(3).into_bytes();
         let at = cut % body.len();
         body[at] = byte;
@@ -245,14 +245,14 @@ proptest! {
     }
 
     #[test]
-    fn reads_what_was_built(
+    fn a_built_batch_is_read_back(
         operations in prop::collection::vec(
             ("[A-Z]{1,6}", "/[!-~]{0,8}( [!-~]{1,4})?", "([!-~é]([ !-~é]{0,8}[!-~é])?)?", "([!-~é]([ \r\n!-~é]{0,20}[!-~é])?)?"),
             0..5
         ),
         end in "\r?\n",
     ) {
-        // What the generator makes must not itself be a delimiter.
+        // A generated text must not be a delimiter.
         prop_assume!(operations.iter().all(|operation| !operation.3.contains("--")));
         let body = build(&operations, &end);
         let batch: Batch<'_> = parse("multipart/mixed; boundary=x", body.as_bytes()).expect("a batch");

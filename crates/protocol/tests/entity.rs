@@ -1,4 +1,4 @@
-//! Reading entities: what the real service was recorded doing with a body, and what it documents.
+//! Reading entities, as recordings of the real service and its documentation show it.
 
 use proptest::prelude::*;
 use rangehold_protocol::error::{ErrorCode, TableError};
@@ -16,7 +16,7 @@ fn properties(members: &str) -> Result<Vec<(String, Value)>, TableError> {
     insert(&body).map(|entity| entity.properties)
 }
 
-/// The value of the one property that the members make.
+/// The value of the single property that the members make.
 fn value(members: &str) -> Result<Value, TableError> {
     properties(members).map(|mut properties| {
         assert_eq!(properties.len(), 1, "{members}");
@@ -35,7 +35,7 @@ fn time(text: &str) -> Value {
     Value::DateTime(parse_iso(text).expect("the test has a good date"))
 }
 
-/// A body of the Python SDK's tests; the reply of the real service shows what it was read as.
+/// A body of the Python SDK's tests. The reply of the real service shows how it was read.
 #[test]
 fn a_recorded_insert_is_read_as_the_service_reads_it() {
     let body = r#"{"PartitionKey": "pk", "PartitionKey@odata.type": "Edm.String", "RowKey": "rk",
@@ -88,7 +88,7 @@ fn an_annotation_may_stand_anywhere() {
 }
 
 #[test]
-fn numbers_without_a_type() {
+fn a_number_without_a_type_is_an_int32_or_a_double() {
     for (number, expected) in [
         ("2147483647", Value::Int32(i32::MAX)),
         ("-2147483648", Value::Int32(i32::MIN)),
@@ -106,7 +106,7 @@ fn numbers_without_a_type() {
 }
 
 #[test]
-fn values_of_declared_types() {
+fn values_have_their_declared_types() {
     for (edm_type, json, expected) in [
         ("Int64", "5", Value::Int64(5)),
         ("Int64", r#""-9223372036854775808""#, Value::Int64(i64::MIN)),
@@ -138,7 +138,7 @@ fn guid_ending_in(last: u8) -> [u8; 16] {
 }
 
 #[test]
-fn values_that_are_not_of_their_type_are_refused() {
+fn values_that_do_not_fit_their_declared_type_are_refused() {
     for (edm_type, json) in [
         ("Int32", "3000000000"),
         ("Int32", "5.5"),
@@ -186,8 +186,8 @@ fn values_that_are_not_of_their_type_are_refused() {
 }
 
 #[test]
-fn keys_of_an_insert() {
-    // Recorded: InvalidInput for every key that is no text, whether declared or not.
+fn the_keys_of_an_insert_are_texts() {
+    // Recorded: InvalidInput for every key that is not a text, with or without a declared type.
     for body in [
         r#"{"PartitionKey":"PK","RowKey":1}"#,
         r#"{"PartitionKey":"PK","RowKey":true}"#,
@@ -213,9 +213,9 @@ fn keys_of_an_insert() {
     assert!(insert(r#"{"PartitionKey":"","RowKey":""}"#).is_ok());
 }
 
-/// Recorded: the keys of the URI count, and typed keys in the body are no error.
+/// Recorded: the keys of the URI count, and typed keys in the body are not an error.
 #[test]
-fn keys_beside_a_uri_are_passed_over() {
+fn keys_in_the_body_are_ignored_where_the_uri_has_them() {
     for body in [
         r#"{"PartitionKey":"2022-04-01T09:30:45.000000Z","PartitionKey@odata.type":"Edm.DateTime","Data":true}"#,
         r#"{"PartitionKey":5,"RowKey":null,"Data":true}"#,
@@ -228,7 +228,7 @@ fn keys_beside_a_uri_are_passed_over() {
 }
 
 #[test]
-fn names_and_limits() {
+fn names_and_sizes_have_limits() {
     assert_eq!(refused(r#""123":456"#), ErrorCode::PropertyNameInvalid);
     assert_eq!(refused(r#""a b":1"#), ErrorCode::PropertyNameInvalid);
     assert_eq!(refused(r#""a-b":1"#), ErrorCode::PropertyNameInvalid);
@@ -254,12 +254,12 @@ fn names_and_limits() {
     };
     assert!(binary(21_845, "AA==").is_ok());
     assert_eq!(binary(21_845, "AAA="), Err(ErrorCode::PropertyValueTooLarge));
-    // Recorded of one binary of 1 MiB.
+    // Recorded for one binary of 1 MiB.
     assert_eq!(binary(350_000, ""), Err(ErrorCode::EntityTooLarge));
 }
 
 #[test]
-fn a_property_twice_is_refused() {
+fn a_property_that_comes_twice_is_refused() {
     for members in
         [r#""v":1,"v":1"#, r#""v":null,"w":1,"v":1"#, r#""\u0076":1,"v":1"#, r#""PartitionKey":"p""#]
     {
@@ -270,7 +270,7 @@ fn a_property_twice_is_refused() {
 }
 
 #[test]
-fn a_body_that_is_no_flat_object_is_refused() {
+fn a_body_that_is_not_a_flat_object_is_refused() {
     let deep = "[".repeat(100_000);
     for body in [
         "",

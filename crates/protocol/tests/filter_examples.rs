@@ -1,4 +1,4 @@
-//! Filters by example: the golden file of texts and answers, and the real service's rules by name.
+//! Filters by example: a golden file of texts and answers, and a test for each rule of the real service.
 
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use rangehold_protocol::error::ErrorCode;
@@ -15,7 +15,7 @@ fn filter(text: &str) -> Filter {
 
 /// Each line of the golden file is a text, ` => `, and the filter printed or the error.
 #[test]
-fn golden_file() {
+fn the_golden_file_holds() {
     for (at, line) in include_str!("golden/filter.txt").lines().enumerate() {
         if line.is_empty() || line.starts_with('#') {
             continue;
@@ -30,8 +30,7 @@ fn golden_file() {
     }
 }
 
-/// The names among `rows` of those that match; every row has PartitionKey `p`, and its name for
-/// RowKey.
+/// The names of those `rows` that match. Every row has PartitionKey `p`, and its name as RowKey.
 fn found<'a>(text: &str, rows: &[(&'a str, &[(&str, Value)])]) -> Vec<&'a str> {
     let filter = filter(text);
     let is_match = |row_key: &str, properties: &[(&str, Value)]| {
@@ -45,7 +44,8 @@ fn found<'a>(text: &str, rows: &[(&'a str, &[(&str, Value)])]) -> Vec<&'a str> {
 
 const TYPES: [&str; 8] = ["bool", "bin", "date", "double", "guid", "i32", "i64", "str"];
 
-/// One entity for each type, with the property `v` of that type, and one without it.
+/// The types whose entity matches. There is one entity for each type, with the property `v` of that type,
+/// and one without `v`.
 fn found_of_each_type(text: &str) -> Vec<&'static str> {
     let values = [
         Value::Boolean(true),
@@ -67,7 +67,7 @@ fn all_types_but(these: &[&str]) -> Vec<&'static str> {
     TYPES.into_iter().filter(|name| !these.contains(name)).collect()
 }
 
-// Azurite's wrong answers.
+// Filters that Azurite answers wrongly.
 
 #[test]
 fn int64_literal_over_mixed_types_is_answered() {
@@ -107,8 +107,8 @@ fn null_is_refused() {
 
 // Rules of the real service.
 
-/// Each type of constant against each type of property, all six operators: what the service was
-/// seen answering. Where the types go together both sides are the same number or value.
+/// Each type of constant against each type of property, with all six operators: the answers of the real
+/// service. Where the types can be compared, both sides are the same number or value.
 #[test]
 fn other_types_are_less_and_only_integer_literals_are_widened() {
     let constants = [
@@ -161,7 +161,7 @@ fn names_are_case_sensitive() {
 }
 
 #[test]
-fn damaged_row_is_told() {
+fn a_damaged_row_is_an_error() {
     let mut bytes = row::encode(Timestamp::default(), [("v", ValueRef::Boolean(true))].into_iter());
     bytes[15] = 99; // the number of the type
     let row = RowView::new(&bytes).expect("the frame is right");
@@ -172,7 +172,7 @@ fn damaged_row_is_told() {
 }
 
 #[test]
-fn tables_have_a_name() {
+fn tables_are_filtered_by_their_name() {
     assert!(filter("TableName eq 'people'").matches_table("people"));
     assert!(!filter("TableName eq 'people'").matches_table("People"));
     assert!(filter("TableName ge 'pe' and TableName lt 'pf'").matches_table("people"));
@@ -197,7 +197,7 @@ fn a_chain_of_a_thousand_is_flat_however_it_is_nested() {
 }
 
 #[test]
-fn parentheses_alone_are_no_depth() {
+fn parentheses_do_not_count_as_depth() {
     let text = format!("{}true{}", "(".repeat(10_000), ")".repeat(10_000));
     assert_eq!(filter(&text), filter("true"));
 }
@@ -296,11 +296,11 @@ fn bounds_are_tight() {
 }
 
 #[test]
-fn edges_lie_where_they_say() {
+fn edges_have_the_order_of_keys() {
     let key = |p: &str, r: &str| PartitionPrefix::entity("account", TableId(1), p).key(r);
     let range = |low, high| KeyBounds { low, high }.to_range("account", TableId(1));
     let below = |edge: &KeyEdge| range(KeyEdge::start(), edge.clone());
-    // In the order of the keys; NUL and U+10000 to U+FFFF are where orders tend to go wrong.
+    // In the order of the keys. Wrong orders usually differ at NUL, or between U+10000 and U+FFFF.
     let keys = [
         ("", ""),
         ("", "\0"),

@@ -1,7 +1,7 @@
-//! Filters against an evaluator written apart from theirs: plain recursion over a plain map.
+//! Filters against a second, independent evaluator: simple recursion over a map of properties.
 //!
-//! Texts are drawn from a small alphabet with the characters at which orders disagree (U+10000
-//! sorts before U+FFFF, NUL is escaped in stored keys) and with the empty text.
+//! Texts come from a small alphabet that has the characters at which wrong orders differ (U+10000 sorts
+//! before U+FFFF, and NUL is escaped in stored keys), and includes the empty text.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ enum Node {
     Not(Box<Node>),
     And(Box<Node>, Box<Node>),
     Or(Box<Node>, Box<Node>),
-    /// Parentheses that change nothing.
+    /// Parentheses that do not change the meaning.
     Within(Box<Node>),
 }
 
@@ -105,7 +105,7 @@ impl Node {
     }
 }
 
-/// The six operators by Rust's own, on whatever both sides can be turned into.
+/// The six operators as Rust's own, on a type to which both sides can be converted.
 fn stands(value: &Value, operator: &str, literal: &Value) -> bool {
     fn by<T: PartialOrd>(a: T, operator: &str, b: T) -> bool {
         match operator {
@@ -212,7 +212,7 @@ fn parsed(text: &str) -> Filter {
     Filter::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).expect("not blank")
 }
 
-/// The texts of a filter whose keys are texts.
+/// The PartitionKey and RowKey of an entity.
 fn keys(properties: &Properties) -> (&str, &str) {
     match (&properties["PartitionKey"], &properties["RowKey"]) {
         (Value::String(partition_key), Value::String(row_key)) => (partition_key, row_key),
@@ -251,7 +251,7 @@ proptest! {
     }
 
     #[test]
-    fn bounds_hold_every_match(node in node(), entities in proptest::collection::vec(entity(), 1..8)) {
+    fn bounds_contain_every_match(node in node(), entities in proptest::collection::vec(entity(), 1..8)) {
         let filter = parsed(&node.text());
         let range = filter.bounds().to_range("account", TableId(7));
         for entity in entities.iter().filter(|entity| node.holds(entity)) {
@@ -261,7 +261,7 @@ proptest! {
         }
     }
 
-    /// With conditions on nothing but keys, joined by `and`, the bounds are exact but for `ne`.
+    /// If all conditions are on keys and are joined by `and`, the bounds are exact, except for `ne`.
     #[test]
     fn bounds_of_one_partition_are_exact(partition in text(), low in text(), high in text(), row_key in text()) {
         let quoted = |s: &str| literal_text(&Value::String(s.to_owned()));
@@ -278,12 +278,12 @@ proptest! {
     }
 
     #[test]
-    fn no_text_makes_the_parser_panic(text in "\\PC{0,40}") {
+    fn parsing_any_text_never_panics(text in "\\PC{0,40}") {
         let _ = Filter::parse(&text);
     }
 
     #[test]
-    fn what_parses_prints_and_parses_again(words in proptest::collection::vec(prop_oneof![
+    fn a_printed_filter_is_parsed_again(words in proptest::collection::vec(prop_oneof![
         Just("("), Just(")"), Just("not"), Just("and"), Just("or"), Just("eq"), Just("lt"), Just("P"), Just("true"),
         Just("RowKey"), Just("Timestamp"), Just("'a'"), Just("1"), Just("2L"), Just("1.5f"), Just("NaN"), Just("-INF"),
         Just("null"), Just("X'00'"), Just("datetime'9999-12-31T23:59:59-14:00'"), Just("datetime'0001-01-01T00:00:00+14:00'"),

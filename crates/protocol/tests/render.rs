@@ -1,4 +1,4 @@
-//! Replies, byte by byte as the real service was recorded sending them (its line breaks aside).
+//! Replies, byte for byte as recordings of the real service show them, except for line breaks.
 
 use proptest::prelude::*;
 use rangehold_map::Timestamp;
@@ -42,7 +42,7 @@ fn one(writer: EntityWriter<'_>, row: &[u8]) -> String {
     String::from_utf8(out).expect("a reply is UTF-8")
 }
 
-/// Puts a reply that was broken into lines for reading on one line.
+/// Joins the lines of a reply that is broken into lines here for reading.
 fn joined(lines: &str) -> String {
     lines.lines().map(str::trim_start).collect()
 }
@@ -58,7 +58,7 @@ const TYPED: &str = r#""Birthday@odata.type":"Edm.DateTime","Birthday":"1973-10-
 const ETAG: &str = r#""odata.etag":"W/\"datetime'2021-12-09T01%3A10%3A50.507143Z'\"","#;
 
 #[test]
-fn one_entity_at_each_level() {
+fn an_entity_is_written_at_each_level() {
     let row = stored(BODY, "2021-12-09T01:10:50.507143Z");
     let full = format!(
         r#"{{"odata.metadata":"{BASE}/$metadata#mytable/@Element","odata.type":"acct.mytable",
@@ -82,7 +82,7 @@ fn one_entity_at_each_level() {
 
 /// Recorded: a missing property is null, without a type.
 #[test]
-fn selected_properties_and_missing_ones() {
+fn selected_properties_are_written_and_missing_ones_are_null() {
     let row = stored(BODY, "2021-12-09T01:10:50.507143Z");
     let select = Select::parse("long,sex,xyz").unwrap();
     let minimal = format!(
@@ -102,7 +102,7 @@ fn selected_properties_and_missing_ones() {
 }
 
 #[test]
-fn pages() {
+fn pages_are_as_recorded() {
     let row = stored(r#"{"PartitionKey":"pk","RowKey":"a\"b","v":1}"#, "2021-12-09T01:10:50.507143Z");
     let row = RowView::new(&row).unwrap();
     let page = |level, count: usize, select: Option<&Select>| {
@@ -135,7 +135,7 @@ fn pages() {
 }
 
 #[test]
-fn tables() {
+fn tables_are_as_recorded() {
     let writer = |level| TableWriter { base: BASE, account: "acct", level };
     let one = |level| {
         let mut out = Vec::new();
@@ -192,7 +192,7 @@ fn any_value() -> impl Strategy<Value = Value> {
 }
 
 proptest! {
-    /// What a client reads, it can send back: the entity is then the same.
+    /// A client that sends back what it read stores the same entity.
     #[test]
     fn a_reply_is_read_as_the_entity_it_shows(
         properties in prop::collection::btree_map("[a-zé_][a-z0-9_]{0,8}", any_value(), 0..8),

@@ -1,4 +1,4 @@
-//! Access policies, service properties and stats: the XML of clients and of the service.
+//! Access policies, service properties and stats: the XML that clients and the service send.
 
 use rangehold_protocol::error::ErrorCode;
 use rangehold_protocol::table::acl::{self, AccessPolicy};
@@ -24,14 +24,14 @@ fn policies_come_back_as_recorded() {
     );
     let read = acl::parse(sent.as_bytes()).expect("policies");
     assert_eq!(text(acl::write(&read)), expected);
-    // What is written is read again, byte order mark included.
+    // Written XML can be read, with its byte order mark.
     assert_eq!(acl::parse(expected.as_bytes()).expect("policies"), read);
     let stored = serde_json::to_vec(&read).expect("JSON");
     assert_eq!(serde_json::from_slice::<Vec<AccessPolicy>>(&stored).expect("JSON"), read);
 }
 
 #[test]
-fn policies_may_be_none_and_empty() {
+fn there_may_be_no_policies_and_empty_ones() {
     for none in ["", " \r\n", "<SignedIdentifiers />", &policies(0)] {
         assert_eq!(acl::parse(none.as_bytes()), Ok(Vec::new()), "{none:?}");
     }

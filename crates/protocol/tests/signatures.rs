@@ -1,5 +1,5 @@
-//! Requests and tokens signed by Microsoft's SDKs are accepted, and stop being accepted when
-//! anything that is signed changes. `vectors/make.py` makes the vectors.
+//! Requests and tokens that Microsoft's SDKs signed are accepted, and are refused when anything that is
+//! signed changes. `vectors/make.py` makes the vectors.
 
 use std::net::IpAddr;
 
@@ -57,7 +57,7 @@ impl Vectors {
 
 const MINUTE: i64 = 60 * Timestamp::TICKS_PER_SECOND;
 
-/// A request with nothing but a query.
+/// A request that has only a query.
 fn bare(query: &Query) -> AuthRequest<'_> {
     AuthRequest {
         method: "GET",
@@ -108,7 +108,7 @@ fn requests_of_the_sdks_are_accepted() {
 }
 
 #[test]
-fn what_is_signed_cannot_change() {
+fn a_changed_request_is_refused() {
     type Change = fn(&mut SignedRequest);
     let changes: [(&str, Change); 6] = [
         ("method", |r| r.method = "HEAD".to_owned()),
@@ -130,7 +130,7 @@ fn what_is_signed_cannot_change() {
 }
 
 #[test]
-fn accounts_keys_and_clocks() {
+fn account_key_and_date_must_be_right() {
     let vectors = vectors();
     let (request, now) = (&vectors.requests[0], vectors.now());
     let other = AccountKey::from_base64("AAAA").expect("a key");
@@ -187,7 +187,7 @@ fn tokens_of_the_sdks_are_accepted() {
         match (token.kind.as_str(), checked) {
             ("table", Ok(Principal::TableSas { table, .. })) => assert_eq!(table, "people"),
             ("account", Ok(Principal::AccountSas { .. })) => {}
-            // The signature is good, or the answer would be another.
+            // This answer shows that the signature is good.
             ("account, not for tables", Err(error)) => {
                 assert_eq!(error.code, ErrorCode::AuthorizationServiceMismatch)
             }
@@ -217,7 +217,7 @@ fn no_field_of_a_token_can_change() {
     }
 }
 
-/// Signs `fields` as the table SAS of a version with addresses, for conditions that the SDKs refuse to make.
+/// Signs `fields` as a table SAS of a version with addresses, for tokens that the SDKs refuse to make.
 fn table_token(vectors: &Vectors, fields: &[(&str, &str)]) -> String {
     let of = |name: &str| fields.iter().find(|(n, _)| *n == name).map_or("", |(_, value)| *value);
     let text = format!(
@@ -239,7 +239,7 @@ fn table_token(vectors: &Vectors, fields: &[(&str, &str)]) -> String {
 }
 
 #[test]
-fn conditions_of_a_token() {
+fn a_token_is_checked_for_time_address_and_protocol() {
     use ErrorCode::{
         AuthenticationFailed, AuthorizationProtocolMismatch, AuthorizationSourceIPMismatch as SourceIp,
     };
@@ -274,7 +274,7 @@ fn conditions_of_a_token() {
 }
 
 #[test]
-fn policies_of_a_token() {
+fn a_policy_gives_what_its_token_leaves_out() {
     let vectors = vectors();
     let resolve = |fields: &[(&str, &str)], policies: &[AccessPolicy]| {
         check_token(&vectors, &table_token(&vectors, fields), policies, vectors.now())
@@ -309,13 +309,13 @@ fn a_table_token_stays_in_its_table_and_keys() {
     assert!(
         principal.key_bounds().is_some_and(|bounds| bounds.contains("b", "6") && !bounds.contains("b", "4"))
     );
-    // Recorded for an insert out of range.
+    // Recorded for an insert out of bounds.
     let outside = Err(ErrorCode::AuthorizationFailure);
     assert_eq!(permit(Action::InsertEntity, "people", Some(("b", "4"))), outside);
     assert_eq!(permit(Action::InsertEntity, "people", Some(("d", "5"))), outside);
     assert_eq!(permit(Action::InsertEntity, "others", Some(("b", "5"))), outside);
     assert_eq!(permit(Action::SetAcl, "people", None), outside);
-    // A suite that ran against the service: a point query out of range finds nothing.
+    // A test suite that ran against the service shows that a point query out of bounds finds nothing.
     let nothing = Err(ErrorCode::ResourceNotFound);
     assert_eq!(permit(Action::QueryEntities, "people", Some(("b", "4"))), nothing);
     assert_eq!(permit(Action::QueryEntities, "others", Some(("b", "4"))), outside);
@@ -328,7 +328,7 @@ fn a_table_token_stays_in_its_table_and_keys() {
 
 proptest! {
     #[test]
-    fn nothing_that_is_unsigned_passes(
+    fn an_unsigned_request_is_refused(
         names in prop::collection::vec("sv|ss|srt|sp|st|se|sip|spr|ses|tn|si|spk|srk|epk|erk|sig", 0..16),
         values in prop::collection::vec("2019-02-02|t|sco|r|2040-01-01|https|127.0.0.1|.{0,8}", 16)
     ) {
@@ -338,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn no_header_makes_it_panic(authorization in ".{0,60}", date in ".{0,40}", path in "/.{0,30}") {
+    fn checking_any_header_never_panics(authorization in ".{0,60}", date in ".{0,40}", path in "/.{0,30}") {
         let vectors = vectors();
         let request = SignedRequest { authorization, date, path, x_ms_date: None, ..vectors.requests[0].clone() };
         prop_assert!(check(&request, "acct", &vectors.keys(), vectors.now()).is_err());

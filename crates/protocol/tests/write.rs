@@ -1,4 +1,4 @@
-//! The decision of a write, against a naive model and at the edges of its limits.
+//! The decision of a write, compared with a naive model, and at its limits.
 
 use proptest::prelude::*;
 use rangehold_map::Timestamp;
@@ -26,7 +26,7 @@ fn decode(bytes: &[u8]) -> (Timestamp, Properties) {
     (row.timestamp(), properties.collect())
 }
 
-/// The result of a write that meets these properties, last written at `THEN`.
+/// The result of a write to an entity with these properties, last written at `THEN`.
 fn run(kind: WriteKind, new: &Properties, old: Option<&Properties>) -> Result<Option<Properties>, ErrorCode> {
     let write = Write { kind, partition_key: "p".into(), row_key: "r".into(), properties: new.clone() };
     let stored = old.map(|old| encode(THEN, old));
@@ -47,7 +47,7 @@ fn numbered(names: &[(&str, i32)]) -> Properties {
 }
 
 #[test]
-fn the_table_of_writes() {
+fn each_kind_of_write_meets_a_row_or_none() {
     let (old, new) = (numbered(&[("a", 1)]), numbered(&[("b", 2)]));
     let both = numbered(&[("a", 1), ("b", 2)]);
     let fresh = IfMatch::Exactly(THEN);
@@ -99,9 +99,9 @@ fn the_merged_entity_has_at_most_252_properties() {
     assert_eq!(run(WriteKind::InsertOrReplace, &names(0, 253), None), Err(ErrorCode::TooManyProperties));
 }
 
-/// The example of the publication that the rule comes from, and the edge of 1 MiB.
+/// The example from the publication of the rule, and sizes around 1 MiB.
 #[test]
-fn the_size_of_an_entity() {
+fn an_entity_is_as_large_as_the_service_counts_it() {
     let address = ("Address", ValueRef::String("Mountain View "));
     let age = ("Age", ValueRef::Int32(23));
     assert_eq!(entity_bytes("", "", [address].into_iter()), 4 + 8 + 14 + 32);
@@ -111,7 +111,8 @@ fn the_size_of_an_entity() {
         let filler = (0..15).map(|i| (format!("p{i:02}"), Value::String("x".repeat(32 * 1024))));
         filler.chain([("last".to_owned(), Value::String("é".repeat(last)))]).collect()
     };
-    // 1 MiB less keys and frame (8), 15 texts of 64 KiB with 18 around them each, and 20 around the last.
+    // 1 MiB without keys and header (8), without 15 texts of 64 KiB with 18 bytes each around them, and
+    // without 20 bytes around the last one.
     let room = (1024 * 1024 - 8 - 15 * (64 * 1024 + 18) - 20) / 2;
     assert!(run(WriteKind::Insert, &texts(room), None).is_ok());
     assert_eq!(run(WriteKind::Insert, &texts(room + 1), None), Err(ErrorCode::EntityTooLarge));
@@ -121,7 +122,7 @@ fn the_size_of_an_entity() {
 }
 
 #[test]
-fn a_damaged_row_is_told_apart_from_a_refusal() {
+fn a_damaged_row_is_not_reported_as_a_refusal() {
     let mut bytes = encode(THEN, &numbered(&[("a", 1)]));
     let type_at = 11 + 4;
     bytes[type_at] = 99;
@@ -148,7 +149,7 @@ fn any_value() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Properties with each name once, out of few names, so that two of them share some.
+/// Properties with each name once. There are few names, so two such lists often share some.
 fn any_properties() -> impl Strategy<Value = Properties> {
     prop::collection::vec(("[a-eé]{1,2}", any_value()), 0..8).prop_map(|mut properties| {
         let mut seen = std::collections::BTreeSet::new();
@@ -159,7 +160,7 @@ fn any_properties() -> impl Strategy<Value = Properties> {
 
 proptest! {
     #[test]
-    fn a_merge_is_what_a_naive_merge_is(old in any_properties(), new in any_properties()) {
+    fn a_merge_equals_a_naive_merge(old in any_properties(), new in any_properties()) {
         let mut expected = old.clone();
         for (name, value) in &new {
             match expected.iter_mut().find(|(known, _)| known == name) {
@@ -172,7 +173,7 @@ proptest! {
     }
 
     #[test]
-    fn a_row_gives_back_what_was_put_in(properties in any_properties(), ticks: i64, other in "[a-f]{1,2}") {
+    fn an_encoded_row_is_read_back(properties in any_properties(), ticks: i64, other in "[a-f]{1,2}") {
         let time = Timestamp::from_ticks(ticks);
         let bytes = encode(time, &properties);
         prop_assert_eq!(decode(&bytes), (time, properties.clone()));
@@ -184,7 +185,7 @@ proptest! {
         }
     }
 
-    /// Whatever the bytes, reading ends in values or in an error.
+    /// Reading any bytes gives values or an error.
     #[test]
     fn a_damaged_row_is_never_a_panic(
         properties in any_properties(),
@@ -207,7 +208,7 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_row_are_never_a_panic(bytes in prop::collection::vec(0..20u8, 0..80)) {
+    fn bytes_that_are_not_a_row_are_never_a_panic(bytes in prop::collection::vec(0..20u8, 0..80)) {
         let mut bytes = bytes;
         if let Some(format) = bytes.first_mut() {
             *format = 1;
@@ -233,7 +234,7 @@ fn rows_of_a_later_format_and_cut_rows_are_refused() {
     assert!(RowView::new(&empty).unwrap().is_empty());
 }
 
-/// The stored form may not change: rows of every earlier release must stay readable.
+/// The stored form must not change: rows of every earlier release must stay readable.
 #[test]
 fn the_stored_form_of_a_row() {
     let properties = vec![("a".to_owned(), Value::Int32(258)), ("b".to_owned(), Value::String("é".into()))];

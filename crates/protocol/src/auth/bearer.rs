@@ -1,8 +1,8 @@
 //! Bearer tokens: what their claims must say, and how a client is asked for one.
 //!
-//! A token is a JSON Web Token of Microsoft Entra ID, or of another issuer that is configured.
-//! Whether its signature is good is found out where keys are known; here are the rules about its
-//! claims, which hold in every mode.
+//! A token is a JSON Web Token of Microsoft Entra ID, or of another issuer that the settings name. The
+//! server checks the signature, because it knows the issuers' keys. This module has the rules about the
+//! claims, which apply whether or not signatures are checked.
 
 use std::collections::BTreeSet;
 
@@ -15,13 +15,13 @@ use crate::error::{ErrorCode, TableError};
 /// Seconds by which an issuer's clock may differ from ours.
 const SKEW_SECONDS_MAX: i64 = 5 * 60;
 
-/// The audience of Azure Storage as the SDKs ask for it.
+/// The audience of Azure Storage that the SDKs ask for.
 const STORAGE_AUDIENCE: &str = "https://storage.azure.com";
-/// The same as an application id, which tokens of the second version have.
+/// The same audience as an application id, which is what tokens of the second version have.
 const STORAGE_APPLICATION: &str = "e406a681-f3d4-42a8-90b6-c2b029497af1";
 
-/// What tokens of Microsoft Entra ID have around the tenant in `iss`, in its first and second
-/// version and in the national clouds.
+/// What stands before and after the tenant in the `iss` of tokens of Microsoft Entra ID: of both its
+/// versions, and of the national clouds.
 const ISSUERS: [(&str, &str); 5] = [
     ("https://sts.windows.net/", "/"),
     ("https://sts.windows-ppe.net/", "/"),
@@ -32,30 +32,30 @@ const ISSUERS: [(&str, &str); 5] = [
 
 /// The first version of storage services in which a refused token is answered with a challenge.
 const CHALLENGED_SINCE: &str = "2019-12-12";
-/// The first version in which a token reaches the access policies of tables (recorded).
+/// The first version in which a token may read and change the access policies of tables (recorded).
 const POLICIES_SINCE: &str = "2025-07-05";
 
-/// The claims that matter. Others are passed over.
+/// The claims that are checked. Others are ignored.
 #[derive(Debug, Clone, Deserialize)]
 pub struct Claims {
-    /// For whom the token is.
+    /// The service that the token is for.
     pub aud: Audience,
-    /// Who issued it.
+    /// The issuer.
     pub iss: String,
-    /// Before when it is not good, in seconds since 1970.
+    /// The time from which the token is good, in seconds since 1970.
     #[serde(default)]
     pub nbf: Option<f64>,
-    /// From when on it is no longer good, in seconds since 1970.
+    /// The time from which the token is no longer good, in seconds since 1970.
     pub exp: f64,
 }
 
-/// `aud`, which is one text or several.
+/// `aud`, which is one text or a list of texts.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(untagged)]
 pub enum Audience {
-    /// One.
+    /// One text.
     One(String),
-    /// Several; one that fits is enough.
+    /// A list; one text that is accepted is enough.
     Several(Vec<String>),
 }
 
@@ -104,14 +104,14 @@ fn is_issuer(given: &str, expected: &Expected) -> bool {
     })
 }
 
-/// The value of `WWW-Authenticate` in a 401 reply, as the service sends it. SDKs read the tenant
-/// out of it; here it is `common`, since tokens of every tenant are looked at.
+/// The value of `WWW-Authenticate` in a 401 reply, in the service's form. SDKs read the tenant from it;
+/// here it is `common`, because no tenant is preferred.
 pub fn challenge() -> &'static str {
     "Bearer authorization_uri=https://login.microsoftonline.com/common/oauth2/authorize resource_id=https://storage.azure.com"
 }
 
-/// The answer to a token that is not acceptable, in the version of the request: 401 with a
-/// challenge, or 403 before there were challenges. Both recorded.
+/// The answer to a token that is not accepted. It depends on the version that the request names: 401
+/// with a challenge, or 403 in versions before there were challenges. Both are recorded.
 pub fn refusal(version: Option<&str>) -> TableError {
     let code = if is_challenged(version) {
         ErrorCode::InvalidAuthenticationInfo
@@ -121,13 +121,13 @@ pub fn refusal(version: Option<&str>) -> TableError {
     code.into()
 }
 
-/// Who sent a request with an acceptable token, in the version of the request.
+/// The sender of a request with an accepted token; `version` is the one that the request names.
 pub fn principal(version: Option<&str>) -> Principal {
     Principal::Bearer { policies: version.is_some_and(|version| version >= POLICIES_SINCE) }
 }
 
-/// The answer to a request without any credentials: 401 with a challenge. In its early versions
-/// the service speaks of a missing resource to strangers, which helps nobody who forgot a header.
+/// The answer to a request without credentials: 401 with a challenge. In its early versions the service
+/// answers that the resource is missing, which does not help a user who forgot a header.
 pub fn demand() -> TableError {
     ErrorCode::NoAuthenticationInformation.into()
 }

@@ -1,20 +1,20 @@
-//! The texts that a signature with an account key may be over.
+//! The texts that a signature with an account key may cover.
 //!
-//! A client signs the account, the path as it sends it, and `comp`. Clients disagree with what
-//! arrives: some encode `'`, `(`, `)` and `,` in the path on its way out and sign the text from
-//! before, or the other way round; for the secondary endpoint of path style, some sign
-//! `/account-secondary/...`, some `/account/...`, and one sends both, one after the other. So several spellings are accepted. All of
-//! them decode to the path that is routed, or differ from it in the endpoint alone, so a
-//! signature never moves to another resource.
+//! A client signs the account, the path and `comp`. What it signs is not always what arrives. Some clients
+//! encode `'`, `(`, `)` and `,` in the path after they signed it, and others sign the encoded form but send
+//! the plain one. For the secondary endpoint in path style, some clients sign `/account-secondary/...` and
+//! some `/account/...`, and one sends both, one after the other. So several spellings are accepted. Each of
+//! them decodes to the path that is routed, or differs from it only in the endpoint, so a signature never
+//! counts for another resource.
 
 use super::AuthRequest;
 use crate::uri;
 
-/// What an account's name gains at the secondary endpoint.
+/// The end that an account's name has at the secondary endpoint.
 const SECONDARY: &str = "-secondary";
 
-/// The texts, without repetition, that a `SharedKey` signature of the request may be over:
-/// method, `Content-MD5`, `Content-Type`, date and resource, one a line.
+/// The texts, each once, that a `SharedKey` signature of the request may cover: method, `Content-MD5`,
+/// `Content-Type`, date and resource, one on each line.
 pub fn shared_key(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
     let begin = format!(
         "{}\n{}\n{}\n{date}\n",
@@ -25,7 +25,7 @@ pub fn shared_key(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<S
     with_resources(&begin, request, account)
 }
 
-/// The texts, without repetition, that a `SharedKeyLite` signature may be over: date and resource.
+/// The texts, each once, that a `SharedKeyLite` signature may cover: date and resource.
 pub fn shared_key_lite(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
     with_resources(&format!("{date}\n"), request, account)
 }
@@ -47,10 +47,10 @@ fn with_resources(begin: &str, request: &AuthRequest<'_>, account: &str) -> Vec<
     texts
 }
 
-/// The path as sent, decoded, and with `'(),` all plain or all encoded.
+/// The path as it was sent, the decoded path, and the path with `'(),` all plain or all encoded.
 fn spellings(path: &str) -> Vec<String> {
     let mut spellings = vec![path.to_owned()];
-    // An encoded separator decodes to a path of other segments: then only the sent form counts.
+    // With an encoded separator the decoded path would have other segments, so only the sent form counts.
     let lower = path.to_ascii_lowercase();
     if lower.contains("%2f") || lower.contains("%5c") {
         return spellings;
@@ -79,7 +79,7 @@ fn encode(text: &str, plain: &str) -> String {
     out
 }
 
-/// The account and the path, with and without the mark of the secondary endpoint.
+/// The account and the path, with and without the end that marks the secondary endpoint.
 fn resources(account: &str, path: &str) -> Vec<String> {
     let mut resources = vec![format!("/{account}{path}"), format!("/{account}{SECONDARY}{path}")];
     let below_secondary = path
@@ -89,7 +89,7 @@ fn resources(account: &str, path: &str) -> Vec<String> {
         .filter(|rest| rest.is_empty() || rest.starts_with('/'));
     if let Some(rest) = below_secondary {
         resources.push(format!("/{account}/{account}{rest}"));
-        // The Python SDK puts the secondary's path in front of the primary's, which it signed.
+        // The Python SDK signs the primary's path, and sends it behind the secondary's.
         if rest
             .strip_prefix('/')
             .and_then(|rest| rest.strip_prefix(account))
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn the_sent_path_and_its_spellings() {
+    fn the_sent_path_and_its_other_spellings_are_accepted() {
         let all = texts("/T(PartitionKey=%27a%27,RowKey=%27b%27)", "comp=acl&x=y");
         assert_eq!(all[0], "D\n/acct/T(PartitionKey=%27a%27,RowKey=%27b%27)?comp=acl");
         for expected in [
@@ -140,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn the_secondary_endpoint_with_and_without_its_mark() {
+    fn the_secondary_endpoint_is_signed_with_or_without_its_mark() {
         let all = texts("/acct-secondary/", "restype=service&comp=stats");
         for expected in [
             "D\n/acct/acct-secondary/?comp=stats",

@@ -8,10 +8,10 @@ use subtle::{Choice, ConstantTimeEq};
 
 /// Bytes of a signature: HMAC-SHA-256.
 const SIGNATURE_BYTES: usize = 32;
-/// How many keys an account has at most; checking a signature always tries as many.
+/// How many keys an account has at most. Checking a signature always tries this many.
 const KEYS_MAX: usize = 2;
 
-/// A key of an account. Its bytes are shown nowhere.
+/// A key of an account. Its bytes are never shown.
 #[derive(Clone)]
 pub struct AccountKey(Vec<u8>);
 
@@ -22,12 +22,12 @@ impl std::fmt::Debug for AccountKey {
 }
 
 impl AccountKey {
-    /// The key with this base64 text; `None` if it is none, or empty.
+    /// The key with this base64 text; `None` if the text is not base64, or empty.
     pub fn from_base64(text: &str) -> Option<Self> {
         STANDARD.decode(text).ok().filter(|bytes| !bytes.is_empty()).map(Self)
     }
 
-    /// Whether both are the same key, compared in constant time.
+    /// Whether both are the same key. The comparison takes constant time.
     pub fn is_same(&self, other: &Self) -> bool {
         self.0.ct_eq(&other.0).into()
     }
@@ -46,8 +46,8 @@ fn signature(key: &[u8], text: &str) -> [u8; SIGNATURE_BYTES] {
 
 /// Whether `given`, in base64, is the signature of one of `texts` by one of `keys`.
 ///
-/// The work depends on the texts alone: every text is signed with as many keys as an account can
-/// have, so neither a missing account nor a second key shows in the time.
+/// The work depends on the texts only. Every text is signed as often as an account can have keys, so the
+/// time does not show whether the account exists or has a second key.
 pub(super) fn is_signed(keys: &[AccountKey], texts: &[String], given: &str) -> bool {
     let given: Option<[u8; SIGNATURE_BYTES]> =
         STANDARD.decode(given).ok().and_then(|bytes| bytes.try_into().ok());
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn both_keys_sign_and_no_other() {
+    fn both_keys_of_an_account_sign_and_no_other_does() {
         let keys = [key(1), key(2)];
         let texts = ["a".to_owned(), "b".to_owned()];
         for (signer, text, good) in

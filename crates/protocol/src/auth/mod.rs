@@ -1,13 +1,12 @@
-//! Who sent a request, and what they may do.
+//! Decides who sent a request, and what that sender may do.
 //!
-//! A request proves itself in one of four ways, each with a function that makes a [`Principal`]
-//! out of it: a signature with an account's key ([`shared_key`]), a shared access signature for the
-//! account or for one table ([`sas`]), or a bearer token, whose claims [`bearer`] judges. Nothing
-//! else makes a [`Principal`], and every operation asks [`Principal::permit`] before it acts; in a
-//! batch, every part does.
+//! A request can prove its sender in four ways: by a signature with an account's key ([`shared_key`]), by
+//! a shared access signature for the account or for one table ([`sas`]), or by a bearer token, whose
+//! claims [`bearer`] checks. For each there is a function that makes a [`Principal`], and nothing else makes
+//! one. Every operation asks [`Principal::permit`] before it acts, and so does every part of a batch.
 //!
-//! An account that does not exist and a key that is wrong get the same answer after the same
-//! work, and signatures are compared in constant time ([`key`]).
+//! A request for an account that does not exist gets the same answer, after the same work, as a request
+//! with a wrong key. Signatures are compared in constant time ([`key`]).
 
 use std::net::IpAddr;
 
@@ -26,12 +25,12 @@ pub mod shared_key;
 pub use key::AccountKey;
 pub use permission::Action;
 
-/// What authentication looks at of a request. Header values are the first of their name.
+/// The parts of a request that authentication looks at. Of several headers with one name, the first counts.
 #[derive(Debug, Clone, Copy)]
 pub struct AuthRequest<'a> {
     /// The method of the request line.
     pub method: &'a str,
-    /// The path as it was sent: percent-encoded, with the account where path style puts it.
+    /// The path as it was sent: percent-encoded, and with the account if the URI is in path style.
     pub path: &'a str,
     /// The decoded query parameters.
     pub query: &'a Query,
@@ -39,7 +38,7 @@ pub struct AuthRequest<'a> {
     pub authorization: Option<&'a str>,
     /// `Date`
     pub date: Option<&'a str>,
-    /// `x-ms-date`, which comes before `Date`.
+    /// `x-ms-date`, which counts instead of `Date` where both are given.
     pub x_ms_date: Option<&'a str>,
     /// `Content-MD5`
     pub content_md5: Option<&'a str>,
@@ -51,43 +50,43 @@ pub struct AuthRequest<'a> {
     pub https: bool,
 }
 
-/// Who sent a request, once that is proven, with what the proof allows.
+/// The proven sender of a request, and what the proof allows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Principal {
-    /// Holds an account key: may do everything in the account.
+    /// The sender holds an account key, and may do everything in the account.
     Owner,
-    /// Holds a bearer token: may do what the service's built-in roles for table data and service
-    /// settings allow, which is everything; in early versions all but access policies.
+    /// The sender holds a bearer token. The service's built-in roles for table data and service settings
+    /// allow it everything; with early versions of the protocol, everything but access policies.
     Bearer {
-        /// Whether access policies are among it.
+        /// Whether access policies are allowed.
         policies: bool,
     },
-    /// Holds an account SAS for the table service.
+    /// The sender holds an account SAS for the table service.
     AccountSas {
         /// Signed resource types: of `s`ervice, `c`ontainer and `o`bject.
         resource_types: Letters,
         /// Signed permissions.
         permissions: Letters,
     },
-    /// Holds a SAS for one table.
+    /// The sender holds a SAS for one table.
     TableSas {
         /// Name of the table, in lower case.
         table: String,
-        /// Permissions, of `r`, `a`, `u` and `d`.
+        /// Signed permissions: of `r`ead, `a`dd, `u`pdate and `d`elete.
         permissions: Letters,
-        /// The entities that it reaches.
+        /// The keys of the entities that the token reaches.
         bounds: KeyBounds,
     },
 }
 
 impl Principal {
-    /// Whether `action` is allowed on a table, and on the entity with the given PartitionKey and
-    /// RowKey. A query of many entities has no key: it is clipped to [`Self::key_bounds`].
+    /// Checks that `action` is allowed on a table, and on the entity with the given PartitionKey and
+    /// RowKey. A query of many entities gives no key; its answer is limited to [`Self::key_bounds`].
     ///
-    /// Fails with 403: `AuthorizationPermissionMismatch`, `AuthorizationResourceTypeMismatch`, or
-    /// `AuthorizationFailure` for another table, writes out of bounds, and actions that no SAS
-    /// allows. `ResourceNotFound` for reads out of bounds, and for policies that a token of an early
-    /// version does not reach.
+    /// Fails with `AuthorizationPermissionMismatch` or `AuthorizationResourceTypeMismatch` where the token
+    /// lacks the letter, and with `AuthorizationFailure` for another table, for a write out of bounds, and
+    /// for an action that no SAS allows. Fails with `ResourceNotFound` for a read out of bounds, and for
+    /// access policies that a bearer token does not reach.
     pub fn permit(
         &self,
         action: Action,
@@ -96,7 +95,7 @@ impl Principal {
     ) -> Result<(), TableError> {
         match self {
             Self::Owner => Ok(()),
-            // The service does not say that it refuses: it speaks as if there were none (recorded).
+            // The service does not say that it refuses. It answers as if there were no policies (recorded).
             Self::Bearer { policies: false } if action.touches_policies() => {
                 Err(ErrorCode::ResourceNotFound.into())
             }
@@ -111,7 +110,7 @@ impl Principal {
                     key.is_none_or(|(partition_key, row_key)| bounds.contains(partition_key, row_key));
                 match (same_table, inside) {
                     (true, true) => Ok(()),
-                    // A read is clipped to the keys, as a query is: beyond them there is nothing.
+                    // A read is limited to the token's keys, as a query is, and finds nothing beyond them.
                     (true, false) if action == Action::QueryEntities => {
                         Err(ErrorCode::ResourceNotFound.into())
                     }
@@ -121,7 +120,7 @@ impl Principal {
         }
     }
 
-    /// Between which keys a query may see entities; `None` where all are seen.
+    /// The keys between which a query may see entities; `None` where it may see all.
     pub fn key_bounds(&self) -> Option<&KeyBounds> {
         match self {
             Self::Owner | Self::Bearer { .. } | Self::AccountSas { .. } => None,
@@ -130,8 +129,8 @@ impl Principal {
     }
 }
 
-/// `AuthenticationFailed` with its usual text and, after it, what is wrong. Only for faults that
-/// are found after the signature proved right, or that tell nothing about keys.
+/// `AuthenticationFailed` with its usual text and the reason behind it. Use it only for faults that are
+/// found after the signature proved right, or that tell nothing about keys.
 fn failed(why: impl std::fmt::Display) -> TableError {
     TableError::new(
         ErrorCode::AuthenticationFailed,

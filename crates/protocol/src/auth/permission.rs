@@ -1,4 +1,4 @@
-//! What each action asks of a SAS.
+//! Which letters of a SAS each action needs.
 //!
 //! | action | account SAS: type | permission | table SAS |
 //! |---|---|---|---|
@@ -14,15 +14,15 @@
 //! | delete entity | `o` | `d` | `d` |
 //! | access policies of a table | never | | |
 //!
-//! So Azure documents it under "Create an account SAS" and "Create a service SAS".
+//! Azure documents this under "Create an account SAS" and "Create a service SAS".
 
 use crate::error::{ErrorCode, TableError};
 use crate::letters::Letters;
 
-/// What a request wants to do, as far as permissions tell actions apart.
+/// What a request wants to do. Requests that need the same permission are one action.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Action {
-    /// List the tables of an account, or look for one.
+    /// List the tables of an account, or look one up.
     ListTables,
     /// Create a table.
     CreateTable,
@@ -67,7 +67,7 @@ impl Need {
 }
 
 impl Action {
-    /// Whether it reads or changes stored access policies, which decide what others may do.
+    /// Whether it reads or changes stored access policies, which decide what other clients may do.
     pub(super) const fn touches_policies(self) -> bool {
         matches!(self, Self::GetAcl | Self::SetAcl)
     }

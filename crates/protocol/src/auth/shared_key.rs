@@ -1,9 +1,9 @@
 //! Signatures with an account key: `SharedKey` and `SharedKeyLite` in the form for tables.
 //!
-//! `Authorization: SharedKey account:signature`, where the signature is HMAC-SHA-256 over a text
-//! made of the request ([`super::canonical`]). Unlike other Azure services, that of tables signs
-//! no headers but the four named there. A signature is good for a quarter of an hour around the
-//! date that it covers.
+//! `Authorization: SharedKey account:signature`, where the signature is HMAC-SHA-256 over a text made of
+//! the request ([`super::canonical`]). Other Azure services sign all `x-ms-` headers; the table service
+//! signs only what that text has. A signature is good from 15 minutes before the date that it covers until
+//! 15 minutes after it.
 
 use rangehold_map::Timestamp;
 
@@ -13,8 +13,8 @@ use crate::error::{ErrorCode, TableError};
 use crate::table::limits::CLOCK_SKEW_SECONDS_MAX;
 use crate::time::{http_date, parse_http_date, parse_iso};
 
-/// Checks the `Authorization` header of a request to `account`, whose keys are given (none, if
-/// there is no such account). Fails with `AuthenticationFailed`.
+/// Checks the `Authorization` header of a request to `account`. `keys` are the account's keys, and empty
+/// if there is no such account. Fails with `AuthenticationFailed`.
 pub fn authenticate(
     request: &AuthRequest<'_>,
     account: &str,
@@ -35,7 +35,7 @@ pub fn authenticate(
             "Use one of the schemes SharedKey, SharedKeyLite and Bearer, or a shared access signature.",
         ));
     };
-    // The signature is computed before anything can fail, so that all failures take as long.
+    // The signature is computed before the name is compared, so that both failures take the same time.
     let signed = is_signed(keys, &texts, signature);
     if !signed || name != account {
         return Err(unproven());

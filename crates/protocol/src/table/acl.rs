@@ -1,8 +1,8 @@
 //! Stored access policies of a table: `?comp=acl`.
 //!
-//! A shared access signature may leave its times and permissions to a policy that is stored with
-//! the table, so that changing or removing the policy changes or revokes the signature. A table
-//! has five policies at most; each has an id and may leave any of its fields out.
+//! A shared access signature may take its times and permissions from a policy that is stored with the
+//! table. Changing or deleting the policy then changes or revokes the signature. A table has at most five
+//! policies. Each has an id, and any other field may be absent.
 
 use rangehold_map::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -21,13 +21,13 @@ pub const PERMISSIONS: &str = "raud";
 pub struct AccessPolicy {
     /// 1 to 64 characters, unique in the table.
     pub id: String,
-    /// From when on signatures are good.
+    /// The time from which signatures are good.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks")]
     pub start: Option<Timestamp>,
-    /// Until when they are.
+    /// The time from which signatures are no longer good.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "ticks")]
     pub expiry: Option<Timestamp>,
-    /// Letters of [`PERMISSIONS`] in the order in which they were given.
+    /// Letters of [`PERMISSIONS`], in the order in which the client gave them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub permission: Option<String>,
 }
@@ -61,7 +61,7 @@ pub fn parse(body: &[u8]) -> Result<Vec<AccessPolicy>, TableError> {
     for element in &root.children {
         let policy = parse_policy(element)?;
         if policies.iter().any(|earlier| earlier.id == policy.id) {
-            return Err(invalid(format!("the id {} twice", policy.id)));
+            return Err(invalid(format!("the id {} twice; give each id once", policy.id)));
         }
         policies.push(policy);
     }
@@ -93,7 +93,7 @@ fn read_field(policy: &mut AccessPolicy, field: &Element) -> Result<(), TableErr
         "" => Ok(None),
         _ => parse_iso(text)
             .map(Some)
-            .ok_or_else(|| invalid(format!("{} {text:?}, which is no time", field.name))),
+            .ok_or_else(|| invalid(format!("{} {text:?}, which is not a time", field.name))),
     };
     match field.name.as_str() {
         "Start" => policy.start = time()?,

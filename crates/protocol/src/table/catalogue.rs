@@ -1,7 +1,7 @@
 //! The stored value of a table's row in the catalogue.
 //!
-//! The row's key holds the account and the name in lower case; the value holds the name as its
-//! creator wrote it, the id under which the table's entities are stored, and its access policies:
+//! The row's key holds the account, and the table's name in lower case. The value holds the name as its
+//! creator wrote it, the id under which the table's entities are stored, and the table's access policies:
 //!
 //! ```text
 //!   offset   size
@@ -9,9 +9,9 @@
 //!   1        ...    JSON: {"name":"Customers","id":16327776000000000,"policies":[...]}
 //! ```
 //!
-//! JSON, since the row is read when a table is looked up and its content grows with releases. The
-//! format number is persisted, and a reader refuses one that it does not know; so a change of
-//! meaning takes a new number, and a member that a reader may miss does not.
+//! It is JSON because its content grows with releases, and it is read only when a table is looked up. The
+//! format number is stored, and a reader refuses a number that it does not know. So a change of meaning
+//! needs a new number; a new member that an older reader may ignore does not.
 
 use std::borrow::Cow;
 
@@ -23,18 +23,18 @@ use super::row::DamagedRow;
 
 const FORMAT: u8 = 1;
 
-/// What the catalogue knows of a table.
+/// What the catalogue stores about a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableRecord {
-    /// The name as it was given when the table was created.
+    /// The name, as the request that created the table wrote it.
     pub name: String,
-    /// This incarnation of the table.
+    /// The table's id. A table that is created again gets another one.
     pub id: TableId,
     /// The stored access policies, in the order in which they were set.
     pub policies: Vec<AccessPolicy>,
 }
 
-/// A record's JSON; [`TableId`] belongs to a crate that knows no serde.
+/// A record's JSON. It has the number in place of [`TableId`], whose crate does not use serde.
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
     name: Cow<'a, str>,
@@ -52,7 +52,7 @@ impl TableRecord {
         out
     }
 
-    /// Reads stored bytes. An error says that they are damaged, or of a later release.
+    /// Reads stored bytes. An error means that they are damaged, or that a later release wrote them.
     pub fn decode(bytes: &[u8]) -> Result<Self, DamagedRow> {
         match bytes {
             [FORMAT, json @ ..] => {
@@ -101,7 +101,7 @@ mod tests {
 
     /// Records of every earlier release must stay readable.
     #[test]
-    fn the_stored_form() {
+    fn records_of_earlier_releases_are_read() {
         let record = TableRecord {
             name: "Customers".into(),
             id: TableId(16_327_776_000_000_000),

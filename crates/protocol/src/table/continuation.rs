@@ -1,19 +1,18 @@
 //! Continuation tokens: where the next page begins.
 //!
-//! A page that is not the last one names the first item that it did not return, in headers; the
-//! client sends the same names back as query parameters, with the same query. Tokens are opaque to
-//! clients and not signed: one that was made up begins the page somewhere else, and each page is
-//! authorised anew, so nobody sees more by it.
+//! A page that is not the last one names, in headers, the first item that it did not return. The client
+//! repeats its query and sends these names as query parameters. Tokens are opaque to clients, but not signed.
+//! An invented token makes the page begin at another key; since every page is authorised like the first, it
+//! never shows more than the client may see.
 //!
 //! ```text
 //!   1!16!cGthZGNhMmUwZA--      version 1, 16 characters follow, base64 of "pkadca2e0d"
 //! ```
 //!
-//! The form is the recorded one: base64 with `-` for the `=` at its end. For `+` and `/`, which no
-//! recording shows, `*` and `_` are written, so that a token passes through a query unchanged, and
-//! both forms are read. The service also takes bare keys (its PHP SDK relied on it), which is how
-//! people begin a query in the middle of a table; so any text that does not begin as a token does
-//! is a key.
+//! The form is the recorded one: base64 with `-` for the `=` at its end. No recording shows a `+` or a `/`;
+//! this module writes `*` and `_` for them, which need no encoding in a query, and reads both forms. The
+//! service also accepts a plain key (its PHP SDK relied on that), and people use this to begin a query in
+//! the middle of a table. So a text that does not begin like a token is a key.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -26,7 +25,7 @@ use super::limits::TOKEN_BYTES_MAX;
 use crate::error::{ErrorCode, TableError};
 
 const VERSION: &str = "1!";
-/// The service's own table tokens hold a time behind the name, after this character.
+/// In table tokens of the real service this character ends the name, and a time follows.
 const END_OF_TABLE_NAME: char = '\u{1}';
 
 /// The query parameter that carries a PartitionKey.
@@ -39,23 +38,23 @@ pub const NEXT_TABLE_NAME: &str = "NextTableName";
 /// Where the next page begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Continuation {
-    /// At the first entity whose keys are not below these.
+    /// At the first entity whose keys are these or greater.
     Entity {
         /// PartitionKey.
         partition_key: String,
-        /// RowKey; without one, the first row of the partition.
+        /// RowKey; `None` is the first row of the partition.
         row_key: Option<String>,
     },
-    /// At the first table whose name is not below this one.
+    /// At the first table whose name is this one or greater.
     Table {
-        /// Name, in the form in which tables are ordered.
+        /// Name, in lower case, which is the order of tables.
         name: String,
     },
 }
 
 impl Continuation {
-    /// At the first entity of a table whose stored key is not below `boundary`, which is one between
-    /// partitions. `None` where no PartitionKey says just that.
+    /// Continues at the first entity of a table whose stored key is `boundary` or greater. The boundary must
+    /// lie between partitions. `None` where no PartitionKey names exactly this place.
     pub fn at_boundary(account: &str, table: TableId, boundary: &[u8]) -> Option<Self> {
         let rest = boundary.strip_prefix(table_prefix(account, table).as_slice())?;
         let text = |more: &[u8]| {
@@ -63,14 +62,14 @@ impl Continuation {
             let mut reader = Reader::new(&bytes);
             reader.text().ok().filter(|_| reader.is_at_end())
         };
-        // A whole PartitionKey; one that is not closed, which sorts just before it; or the end of a
-        // partition, after which the least one has a U+0000 more.
+        // The boundary is an encoded PartitionKey; or one without its end, which sorts just before it; or
+        // the end of a partition, behind which the least PartitionKey is the same text with U+0000 added.
         let partition_key = text(b"").or_else(|| text(b"\x00")).or_else(|| text(b"\x01\x00"))?;
         Some(Self::Entity { partition_key, row_key: None })
     }
 
-    /// The headers that carry it. Both keys of an entity always come: some SDKs send an absent
-    /// header back as an empty parameter.
+    /// The headers that carry it, as name and value. An entity always has both headers, because some SDKs
+    /// send an absent header back as an empty parameter.
     pub fn headers(&self) -> Vec<(&'static str, String)> {
         match self {
             Self::Entity { partition_key, row_key } => vec![
@@ -81,9 +80,9 @@ impl Continuation {
         }
     }
 
-    /// What the query parameters of an entity query say: `NextPartitionKey`, and perhaps
-    /// `NextRowKey`, where an empty text is none. Fails with `InvalidInput` on a malformed token,
-    /// and on a RowKey alone.
+    /// Reads the query parameters of an entity query: `NextPartitionKey`, and perhaps `NextRowKey`. An
+    /// empty parameter counts as absent. Fails with `InvalidInput` on a malformed token, and on a RowKey
+    /// without a PartitionKey.
     pub fn of_entities(
         partition_key: Option<&str>,
         row_key: Option<&str>,
@@ -96,7 +95,7 @@ impl Continuation {
         }
     }
 
-    /// What the query parameter `NextTableName` says. Fails with `InvalidInput` on a malformed token.
+    /// Reads the query parameter `NextTableName`. Fails with `InvalidInput` on a malformed token.
     pub fn of_tables(name: Option<&str>) -> Result<Option<Self>, TableError> {
         let Some(part) = name.filter(|n| !n.is_empty()) else {
             return Ok(None);
@@ -107,14 +106,14 @@ impl Continuation {
     }
 }
 
-/// One part of a token: `1!<length>!<base64>`.
+/// Writes one part of a token: `1!<length>!<base64>`.
 pub fn encode_part(text: &str) -> String {
     let base64: String = STANDARD.encode(text).chars().map(written).collect();
     format!("{VERSION}{}!{base64}", base64.len())
 }
 
-/// The text in one part of a token. Fails with `InvalidInput` where the text begins like a token and
-/// is none, and above [`TOKEN_BYTES_MAX`].
+/// Reads one part of a token. Fails with `InvalidInput` on a text that begins like a token but is malformed,
+/// and on one above [`TOKEN_BYTES_MAX`].
 pub fn decode_part(part: &str) -> Result<String, TableError> {
     if part.len() > TOKEN_BYTES_MAX {
         return Err(ErrorCode::InvalidInput.into());
@@ -134,7 +133,7 @@ fn decode_token(rest: &str) -> Option<String> {
     String::from_utf8(STANDARD.decode(base64).ok()?).ok()
 }
 
-/// A character of base64 as a token has it.
+/// A token's character for one of base64.
 fn written(c: char) -> char {
     match c {
         '=' => '-',
@@ -144,7 +143,7 @@ fn written(c: char) -> char {
     }
 }
 
-/// A character of a token as base64 has it. A bare `+` in a query arrives as a space.
+/// The character of base64 for one of a token. An unencoded `+` in a query arrives as a space.
 fn read(c: char) -> char {
     match c {
         '-' => '=',
@@ -164,7 +163,7 @@ mod tests {
 
     /// Tokens that the real service was recorded sending, and one that a client made for it.
     #[test]
-    fn recorded_tokens() {
+    fn recorded_tokens_are_written_and_read() {
         for (text, token) in [
             ("pkadca2e0d", "1!16!cGthZGNhMmUwZA--"),
             ("partition_key_1", "1!20!cGFydGl0aW9uX2tleV8x"),
@@ -207,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn parameters() {
+    fn parameters_are_tokens_or_plain_keys() {
         let entity = |p: &str, r: Option<&str>| Continuation::Entity {
             partition_key: p.to_owned(),
             row_key: r.map(str::to_owned),
@@ -224,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn boundaries() {
+    fn a_boundary_between_partitions_has_a_token() {
         let table = TableId(7);
         let at = |boundary: &[u8]| match Continuation::at_boundary("a", table, boundary)? {
             Continuation::Entity { partition_key, row_key: None } => Some(partition_key),
@@ -245,9 +244,9 @@ mod tests {
     }
 
     proptest! {
-        /// What lies below the boundary lies below the first key of the next page, and what does not, not.
+        /// A key lies below the boundary exactly if it lies below the first key of the next page.
         #[test]
-        fn a_boundary_parts_the_same_keys_as_its_token(cut in "[ab\u{0}\u{1}\u{10000}é]{0,3}", kind in 0..3, other in "[ab\u{0}\u{1}\u{10000}é]{0,4}") {
+        fn a_boundary_and_its_token_divide_the_keys_alike(cut in "[ab\u{0}\u{1}\u{10000}é]{0,3}", kind in 0..3, other in "[ab\u{0}\u{1}\u{10000}é]{0,4}") {
             let table = TableId(7);
             let prefix = |key: &str| PartitionPrefix::entity("a", table, key).as_bytes().to_vec();
             let mut boundary = prefix(&cut);
@@ -271,7 +270,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_makes_it_panic(text in "(1!)?[0-9]{0,3}!?[\\PC]{0,12}") {
+        fn reading_any_text_never_panics(text in "(1!)?[0-9]{0,3}!?[\\PC]{0,12}") {
             let _ = decode_part(&text);
         }
     }

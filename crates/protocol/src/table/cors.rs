@@ -1,13 +1,13 @@
-//! Cross-origin requests: what a browser is told about pages of other origins.
+//! Cross-origin requests: the headers that tell a browser what pages of other origins may do.
 //!
-//! A browser asks first (the preflight, `OPTIONS`) whether a page may send a request with a
-//! method and headers, and looks at the headers of the answer whether the page may see it. An
-//! account's rules are looked through in order. The first that allows the origin and the method
-//! decides; that a later one would also allow the headers does not help.
+//! Before a page sends a request, the browser may ask (the preflight, `OPTIONS`) whether the page may use
+//! the method and the headers. In the answer to the request itself, headers tell the browser whether the
+//! page may see it. The first of an account's rules that allows the origin and the method decides. A later
+//! rule is not tried, even if it would allow the headers too.
 //!
-//! Origins are compared as texts, with their case. A rule for all origins answers `*`, which
-//! browsers do not combine with credentials; a rule that names the origin gives it back and
-//! allows them.
+//! Origins are compared as texts, including case. For a rule that allows all origins the answer is `*`,
+//! with which browsers send no credentials. For a rule that names the origin, the answer repeats it and
+//! allows credentials.
 
 use super::properties::CorsRule;
 
@@ -16,8 +16,9 @@ pub type CorsHeaders = Vec<(&'static str, String)>;
 
 const ANY: &str = "*";
 
-/// The answer to a preflight from `origin` for `method`, and the header names in the list
-/// `headers` (empty for none). `None` if the rules do not allow it: `CorsPreflightFailure`.
+/// The headers of the answer to a preflight from `origin` for `method`. `headers` lists the names of
+/// headers that the page wants to send, and may be empty. `None` if the rules do not allow it; the caller
+/// then answers `CorsPreflightFailure`.
 pub fn preflight(rules: &[CorsRule], origin: &str, method: &str, headers: &str) -> Option<CorsHeaders> {
     let rule = deciding(rules, origin, method)?;
     let mut asked = headers.split(',').map(str::trim).filter(|name| !name.is_empty());
@@ -33,9 +34,9 @@ pub fn preflight(rules: &[CorsRule], origin: &str, method: &str, headers: &str) 
     Some(out)
 }
 
-/// The headers for the reply to a request by `method` from a page of `origin`; `None` if the
-/// account has no rules. Where no rule allows the request it is answered all the same, but the
-/// browser keeps the answer from the page.
+/// The headers for the reply to a request by `method` from a page of `origin`; `None` if the account has
+/// no rules. A request that no rule allows is answered too, but then the browser does not show the answer
+/// to the page.
 pub fn actual(rules: &[CorsRule], origin: &str, method: &str) -> Option<CorsHeaders> {
     if rules.is_empty() {
         return None;
@@ -53,8 +54,8 @@ pub fn actual(rules: &[CorsRule], origin: &str, method: &str) -> Option<CorsHead
     Some(out)
 }
 
-/// The headers for the reply to a request by `method` that says no origin: a cache on the way
-/// must know whether the answer to another one would differ.
+/// The headers for the reply to a request by `method` without an origin. They tell a cache on the way
+/// whether the answer would differ for a request with one.
 pub fn without_origin(rules: &[CorsRule], method: &str) -> CorsHeaders {
     let for_all = rules.iter().find(|rule| allows_all(rule) && allows_method(rule, method));
     match for_all {
@@ -64,7 +65,7 @@ pub fn without_origin(rules: &[CorsRule], method: &str) -> CorsHeaders {
     }
 }
 
-/// Only answers to `GET` and `HEAD` are kept by caches.
+/// `Vary` for the methods whose answers caches keep.
 fn vary(method: &str) -> CorsHeaders {
     match method {
         "GET" | "HEAD" => vec![("Vary", "Origin".to_owned())],
@@ -98,7 +99,7 @@ fn allows_method(rule: &CorsRule, method: &str) -> bool {
     rule.allowed_methods.iter().any(|allowed| allowed == method)
 }
 
-/// Whether a header's name is in a list of names and prefixes, without regard to case.
+/// Whether a list of names and prefixes has a header's name, in either case.
 fn matches_any(allowed: &[String], name: &str) -> bool {
     allowed.iter().any(|allowed| match allowed.strip_suffix(ANY) {
         Some(prefix) => name.get(..prefix.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(prefix)),
@@ -151,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn a_preflight_gives_back_what_was_asked() {
+    fn a_preflight_allows_the_method_and_headers_that_it_asked_for() {
         let rules = [rule("http://a", "GET,MERGE", "x-ms-meta-*,accept")];
         let headers = preflight(&rules, "http://a", "MERGE", "X-MS-Meta-Foo, Accept").expect("allowed");
         let expected = [
@@ -170,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn actual_requests_as_documented() {
+    fn actual_requests_get_the_documented_headers() {
         let exact = [rule("http://a", "GET,PUT", "")];
         let all = [rule("*", "GET", "")];
         let names = |headers: CorsHeaders| headers.into_iter().map(|(name, _)| name).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
-//! The bodies of error replies, byte for byte as the service was recorded sending them.
+//! The bodies of error replies, byte for byte as recordings of the service show them.
 //!
-//! Operations on tables and entities answer in JSON, those on access policies and service
-//! properties in XML. Both carry the code, and a text that ends with the request's id and the
-//! time, with seven digits of the second.
+//! Operations on tables and entities answer in JSON, operations on access policies and service
+//! properties in XML. Both have the code, and a text that ends with the request's id and the time, which
+//! has seven digits after the second.
 
 use rangehold_map::Timestamp;
 
@@ -13,8 +13,7 @@ use crate::time::iso7;
 /// An error as JSON:
 /// `{"odata.error":{"code":..,"message":{"lang":"en-US","value":"text\nRequestId:..\nTime:.."}}}`.
 ///
-/// In a batch the text begins with the index of the operation that failed, which the caller puts
-/// there.
+/// In a batch the text begins with the index of the operation that failed; the caller writes it there.
 pub fn json(error: &TableError, request_id: &str, now: Timestamp) -> Vec<u8> {
     // The code is an identifier and needs no escapes; the text may quote anything.
     let value = serde_json::Value::from(message(error, request_id, now));
@@ -73,7 +72,7 @@ mod tests {
     }
 
     #[test]
-    fn a_quoted_input_stays_inside_of_the_text() {
+    fn input_that_is_quoted_cannot_end_the_text() {
         let now = Timestamp::from_ticks(0);
         let error = TableError::invalid_input("Syntax error at position 7 in '\"}</m:message>\u{1}&'.");
         let parsed: serde_json::Value = serde_json::from_slice(&json(&error, "id", now)).unwrap();

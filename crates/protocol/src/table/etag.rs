@@ -1,9 +1,9 @@
 //! ETags: the time of an entity's last write, as weak tags of HTTP.
 //!
-//! `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"` is the literal that a `$filter` would hold,
-//! percent-encoded, with zeros at the end of the fraction cut as in the entity itself. An entity is
-//! never written twice at one time, so equal times are equal versions, and a condition is compared
-//! as time: how a client or a proxy spelled `%3A` does not matter.
+//! `W/"datetime'2021-09-21T01%3A04%3A37.9678478Z'"` holds a time as a `$filter` would write it,
+//! percent-encoded, and without zeros at the end of the fraction, as in the entity itself. An entity is
+//! never written twice at one time, so equal times mean equal versions. A condition is compared as a time:
+//! it does not matter how a client or a proxy spelled `%3A`.
 
 use rangehold_map::Timestamp;
 
@@ -29,21 +29,21 @@ pub(super) fn put_encoded_time(out: &mut Vec<u8>, time: Timestamp) {
     }
 }
 
-/// Which state an entity must be in for a conditional write: the meaning of `If-Match`.
+/// The version that an entity must have for a conditional write: the meaning of `If-Match`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IfMatch {
-    /// `*`: any, as long as there is one.
+    /// `*`: any version, if the entity exists.
     Any,
-    /// The state last written at this time.
+    /// The version that was written at this time.
     Exactly(Timestamp),
-    /// A state that no entity of this service was ever in: a tag of someone else's making.
+    /// A version that no entity can have, because this service did not make the tag.
     Never,
 }
 
 impl IfMatch {
-    /// Reads the value of the header. `InvalidInput` if it is neither `*` nor one weak tag. A
-    /// weak tag that is none of the service's is no error of form: it only never holds (reported
-    /// of the service for `W/"wrong"`).
+    /// Reads the value of the header. Fails with `InvalidInput` if it is neither `*` nor one weak tag. A
+    /// weak tag that this service did not make is not an error; the condition is then never met (the real
+    /// service is reported to do so for `W/"wrong"`).
     pub fn parse(header: &str) -> Result<Self, TableError> {
         let tag = header.trim();
         match (tag, parse(tag)) {
@@ -54,7 +54,7 @@ impl IfMatch {
         }
     }
 
-    /// Whether an entity that was last written at `time` satisfies this.
+    /// Whether an entity that was last written at `time` meets the condition.
     pub fn allows(self, time: Timestamp) -> bool {
         match self {
             Self::Any => true,
@@ -64,14 +64,14 @@ impl IfMatch {
     }
 }
 
-/// The time inside an ETag; `None` if it is none of this service's.
+/// The time inside an ETag; `None` if this service did not make the tag.
 fn parse(tag: &str) -> Option<Timestamp> {
     let literal = tag.strip_prefix("W/\"")?.strip_suffix('"')?;
     let text = literal.strip_prefix("datetime'")?.strip_suffix('\'')?;
     parse_iso(&text.replace("%3A", ":").replace("%3a", ":"))
 }
 
-/// Whether this is one weak tag of HTTP, `W/"..."`.
+/// Whether this is exactly one weak tag of HTTP, `W/"..."`.
 fn is_weak_tag(tag: &str) -> bool {
     let inside = tag.strip_prefix("W/\"").and_then(|rest| rest.strip_suffix('"'));
     inside.is_some_and(|inside| !inside.contains('"'))
@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorded_tags() {
+    fn recorded_tags_are_written_and_read() {
         for (text, tag) in [
             ("2021-09-21T01:04:37.9678478Z", "W/\"datetime'2021-09-21T01%3A04%3A37.9678478Z'\""),
             ("2024-05-04T00:30:07.69693Z", "W/\"datetime'2024-05-04T00%3A30%3A07.69693Z'\""),
@@ -106,7 +106,7 @@ mod tests {
     }
 
     #[test]
-    fn a_weak_tag_of_someone_else_never_holds() {
+    fn a_weak_tag_of_another_service_never_matches() {
         for tag in ["W/\"wrong\"", "W/\"\"", "W/\"datetime''\""] {
             assert_eq!(IfMatch::parse(tag), Ok(IfMatch::Never), "{tag}");
         }

@@ -1,11 +1,11 @@
-//! Which JSON a client wants: the three metadata levels, by `$format` or `Accept`.
+//! Chooses the form of the JSON for a reply: one of three metadata levels, by `$format` or `Accept`.
 
 use crate::error::{ErrorCode, TableError};
 
-/// How much a JSON reply says beside the values (OData's metadata levels).
+/// How much metadata a JSON reply has (the levels of OData).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum MetadataLevel {
-    /// Values alone.
+    /// Only values.
     None,
     /// ETags, and the types that JSON cannot show.
     #[default]
@@ -24,10 +24,11 @@ impl MetadataLevel {
         }
     }
 
-    /// The level that a request asks for. `$format` beats `Accept`; of several accepted types the
-    /// one that names a level wins, since some SDKs send a bare `application/json` beside it.
+    /// The level that a request asks for. `$format` counts before `Accept`. Of several accepted types, one
+    /// that names a level counts first, because some SDKs also send `application/json` without a level.
     ///
-    /// Fails with 415 where only formats are accepted that the service does not write.
+    /// Fails with `AtomFormatNotSupported` or `MediaTypeNotSupported` (both 415) where the client accepts
+    /// only formats that the service does not write.
     pub fn negotiate<'a>(
         format: Option<&str>,
         accepts: impl Iterator<Item = &'a str>,
@@ -98,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn the_named_level_wins() {
+    fn a_type_that_names_a_level_counts_first() {
         assert_eq!(of(None, &[]), Ok(MetadataLevel::Minimal));
         assert_eq!(of(None, &["application/json"]), Ok(MetadataLevel::Minimal));
         assert_eq!(
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_json_is_refused() {
+    fn formats_other_than_json_are_refused() {
         assert_eq!(of(None, &["application/atom+xml"]), Err(ErrorCode::AtomFormatNotSupported));
         assert_eq!(of(Some("atom"), &[]), Err(ErrorCode::MediaTypeNotSupported));
         assert_eq!(of(None, &["text/html"]), Err(ErrorCode::MediaTypeNotSupported));

@@ -1,7 +1,7 @@
-//! Places between the keys of a table, and the stretch between two of them.
+//! Intervals of a table's keys, and the edges at which they begin and end.
 //!
-//! A place is kept as bytes that sort among the encoded pairs of keys (see `rangehold_map::codec`), so
-//! that comparing two places, and making a range of stored keys of them, is a matter of bytes.
+//! An edge lies between two keys. It is kept as bytes that sort among the encoded pairs of keys (see
+//! `rangehold_map::codec`). So two edges are compared as bytes, and a prefix makes stored keys of them.
 
 use rangehold_map::codec::{Reader, put_text};
 use rangehold_map::key::table_prefix;
@@ -11,9 +11,9 @@ use rangehold_map::{KeyRange, TableId};
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct KeyEdge(Vec<u8>);
 
-/// No encoded text begins with it: greater than all.
+/// No encoded text begins with this byte, so it sorts behind all texts.
 const ABOVE_TEXTS: u8 = 0xFF;
-/// Behind a closed text it is the next greater key.
+/// Behind an encoded text this byte makes the next greater key.
 const JUST_AFTER: u8 = 0x00;
 
 impl KeyEdge {
@@ -48,7 +48,8 @@ impl KeyEdge {
         edge
     }
 
-    /// The encoded PartitionKey of the partition that it lies in or beside; `None` at the table's ends.
+    /// The encoded PartitionKey of the partition in which or beside which the edge lies; `None` at the
+    /// table's ends.
     fn partition(&self) -> Option<&[u8]> {
         Reader::new(&self.0).raw_text().ok()
     }
@@ -61,25 +62,25 @@ impl KeyEdge {
     }
 }
 
-/// How much of a table a query has to look at: the kinds that the service's guides tell apart.
+/// How much of a table a query has to look at. These are the kinds of queries in the service's guides.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum QueryKind {
-    /// One entity, by both of its keys.
+    /// One entity: both of its keys are given.
     Point,
     /// Rows of one partition.
     RowRange,
-    /// Partitions from one to another, or from one on, or up to one.
+    /// Several partitions: a lower bound, an upper bound, or both.
     PartitionRange,
     /// All of the table.
     Table,
 }
 
-/// The pairs of keys between two places. Nothing lies inside where `high` is not above `low`.
+/// The pairs of keys between two edges. The interval is empty where `high` is not above `low`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyBounds {
-    /// All keys inside are above.
+    /// All keys inside are above this edge.
     pub low: KeyEdge,
-    /// All keys inside are below.
+    /// All keys inside are below this edge.
     pub high: KeyEdge,
 }
 
@@ -129,7 +130,7 @@ impl KeyBounds {
         self.low <= at && at < self.high
     }
 
-    /// The keys that lie in one of them or between them.
+    /// The smallest interval that contains both.
     pub(super) fn hull(self, other: Self) -> Self {
         match (self.is_empty(), other.is_empty()) {
             (true, _) => other,
@@ -163,9 +164,9 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(2000))]
-        /// Keys compare by UTF-16 code unit, and a place beside a partition takes or leaves it whole.
+        /// Keys compare by UTF-16 code unit, and an edge beside a partition has all of it on one side.
         #[test]
-        fn hold_what_lies_between(
+        fn bounds_contain_the_keys_between_their_edges(
             (low_pk, low_rk) in (key(), prop::option::of(key())),
             (high_pk, high_rk) in (key(), prop::option::of(key())),
             pk in key(),
@@ -197,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn kinds() {
+    fn the_kind_of_a_query_follows_from_its_bounds() {
         let kind = |filter: &str| {
             let filter = crate::table::filter::Filter::parse(filter).unwrap();
             filter.map_or_else(KeyBounds::all, |filter| filter.bounds()).kind()
@@ -222,7 +223,7 @@ mod tests {
     }
 
     #[test]
-    fn other_tables_are_out_of_range() {
+    fn keys_of_other_tables_are_outside_of_the_range() {
         let range = KeyBounds::all().to_range("acct", TableId(7));
         assert!(range.contains(&PartitionPrefix::entity("acct", TableId(7), "").key("")));
         assert!(!range.contains(&PartitionPrefix::entity("acct", TableId(8), "").key("")));

@@ -1,6 +1,6 @@
-//! Every limit of the table protocol, with its source.
+//! Every limit of the table protocol. "Recorded" says that a recording of the real service shows it.
 
-/// Properties of an entity beside PartitionKey, RowKey and Timestamp (recorded error text).
+/// Properties of an entity, without PartitionKey, RowKey and Timestamp (recorded error text).
 pub const PROPERTIES_MAX: usize = 252;
 /// Characters (UTF-16 code units) of a property's name (recorded error text).
 pub const PROPERTY_NAME_UNITS_MAX: usize = 255;
@@ -20,8 +20,8 @@ pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 /// Bytes of a batch's body.
 pub const BATCH_BYTES_MAX: usize = 4 * 1024 * 1024;
-/// Bytes of the request line and headers of one part of a batch: a line with two keys of 1,024
-/// characters, percent-encoded from three bytes each, fits in.
+/// Bytes of the request line and headers of one part of a batch. This is enough for a line with two keys
+/// of 1,024 characters that have three bytes each and are percent-encoded.
 pub const BATCH_PART_HEADER_BYTES_MAX: usize = 24 * 1024;
 /// Bytes of a multipart boundary (RFC 2046).
 pub const BOUNDARY_BYTES_MAX: usize = 70;
@@ -31,15 +31,15 @@ pub const BODY_BYTES_MAX: usize = 4 * 1024 * 1024;
 pub const XML_BYTES_MAX: usize = 64 * 1024;
 /// Depth of nested XML elements.
 pub const XML_DEPTH_MAX: usize = 32;
-/// Names in an entity's JSON, those of nulls included: a bound on the work of reading one, far
-/// above the properties that an entity can have.
+/// Names in an entity's JSON, nulls included. It bounds the work of reading one entity, and is far above
+/// the number of properties that an entity can have.
 pub const MEMBERS_MAX: usize = 1024;
-/// Bytes of a `$filter`: those of a URI, of which it is a part.
+/// Bytes of a `$filter`, which is part of a URI and so cannot be longer than one.
 pub const FILTER_BYTES_MAX: usize = 24 * 1024;
 /// Depth of parentheses and `not` in a `$filter`.
 pub const FILTER_DEPTH_MAX: usize = 32;
-/// Comparisons, connectives and negations of a `$filter` together. Azure's own limit of 15
-/// comparisons is not enforced: programs written against emulators use more.
+/// Comparisons, connectives and negations of a `$filter` together. Azure's own limit of 15 comparisons is
+/// not enforced, because programs that were written for emulators use more.
 pub const FILTER_NODES_MAX: usize = 1024;
 /// Names in a `$select`.
 pub const SELECT_NAMES_MAX: usize = 1024;
@@ -59,7 +59,7 @@ pub const CORS_NAME_UNITS_MAX: usize = 256;
 pub const CORS_HEADERS_MAX: usize = 64;
 /// Prefixes of header names in a list of a CORS rule.
 pub const CORS_PREFIXES_MAX: usize = 2;
-/// Days of a retention policy, 1 to this.
+/// Days of a retention policy; the least is 1.
 pub const RETENTION_DAYS_MAX: u32 = 365;
 /// Seconds by which a request's date may differ from the server's clock.
 pub const CLOCK_SKEW_SECONDS_MAX: i64 = 15 * 60;

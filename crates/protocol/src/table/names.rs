@@ -1,8 +1,8 @@
-//! What tables, keys and properties may be called.
+//! The names that tables, keys and properties may have.
 //!
-//! The service names the error by what is wrong: a table name's length or its characters, a key's
-//! length or its characters, a property name's length or its form. Lengths count UTF-16 code
-//! units, as .NET does.
+//! The error depends on what is wrong: the service has one for the length of a table's name and another
+//! for its characters, and likewise for keys and for names of properties. Lengths count UTF-16 code units,
+//! as .NET does.
 
 use super::limits::{KEY_UNITS_MAX, PROPERTY_NAME_UNITS_MAX};
 use crate::error::{ErrorCode, TableError};
@@ -15,7 +15,7 @@ pub fn utf16_units(text: &str) -> usize {
 /// Checks a table's name: a letter, then 2 to 62 letters or digits, ASCII only, and not the
 /// reserved `Tables`.
 ///
-/// `InvalidResourceName` for a wrong character, `OutOfRangeInput` for a wrong length.
+/// Fails with `InvalidResourceName` for a wrong character, `OutOfRangeInput` for a wrong length.
 pub fn check_table_name(name: &str) -> Result<(), TableError> {
     let begins_well = name.bytes().next().is_none_or(|b| b.is_ascii_alphabetic());
     if !begins_well || !name.bytes().all(|b| b.is_ascii_alphanumeric()) {
@@ -32,9 +32,9 @@ pub fn check_table_name(name: &str) -> Result<(), TableError> {
 
 /// Checks a PartitionKey or RowKey, named by `which`, in the body of an insert. Both may be empty.
 ///
-/// `PropertyValueTooLarge` above [`KEY_UNITS_MAX`] (the service takes a key for one more property
-/// here); `OutOfRangeInput` for `/ \ # ?` and for control characters (U+0000 to U+001F, U+007F to
-/// U+009F).
+/// Fails with `PropertyValueTooLarge` above [`KEY_UNITS_MAX`] (here the service treats a key as one more
+/// property), and with `OutOfRangeInput` for `/ \ # ?` and for control characters (U+0000 to U+001F,
+/// U+007F to U+009F).
 pub fn check_key(which: &str, key: &str) -> Result<(), TableError> {
     check_key_length(key)?;
     let is_forbidden = |c: char| c.is_control() || matches!(c, '/' | '\\' | '#' | '?');
@@ -47,8 +47,8 @@ pub fn check_key(which: &str, key: &str) -> Result<(), TableError> {
     Ok(())
 }
 
-/// Checks a PartitionKey or RowKey in the URI of a write. The rules are those of [`check_key`], the
-/// service's words are others: `InvalidInput` for slashes, `OutOfRangeInput` for the rest.
+/// Checks a PartitionKey or RowKey in the URI of a write. The rules are those of [`check_key`], but the
+/// service reports them differently: `InvalidInput` for slashes, `OutOfRangeInput` for the rest.
 pub fn check_key_in_uri(key: &str) -> Result<(), TableError> {
     check_key_length(key)?;
     if key.contains(['/', '\\']) {
@@ -72,9 +72,9 @@ fn check_key_length(key: &str) -> Result<(), TableError> {
 
 /// Checks a property's name: an identifier of C#, at most [`PROPERTY_NAME_UNITS_MAX`] long.
 ///
-/// ASCII is judged exactly: a letter or `_`, then letters, digits and `_`. Beyond ASCII a name
-/// begins with a letter; its later characters are not sorted into the classes that C# knows
-/// (marks, joiners), only whitespace and controls are refused.
+/// The rule is exact for ASCII: a letter or `_`, then letters, digits and `_`. Beyond ASCII the check is
+/// wider than C#: a name must begin with a letter, and later characters may be anything but white space and
+/// control characters.
 pub fn check_property_name(name: &str) -> Result<(), TableError> {
     if name.len() > PROPERTY_NAME_UNITS_MAX && utf16_units(name) > PROPERTY_NAME_UNITS_MAX {
         return Err(ErrorCode::PropertyNameTooLong.into());
@@ -98,7 +98,7 @@ mod tests {
     }
 
     #[test]
-    fn table_names() {
+    fn table_names_are_checked_for_characters_and_length() {
         for name in ["abc", "Z09", &"a".repeat(63), "tables1"] {
             assert_eq!(code(check_table_name(name)), None, "{name}");
         }
@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn keys() {
+    fn keys_are_checked_for_characters_and_length() {
         for key in ["", "RK'@*$!%", "你好", "a b", &"\u{1F600}".repeat(512), "\u{A0}"] {
             assert_eq!(code(check_key("RowKey", key)), None, "{key}");
             assert_eq!(code(check_key_in_uri(key)), None, "{key}");
@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn property_names() {
+    fn property_names_are_identifiers() {
         for name in ["a", "_", "Birthday", "a1_", "größe", "名前", &"é".repeat(255), "कि"] {
             assert_eq!(code(check_property_name(name)), None, "{name}");
         }

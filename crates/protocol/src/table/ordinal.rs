@@ -1,9 +1,9 @@
 //! The order of texts: ordinal, by UTF-16 code unit, as .NET compares strings.
 //!
 //! Rust orders `str` by its UTF-8 bytes, which is the order of code points. The two orders differ
-//! in one place only: a character from U+10000 on is written in UTF-16 as a pair of surrogates,
-//! D800 to DFFF, and so sorts *before* U+E000 to U+FFFF. The map's key codec has the same order;
-//! this module has it without encoding anything.
+//! in one place only: UTF-16 writes a character from U+10000 on as a pair of surrogates, D800 to DFFF, so
+//! that it sorts *before* U+E000 to U+FFFF. The map's key codec has the same order; this module compares
+//! texts without encoding them.
 
 use std::cmp::Ordering;
 
@@ -12,13 +12,13 @@ pub(super) fn compare(a: &str, b: &str) -> Ordering {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     match a.iter().zip(b).find(|(x, y)| x != y) {
         None => a.len().cmp(&b.len()),
-        // Both bytes begin a character or both continue the same lead byte, since all before them
-        // is equal. Only lead bytes can change places.
+        // All bytes before are equal, so either both bytes begin a character, or both follow the same
+        // lead byte. Only the order of lead bytes differs between UTF-8 and UTF-16.
         Some((&x, &y)) => place(x).cmp(&place(y)),
     }
 }
 
-/// Puts the lead bytes of U+E000 to U+FFFF (EE, EF) behind those of U+10000 and above (F0 to F4).
+/// Moves the lead bytes of U+E000 to U+FFFF (EE, EF) behind those of U+10000 and above (F0 to F4).
 fn place(byte: u8) -> u8 {
     if matches!(byte, 0xEE | 0xEF) { byte + 0x10 } else { byte }
 }
@@ -31,7 +31,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_order_of_utf16_units(a in "[ab\u{0}\u{7f}\u{ff}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,4}",
+        fn texts_compare_by_utf16_units(a in "[ab\u{0}\u{7f}\u{ff}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,4}",
                                        b in "[ab\u{0}\u{7f}\u{ff}\u{d7ff}\u{e000}\u{ffff}\u{10000}\u{10ffff}]{0,4}") {
             let units = |text: &str| text.encode_utf16().collect::<Vec<_>>();
             prop_assert_eq!(compare(&a, &b), units(&a).cmp(&units(&b)));

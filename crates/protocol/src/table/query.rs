@@ -1,8 +1,8 @@
-//! Queries: what a client asks of the entities of a table, or of the tables of an account.
+//! Queries over the entities of a table, or over the tables of an account.
 //!
-//! Of OData's options there are `$filter`, `$select` and `$top`. The others that OData 3 defines
-//! would change the answer, so they are refused, as the service refuses them; a name that is
-//! nobody's option is ignored.
+//! The service has `$filter`, `$select` and `$top` of OData's options. The other options of OData 3 would
+//! change the answer, so they are refused, as in the real service. A parameter that is not an option of
+//! OData is ignored.
 
 use super::continuation::{Continuation, NEXT_PARTITION_KEY, NEXT_ROW_KEY, NEXT_TABLE_NAME};
 use super::filter::Filter;
@@ -11,27 +11,27 @@ use super::select::Select;
 use crate::error::{ErrorCode, TableError};
 use crate::uri::Query;
 
-/// Options of OData 3 that the service has not.
+/// Options of OData 3 that the service does not have.
 const NOT_IMPLEMENTED: [&str; 4] = ["$orderby", "$skip", "$expand", "$inlinecount"];
 
 /// A query of a table's entities.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct EntityQuery {
-    /// Which entities; all, if there is none.
+    /// The condition that entities must meet; `None` for all entities.
     pub filter: Option<Filter>,
-    /// Which properties of them; all, if there is none.
+    /// The properties to show; `None` for all properties.
     pub select: Option<Select>,
     /// How many entities a page may have, 0 to [`PAGE_ITEMS_MAX`].
     pub top: Option<u32>,
-    /// PartitionKey and perhaps RowKey of the first entity that may be returned.
+    /// The first entity that may be returned: its PartitionKey, and perhaps its RowKey.
     pub from: Option<(String, Option<String>)>,
 }
 
 impl EntityQuery {
-    /// Reads the parameters of a request. An empty parameter is none.
+    /// Reads the parameters of a request. An empty parameter counts as absent.
     ///
-    /// Fails with `InvalidInput` where one of them is malformed, or `$top` is negative or above
-    /// [`PAGE_ITEMS_MAX`]; with `NotImplemented` on an option of OData that the service has not.
+    /// Fails with `InvalidInput` where a parameter is malformed, or `$top` is negative or above
+    /// [`PAGE_ITEMS_MAX`]; with `NotImplemented` on an option of OData that the service does not have.
     pub fn from_query(query: &Query) -> Result<Self, TableError> {
         refuse_not_implemented(query)?;
         let from = Continuation::of_entities(query.get(NEXT_PARTITION_KEY), query.get(NEXT_ROW_KEY))?;
@@ -47,10 +47,10 @@ impl EntityQuery {
     }
 }
 
-/// A query of an account's tables. `$select` has nothing to choose from and is ignored.
+/// A query of an account's tables. `$select` is ignored, because a table has only its name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TableQuery {
-    /// Which tables; all, if there is none.
+    /// The condition that tables must meet; `None` for all tables.
     pub filter: Option<Filter>,
     /// How many tables a page may have, 0 to [`PAGE_ITEMS_MAX`].
     pub top: Option<u32>,
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn all_options() {
+    fn all_options_are_read() {
         let query = entities(
             "%24filter=a%20eq%201&$select=a,b&$top=5&NextPartitionKey=1!8!U21pdGg-&NextRowKey=1%2112%21QmVuMTg5OA--",
         );
@@ -119,7 +119,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_asked_for_by_empty_options() {
+    fn empty_and_unknown_options_are_ignored() {
         let empty = "$filter=&$select=&$top=&NextPartitionKey=&NextRowKey=&NextTableName=";
         for raw in ["", empty, "timeout=30&$format=application/json&$top10=x&$orderbyABC=y&zebra"] {
             assert_eq!(entities(raw), Ok(EntityQuery::default()), "{raw}");
@@ -127,9 +127,9 @@ mod tests {
         }
     }
 
-    /// Recorded: 0 is an empty page, below 0 and above 1,000 are refused.
+    /// Recorded: 0 gives an empty page; numbers below 0 and above 1,000 are refused.
     #[test]
-    fn top() {
+    fn top_is_between_0_and_1000() {
         for (text, expected) in [("0", 0), ("1000", 1000), ("+7", 7), (" 7", 7)] {
             let raw = format!("$top={text}").replace('+', "%2B");
             assert_eq!(entities(&raw).map(|q| q.top), Ok(Some(expected)), "{text}");
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn what_odata_has_and_the_service_has_not() {
+    fn options_that_the_service_does_not_have_are_refused() {
         for option in ["$orderby=a", "$skip=1", "$expand=a", "$inlinecount=allpages", "%24OrderBy=a"] {
             assert_eq!(entities(option), Err(ErrorCode::NotImplemented), "{option}");
             assert_eq!(tables(option), Err(ErrorCode::NotImplemented), "{option}");
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn malformed_options() {
+    fn malformed_options_are_refused() {
         for raw in ["$filter=aaa bbb ccc", "$select=a b", "NextPartitionKey=1!9!x", "NextRowKey=a"] {
             assert_eq!(entities(raw), Err(ErrorCode::InvalidInput), "{raw}");
         }

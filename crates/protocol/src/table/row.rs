@@ -1,24 +1,24 @@
 //! The stored row of an entity: compact, and readable in place.
 //!
-//! A page of a query filters, selects and writes JSON straight from these bytes; no map of
-//! properties is built. PartitionKey and RowKey are not in here: they are the key.
+//! A query filters rows, selects properties and writes JSON directly from these bytes, without building a
+//! map of properties. The row does not contain PartitionKey and RowKey, because they are its key.
 //!
 //! ```text
 //!   offset   size
 //!   0        1      format of the row: 1
-//!   1        8      Timestamp, ticks of 100 ns since 1970, little end first
+//!   1        8      Timestamp, ticks of 100 ns since 1970, little-endian
 //!   9        2      n, the number of properties
 //!   11       n*8    per property: name hash (u32), type (u8), end of its data (u24)
 //!   11+n*8   ...    per property: name length in bytes (u16), name, value
 //! ```
 //!
-//! Ends count from the first byte of data, so property `i` lies between end `i-1` and end `i`; a
-//! row of 1 MiB of UTF-16 stays below 2^24. The hash (FNV-1a of the name's bytes) lets a look-up
-//! by name skip all names but one. A name is 255 UTF-16 units at most, so up to 765 bytes. Values:
-//! text as UTF-8, binary as is, Boolean one byte, Int32 four, Int64, Double and DateTime
-//! eight, little end first; a GUID sixteen, in the order of its text.
+//! Ends count from the first byte of data, so property `i` lies between end `i-1` and end `i`. A row with
+//! 1 MiB of UTF-16 stays below 2^24. The hash is FNV-1a of the name's bytes; with it a look-up by name
+//! compares one name and skips the others. A name has at most 255 UTF-16 units, and so at most 765 bytes. A
+//! String is stored as UTF-8, a Binary as it is, a Boolean in one byte, an Int32 in four bytes, an Int64, a
+//! Double and a DateTime in eight, little-endian, and a GUID in sixteen, in the order of its text.
 //!
-//! The format number is persisted. A reader refuses one that it does not know.
+//! The format number is stored in every row. A reader refuses a number that it does not know.
 
 use thiserror::Error;
 
@@ -30,15 +30,15 @@ const FORMAT: u8 = 1;
 const HEADER_BYTES: usize = 11;
 const SLOT_BYTES: usize = 8;
 
-/// Stored bytes that are no row: the store is damaged, or a later release wrote them.
+/// Stored bytes that are not a row: the store is damaged, or a later release wrote them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("stored row is damaged: {0}")]
 pub struct DamagedRow(pub &'static str);
 
 /// Writes a row of the given properties, in their order.
 ///
-/// Panics if there are more than 65,535 properties, a name above 65,535 bytes or data above
-/// 16 MiB: the limits of an entity are far below, and are checked where input is parsed.
+/// Panics if there are more than 65,535 properties, a name above 65,535 bytes or data above 16 MiB. The
+/// limits of an entity are far below that, and are checked where input is parsed.
 pub fn encode<'a>(
     timestamp: Timestamp,
     properties: impl ExactSizeIterator<Item = (&'a str, ValueRef<'a>)>,
@@ -90,7 +90,8 @@ pub struct RowView<'a> {
 }
 
 impl<'a> RowView<'a> {
-    /// Reads the frame of a row. Each property is checked when it is read.
+    /// Reads the header of a row, and checks that all of the row is there. Each property is checked only
+    /// when it is read.
     pub fn new(bytes: &'a [u8]) -> Result<Self, DamagedRow> {
         let (header, rest) = bytes.split_at_checked(HEADER_BYTES).ok_or(DamagedRow("no header"))?;
         if header[0] != FORMAT {
@@ -106,17 +107,17 @@ impl<'a> RowView<'a> {
         Ok(row)
     }
 
-    /// When the entity was last written; its ETag is made of this.
+    /// When the entity was last written. The entity's ETag is made from this time.
     pub fn timestamp(&self) -> Timestamp {
         self.timestamp
     }
 
-    /// How many properties it has, the three system properties not counted.
+    /// How many properties the row has, without the three system properties.
     pub fn len(&self) -> usize {
         self.slots.len() / SLOT_BYTES
     }
 
-    /// Whether it has no property but the system's.
+    /// Whether the row has no properties except the system properties.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

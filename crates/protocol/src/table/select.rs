@@ -1,7 +1,7 @@
 //! `$select`: the properties that a reply shows.
 //!
-//! A name that an entity lacks is shown as null (recorded), so the list is kept as the client gave
-//! it, and a reply has its members in that order.
+//! A property that an entity lacks is shown as null (recorded). So the list is kept as the client gave it,
+//! and each entity of a reply has its members in that order.
 
 use super::limits::SELECT_NAMES_MAX;
 use super::names::check_property_name;
@@ -12,9 +12,9 @@ use crate::error::{ErrorCode, TableError};
 pub struct Select(Vec<String>);
 
 impl Select {
-    /// Reads the decoded value of `$select`. `None` where everything is asked for: no text, or `*`
-    /// among the names. `InvalidInput` for what cannot be a property's name, and for more than
-    /// [`SELECT_NAMES_MAX`] names.
+    /// Reads the decoded value of `$select`. `None` where the client asks for everything: the text is
+    /// blank, or `*` is among the names. Fails with `InvalidInput` for a text that cannot be a property's
+    /// name, and for more than [`SELECT_NAMES_MAX`] names.
     pub fn parse(text: &str) -> Result<Option<Self>, TableError> {
         if text.trim().is_empty() {
             return Ok(None);
@@ -33,7 +33,7 @@ impl Select {
         Ok((!everything).then_some(Self(names)))
     }
 
-    /// The names, in the order of the client.
+    /// The names, in the client's order.
     pub fn names(&self) -> &[String] {
         &self.0
     }
@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists() {
+    fn a_list_keeps_its_order_and_drops_repetitions() {
         for (text, names) in [
             ("age,sex", vec!["age", "sex"]),
             (" sex , age,sex", vec!["sex", "age"]),

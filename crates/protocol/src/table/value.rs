@@ -1,6 +1,6 @@
 //! Values of properties: the eight types of the Entity Data Model that Azure tables take.
 //!
-//! A GUID is kept as the sixteen bytes of its text, not in the mixed byte order of .NET's `Guid`.
+//! A GUID is kept as the sixteen bytes in the order of its text, not in the mixed order of .NET's `Guid`.
 
 use rangehold_map::Timestamp;
 use strum::{EnumString, FromRepr, IntoStaticStr};
@@ -64,7 +64,7 @@ pub enum ValueRef<'a> {
 }
 
 impl ValueRef<'_> {
-    /// Its type.
+    /// The value's type.
     pub const fn edm_type(&self) -> EdmType {
         match self {
             Self::String(_) => EdmType::String,
@@ -115,7 +115,7 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value without its ownership.
+    /// The same value, borrowed.
     pub fn as_ref(&self) -> ValueRef<'_> {
         match self {
             Self::String(s) => ValueRef::String(s),

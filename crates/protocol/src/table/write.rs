@@ -1,8 +1,8 @@
-//! What a write makes of the row that it meets.
+//! Decides what a write changes.
 //!
-//! [`judge`] is the whole decision, as a pure function: the write, the row as it is now, the time
-//! of the new row. The engine calls it with the partition locked, so that what it was judged on is
-//! still there when the change is made.
+//! [`judge`] makes the whole decision, as a pure function of the write, the row as it is now, and the time
+//! of the new row. The engine calls it while the partition is locked, so the row cannot change between the
+//! decision and the change.
 //!
 //! | write | no row | a row |
 //! |---|---|---|
@@ -10,12 +10,12 @@
 //! | replace, merge, delete | `ResourceNotFound` | put or delete, if the condition allows it, else `UpdateConditionNotSatisfied` |
 //! | insert or replace, insert or merge | put | put |
 //!
-//! A merge keeps the old properties in their order, with new values where it brings them, and
-//! appends what is new. A null in its body was dropped when the body was read, so it leaves an old
-//! value as it is (documented of Merge Entity).
+//! A merge keeps the old properties in their order, gives new values to those that it names, and appends
+//! those that are new. A null in its body is dropped when the body is read, so it leaves the old value as it
+//! is (documented for Merge Entity).
 //!
-//! The size of an entity is counted as Microsoft's storage team published it ("How the size of an
-//! entity is calculated", 2011), not in bytes of this store:
+//! The size of an entity is not counted in bytes of this store, but as Microsoft's storage team published
+//! it ("How the size of an entity is calculated", 2011):
 //!
 //! ```text
 //!   4 + 2 * (units of PartitionKey + units of RowKey)
@@ -32,52 +32,52 @@ use super::row::{self, DamagedRow, RowView};
 use super::value::{Value, ValueRef};
 use crate::error::{ErrorCode, TableError};
 
-/// The kinds of writes, with their conditions.
+/// The kinds of writes. Three of them have a condition on the stored entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WriteKind {
-    /// A new entity.
+    /// Stores a new entity.
     Insert,
-    /// All properties anew, of an entity that is there.
+    /// Replaces all properties of an entity that exists.
     Replace(IfMatch),
-    /// Some properties anew, of an entity that is there.
+    /// Replaces and adds the given properties of an entity that exists.
     Merge(IfMatch),
-    /// All properties anew, or a new entity.
+    /// Replaces all properties, or stores a new entity.
     InsertOrReplace,
-    /// Some properties anew, or a new entity.
+    /// Replaces and adds the given properties, or stores a new entity.
     InsertOrMerge,
-    /// No entity any more.
+    /// Deletes an entity.
     Delete(IfMatch),
 }
 
 /// One write of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {
-    /// What to do.
+    /// The kind of the write.
     pub kind: WriteKind,
-    /// Which entity; checked ([`check_key`](super::names::check_key)).
+    /// The entity's PartitionKey, already checked by [`check_key`](super::names::check_key).
     pub partition_key: String,
-    /// Which entity; checked.
+    /// The entity's RowKey, already checked.
     pub row_key: String,
     /// The properties, each name once, as [`Entity`](super::entity::Entity) has them. Empty for a
     /// delete.
     pub properties: Vec<(String, Value)>,
 }
 
-/// What becomes of the row.
+/// What a write does to the row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// These bytes are the row now.
+    /// The row becomes these bytes.
     Put(Vec<u8>),
-    /// There is no row now.
+    /// The row is removed.
     Delete,
 }
 
-/// Decides a write that meets the row `current` and would be made at `now`, which becomes the
-/// entity's Timestamp; it must be later than that of any earlier state of the entity.
+/// Decides a write to an entity whose stored row is `current`. `now` becomes the entity's Timestamp, and
+/// must be later than every earlier Timestamp of the entity.
 ///
-/// The outer error says that the stored row cannot be read, the inner one why the client is
-/// refused; [`TooManyProperties`](ErrorCode::TooManyProperties) and
-/// [`EntityTooLarge`](ErrorCode::EntityTooLarge) are judged on the entity as it would be stored.
+/// The outer error says that the stored row cannot be read, the inner error why the client is refused.
+/// [`TooManyProperties`](ErrorCode::TooManyProperties) and [`EntityTooLarge`](ErrorCode::EntityTooLarge)
+/// depend on the entity as it would be stored, after a merge.
 pub fn judge(
     write: &Write,
     current: Option<&RowView<'_>>,
@@ -97,7 +97,7 @@ pub fn judge(
     Ok(Ok(Change::Put(row::encode(now, properties.into_iter()))))
 }
 
-/// Whether the row that is there, or is not, admits this kind of write.
+/// Checks that this kind of write is allowed on the row, or without one.
 fn admit(kind: WriteKind, current: Option<&RowView<'_>>) -> Result<(), ErrorCode> {
     match (kind, current) {
         (WriteKind::Insert, Some(_)) => Err(ErrorCode::EntityAlreadyExists),
@@ -120,7 +120,7 @@ fn borrowed(properties: &[(String, Value)]) -> impl Iterator<Item = (&str, Value
     properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()))
 }
 
-/// The old properties with new values where there are some, then the new ones.
+/// The old properties, with new values where the write gives them, and then the new properties.
 fn merged<'a>(row: &RowView<'a>, new: &'a [(String, Value)]) -> Result<Properties<'a>, DamagedRow> {
     let mut properties = Vec::with_capacity(row.len() + new.len());
     for old in row.properties() {
@@ -147,7 +147,7 @@ fn check_size(write: &Write, properties: &[(&str, ValueRef<'_>)]) -> Result<(), 
     }
 }
 
-/// The size of an entity in bytes, as the service counts it; see the module.
+/// The size of an entity in bytes, as the service counts it; see the module's documentation.
 pub fn entity_bytes<'a>(
     partition_key: &str,
     row_key: &str,

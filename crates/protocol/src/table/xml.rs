@@ -1,8 +1,8 @@
-//! The little XML that the table service speaks: elements and text.
+//! The part of XML that the table service uses: elements and text.
 //!
-//! Bodies are read whole into a small tree, within limits on bytes and depth, and without
-//! document types: entities cannot be defined, so nothing can be expanded. Attributes, namespaces
-//! and comments carry no meaning here and are passed over. A byte order mark is taken, and sent.
+//! A body is read into a small tree, within limits on bytes and depth. A document type is refused, so a body
+//! cannot define entities that expand to large texts. Attributes, namespaces and comments have no meaning
+//! here and are ignored. A byte order mark is accepted, and replies begin with one.
 
 use std::borrow::Cow;
 
@@ -13,10 +13,10 @@ use quick_xml::events::{BytesRef, Event};
 use super::limits::{XML_BYTES_MAX, XML_DEPTH_MAX};
 use crate::error::{ErrorCode, TableError};
 
-/// What XML replies of the service begin with.
+/// The beginning of the service's XML replies.
 const PREAMBLE: &str = "\u{FEFF}<?xml version=\"1.0\" encoding=\"utf-8\"?>";
 
-/// An element: its name without a namespace prefix, the elements in it, or its text.
+/// An element: its name without a namespace prefix, the elements inside it, and its text.
 #[derive(Debug, Default)]
 pub(super) struct Element {
     pub(super) name: String,
@@ -25,18 +25,18 @@ pub(super) struct Element {
 }
 
 impl Element {
-    /// Its text without the white space around it.
+    /// The text without the white space around it.
     pub(super) fn text(&self) -> &str {
         self.text.trim()
     }
 
-    /// `InvalidXmlDocument`, saying that this element does not belong where it is.
+    /// The error that this element does not belong here: `InvalidXmlDocument`.
     pub(super) fn unexpected(&self) -> TableError {
         invalid(format!("the element {} is not expected here", self.name))
     }
 }
 
-/// `InvalidXmlDocument` with the text that SDKs match, and the reason behind it.
+/// `InvalidXmlDocument` with the text that SDKs compare, and the reason behind it.
 pub(super) fn invalid(why: impl std::fmt::Display) -> TableError {
     TableError::new(
         ErrorCode::InvalidXmlDocument,
@@ -44,8 +44,9 @@ pub(super) fn invalid(why: impl std::fmt::Display) -> TableError {
     )
 }
 
-/// Reads a document whose root is called `root`. Fails with `InvalidXmlDocument` on everything
-/// that is not well-formed, on a document type, beyond the limits, and on another root.
+/// Reads a document whose root element has the name `root`. Fails with `InvalidXmlDocument` if the document
+/// is not well-formed, has a document type, is nested too deep, or has another root; with
+/// `RequestBodyTooLarge` above [`XML_BYTES_MAX`].
 pub(super) fn parse(body: &[u8], root: &str) -> Result<Element, TableError> {
     if body.len() > XML_BYTES_MAX {
         return Err(ErrorCode::RequestBodyTooLarge.into());
@@ -91,7 +92,7 @@ pub(super) fn parse(body: &[u8], root: &str) -> Result<Element, TableError> {
     };
     match (document.children.pop(), document.children.is_empty()) {
         (Some(element), true) if element.name == root && document.text().is_empty() => Ok(element),
-        _ => Err(invalid(format!("something else than one element {root}"))),
+        _ => Err(invalid(format!("a document that is not one element {root}"))),
     }
 }
 
@@ -118,7 +119,7 @@ fn character(reference: &BytesRef<'_>) -> Result<char, TableError> {
     }
 }
 
-/// `text` as the content of an element. Characters that XML cannot hold become U+FFFD.
+/// `text` as the content of an element. Characters that XML does not allow become U+FFFD.
 pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
     let holdable = |c: char| match c {
         '\t' | '\n' | '\r' => true,
@@ -132,19 +133,19 @@ pub(super) fn escape_text(text: &str) -> Cow<'_, str> {
     Cow::Owned(partial_escape(held).into_owned())
 }
 
-/// Writes a document in the form in which the service writes: no white space between elements,
-/// and `<Name />` for an element without content.
+/// Writes a document in the service's form: without white space between elements, and with `<Name />` for
+/// an element without content.
 pub(super) struct Writer {
     out: String,
 }
 
 impl Writer {
-    /// A document with its byte order mark and declaration.
+    /// Begins a document with its byte order mark and declaration.
     pub(super) fn new() -> Self {
         Self { out: PREAMBLE.to_owned() }
     }
 
-    /// An element with the elements that `content` writes.
+    /// Writes an element with the elements that `content` writes.
     pub(super) fn element(&mut self, name: &str, content: impl FnOnce(&mut Self)) {
         let begin = self.out.len();
         self.open(name);
@@ -158,7 +159,7 @@ impl Writer {
         }
     }
 
-    /// An element with text.
+    /// Writes an element with text.
     pub(super) fn text(&mut self, name: &str, text: &str) {
         self.element(name, |writer| writer.out.push_str(&escape_text(text)));
     }
@@ -188,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_elements_and_text() {
+    fn elements_and_text_are_read() {
         let root = parse(
             b"\xEF\xBB\xBF<?xml version='1.0' encoding='utf-8'?>\n<!-- c --><s:A xmlns:s='u'> <B>x&amp;&#x41;<![CDATA[<]]> </B><C/></s:A>\n",
             "A",
@@ -199,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_is_no_document() {
+    fn malformed_documents_are_refused() {
         let deep = "<A>".repeat(XML_DEPTH_MAX + 1) + &"</A>".repeat(XML_DEPTH_MAX + 1);
         let billion = r#"<!DOCTYPE A [<!ENTITY a "b">]><A>&a;</A>"#;
         for body in ["", "<A>", "<A/><A/>", "x<A/>", "<B/>", "<A></B>", "<A>&b;</A>", billion, &deep, "</A>"]
@@ -220,7 +221,7 @@ mod tests {
         }
 
         #[test]
-        fn reads_what_it_wrote(text in "\\PC*") {
+        fn a_written_document_is_read_back(text in "\\PC*") {
             let mut writer = Writer::new();
             writer.element("A", |writer| writer.text("B", &text));
             let root = parse(&writer.finish(), "A").unwrap();

@@ -171,7 +171,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn round_trip(ticks in -621_355_968_000_000_000..=Timestamp::MAX_DATE_TIME.ticks()) {
+        fn written_times_are_read_back(ticks in -621_355_968_000_000_000..=Timestamp::MAX_DATE_TIME.ticks()) {
             let time = Timestamp::from_ticks(ticks);
             prop_assert_eq!(parse_iso(&iso(time)), Some(time));
             prop_assert_eq!(parse_iso(&iso7(time)), Some(time));
@@ -180,7 +180,7 @@ mod tests {
         }
 
         #[test]
-        fn texts_order_as_times(a in 0..Timestamp::MAX_DATE_TIME.ticks(), step in 0..i64::from(u32::MAX)) {
+        fn texts_have_the_order_of_their_times(a in 0..Timestamp::MAX_DATE_TIME.ticks(), step in 0..i64::from(u32::MAX)) {
             let b = Timestamp::from_ticks(a + step).min(Timestamp::MAX_DATE_TIME);
             let a = Timestamp::from_ticks(a);
             prop_assert_eq!(iso7(a).cmp(&iso7(b)), a.cmp(&b));

@@ -11,16 +11,16 @@ use crate::letters::Letters;
 const SERVICES: &str = "bqtf";
 /// Types of resources: services, containers (tables), objects (entities).
 const RESOURCE_TYPES: &str = "sco";
-/// Permissions of all services; of these, tables know `r w d l a c u`.
+/// Permissions of all services. The table service uses `r w d l a c u` of them.
 const PERMISSIONS: &str = "rwdylacuptfxmeoi";
 
 /// The account SAS in a request's query.
 pub struct AccountSas;
 
 impl AccountSas {
-    /// Checks the token of a request to `account`, whose keys are given (none, if there is no such
-    /// account). Fails with `AuthenticationFailed`, or says which of address, protocol and service
-    /// the token is not for.
+    /// Checks the token of a request to `account` at `now`. `keys` are the account's keys, and empty if
+    /// there is no such account. Fails with `AuthenticationFailed`, and with an error of its own where the
+    /// token is for another client address, protocol or service.
     pub fn authenticate(
         request: &AuthRequest<'_>,
         account: &str,
@@ -31,7 +31,7 @@ impl AccountSas {
         let version = Version::of(query).filter(|version| *version >= Version::WITH_ADDRESS);
         check_signature(query, keys, &[string_to_sign(request, account, version)])?;
         if version.is_none() {
-            return Err(failed("sv is no version from 2015-04-05 on."));
+            return Err(failed("sv is not a version since 2015-04-05; write it as 2019-02-02."));
         }
         let letters = |name: &str, allowed| {
             let text = field(query, name);

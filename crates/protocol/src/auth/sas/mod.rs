@@ -1,12 +1,13 @@
 //! Shared access signatures: URIs that carry a permission, signed with an account key.
 //!
 //! An [`AccountSas`] is for services and resource types of an account, a [`TableSas`] for the
-//! entities of one table. The token's fields are query parameters; they are signed decoded, one a
-//! line, in an order that depends on the version `sv`. Nothing of a token is believed before its
-//! signature proved right, so what is said about a bad token helps its owner only.
+//! entities of one table. The token's fields are query parameters. What is signed are their decoded
+//! values, one on each line, in an order that depends on the version `sv`. The signature is checked before
+//! any other field. Only a holder of the key can make a signature, so an error about another field tells a
+//! stranger nothing.
 //!
-//! Later versions than are known here are taken as the latest form, since an SDK's update must
-//! not break its users.
+//! A version later than the known ones is read in the latest known form, so that an update of an SDK does
+//! not lock its users out.
 
 use std::net::IpAddr;
 
@@ -24,17 +25,17 @@ mod table;
 pub use account::AccountSas;
 pub use table::TableSas;
 
-/// The version of storage services whose rules a token follows: a date such as `2019-02-02`, which
-/// orders as its text does.
+/// The version of storage services whose rules a token follows: a date such as `2019-02-02`. The texts
+/// have the order of the dates.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Version<'a>(&'a str);
 
 impl<'a> Version<'a> {
-    /// The form that is signed with `sip` and `spr`; account SAS begin here.
+    /// From here on `sip` and `spr` are signed, and there are account SAS.
     const WITH_ADDRESS: Self = Self("2015-04-05");
-    /// The form whose resource names the service.
+    /// From here on the signed resource names the service.
     const WITH_SERVICE: Self = Self("2015-02-21");
-    /// The form of an account SAS that is signed with `ses`.
+    /// From here on the `ses` of an account SAS is signed.
     const WITH_ENCRYPTION_SCOPE: Self = Self("2020-12-06");
     /// The first version with SAS for tables.
     const FIRST: Self = Self("2012-02-12");
@@ -50,17 +51,17 @@ impl<'a> Version<'a> {
     }
 }
 
-/// A field of a token, empty where it is absent, as it is signed.
+/// A field of a token. An absent field is empty, and is signed as an empty line.
 fn field<'a>(query: &'a Query, name: &str) -> &'a str {
     query.get(name).unwrap_or_default()
 }
 
-/// A field of a token, if it says something.
+/// A field of a token, unless it is absent or empty.
 fn filled<'a>(query: &'a Query, name: &str) -> Option<&'a str> {
     query.get(name).filter(|value| !value.is_empty())
 }
 
-/// Checks that the request's `sig` is over one of `texts`.
+/// Checks that the request's `sig` is the signature of one of `texts`.
 fn check_signature(query: &Query, keys: &[AccountKey], texts: &[String]) -> Result<(), TableError> {
     if is_signed(keys, texts, field(query, "sig")) {
         Ok(())
@@ -69,18 +70,18 @@ fn check_signature(query: &Query, keys: &[AccountKey], texts: &[String]) -> Resu
     }
 }
 
-/// A point in time of a token; none where the field is absent.
+/// A field of a token that is a time; `None` where it is absent.
 fn time_field(query: &Query, name: &str) -> Result<Option<Timestamp>, TableError> {
     filled(query, name)
         .map(|text| {
             parse_iso(text).ok_or_else(|| {
-                failed(format!("{name}={text:?} is no time; write it as 2030-01-31T00:00:00Z."))
+                failed(format!("{name}={text:?} is not a time; write it as 2030-01-31T00:00:00Z."))
             })
         })
         .transpose()
 }
 
-/// Checks that `now` lies in the token's time: from `start` on, if there is one, and before `expiry`.
+/// Checks that `now` is before `expiry`, and not before `start` if there is one.
 fn check_times(start: Option<Timestamp>, expiry: Timestamp, now: Timestamp) -> Result<(), TableError> {
     if start.is_some_and(|start| now < start) || now >= expiry {
         let start = start.map_or_else(|| "always".to_owned(), iso7);
@@ -93,7 +94,7 @@ fn check_times(start: Option<Timestamp>, expiry: Timestamp, now: Timestamp) -> R
     Ok(())
 }
 
-/// Checks `sip` and `spr`: from where the token may come, and over what.
+/// Checks `sip` and `spr`: the client addresses and the protocols that the token allows.
 fn check_origin(request: &AuthRequest<'_>) -> Result<(), TableError> {
     match filled(request.query, "spr") {
         None | Some("https,http" | "http,https") => {}
@@ -106,9 +107,11 @@ fn check_origin(request: &AuthRequest<'_>) -> Result<(), TableError> {
     };
     let (low, high) = range.split_once('-').unwrap_or((range, range));
     let (Ok(low), Ok(high)) = (low.trim().parse::<IpAddr>(), high.trim().parse::<IpAddr>()) else {
-        return Err(failed(format!("sip={range:?} is neither an IP address nor two with '-' between them.")));
+        return Err(failed(format!(
+            "sip={range:?} is neither an IP address nor two addresses with '-' between them."
+        )));
     };
-    // A connection to a socket of both families shows IPv4 in the form of IPv6.
+    // A socket that accepts IPv4 and IPv6 shows an IPv4 address in the form of IPv6.
     let client = request.client.to_canonical();
     let same_family = low.is_ipv4() == client.is_ipv4() && high.is_ipv4() == client.is_ipv4();
     if same_family && low <= client && client <= high {

@@ -1,8 +1,9 @@
 //! SAS for a table: `sv tn [sp se st si sip spr spk srk epk erk] sig`.
 //!
-//! A token may name a stored access policy of its table (`si`) and leave to it what it does not
-//! say itself. So a token is checked in two steps: its signature first, and when the policies
-//! have been read, what it allows. A policy that is gone takes its tokens with it.
+//! A token may name a stored access policy of its table (`si`), which then gives the fields that the token
+//! leaves out. So a token is checked in two steps: [`TableSas::authenticate`] checks the signature, and
+//! when the caller has read the policies, [`TableSas::resolve`] decides what the token allows. When a policy
+//! is deleted, the tokens that name it allow nothing any more.
 
 use rangehold_map::Timestamp;
 
@@ -13,7 +14,7 @@ use crate::letters::Letters;
 use crate::table::acl::{AccessPolicy, PERMISSIONS};
 use crate::table::key_bounds::{KeyBounds, KeyEdge};
 
-/// A token for a table, whose signature is right. What it allows is not known before
+/// A token for a table with a right signature. What it allows is known only after
 /// [`TableSas::resolve`].
 #[derive(Debug, Clone)]
 pub struct TableSas {
@@ -26,8 +27,8 @@ pub struct TableSas {
 }
 
 impl TableSas {
-    /// Checks the signature of the token in a request to `account`, whose keys are given (none, if
-    /// there is no such account), and reads its fields. Fails with `AuthenticationFailed`.
+    /// Checks the signature of the token in a request to `account`, and reads its fields. `keys` are the
+    /// account's keys, and empty if there is no such account. Fails with `AuthenticationFailed`.
     pub fn authenticate(
         request: &AuthRequest<'_>,
         account: &str,
@@ -39,7 +40,7 @@ impl TableSas {
         let text = string_to_sign(request, account, &table, version.unwrap_or(Version::WITH_ADDRESS));
         check_signature(query, keys, &[text])?;
         if version.is_none() {
-            return Err(failed("sv is no version from 2012-02-12 on."));
+            return Err(failed("sv is not a version since 2012-02-12; write it as 2019-02-02."));
         }
         Ok(Self {
             table,
@@ -61,10 +62,12 @@ impl TableSas {
         self.policy_id.as_deref()
     }
 
-    /// What the token allows, given the stored policies of its table. Fails with
-    /// `AuthenticationFailed` if its policy is missing, says what the token says too, or leaves
-    /// permissions or expiry open; if its time is over or has not come; and with
-    /// `AuthorizationSourceIPMismatch` or `AuthorizationProtocolMismatch`.
+    /// What the token allows at `now`, given the stored policies of its table.
+    ///
+    /// Fails with `AuthenticationFailed` if the named policy does not exist, if the token and the policy
+    /// both give one field, if neither gives the permissions or the expiry, or if `now` is before the start
+    /// or not before the expiry. Fails with `AuthorizationSourceIPMismatch` or
+    /// `AuthorizationProtocolMismatch` where the token is for another client address or protocol.
     pub fn resolve(
         &self,
         policies: &[AccessPolicy],
@@ -90,7 +93,7 @@ impl TableSas {
         let permissions = permissions.unwrap_or_default();
         let permissions = Letters::parse(permissions, PERMISSIONS).ok_or_else(|| {
             failed(format!(
-                "The permissions {permissions:?} are missing or malformed; they are letters of raud, each once."
+                "The permissions {permissions:?} are missing or malformed; they take letters of raud, each once."
             ))
         })?;
         let expiry = expiry.ok_or_else(|| failed("se, the time of expiry, is missing."))?;
@@ -100,7 +103,8 @@ impl TableSas {
     }
 }
 
-/// What the token or its policy says of a field; both must not, so that a policy can be relied on.
+/// The value of a field that the token or its policy gives. Giving it in both is an error, so that the
+/// owner of a policy can rely on what the policy says.
 fn one_of<T>(name: &str, token: Option<T>, policy: Option<T>) -> Result<Option<T>, TableError> {
     match (token, policy) {
         (Some(_), Some(_)) => Err(failed(format!(
@@ -110,8 +114,8 @@ fn one_of<T>(name: &str, token: Option<T>, policy: Option<T>) -> Result<Option<T
     }
 }
 
-/// From where to where the token reaches, both ends included. A bound on PartitionKey alone takes
-/// whole partitions; with a RowKey it cuts inside of one.
+/// The keys that the token reaches, both ends included. A bound without a RowKey includes the whole
+/// partition; with a RowKey it ends inside a partition.
 fn bounds(request: &AuthRequest<'_>) -> Result<KeyBounds, TableError> {
     let end = |partition: &str, row: &str| match (request.query.get(partition), filled(request.query, row)) {
         (None, Some(_)) => Err(failed(format!("{row} is given without {partition}."))),

@@ -16,8 +16,8 @@
 //!   --batch_X--
 //! ```
 //!
-//! A batch holds one change set, or in its place one `GET` alone. What the parts ask for is read by
-//! the code that reads requests of their own; here is only the envelope, in and out.
+//! A batch holds one change set, or in place of it a single `GET`. This module reads and writes only the
+//! envelope. The requests inside are read by the code that reads all other requests.
 
 mod parse;
 mod reply;
@@ -25,31 +25,31 @@ mod reply;
 pub use parse::parse;
 pub use reply::BatchReply;
 
-/// A batch that was taken apart.
+/// The parts of a batch.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Batch<'a> {
-    /// The operations in their order; at most one more than a batch may have, so that one too many
-    /// can be told from none.
+    /// The operations in their order. There is at most one more than a batch may have: with it the caller
+    /// sees that there are too many.
     pub operations: Vec<Part<'a>>,
-    /// Whether the batch is one read, outside of a change set.
+    /// Whether the batch is a single read without a change set.
     pub query: bool,
 }
 
 /// One request in a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part<'a> {
-    /// Method, as written.
+    /// The method, as the client wrote it.
     pub method: &'a str,
-    /// URI, as written: absolute, or from the root, or relative.
+    /// The URI, as the client wrote it: absolute, from the root, or relative.
     pub uri: &'a str,
-    /// Header names and values in their order, `Content-ID` of the envelope included.
+    /// Header names and values in their order, including the `Content-ID` of the envelope.
     pub headers: Vec<(&'a str, &'a str)>,
-    /// Body, without white space around it.
+    /// The body, without white space around it.
     pub body: &'a [u8],
 }
 
 impl<'a> Part<'a> {
-    /// A header's first value. Names match without regard to case.
+    /// A header's first value. Names match in either case.
     pub fn header(&self, name: &str) -> Option<&'a str> {
         find(&self.headers, name)
     }

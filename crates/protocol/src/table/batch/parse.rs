@@ -1,11 +1,11 @@
-//! Taking a batch apart.
+//! Splits a batch into its parts.
 //!
-//! The reader is tolerant, because real clients differ: lines end with CRLF or LF, there may be a
-//! preamble and blank lines where none belong (one SDK ends its headers with two), header names
-//! come in any case, boundaries quoted or not and with any character, the last delimiter may be
-//! missing, and an empty change set may hold one empty part. It borrows from the body and reads
-//! every byte at most twice, once per level. Everything is bounded: the body, the boundaries, the
-//! headers of each part, and the number of parts.
+//! The reader is tolerant, because real clients differ. Lines may end with CRLF or LF. There may be a
+//! preamble, and blank lines in wrong places (one SDK ends its headers with two). Header names come in either
+//! case, and boundaries with or without quotes and with any character. The last delimiter may be missing,
+//! and an empty change set may hold one empty part. The reader borrows from the body and reads every byte at
+//! most twice, once per level. There are limits for the body, the boundaries, the headers of each part, and
+//! the number of parts.
 
 use super::{Batch, CONTENT_ID, Part, find};
 use crate::error::{ErrorCode, TableError};
@@ -15,9 +15,11 @@ use crate::table::limits::{
 
 type Headers<'a> = Vec<(&'a str, &'a str)>;
 
-/// Takes a batch apart, whose `Content-Type` is given. Fails with `MediaTypeNotSupported` where that
-/// is not `multipart/mixed`, `RequestBodyTooLarge` beyond 4 MiB, and `InvalidInput` where the
-/// body is no batch. More than 100 operations are no error here: that one names an operation.
+/// Splits the body of a batch with this `Content-Type`.
+///
+/// Fails with `MediaTypeNotSupported` for another type than `multipart/mixed`, with `RequestBodyTooLarge`
+/// above 4 MiB, and with `InvalidInput` if the body is not a batch. More than 100 operations are not an
+/// error here: the caller reports that, because the error names an operation.
 pub fn parse<'a>(content_type: &str, body: &'a [u8]) -> Result<Batch<'a>, TableError> {
     if body.len() > BATCH_BYTES_MAX {
         return Err(ErrorCode::RequestBodyTooLarge.into());
@@ -26,7 +28,7 @@ pub fn parse<'a>(content_type: &str, body: &'a [u8]) -> Result<Batch<'a>, TableE
     let parts = split(body, &boundary);
     let [part] = parts.as_slice() else {
         return Err(malformed(format!(
-            "{} parts between the boundaries --{boundary}; a batch holds one change set, or one query alone",
+            "{} parts between the boundaries --{boundary}; a batch holds one change set, or a single query",
             parts.len()
         )));
     };
@@ -63,7 +65,7 @@ fn operation<'a>(outer: &[(&'a str, &'a str)], content: &'a [u8]) -> Result<Part
     let mut words = line.splitn(2, ' ');
     let method = words.next().unwrap_or_default();
     let rest_of_line = words.next().unwrap_or_default().trim();
-    // A URI that holds spaces it should have encoded is still told from the version behind it.
+    // The version is split off at the last space, because some clients leave spaces in the URI.
     let uri = match rest_of_line.rsplit_once(' ') {
         Some((uri, version)) if version.starts_with("HTTP/") => uri.trim_end(),
         _ => rest_of_line,
@@ -81,7 +83,7 @@ fn operation<'a>(outer: &[(&'a str, &'a str)], content: &'a [u8]) -> Result<Part
     Ok(Part { method, uri, headers, body: body.trim_ascii() })
 }
 
-/// Reads header lines up to a blank line, or to the end; the rest is the content.
+/// Reads header lines up to a blank line or the end. Returns them with the content that follows.
 fn headers(mut bytes: &[u8]) -> Result<(Headers<'_>, &[u8]), TableError> {
     let mut headers = Vec::new();
     let whole = bytes.len();
@@ -96,15 +98,14 @@ fn headers(mut bytes: &[u8]) -> Result<(Headers<'_>, &[u8]), TableError> {
         let (name, value) = text(line)?
             .split_once(':')
             .filter(|(name, _)| !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic()))
-            .ok_or_else(|| malformed("a line among the headers that is none"))?;
+            .ok_or_else(|| malformed("a line among the headers that is not a header"))?;
         headers.push((name, value.trim()));
         bytes = rest;
     }
 }
 
-/// The bytes of each part between delimiters `--boundary`, without the line end in front of a
-/// delimiter. Parts without any content are left out, and what follows the part with which there
-/// are too many is left off.
+/// The bytes of each part between delimiters `--boundary`, without the line end before a delimiter. Empty
+/// parts are left out. Reading stops with the first part above [`BATCH_OPERATIONS_MAX`].
 fn split<'a>(bytes: &'a [u8], boundary: &str) -> Vec<&'a [u8]> {
     let mut parts = Vec::new();
     let mut begin = None;
@@ -127,7 +128,7 @@ fn split<'a>(bytes: &'a [u8], boundary: &str) -> Vec<&'a [u8]> {
     parts.into_iter().map(without_line_end).collect()
 }
 
-/// Whether a line is the delimiter of `boundary`: `Some(true)` for the last one.
+/// `Some` if a line is a delimiter of `boundary`: `Some(true)` for the last one.
 fn delimiter(line: &[u8], boundary: &str) -> Option<bool> {
     let rest = line.strip_prefix(b"--")?.strip_prefix(boundary.as_bytes())?;
     match rest.trim_ascii() {
@@ -153,7 +154,7 @@ fn without_line_end(bytes: &[u8]) -> &[u8] {
     bytes.strip_suffix(b"\r").unwrap_or(bytes)
 }
 
-/// A line as text. Control characters are refused: parts of it may be repeated in the reply's headers.
+/// A line as text. Control characters are refused, because the reply's headers may repeat parts of the line.
 fn text(line: &[u8]) -> Result<&str, TableError> {
     std::str::from_utf8(line)
         .ok()
@@ -161,7 +162,7 @@ fn text(line: &[u8]) -> Result<&str, TableError> {
         .ok_or_else(|| malformed("a header that is not UTF-8, or holds control characters"))
 }
 
-/// The boundary that a content type `multipart/mixed` names; `None` for other types.
+/// The boundary in a content type `multipart/mixed`; `None` for another type.
 fn boundary(content_type: &str) -> Result<Option<String>, TableError> {
     let (essence, parameters) = content_type.split_once(';').unwrap_or((content_type, ""));
     if !essence.trim().eq_ignore_ascii_case("multipart/mixed") {
@@ -177,7 +178,7 @@ fn boundary(content_type: &str) -> Result<Option<String>, TableError> {
     Ok(Some(boundary))
 }
 
-/// The value of a media type's parameter, quoted or not.
+/// The value of a media type's parameter, with or without quotes.
 fn parameter(mut parameters: &str, wanted: &str) -> Option<String> {
     while let Some((name, rest)) = parameters.split_once('=') {
         let rest = rest.trim_start();
@@ -196,7 +197,7 @@ fn parameter(mut parameters: &str, wanted: &str) -> Option<String> {
     None
 }
 
-/// Text up to a closing quote, backslashes resolved, and what comes after the next semicolon.
+/// The text up to the closing quote, with backslashes resolved, and what follows the next semicolon.
 fn unquoted(quoted: &str) -> (String, &str) {
     let mut value = String::new();
     let mut characters = quoted.char_indices();

@@ -1,8 +1,8 @@
-//! Writing the reply to a batch, byte for byte as the service was recorded writing it.
+//! Writes the reply to a batch, byte for byte as recordings of the service show it.
 //!
-//! The status outside is 202 whatever happened inside. After success there is one part for each
-//! operation, in their order; after failure there is exactly one, with the error. The parts of the
-//! service begin with these headers, in this order:
+//! The status of the reply is always 202. After success it has one part for each operation, in their order;
+//! after a failure it has exactly one part, with the error. The parts begin with these headers, in this
+//! order:
 //!
 //! | part | headers |
 //! |---|---|
@@ -11,9 +11,9 @@
 //! | delete | `X-Content-Type-Options`, `Cache-Control`, `DataServiceVersion: 1.0;` |
 //! | error | `X-Content-Type-Options`, `Cache-Control`, `Preference-Applied` (if asked for), `DataServiceVersion: 3.0;`, `Content-Type` |
 //!
-//! `Content-ID` stands before all of them where the request had one.
+//! `Content-ID` stands before all of them if the operation had one.
 
-/// The reply to one batch, under construction.
+/// The reply to one batch, while it is being written.
 #[derive(Debug)]
 pub struct BatchReply {
     out: Vec<u8>,
@@ -30,8 +30,7 @@ enum State {
 }
 
 impl BatchReply {
-    /// A reply with these boundaries, such as `batchresponse_<guid>` and
-    /// `changesetresponse_<guid>`.
+    /// A reply with these boundaries, such as `batchresponse_<guid>` and `changesetresponse_<guid>`.
     pub fn new(batch: String, change_set: String) -> Self {
         Self { out: Vec::with_capacity(1024), batch, change_set, state: State::Empty }
     }
@@ -48,7 +47,7 @@ impl BatchReply {
         self.part(status, headers, body);
     }
 
-    /// Adds the reply to a query that was alone in its batch.
+    /// Adds the reply to the single query of a batch.
     pub fn query(&mut self, status: u16, headers: &[(impl AsRef<str>, impl AsRef<str>)], body: &[u8]) {
         self.state = State::Query;
         self.delimiter(&self.batch.clone());
@@ -96,7 +95,7 @@ impl BatchReply {
     }
 }
 
-/// The words that HTTP has for a status; clients look at the number.
+/// The reason phrase of a status. Clients look at the number only.
 const fn reason(status: u16) -> &'static str {
     match status {
         200 => "OK",

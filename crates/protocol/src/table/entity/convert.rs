@@ -1,10 +1,10 @@
 //! From a JSON value and its declared type to a [`Value`].
 //!
-//! Without a declared type the value says it: text is a String, a boolean a Boolean, an integer that
-//! fits an Int32, and every other number a Double, beyond Int32 too (recorded: `9223372036854775808000`
-//! comes back as `9.2233720368547758E+21`). With a declared type, numbers and booleans may also be
-//! texts (recorded: `"12345"` as Edm.Int32, `"False"` as Edm.Boolean, `"3.14"` as Edm.Double); Int64
-//! usually is one, since JavaScript's numbers cannot hold it.
+//! Without a declared type, the form of the value decides: a text is a String, a boolean is a Boolean, an
+//! integer that fits is an Int32, and every other number is a Double, also an integer that does not fit
+//! (recorded: `9223372036854775808000` comes back as `9.2233720368547758E+21`). With a declared type, numbers
+//! and booleans may also be written as texts (recorded: `"12345"` as Edm.Int32, `"False"` as Edm.Boolean,
+//! `"3.14"` as Edm.Double). An Int64 usually is a text, because JavaScript's numbers cannot hold it.
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
@@ -18,13 +18,14 @@ use super::members::{Declared, Json, unreadable};
 use crate::error::{ErrorCode, TableError};
 use crate::time::{iso7, parse_iso};
 
-/// .NET, whose reading is the service's, asks for the padding but not for the unused bits to be 0.
+/// The service reads base64 as .NET does: the padding is required, but unused bits need not be 0.
 const BASE64: GeneralPurpose =
     GeneralPurpose::new(&STANDARD, GeneralPurposeConfig::new().with_decode_allow_trailing_bits(true));
 
-/// The value of the property `name`; `None` for null, which is never stored. Its size is not checked.
+/// The value of the property `name`; `None` for null, which is never stored. Its size is not checked here.
 ///
-/// `OutOfRangeInput` for a DateTime before 1601, `InvalidInput` for what is not of the declared type.
+/// Fails with `OutOfRangeInput` for a DateTime before 1601, and with `InvalidInput` for a value that does not
+/// have the declared type.
 pub(super) fn convert(
     name: &str,
     declared: Option<Declared>,
@@ -56,8 +57,8 @@ pub(super) fn fits(value: &Value) -> bool {
     }
 }
 
-/// The service's refusal of a DateTime that it can read but not store; it writes the value as .NET
-/// does where no culture is set.
+/// The service's error for a DateTime that it can read but not store. It writes the value as .NET does
+/// with the invariant culture.
 fn out_of_range(name: &str, time: Timestamp) -> TableError {
     let text = iso7(time);
     let (year, month, day, clock) = (&text[..4], &text[5..7], &text[8..10], &text[11..19]);
@@ -67,7 +68,7 @@ fn out_of_range(name: &str, time: Timestamp) -> TableError {
     )
 }
 
-/// The value as the declared type has it; `None` if it is none of that type.
+/// The value in the declared type; `None` if it does not have that type.
 fn typed(edm_type: EdmType, json: Json<'_>) -> Option<Value> {
     Some(match (edm_type, json) {
         (EdmType::String, Json::Text(text)) => Value::String(text.into_owned()),
@@ -95,8 +96,8 @@ fn boolean(text: &str) -> Option<bool> {
     }
 }
 
-/// A number, or one of the three values that JSON has no number for. Rust's parser alone would
-/// take more names for these, and make numbers that are too large infinite.
+/// A number, or one of the three values for which JSON has no number. Rust's parser alone would accept
+/// more names for these, and would turn numbers that are too large into infinity.
 fn double(text: &str) -> Option<f64> {
     match text {
         "NaN" => Some(f64::NAN),

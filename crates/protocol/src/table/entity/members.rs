@@ -1,13 +1,11 @@
 //! The members of a JSON object, each with the annotation of its type.
 //!
-//! A visitor of serde goes over the bytes once and borrows what it can from them. It is written by
-//! hand because a map type would lose what counts here: the order of the members, and that one is
-//! there twice.
+//! A serde visitor goes over the bytes once, and borrows from them where it can. It is written by hand
+//! because a map type would lose the order of the members, and would hide that a member comes twice.
 //!
-//! Nothing nests: an object or an array is refused where it begins, so that no input can drive the
-//! reader deep. A body of many short members costs time linear in the body times
-//! [`MEMBERS_MAX`]: a member is looked up among those before it by going over them, which for the
-//! usual dozen beats hashing.
+//! An object or an array inside the entity is refused where it begins, so no input can make the reader
+//! recurse. A member is compared with all members before it: for the usual dozen this is faster than
+//! hashing, and [`MEMBERS_MAX`] limits the time for the worst body.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -18,27 +16,27 @@ use super::super::limits::MEMBERS_MAX;
 use super::super::value::EdmType;
 use crate::error::{ErrorCode, TableError};
 
-/// A value as JSON has it.
+/// A JSON value that an entity can have.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) enum Json<'a> {
     Null,
     Bool(bool),
-    /// A number written without fraction and exponent.
+    /// A number without a fraction and an exponent.
     Integer(i64),
     /// Any other number.
     Number(f64),
     Text(Cow<'a, str>),
 }
 
-/// The type that an annotation gives.
+/// The type that an annotation declares.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Declared {
     Known(EdmType),
-    /// A name that is no type of the table service.
+    /// A name that is not a type of the table service.
     Unknown,
 }
 
-/// A member that is a property, and the type that its annotation gives, if there is one.
+/// A property, with the declared type if it has an annotation.
 #[derive(Debug, PartialEq)]
 pub(super) struct Member<'a> {
     pub(super) name: Cow<'a, str>,
@@ -46,10 +44,10 @@ pub(super) struct Member<'a> {
     pub(super) value: Json<'a>,
 }
 
-/// Reads the members of the object that is `body`, in their order.
+/// Reads the properties of the object in `body`, in their order.
 ///
-/// `DuplicatePropertiesSpecified` if one is there twice, `TooManyProperties` above
-/// [`MEMBERS_MAX`], `InvalidInput` if the body is no such object.
+/// Fails with `DuplicatePropertiesSpecified` if a property comes twice, with `TooManyProperties` above
+/// [`MEMBERS_MAX`] names, and with `InvalidInput` if the body is not a flat JSON object.
 pub(super) fn read(body: &[u8]) -> Result<Vec<Member<'_>>, TableError> {
     let mut reader = serde_json::Deserializer::from_slice(body);
     let mut refusal = None;
@@ -63,13 +61,13 @@ pub(super) fn read(body: &[u8]) -> Result<Vec<Member<'_>>, TableError> {
     Ok(members.collect())
 }
 
-/// The service's answer to a body that it cannot read (recorded for an Int64 of 2^63): it does not
-/// say what was wrong.
+/// The service's error for a body that it cannot read (recorded for an Int64 of 2^63). It does not say what
+/// is wrong.
 pub(super) fn unreadable() -> TableError {
     TableError::invalid_input("An error occurred while processing this request.")
 }
 
-/// What is known of one name so far: its annotation, its value or both.
+/// What the reader has seen for one name so far: the annotation, the value, or both.
 struct Slot<'a> {
     name: Cow<'a, str>,
     declared: Option<Declared>,
@@ -77,7 +75,7 @@ struct Slot<'a> {
 }
 
 struct ObjectVisitor<'e> {
-    /// Why the visit was given up, where serde's error type cannot say it.
+    /// Why the visit ended early. Serde's own error type cannot carry this.
     refusal: &'e mut Option<TableError>,
 }
 
@@ -99,12 +97,12 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
         let mut slots: Vec<Slot<'de>> = Vec::with_capacity(16);
         while let Some(Name(name)) = map.next_key()? {
             match Role::of(name) {
-                Role::Passed => {
+                Role::Ignored => {
                     map.next_value::<Json<'de>>()?;
                 }
                 Role::Type(name) => {
                     let Json::Text(declared) = map.next_value()? else {
-                        return Err(A::Error::custom("a type that is no text"));
+                        return Err(A::Error::custom("a type that is not a text"));
                     };
                     let declared = declared.parse().map_or(Declared::Unknown, Declared::Known);
                     let slot = slot_of(&mut slots, name);
@@ -128,19 +126,19 @@ impl<'de> Visitor<'de> for ObjectVisitor<'_> {
     }
 }
 
-/// What a member is, by its name.
+/// What a member's name makes it.
 enum Role<'a> {
     Property(Cow<'a, str>),
-    /// The type of the property so named.
+    /// The type of the property with this name.
     Type(Cow<'a, str>),
-    /// Metadata that the service takes no notice of.
-    Passed,
+    /// Metadata that the service ignores.
+    Ignored,
 }
 
 impl<'a> Role<'a> {
     fn of(name: Cow<'a, str>) -> Self {
         match name.find('@') {
-            None if name.starts_with("odata.") => Self::Passed,
+            None if name.starts_with("odata.") => Self::Ignored,
             None => Self::Property(name),
             Some(at) if &name[at..] == "@odata.type" => Self::Type(match name {
                 Cow::Borrowed(name) => Cow::Borrowed(&name[..at]),
@@ -149,12 +147,12 @@ impl<'a> Role<'a> {
                     Cow::Owned(name)
                 }
             }),
-            Some(_) => Self::Passed,
+            Some(_) => Self::Ignored,
         }
     }
 }
 
-/// The slot of `name`, a new one if there is none. It is mostly the last: an annotation stands
+/// The slot of `name`, or a new one. It is usually the last one, because most SDKs write the annotation
 /// beside its property.
 fn slot_of<'s, 'a>(slots: &'s mut Vec<Slot<'a>>, name: Cow<'a, str>) -> &'s mut Slot<'a> {
     let index = slots.iter().rposition(|slot| slot.name == name).unwrap_or_else(|| {
@@ -171,7 +169,7 @@ impl<'de> Deserialize<'de> for Name<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match deserializer.deserialize_str(JsonVisitor)? {
             Json::Text(name) => Ok(Self(name)),
-            _ => Err(D::Error::custom("a name that is no text")),
+            _ => Err(D::Error::custom("a name that is not a text")),
         }
     }
 }
@@ -187,7 +185,7 @@ struct JsonVisitor;
 impl<'de> Visitor<'de> for JsonVisitor {
     type Value = Json<'de>;
 
-    // What is not visited below, objects and arrays, is an error by serde's defaults.
+    // Objects and arrays have no method below. By serde's defaults they are errors.
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("a text, a number, a boolean or null")
     }

@@ -1,18 +1,18 @@
 //! An entity as a client sends it: one flat JSON object.
 //!
-//! The types come from the values themselves, or from a member beside them that annotates them:
+//! A value's type follows from the value itself, or from another member that annotates it:
 //!
 //! ```text
 //!   {"PartitionKey":"p", "RowKey":"r", "age":39, "born":"1973-10-04", "born@odata.type":"Edm.DateTime"}
 //! ```
 //!
-//! Reading has two steps. `members` goes over the bytes once and pairs each property with its
-//! annotation, which may stand before it, after it or at the end of the object, as SDKs differ.
-//! `convert` then turns each pair into a [`Value`] or refuses it.
+//! Reading has two steps. `members` goes over the bytes once and pairs each property with its annotation.
+//! SDKs write the annotation before the property, after it, or at the end of the object. `convert` then turns
+//! each pair into a [`Value`], or refuses it.
 //!
-//! What is no property is passed over, as the service was recorded doing: `odata.*` members,
-//! annotations other than `odata.type`, annotations of annotations, nulls with or without a type,
-//! and a Timestamp (the service sets its own).
+//! Members that are not properties are ignored, as recordings of the service show: `odata.*` members,
+//! annotations other than `odata.type`, annotations of annotations, nulls with or without a type, and a
+//! Timestamp (the service sets its own).
 
 mod convert;
 mod members;
@@ -25,33 +25,34 @@ use crate::error::{ErrorCode, TableError};
 use convert::{convert, fits};
 use members::{Declared, Json, Member};
 
-/// Where the keys of a request's entity stand.
+/// Where a request gives the keys of its entity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum KeyRule {
-    /// In the body: an insert. Both must be there, as text, and are checked.
+    /// In the body, for an insert. Both must be there, as texts, and are checked.
     InBody,
-    /// In the URI: every other write. What the body says of them, typed or not, is passed over
-    /// (recorded: an upsert with `"PartitionKey@odata.type":"Edm.DateTime"` takes the URI's).
+    /// In the URI, for every other write. Keys in the body are ignored, with or without a type (recorded:
+    /// an upsert with `"PartitionKey@odata.type":"Edm.DateTime"` uses the key of the URI).
     InUri,
 }
 
 /// The entity of a request's body.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Entity {
-    /// The PartitionKey; there exactly if the rule was [`KeyRule::InBody`].
+    /// The PartitionKey; `Some` exactly if the rule was [`KeyRule::InBody`].
     pub partition_key: Option<String>,
-    /// The RowKey; there exactly if the rule was [`KeyRule::InBody`].
+    /// The RowKey; `Some` exactly if the rule was [`KeyRule::InBody`].
     pub row_key: Option<String>,
-    /// The properties in the order in which they came, without nulls and Timestamp.
+    /// The properties in the order of the body, without nulls and Timestamp.
     pub properties: Vec<(String, Value)>,
 }
 
 impl Entity {
-    /// Reads a body and enforces the rules for its names, types, keys and values and for the number
-    /// of properties. The size of the whole entity is judged when it is written
-    /// ([`judge`](super::write::judge)), since a merge adds to what is there; it is judged here only
-    /// where a value is too large, since then the service speaks of the entity first (recorded:
-    /// `EntityTooLarge` for one binary of 1 MiB).
+    /// Reads a body and enforces the rules for its names, types, keys and values, and for the number of
+    /// properties.
+    ///
+    /// The size of the whole entity is checked when it is written ([`judge`](super::write::judge)), because
+    /// a merge adds to stored properties. It is checked here only if a value is too large, because then the
+    /// service reports the entity's size first (recorded: `EntityTooLarge` for one binary of 1 MiB).
     pub fn from_json(body: &[u8], rule: KeyRule) -> Result<Self, TableError> {
         let members = members::read(body)?;
         let mut entity =
@@ -77,7 +78,7 @@ impl Entity {
         Ok(entity)
     }
 
-    /// Its size, as far as the body tells.
+    /// The entity's size, with only the keys that the body gives.
     fn bytes(&self) -> usize {
         let partition_key = self.partition_key.as_deref().unwrap_or_default();
         let row_key = self.row_key.as_deref().unwrap_or_default();
@@ -106,7 +107,7 @@ fn key_of(member: Member<'_>) -> Result<Option<String>, TableError> {
             check_key(&member.name, &key)?;
             Ok(Some(key.into_owned()))
         }
-        // Recorded for numbers, booleans and texts declared as a DateTime, Guid, Binary or Double.
+        // Recorded for numbers, for booleans, and for texts declared as DateTime, Guid, Binary or Double.
         _ => Err(ErrorCode::InvalidInput.into()),
     }
 }

@@ -1,21 +1,22 @@
-//! Which keys a filter can match: an interval of (PartitionKey, RowKey) pairs.
+//! The keys that a filter can match, as an interval of (PartitionKey, RowKey) pairs.
 //!
-//! A query reads only this interval of its table. It is found without looking at any row, from the
-//! comparisons of the two keys with constants, and never loses a match.
+//! A query reads only this interval of its table. The interval follows from the comparisons of the two keys
+//! with constants, without looking at any row, and has the keys of all rows that match.
 //!
-//! For each part of the tree there is kept
+//! For each part of the tree this module keeps two things:
 //!
-//! - a *box*: an interval of PartitionKeys and one of RowKeys, which suits `PartitionKey eq 'a'
-//!   and (RowKey eq '1' or RowKey eq '5')`, and
-//! - a *stretch* of pairs in their order, which suits `(PartitionKey eq 'a' and RowKey eq '9') or
-//!   (PartitionKey eq 'b' and RowKey eq '1')`.
+//! - a *box*: an interval of PartitionKeys and an interval of RowKeys. It describes `PartitionKey eq 'a'
+//!   and (RowKey eq '1' or RowKey eq '5')` well.
+//! - a *stretch*: an interval of pairs in their order. It describes `(PartitionKey eq 'a' and RowKey eq '9')
+//!   or (PartitionKey eq 'b' and RowKey eq '1')` well.
 //!
-//! `and` intersects both, `or` takes the hull of both, and a box makes its own stretch shorter.
-//! `not` is pushed down to the comparisons, since every entity has its two keys: `not (A or B)` is
-//! `not A and not B`, `not (RowKey lt 'x')` is `RowKey ge 'x'`. Other properties bound nothing.
+//! `and` intersects both, `or` takes the smallest of both that contains the two sides, and a box shortens
+//! its stretch. `not` moves down to the comparisons: `not (A or B)` is `not A and not B`, and
+//! `not (RowKey lt 'x')` is `RowKey ge 'x'`, because every entity has both keys. Comparisons of other
+//! properties do not limit the interval.
 //!
-//! Intervals are cut *between* keys, so that `le 'x'` and `lt 'x'` are the same kind of interval, cut
-//! after `x` or before it.
+//! Intervals begin and end *between* keys, so `le 'x'` and `lt 'x'` are the same kind of interval: one ends
+//! after `x`, the other before it.
 
 use std::cmp::Ordering;
 
@@ -24,7 +25,7 @@ use crate::table::key_bounds::{KeyBounds, KeyEdge};
 use crate::table::ordinal;
 use crate::table::value::Value;
 
-/// The smallest interval that this module can find around the keys of all rows that match.
+/// The smallest interval that this module finds for the keys of all rows that match.
 pub(super) fn of(expr: &Expr) -> KeyBounds {
     Region::of(expr, true).stretch
 }
@@ -74,7 +75,8 @@ struct Span<'a> {
 impl<'a> Span<'a> {
     const ALL: Self = Self { low: Cut::Start, high: Cut::End };
 
-    /// The texts that stand so to `text`. `ne` excludes one text, which no interval can.
+    /// The texts that compare in this way with `text`. For `ne` these are all texts, because an interval
+    /// cannot leave one out.
     fn of(operator: Operator, text: &'a str) -> Self {
         let (before, after) = (Cut::Before(text), Cut::After(text));
         match operator {
@@ -117,7 +119,7 @@ impl<'a> Region<'a> {
         Self { stretch: KeyBounds::none(), ..Self::all() }
     }
 
-    /// The keys of rows of which `expr` can be `wanted`.
+    /// The keys of rows for which `expr` can have the value `wanted`.
     fn of(expr: &'a Expr, wanted: bool) -> Self {
         match expr {
             Expr::Always(answer) if *answer == wanted => Self::all(),
@@ -125,7 +127,7 @@ impl<'a> Region<'a> {
             Expr::Flag(_) => Self::all(),
             Expr::Compare(comparison) => Self::of_comparison(comparison, wanted),
             Expr::Not(inner) => Self::of(inner, !wanted),
-            // An `or` that shall be false is an `and` of parts that shall be false.
+            // An `or` is false if all its parts are false, so it counts like an `and` of them.
             Expr::And(list) if wanted => Self::of_all(list, wanted),
             Expr::Or(list) if !wanted => Self::of_all(list, wanted),
             Expr::And(list) | Expr::Or(list) => {
@@ -171,7 +173,7 @@ impl<'a> Region<'a> {
         }
     }
 
-    /// With the stretch cut to the pairs from the first one of the box to its last one.
+    /// The same region, with its stretch limited to the pairs between the first and the last of the box.
     fn shortened(self) -> Self {
         if self.partitions.is_empty() || self.rows.is_empty() {
             return Self::none();
@@ -190,7 +192,7 @@ impl<'a> Region<'a> {
     }
 }
 
-/// The place within a partition at which its rows are cut.
+/// The edge within a partition for a cut of its rows.
 fn edge_in(partition_key: &str, row: Cut<'_>) -> KeyEdge {
     match row {
         Cut::Start => KeyEdge::before_partition(partition_key),

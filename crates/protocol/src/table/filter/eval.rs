@@ -1,6 +1,6 @@
-//! Whether a filter holds of a row.
+//! Decides whether a row meets a filter.
 //!
-//! Rows are read in place and nothing is allocated. The rules, all of the real service:
+//! Rows are read in place, and nothing is allocated. These are the rules of the real service:
 //!
 //! - A property that the entity lacks makes every comparison false, `ne` too. `not` turns that
 //!   false into true: `not (Age eq 5)` finds entities without an Age.
@@ -8,8 +8,8 @@
 //!   two types: `eq`, `gt` and `ge` are false, `ne`, `lt` and `le` are true.
 //! - Only an integer constant is widened, to the type of the property: an Int32 to Int64 and Double,
 //!   an Int64 to Double. The property is never widened: an Int32 property is less than `3L`.
-//! - Texts compare ordinally, by UTF-16 code unit; binaries byte by byte; GUIDs in the order of
-//!   their text; false before true.
+//! - Texts compare by UTF-16 code unit, binaries byte by byte, and GUIDs in the order of their texts. False
+//!   is less than true.
 
 use std::cmp::Ordering;
 
@@ -19,7 +19,7 @@ use crate::table::ordinal;
 use crate::table::row::DamagedRow;
 use crate::table::value::{Value, ValueRef};
 
-/// What a filter is asked of.
+/// An item to which a filter is applied.
 #[derive(Clone, Copy)]
 pub(super) enum Row<'a> {
     Entity(&'a Subject<'a>),
@@ -39,7 +39,7 @@ impl<'a> Row<'a> {
     }
 }
 
-/// Whether `expr` holds of `row`. Recursion is as deep as the tree, which is limited.
+/// Whether `row` meets `expr`. Recurses as deep as the tree, whose depth is limited.
 pub(super) fn holds(expr: &Expr, row: Row<'_>) -> Result<bool, DamagedRow> {
     match expr {
         Expr::Always(answer) => Ok(*answer),
@@ -72,7 +72,7 @@ fn compare(comparison: &Comparison, row: Row<'_>) -> Result<bool, DamagedRow> {
     Ok(comparison.operator.holds(order(value, &comparison.literal)))
 }
 
-/// How `value` stands to the constant; `None` where one of them is NaN.
+/// The order of `value` and the constant; `None` if one of them is NaN.
 fn order(value: ValueRef<'_>, literal: &Literal) -> Option<Ordering> {
     match (value, &literal.0) {
         (ValueRef::String(a), Value::String(b)) => Some(ordinal::compare(a, b)),
@@ -83,7 +83,7 @@ fn order(value: ValueRef<'_>, literal: &Literal) -> Option<Ordering> {
         (ValueRef::Int64(a), Value::Int32(b)) => Some(a.cmp(&i64::from(*b))),
         (ValueRef::Double(a), Value::Double(b)) => a.partial_cmp(b),
         (ValueRef::Double(a), Value::Int32(b)) => a.partial_cmp(&f64::from(*b)),
-        // To the nearest Double, as .NET converts.
+        // Converted to the nearest Double, as .NET does.
         (ValueRef::Double(a), Value::Int64(b)) => a.partial_cmp(&(*b as f64)),
         (ValueRef::DateTime(a), Value::DateTime(b)) => Some(a.cmp(b)),
         (ValueRef::Guid(a), Value::Guid(b)) => Some(a.cmp(b)),

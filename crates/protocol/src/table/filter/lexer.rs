@@ -1,9 +1,9 @@
 //! The words of a filter, and the errors that point into it.
 //!
-//! Written by hand, because it has to name the same positions as the real service does. There a
-//! syntax error points behind the offending word, a missing expression points to its beginning, and
-//! positions count UTF-16 code units. The texts are those of the OData library that the service
-//! was recorded answering with.
+//! The lexer is written by hand, because its errors must name the same positions as those of the real
+//! service. There, a syntax error gives the position behind the wrong word, a missing expression gives the
+//! position where it should begin, and positions count UTF-16 code units. The texts are those of
+//! Microsoft's OData library, as recordings of the service show them.
 
 use crate::error::TableError;
 
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Double,
     /// A literal of a type that tables do not have: `1.5m`, `time'...'`, `geography'...'`.
     Foreign,
-    /// A character that OData gives a meaning to, but never here.
+    /// A character that has a meaning in OData, but not in this place.
     Stray,
     End,
 }
@@ -72,12 +72,12 @@ impl<'a> Lexer<'a> {
         self.at += rest.find(|c| !wanted(c)).unwrap_or(rest.len());
     }
 
-    /// Whether an opening parenthesis comes next: the word before it is a function.
+    /// Whether an opening parenthesis comes next, so that the word before it names a function.
     pub(super) fn is_before_parenthesis(&self) -> bool {
         self.rest().trim_start().starts_with('(')
     }
 
-    /// The next word; `End` at the end, as often as it is asked for.
+    /// The next word. At the end it returns `End`, any number of times.
     pub(super) fn next(&mut self) -> Result<Token<'a>, TableError> {
         self.skip(char::is_whitespace);
         let start = self.at;
@@ -145,7 +145,7 @@ impl<'a> Lexer<'a> {
         })
     }
 
-    /// A minus is part of the number after it, or of `INF`; there is no other use for it here.
+    /// A minus is part of the number after it, or of `-INF`. It has no other use in a filter.
     fn negative(&mut self) -> Result<Kind, TableError> {
         self.at += 1;
         match self.peek() {
@@ -194,12 +194,12 @@ impl<'a> Lexer<'a> {
         Ok(())
     }
 
-    /// The error that `what` is wrong at the byte `at`.
+    /// The error with the text `what` and the position of the byte `at`.
     pub(super) fn fault(&self, what: &str, at: usize) -> TableError {
         TableError::invalid_input(format!("{what} at position {} in '{}'.", self.position(at), self.text))
     }
 
-    /// The error that a literal is none of its type.
+    /// The error for a literal that is malformed for its type.
     pub(super) fn unrecognized(&self, type_name: &str, token: &Token<'_>) -> TableError {
         TableError::invalid_input(format!(
             "Unrecognized '{type_name}' literal '{}' at '{}' in '{}'.",
@@ -223,7 +223,7 @@ fn continues_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_' || c == '$'
 }
 
-/// The literal that begins with this word directly before a quote. Case does not matter here.
+/// The kind of literal that begins with this word directly before a quote. The word may be in either case.
 fn typed_literal(word: &str) -> Option<Kind> {
     const PREFIXES: [(&str, Kind); 8] = [
         ("datetime", Kind::DateTime),

@@ -10,8 +10,8 @@
 //! | Edm.Guid | `guid'c9da6455-213d-42c9-9a79-3e9149a57833'` |
 //! | Edm.Binary | `X'0a1b'`, `binary'0a1b'` |
 //!
-//! An integer without `L` is an Int32, and one that does not fit is an error, as on the real
-//! service: people meet it with milliseconds since 1970.
+//! An integer without `L` is an Int32. One that does not fit is an error, as in the real service; users see
+//! this error with milliseconds since 1970.
 
 use std::fmt;
 
@@ -23,7 +23,7 @@ use crate::error::{ErrorCode, TableError};
 use crate::table::value::{EdmType, Value, ValueRef, parse_bare_guid, parse_hex, put_guid};
 use crate::time;
 
-/// The constant that `token` is; `None` if it is no constant.
+/// The value of `token`; `None` if it is not a constant. Fails with `InvalidInput` on a malformed constant.
 pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>, TableError> {
     let text = token.text;
     let (edm_type, value) = match token.kind {
@@ -45,7 +45,7 @@ pub(super) fn read(lexer: &Lexer<'_>, token: &Token<'_>) -> Result<Option<Value>
     }
 }
 
-/// What stands between the quotes of `prefix'...'`.
+/// The text between the quotes of `prefix'...'`.
 fn quoted(text: &str) -> &str {
     let inner = text.split_once('\'').map_or("", |(_, rest)| rest);
     inner.strip_suffix('\'').unwrap_or(inner)
@@ -55,7 +55,7 @@ fn unquoted(text: &str) -> String {
     quoted(text).replace("''", "'")
 }
 
-/// A point in time that lies within the years 1 to 9999 in UTC too, and not only in its own zone.
+/// A point in time. In UTC, not only in its own zone, it must lie within the years 1 to 9999.
 fn date_time(text: &str) -> Option<Timestamp> {
     const FIRST: Timestamp = Timestamp::from_unix_seconds(-62_135_596_800);
     time::parse_iso(text).filter(|t| (FIRST..=Timestamp::MAX_DATE_TIME).contains(t))
@@ -87,7 +87,7 @@ impl fmt::Display for Literal {
             ValueRef::Int64(n) => write!(f, "{n}L"),
             ValueRef::Double(n) if n.is_nan() => f.write_str("NaN"),
             ValueRef::Double(n) if n.is_infinite() => f.write_str(if n > 0.0 { "INF" } else { "-INF" }),
-            // The `?` form always has a point or an exponent, so that it is read as a Double.
+            // The `?` form always has a point or an exponent, so it is read as a Double again.
             ValueRef::Double(n) => write!(f, "{n:?}"),
             ValueRef::DateTime(t) => write!(f, "datetime'{}'", time::iso(t)),
             ValueRef::Guid(guid) => {

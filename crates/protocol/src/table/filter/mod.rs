@@ -1,20 +1,19 @@
-//! `$filter`: which rows a query wants.
+//! `$filter`: the condition that the rows of a query must meet.
 //!
 //! ```text
 //!   text --parse--> Expr (a tree, flat in its chains) --matches--> per row, on its stored bytes
-//!                     |--bounds--> the interval of keys that has to be read
+//!                     |--bounds--> the interval of keys that must be read
 //!                     `--print---> text again
 //! ```
 //!
-//! The grammar is OData 3's without functions and arithmetic: comparisons `eq ne gt ge lt le` of a
-//! property with a constant, on either side; `and`, `or`, `not`, parentheses; a bare Boolean
-//! property or constant. What each comparison means is said in `eval`, the constants in
-//! `literal`, the limits in `parse`.
+//! The grammar is that of OData 3 without functions and arithmetic: comparisons `eq ne gt ge lt le` of a
+//! property with a constant, on either side; `and`, `or`, `not`, parentheses; and a Boolean property or
+//! constant by itself. `eval` says what each comparison means, `literal` lists the constants, and `parse`
+//! has the limits.
 //!
-//! The service was recorded answering with the error texts of Microsoft's OData library, and its
-//! errors show that PartitionKey, RowKey and Timestamp have their types in its schema while all
-//! other properties have none. So `RowKey eq 5` is an error, and `Age eq '5'` is a comparison that
-//! an Age of another type does not meet.
+//! Recordings show that the service answers with the error texts of Microsoft's OData library. They also
+//! show that PartitionKey, RowKey and Timestamp have a type in its schema, and all other properties have
+//! none. So `RowKey eq 5` is an error, but `Age eq '5'` is allowed, and is false for an Age of another type.
 
 mod bounds;
 mod eval;
@@ -39,23 +38,23 @@ pub struct Filter {
     root: Expr,
 }
 
-/// An entity that a filter is asked about.
+/// An entity to which a filter is applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// Its PartitionKey.
+    /// The entity's PartitionKey.
     pub partition_key: &'a str,
-    /// Its RowKey.
+    /// The entity's RowKey.
     pub row_key: &'a str,
-    /// Everything else.
+    /// The stored row, with all other properties.
     pub row: &'a RowView<'a>,
 }
 
 impl Filter {
-    /// Parses the decoded value of a `$filter`. Blank text is no filter.
+    /// Parses the decoded value of a `$filter`. `None` if the text is blank.
     ///
-    /// Fails with `InvalidInput`, in the service's words, where the text is no filter or above the
-    /// limits; with `NotImplemented` where it uses what OData has and the service has not: functions,
-    /// arithmetic, a comparison of two properties or of two constants.
+    /// Fails with `InvalidInput`, in the service's words, if the text is not a filter or is above the limits.
+    /// Fails with `NotImplemented` if it uses parts of OData that the service does not have: functions,
+    /// arithmetic, or a comparison of two properties or of two constants.
     pub fn parse(text: &str) -> Result<Option<Self>, TableError> {
         if text.trim().is_empty() {
             return Ok(None);
@@ -68,23 +67,23 @@ impl Filter {
         &self.root
     }
 
-    /// Whether it holds of an entity. Fails if the entity's stored row is damaged.
+    /// Whether an entity meets the filter. Fails if the entity's stored row is damaged.
     pub fn matches(&self, entity: &Subject<'_>) -> Result<bool, DamagedRow> {
         eval::holds(&self.root, eval::Row::Entity(entity))
     }
 
-    /// Whether it holds of a table, whose only property is its `TableName`, as it was created.
+    /// Whether a table meets the filter. Its only property is `TableName`, the name as it was created.
     pub fn matches_table(&self, name: &str) -> bool {
-        eval::holds(&self.root, eval::Row::Table { name }).expect("a name is no stored row")
+        eval::holds(&self.root, eval::Row::Table { name }).expect("only a stored row can be damaged")
     }
 
-    /// The keys that entities must have to match; never loses a match.
+    /// An interval that has the keys of all entities that can match.
     pub fn bounds(&self) -> KeyBounds {
         bounds::of(&self.root)
     }
 
-    /// The one table name that can match, if the filter says `TableName eq '...'` and perhaps more.
-    /// A list of ten thousand tables need not be read to find it.
+    /// The only table name that can match, if the filter is `TableName eq '...'`, alone or joined by `and`.
+    /// With it the caller looks up one table, and need not read a list of ten thousand.
     pub fn only_table(&self) -> Option<&str> {
         let parts = match &self.root {
             Expr::And(list) => list.as_slice(),
@@ -102,7 +101,7 @@ impl Filter {
 }
 
 impl fmt::Display for Filter {
-    /// Text that [`Filter::parse`] reads as an equal filter.
+    /// Writes a text from which [`Filter::parse`] makes an equal filter.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.root.fmt(f)
     }

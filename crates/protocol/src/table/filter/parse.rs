@@ -1,13 +1,13 @@
 //! From text to tree.
 //!
-//! An operator-precedence parser with two stacks of its own instead of recursion, so no filter can
-//! exhaust the thread's stack: `((((...` only fills a list, and is 32 KiB at most. What is limited
-//! is what remains: the depth and the number of nodes of the *tree*, in which parentheses have no
-//! node, and chains of `and` and `or` are flat however they were nested. SDKs that join a hundred
-//! conditions two by two, each time within new parentheses, get a tree of depth one.
+//! This is an operator-precedence parser. It uses two stacks of its own instead of recursion, so no filter
+//! can exhaust the thread's stack: `((((...` only fills a list, whose length the limit on bytes bounds. The
+//! limits on depth and on the number of nodes count the *tree*. Parentheses have no node in it, and chains of
+//! `and` and `or` are flat, whichever way they were nested. Some SDKs join a hundred conditions two by two,
+//! each time within new parentheses; their tree has depth one.
 //!
-//! Precedence, from the strongest: `not`, comparison, `and`, `or`. So `not A eq 1` is `(not A) eq 1`,
-//! as OData has it, and is refused: one side of a comparison is a property, the other a constant.
+//! Precedence, from the strongest: `not`, comparison, `and`, `or`. So `not A eq 1` means `(not A) eq 1`, as
+//! in OData, and is refused, because a comparison needs a property on one side and a constant on the other.
 //!
 //! ```text
 //!   State eq 'on' and not (Age lt 5 or Age gt 9)
@@ -42,17 +42,17 @@ pub(super) fn parse(text: &str) -> Result<Expr, TableError> {
     }
 }
 
-/// What stands on one side of an operator.
+/// One side of an operator.
 enum Operand {
     Null,
     Literal(Value),
     Field(Field),
-    /// A condition, and the longest way down its tree.
+    /// A condition, and the depth of its tree.
     Condition(Expr, usize),
 }
 
 impl Operand {
-    /// Its type, for error texts. A property without a type of its own passes for a Boolean.
+    /// The operand's type, for error texts. A property without a fixed type counts as a Boolean.
     fn type_name(&self) -> &'static str {
         let edm_type = match self {
             Self::Literal(value) => value.as_ref().edm_type(),
@@ -78,7 +78,7 @@ enum Pending {
 }
 
 impl Pending {
-    /// How strongly it binds. A parenthesis binds nothing until it is closed.
+    /// How strongly the operator binds. An open parenthesis binds weakest, so it stays until it is closed.
     fn strength(self) -> u8 {
         match self {
             Self::Open => 0,
@@ -95,7 +95,7 @@ struct Parser<'a> {
     token: Token<'a>,
     operands: Vec<Operand>,
     operators: Vec<Pending>,
-    /// Nodes of all trees among the operands.
+    /// The number of nodes in all trees among the operands.
     nodes: usize,
 }
 
@@ -105,13 +105,13 @@ impl Parser<'_> {
         Ok(())
     }
 
-    /// Takes one operand, with the `not`s and parentheses before it.
+    /// Reads one operand, with each `not` and parenthesis before it.
     fn operand(&mut self) -> Result<(), TableError> {
         loop {
             match (self.token.kind, self.token.text) {
                 (Kind::Open, _) => self.operators.push(Pending::Open),
                 (Kind::Word, "not") => self.operators.push(Pending::Not),
-                // A function. The service knows none.
+                // A function. The service has none.
                 (Kind::Word, _) if self.lexer.is_before_parenthesis() => {
                     return Err(ErrorCode::NotImplemented.into());
                 }
@@ -135,7 +135,7 @@ impl Parser<'_> {
         }
     }
 
-    /// Takes closing parentheses and then an operator; false at the end.
+    /// Reads closing parentheses and then an operator. Returns false at the end of the text.
     fn operator(&mut self) -> Result<bool, TableError> {
         while self.token.kind == Kind::Close {
             self.reduce(Pending::Open.strength() + 1)?;
@@ -148,7 +148,7 @@ impl Parser<'_> {
             (Kind::End, _) => return Ok(false),
             (Kind::Word, "and") => Pending::And,
             (Kind::Word, "or") => Pending::Or,
-            // Arithmetic is of OData's grammar, but the service has none.
+            // OData has arithmetic, but the service does not.
             (Kind::Word, "add" | "sub" | "mul" | "div" | "mod") => {
                 return Err(ErrorCode::NotImplemented.into());
             }
@@ -187,7 +187,7 @@ impl Parser<'_> {
         Ok(self.condition(operand)?.0)
     }
 
-    /// Applies the waiting operators that bind at least so strongly, the latest first.
+    /// Applies the waiting operators that bind at least as strongly as `strength`, the latest first.
     fn reduce(&mut self, strength: u8) -> Result<(), TableError> {
         while let Some(&pending) = self.operators.last()
             && pending.strength() >= strength
@@ -204,7 +204,9 @@ impl Parser<'_> {
                     let left = self.pop();
                     self.join(left, pending == Pending::And, right)?
                 }
-                Pending::Open => unreachable!("its strength is below all that are asked for"),
+                Pending::Open => {
+                    unreachable!("every caller gives a greater strength than that of a parenthesis")
+                }
             };
             self.operands.push(result);
         }
@@ -256,7 +258,7 @@ impl Parser<'_> {
         self.node(expr, left_depth.max(right_depth) + 1)
     }
 
-    /// The members of a list of this sort, or `expr` itself as the only one; and their depth.
+    /// The members of `expr` if it is a list of this kind, else `expr` as the only member; and their depth.
     fn unlist(&mut self, expr: Expr, depth: usize, is_and: bool) -> (Vec<Expr>, usize) {
         match (expr, is_and) {
             (Expr::And(list), true) | (Expr::Or(list), false) => {
@@ -281,7 +283,7 @@ impl Parser<'_> {
         }
     }
 
-    /// A new node, if the limits have room for it.
+    /// Makes a node. Fails with `InvalidInput` above the limits on depth and number.
     fn node(&mut self, expr: Expr, depth: usize) -> Result<Operand, TableError> {
         self.nodes += 1;
         if depth > FILTER_DEPTH_MAX {
@@ -298,7 +300,7 @@ impl Parser<'_> {
     }
 }
 
-/// The service has no null values, and says so differently for equality and for order.
+/// The error for a comparison with null, which the service words differently for equality and for order.
 fn compared_with_null(operator: Operator) -> TableError {
     match operator {
         Operator::Equal | Operator::NotEqual => ErrorCode::InvalidInput.into(),

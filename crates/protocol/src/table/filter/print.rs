@@ -1,4 +1,4 @@
-//! From tree to text: with as few parentheses as the parser needs to read the same tree.
+//! From tree to text, with only the parentheses that the parser needs to read the same tree.
 
 use std::fmt;
 

@@ -1,8 +1,8 @@
 //! The tree of a filter.
 //!
-//! Chains of `and` and of `or` are flat lists, and an `and` never lies directly in an `and`, so a
-//! chain of a thousand conditions is two levels deep. Whatever walks the tree may therefore
-//! recurse: its depth is limited when the tree is built (see `parse`).
+//! Chains of `and` and of `or` are flat lists, and an `and` never lies directly in an `and`, so a chain of a
+//! thousand conditions is two levels deep. The parser limits the depth (see `parse`), so code that walks the
+//! tree may recurse.
 
 use std::cmp::Ordering;
 
@@ -10,20 +10,20 @@ use strum::{EnumString, IntoStaticStr};
 
 use crate::table::value::{EdmType, Value};
 
-/// A condition: true or false of each row.
+/// A condition, which is true or false for each row.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Expr {
-    /// A bare `true` or `false`.
+    /// `true` or `false`.
     Always(bool),
-    /// A bare property: true where it is the Boolean true.
+    /// A property by itself: true if its value is the Boolean true.
     Flag(Field),
     /// A property compared with a constant.
     Compare(Comparison),
-    /// The opposite.
+    /// True if the inner condition is false.
     Not(Box<Expr>),
-    /// All of at least two.
+    /// True if all are true. There are at least two.
     And(Vec<Expr>),
-    /// One of at least two.
+    /// True if one is true. There are at least two.
     Or(Vec<Expr>),
 }
 
@@ -32,7 +32,7 @@ pub enum Expr {
 pub struct Comparison {
     /// The property.
     pub field: Field,
-    /// How they are compared.
+    /// The comparison.
     pub operator: Operator,
     /// The constant.
     pub literal: Literal,
@@ -47,7 +47,7 @@ pub enum Field {
     RowKey,
     /// `Timestamp`
     Timestamp,
-    /// `TableName`, the one property of a table; an ordinary property of an entity.
+    /// `TableName`: the only property of a table, and an ordinary property of an entity.
     TableName,
     /// Any other property.
     Property(String),
@@ -76,7 +76,7 @@ impl Field {
         }
     }
 
-    /// The type that every entity has this field in; `None` where each entity has its own.
+    /// The type of this field, if it is the same in all entities; `None` if each entity has its own.
     pub const fn edm_type(&self) -> Option<EdmType> {
         match self {
             Self::PartitionKey | Self::RowKey => Some(EdmType::String),
@@ -127,7 +127,7 @@ impl Operator {
         }
     }
 
-    /// The operator that says the same with its two sides exchanged.
+    /// The operator that means the same after its two sides are exchanged.
     pub const fn mirrored(self) -> Self {
         match self {
             Self::Greater => Self::Less,
@@ -138,7 +138,7 @@ impl Operator {
         }
     }
 
-    /// The operator that holds of two ordered values exactly where this one does not.
+    /// The operator that is true for two ordered values exactly where this one is false.
     pub const fn negated(self) -> Self {
         match self {
             Self::Equal => Self::NotEqual,
@@ -150,8 +150,8 @@ impl Operator {
         }
     }
 
-    /// Whether it holds of a left side that stands so to the right side; `None` is NaN, which is
-    /// unequal to everything and in no order with anything.
+    /// Whether the comparison is true when the left side has this order to the right side. `None` means that
+    /// one side is NaN: it is unequal to everything, and neither greater nor less.
     pub fn holds(self, order: Option<Ordering>) -> bool {
         match (self, order) {
             (Self::NotEqual, None) => true,
@@ -166,7 +166,7 @@ impl Operator {
     }
 }
 
-/// A constant. Two are equal when they are written the same: a NaN equals itself, 0.0 is not -0.0.
+/// A constant. Two constants are equal if they are written alike: NaN equals NaN, and 0.0 does not equal -0.0.
 #[derive(Debug, Clone)]
 pub struct Literal(pub Value);
 

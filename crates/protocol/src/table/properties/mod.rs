@@ -1,9 +1,10 @@
 //! Service properties of an account: logging, metrics and CORS rules.
 //!
-//! Clients read and change them as XML. Logging and metrics are kept and given back; this service
-//! writes no logs or metrics of Azure's kind. The CORS rules are obeyed ([`super::cors`]).
+//! Clients read and change them as XML. The settings for logging and metrics are stored and returned, but
+//! have no effect: this service does not write Azure's kind of logs and metrics. The CORS rules are obeyed
+//! ([`super::cors`]).
 //!
-//! A change replaces the parts that it names and leaves the others.
+//! A change replaces the parts that it names, and leaves the other parts as they are.
 
 use rangehold_map::Timestamp;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ pub use read::parse_update;
 /// The service properties of an account, as they are stored.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ServiceProperties {
-    /// Number of this stored form; readers refuse a later one.
+    /// The number of the stored form. A reader refuses a number that it does not know.
     format: u32,
     /// What is logged.
     pub logging: Logging,
@@ -27,11 +28,11 @@ pub struct ServiceProperties {
     pub hour_metrics: Metrics,
     /// What is counted by the minute.
     pub minute_metrics: Metrics,
-    /// Which pages of other origins may use the account; the first that fits counts.
+    /// Which pages of other origins may use the account. The first rule that fits counts.
     pub cors: Vec<CorsRule>,
 }
 
-/// The stored form that is written.
+/// The number of the stored form that this release writes.
 const FORMAT: u32 = 1;
 
 /// What is logged.
@@ -45,7 +46,7 @@ pub struct Logging {
     pub write: bool,
     /// Whether deletes are logged.
     pub delete: bool,
-    /// For how many days, 1 to 365; for ever without.
+    /// The number of days for which they are kept, 1 to 365; `None` keeps them forever.
     pub retention_days: Option<u32>,
 }
 
@@ -56,11 +57,11 @@ pub struct Metrics {
     pub version: String,
     /// Whether anything is counted; and if so, whether by operation too.
     pub enabled: Option<IncludeApis>,
-    /// For how many days, 1 to 365; for ever without.
+    /// The number of days for which they are kept, 1 to 365; `None` keeps them forever.
     pub retention_days: Option<u32>,
 }
 
-/// Whether metrics are kept for every operation beside those of the service.
+/// Whether there are metrics for each operation, beside those for the whole service.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct IncludeApis(pub bool);
 
@@ -71,15 +72,15 @@ pub struct CorsRule {
     pub allowed_origins: Vec<String>,
     /// Methods, in upper case.
     pub allowed_methods: Vec<String>,
-    /// Names of request headers; with `*` at the end a prefix. Prefixes stand last.
+    /// Names of request headers. A name that ends with `*` is a prefix; prefixes stand last.
     pub allowed_headers: Vec<String>,
-    /// Names of response headers that the page may see; likewise.
+    /// Names of response headers that the page may see, in the same form.
     pub exposed_headers: Vec<String>,
-    /// For how many seconds a browser may remember that it asked.
+    /// For how many seconds a browser may keep the answer to a preflight.
     pub max_age_seconds: u32,
 }
 
-/// A change of service properties: the parts that it replaces.
+/// A change of service properties. Each part that is `Some` is replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PropertiesUpdate {
     /// What is logged.
@@ -92,19 +93,19 @@ pub struct PropertiesUpdate {
     pub cors: Option<Vec<CorsRule>>,
 }
 
-/// Stored bytes that are no service properties: the store is damaged, or a later release wrote them.
+/// Stored bytes that are not service properties: the store is damaged, or a later release wrote them.
 #[derive(Debug, Error)]
 pub enum DamagedProperties {
-    /// Not the JSON that is written.
+    /// The JSON cannot be read.
     #[error("stored service properties cannot be read")]
     Json(#[from] serde_json::Error),
-    /// A form of a later release.
+    /// A later release wrote another form.
     #[error("stored service properties have the unknown format {0}")]
     Format(u32),
 }
 
 impl Default for ServiceProperties {
-    /// The properties of a new account: nothing logged, nothing counted, no rules.
+    /// The properties of a new account: no logging, no metrics, no rules.
     fn default() -> Self {
         let metrics = Metrics { version: "1.0".to_owned(), enabled: None, retention_days: None };
         Self {
@@ -126,7 +127,7 @@ impl Default for ServiceProperties {
 impl ServiceProperties {
     /// The bytes to store.
     pub fn encode(&self) -> Vec<u8> {
-        serde_json::to_vec(self).expect("these fields are all JSON can hold")
+        serde_json::to_vec(self).expect("JSON can hold all these fields")
     }
 
     /// Reads stored bytes.
@@ -205,8 +206,8 @@ const fn truth(value: bool) -> &'static str {
     if value { "true" } else { "false" }
 }
 
-/// The body of the reply to a request for the state of replication: live, and up to date at
-/// `synced`.
+/// The body of the reply to a request for the state of replication. It says that replication is live, and
+/// that the last synchronisation was at `synced`.
 pub fn stats(synced: Timestamp) -> Vec<u8> {
     let mut writer = Writer::new();
     writer.element("StorageServiceStats", |writer| {

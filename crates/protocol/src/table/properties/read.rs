@@ -1,7 +1,7 @@
 //! Reading a change of service properties.
 //!
-//! What the service documents is checked, and whatever is not as documented is refused with
-//! `InvalidXmlDocument`, the one code it was recorded using for all of it.
+//! The body must follow the service's documentation. Everything else is refused with `InvalidXmlDocument`,
+//! the only code that recordings show for it.
 
 use super::{CorsRule, IncludeApis, Logging, Metrics, PropertiesUpdate};
 use crate::error::{ErrorCode, TableError};
@@ -21,7 +21,7 @@ pub fn parse_update(body: &[u8]) -> Result<PropertiesUpdate, TableError> {
     for part in &root.children {
         match part.name.as_str() {
             "Logging" => put(&mut update.logging, part, logging(part)?)?,
-            // `Metrics` is what hour metrics were called before there were minute metrics.
+            // `Metrics` is the name that hour metrics had before there were minute metrics.
             "HourMetrics" | "Metrics" => put(&mut update.hour_metrics, part, metrics(part)?)?,
             "MinuteMetrics" => put(&mut update.minute_metrics, part, metrics(part)?)?,
             "Cors" => put(&mut update.cors, part, cors(part)?)?,
@@ -31,7 +31,7 @@ pub fn parse_update(body: &[u8]) -> Result<PropertiesUpdate, TableError> {
     Ok(update)
 }
 
-/// Keeps what `element` said, once.
+/// Keeps the value of `element`. Fails if it is given twice.
 fn put<T>(slot: &mut Option<T>, element: &Element, value: T) -> Result<(), TableError> {
     match slot.replace(value) {
         None => Ok(()),
@@ -148,7 +148,7 @@ fn cors_methods(element: &Element) -> Result<Vec<String>, TableError> {
     }
 }
 
-/// Names of headers, which may be none. The service gives prefixes back after whole names.
+/// Names of headers, perhaps none. The service returns prefixes after whole names.
 fn header_names(element: &Element) -> Result<Vec<String>, TableError> {
     let (prefixes, mut names): (Vec<String>, Vec<String>) =
         list(element)?.into_iter().partition(|name| name.ends_with('*'));
@@ -215,5 +215,5 @@ fn number(element: &Element) -> Result<u32, TableError> {
     text.parse::<u32>()
         .ok()
         .filter(|number| *number <= i32::MAX as u32)
-        .ok_or_else(|| invalid(format!("{} {text:?}, which is no number", element.name)))
+        .ok_or_else(|| invalid(format!("{} {text:?}, which is not a number", element.name)))
 }

@@ -1,17 +1,18 @@
-//! Doubles as text, the way the service prints them: the round-trip format `R` of .NET Framework.
+//! Doubles as text in the service's form, which is the round-trip format `R` of .NET Framework.
 //!
-//! Fifteen significant digits where they name the very number, else seventeen; never sixteen, so
-//! this is not the shortest form (recorded: `9.2233720368547758E+21`, which `9.223372036854776E+21`
-//! would name as well). An exponent is shown where the number is below 1E-4 or has more digits before
-//! the point than were asked for, with a sign and at least two digits. A number that
-//! would look like an integer gets `.0`, so that a reader can tell it from an Int32 (recorded: `5.0`).
+//! A number has fifteen significant digits if they are enough to read the same number back, and seventeen
+//! digits if not. It never has sixteen, so this is not the shortest form (recorded: `9.2233720368547758E+21`,
+//! though `9.223372036854776E+21` is the same number). A number below 1E-4, or with more digits before the
+//! point than its significant ones, is written with an exponent, which has a sign and at least two digits. A
+//! number that would look like an integer gets `.0`, so that a reader does not take it for an Int32
+//! (recorded: `5.0`).
 
 use std::io::Write;
 
 /// Appends a finite number.
 pub(super) fn put_double(out: &mut Vec<u8>, number: f64) {
-    // Where the shortest digits are at most fifteen, they are the fifteen without their zeros; but
-    // not below the normal numbers, which fewer digits name than they have.
+    // If the shortest form has at most fifteen digits, it equals the form with fifteen digits without its
+    // zeros. That is not true for subnormal numbers, so those are rounded to fifteen digits and read back.
     let mut decimal = Decimal::new(number, number.is_subnormal().then_some(14));
     let mut precision = 15;
     let is_named = !number.is_subnormal() || decimal.names(number);
@@ -23,7 +24,7 @@ pub(super) fn put_double(out: &mut Vec<u8>, number: f64) {
         out.push(b'-');
     }
     let digits = decimal.digits();
-    // Digits before the point; zero and below: zeros after it.
+    // How many digits stand before the point. Zero or less: as many zeros stand behind it.
     let point = decimal.exponent + 1;
     if point > precision as i32 || point < -3 {
         put_with_exponent(out, digits, decimal.exponent);
@@ -50,7 +51,7 @@ fn put_with_exponent(out: &mut Vec<u8>, digits: &[u8], exponent: i32) {
         .expect("a vector takes all bytes");
 }
 
-/// A number as digits, the first of which stands before the point, and a power of ten.
+/// A number as digits and a power of ten. The first digit stands before the point.
 struct Decimal {
     buffer: [u8; 17],
     count: usize,
@@ -58,8 +59,8 @@ struct Decimal {
 }
 
 impl Decimal {
-    /// The shortest digits that name the number, or one digit and `more` after it, rounded; zeros at
-    /// the end are cut. The sign is dropped.
+    /// The shortest digits from which the number is read back; or, rounded, one digit and `more` digits after
+    /// it. Zeros at the end are left out. The sign is dropped.
     fn new(number: f64, more: Option<usize>) -> Self {
         let mut text = [0; 32];
         let mut rest = &mut text[..];
@@ -89,7 +90,7 @@ impl Decimal {
         decimal
     }
 
-    /// Whether they are read as this number, apart from its sign.
+    /// Whether the digits are read as this number, without its sign.
     fn names(&self, number: f64) -> bool {
         let digits = std::str::from_utf8(self.digits()).expect("digits are ASCII");
         let unit = self.exponent + 1 - self.count as i32;
@@ -114,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn recorded_and_documented_texts() {
+    fn recorded_and_documented_texts_are_written() {
         for (number, expected) in [
             (5.0, "5.0"),
             (3.1, "3.1"),
@@ -143,7 +144,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_names_its_number_and_is_no_integer(bits: u64) {
+        fn a_text_is_read_back_and_does_not_look_like_an_integer(bits: u64) {
             let number = f64::from_bits(bits);
             prop_assume!(number.is_finite());
             let text = text(number);

@@ -19,7 +19,7 @@ use crate::time::put_iso;
 /// Writes entities of one table for one reply.
 #[derive(Debug, Clone, Copy)]
 pub struct EntityWriter<'a> {
-    /// What stands before a table's name in its URI, without the slash: `https://host`, or
+    /// The part of a table's URI before its name, without the slash: `https://host`, or
     /// `https://host/account` in path style.
     pub base: &'a str,
     /// The account's name.
@@ -28,7 +28,7 @@ pub struct EntityWriter<'a> {
     pub table: &'a str,
     /// How much metadata to write.
     pub level: MetadataLevel,
-    /// Which properties to write; all without it.
+    /// The properties to write; `None` for all.
     pub select: Option<&'a Select>,
 }
 
@@ -41,7 +41,7 @@ struct Source<'a> {
 }
 
 impl EntityWriter<'_> {
-    /// The body of a reply that is one entity. If the row is damaged, `out` is left with a part.
+    /// Writes the body of a reply with one entity. If the row is damaged, `out` holds a part of it.
     pub fn one(
         &self,
         out: &mut Vec<u8>,
@@ -59,7 +59,7 @@ impl EntityWriter<'_> {
         Ok(())
     }
 
-    /// The beginning of the body of a page.
+    /// Writes the beginning of a page's body.
     pub fn page_begin(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         if self.level != MetadataLevel::None {
@@ -70,8 +70,8 @@ impl EntityWriter<'_> {
         out.extend_from_slice(b"\"value\":[");
     }
 
-    /// One entity of a page; `first` if none is before it. If the row is damaged, `out` is left with
-    /// a part.
+    /// Writes one entity of a page; `first` for the first one. If the row is damaged, `out` holds a part of
+    /// it.
     pub fn page_item(
         &self,
         out: &mut Vec<u8>,
@@ -90,7 +90,7 @@ impl EntityWriter<'_> {
         Ok(())
     }
 
-    /// The end of the body of a page.
+    /// Writes the end of a page's body.
     pub fn page_end(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"]}");
     }
@@ -134,7 +134,7 @@ impl EntityWriter<'_> {
         Ok(())
     }
 
-    /// The metadata of an entity, in the order recorded.
+    /// The metadata of an entity, in the recorded order.
     fn put_links(&self, object: &mut Object<'_>, source: Source<'_>) {
         if self.level == MetadataLevel::Full {
             let out = object.member("odata.type");
@@ -179,7 +179,7 @@ impl EntityWriter<'_> {
     }
 }
 
-/// Whether a reader can tell the type from how the value looks.
+/// Whether the form of the value shows its type.
 fn shows_its_type(value: ValueRef<'_>) -> bool {
     match value {
         ValueRef::String(_) | ValueRef::Boolean(_) | ValueRef::Int32(_) => true,

@@ -1,4 +1,4 @@
-//! The little of JSON that replies need: texts and the members of an object.
+//! The part of JSON that replies need: texts, and the members of an object.
 
 use super::super::value::EdmType;
 
@@ -9,8 +9,8 @@ pub(super) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.push(b'"');
 }
 
-/// Appends a part of a text, without quotes. Stretches without anything to escape, the rule, are
-/// copied whole; beyond ASCII nothing is escaped, since a reply is UTF-8.
+/// Appends a part of a text, without quotes. Runs of characters that need no escapes, the usual case, are
+/// copied at once. Characters beyond ASCII are not escaped, because a reply is UTF-8.
 pub(super) fn put_text_open(out: &mut Vec<u8>, text: &str) {
     let bytes = text.as_bytes();
     let mut copied = 0;
@@ -35,7 +35,7 @@ pub(super) fn put_text_open(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(&bytes[copied..]);
 }
 
-/// An object that is being written: it knows whether the next member needs a comma.
+/// An object that is being written. It knows whether the next member needs a comma.
 pub(super) struct Object<'o> {
     out: &'o mut Vec<u8>,
     is_empty: bool,
@@ -48,17 +48,17 @@ impl<'o> Object<'o> {
         Self { out, is_empty: true }
     }
 
-    /// Begins a member and gives the place for its value.
+    /// Begins a member. The caller appends its value to the result.
     pub(super) fn member(&mut self, name: &str) -> &mut Vec<u8> {
         self.member_named(name, "")
     }
 
-    /// A member whose value is a text.
+    /// Writes a member whose value is a text.
     pub(super) fn text(&mut self, name: &str, value: &str) {
         put_text(self.member(name), value);
     }
 
-    /// The annotation that says the type of the property `name`.
+    /// Writes the annotation with the type of the property `name`.
     pub(super) fn type_of(&mut self, name: &str, edm_type: EdmType) {
         put_text(self.member_named(name, "@odata.type"), edm_type.name());
     }
@@ -87,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn escapes() {
+    fn special_characters_are_escaped() {
         let mut out = Vec::new();
         put_text(&mut out, "a\"\\\n\r\t\u{1}\u{1f} é\u{1F600}/'\u{7f}");
         assert_eq!(
@@ -98,7 +98,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_text_is_read_as_it_was(text: String) {
+        fn a_written_text_is_read_back(text: String) {
             let mut out = Vec::new();
             put_text(&mut out, &text);
             let read: String = serde_json::from_slice(&out).unwrap();

@@ -1,18 +1,17 @@
 //! Replies as JSON, written straight from stored rows.
 //!
-//! A page of a thousand entities goes from the rows' bytes into one buffer; no tree and no map is
-//! built between. How much metadata stands in it is the client's
-//! choice ([`MetadataLevel`](super::format::MetadataLevel)):
+//! A page of a thousand entities goes from the rows' bytes into one buffer, without a tree or a map between.
+//! The client chooses how much metadata a reply has ([`MetadataLevel`](super::format::MetadataLevel)):
 //!
-//! | level | at the top | of an entity | of a property |
+//! | level | at the top | for an entity | for a property |
 //! |---|---|---|---|
 //! | none | | | |
 //! | minimal | `odata.metadata` | `odata.etag` | the type of Binary, DateTime, Guid, Int64 |
 //! | full | `odata.metadata` | `odata.type`, `odata.id`, `odata.etag`, `odata.editLink` | also the type of Timestamp |
 //!
-//! The type stands before its property. String, Boolean, Int32 and Double show theirs by their
-//! form, except for a Double that JSON has no number for (`"NaN"`). All of this is recorded, and so
-//! is that `odata.metadata` repeats `$select`.
+//! The type stands before its property. The form of a String, Boolean, Int32 or Double shows its type,
+//! except for a Double that JSON cannot write as a number (`"NaN"`). `odata.metadata` repeats `$select`.
+//! Recordings show all of this.
 
 mod double;
 mod entity;

@@ -1,4 +1,4 @@
-//! Tables: one that was created or asked for, or a page of them.
+//! Tables in replies: one table, or a page of them.
 
 use super::json::{Object, put_text_open};
 use crate::table::format::MetadataLevel;
@@ -6,8 +6,7 @@ use crate::table::format::MetadataLevel;
 /// Writes tables of one account for one reply.
 #[derive(Debug, Clone, Copy)]
 pub struct TableWriter<'a> {
-    /// What stands before `/Tables` in the URI: `https://host`, or `https://host/account` in path
-    /// style.
+    /// The part of the URI before `/Tables`: `https://host`, or `https://host/account` in path style.
     pub base: &'a str,
     /// The account's name.
     pub account: &'a str,
@@ -16,7 +15,7 @@ pub struct TableWriter<'a> {
 }
 
 impl TableWriter<'_> {
-    /// The body of a reply that is one table.
+    /// Writes the body of a reply with one table.
     pub fn one(&self, out: &mut Vec<u8>, name: &str) {
         let mut object = Object::begin(out);
         if self.level != MetadataLevel::None {
@@ -25,7 +24,7 @@ impl TableWriter<'_> {
         self.put_members(object, name);
     }
 
-    /// The beginning of the body of a page.
+    /// Writes the beginning of a page's body.
     pub fn page_begin(&self, out: &mut Vec<u8>) {
         out.push(b'{');
         if self.level != MetadataLevel::None {
@@ -36,7 +35,7 @@ impl TableWriter<'_> {
         out.extend_from_slice(b"\"value\":[");
     }
 
-    /// One table of a page; `first` if none is before it.
+    /// Writes one table of a page; `first` for the first one.
     pub fn page_item(&self, out: &mut Vec<u8>, first: bool, name: &str) {
         if !first {
             out.push(b',');
@@ -44,7 +43,7 @@ impl TableWriter<'_> {
         self.put_members(Object::begin(out), name);
     }
 
-    /// The end of the body of a page.
+    /// Writes the end of a page's body.
     pub fn page_end(&self, out: &mut Vec<u8>) {
         out.extend_from_slice(b"]}");
     }

@@ -1,9 +1,7 @@
-//! The URIs of tables and entities, as `Location`, `DataServiceId`, `odata.id` and `odata.editLink`
-//! show them.
+//! The URIs of tables and entities in `Location`, `DataServiceId`, `odata.id` and `odata.editLink`.
 //!
-//! A key stands in single quotes, a quote within it doubled, and everything but the unreserved
-//! characters of RFC 2396 is percent-encoded as UTF-8 (recorded: the RowKey `RK'@*$!%` is
-//! `RowKey='RK''%40*%24!%25'`).
+//! A key stands in single quotes, and a quote inside it is doubled. All characters except the unreserved ones
+//! of RFC 2396 are percent-encoded as UTF-8 (recorded: the RowKey `RK'@*$!%` is `RowKey='RK''%40*%24!%25'`).
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
@@ -18,8 +16,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// `https://host/T(PartitionKey='p',RowKey='r')`; `base` is what stands before the table's name,
-/// without its slash.
+/// `https://host/T(PartitionKey='p',RowKey='r')`. `base` is the part before the table's name, without the
+/// slash.
 pub fn entity_uri(base: &str, table: &str, partition_key: &str, row_key: &str) -> String {
     let mut out = format!("{base}/").into_bytes();
     put_entity_path(&mut out, table, partition_key, row_key);
@@ -31,7 +29,7 @@ pub fn table_uri(base: &str, name: &str) -> String {
     format!("{base}/Tables('{name}')")
 }
 
-/// Appends `T(PartitionKey='p',RowKey='r')`, in which nothing needs escaping in JSON.
+/// Appends `T(PartitionKey='p',RowKey='r')`. The result needs no escapes in JSON.
 pub(super) fn put_entity_path(out: &mut Vec<u8>, table: &str, partition_key: &str, row_key: &str) {
     out.extend_from_slice(table.as_bytes());
     out.extend_from_slice(b"(PartitionKey='");
@@ -57,7 +55,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn recorded_uris() {
+    fn recorded_uris_are_written() {
         let base = "https://a.table.core.windows.net";
         for (partition_key, row_key, path) in [
             ("PK", "RK'@*$!%", "T(PartitionKey='PK',RowKey='RK''%40*%24!%25')"),
