@@ -6,17 +6,16 @@
 //! | u64 | eight bytes, big end first | numeric |
 //! | u8 | itself | numeric |
 //!
-//! **Why CESU-8.** Azure compares keys as .NET does, by UTF-16 code unit: U+10000 is the pair
-//! D800 DC00 and sorts *before* U+FFFF. UTF-8 orders by code point and gets that pair wrong.
-//! CESU-8 writes each UTF-16 code unit on its own in the UTF-8 scheme (a supplementary character
-//! as two three-byte surrogates), so its byte order is the order of the code units, and ASCII
-//! still costs one byte a character.
+//! **Why CESU-8.** Azure compares keys as .NET does, by UTF-16 code unit. There U+10000 is the pair
+//! D800 DC00 and sorts *before* U+FFFF; UTF-8, which orders by code point, has it after. CESU-8 writes each
+//! UTF-16 code unit on its own in the UTF-8 scheme (a supplementary character as two surrogates of three
+//! bytes each). So its byte order is the order of the code units, and ASCII still costs one byte a character.
 //!
-//! **Why `00` closes a text.** In a key made of several texts a shorter one must sort before each
-//! of its extensions, whatever follows it, so what closes a text is less than every byte within one.
-//! U+0000 would be that byte itself, so it is escaped, and with it U+0001, whose byte begins the
-//! escapes; `01 01` and `01 02` still sort before U+0002. No text holds a `00` then: its end is found
-//! without a look at what follows, and a key that begins with a closed text begins with that very text.
+//! **Why `00` closes a text.** In a key of several texts, a text must sort before every longer text that begins
+//! with it, whatever follows. So the closing byte must be less than every byte of a text. U+0000 is that byte
+//! itself and is therefore escaped. The escapes begin with `01`, so U+0001 is escaped too; `01 01` and
+//! `01 02` still sort before U+0002. As no encoded text holds a `00`, the end of a text is found without
+//! looking at what follows.
 
 use thiserror::Error;
 
@@ -30,15 +29,15 @@ pub struct MalformedKey {
     pub what: &'static str,
 }
 
-/// Begins the two bytes of U+0000 (`01`) and of U+0001 (`02`).
+/// Begins the two-byte escapes of U+0000 (`01 01`) and U+0001 (`01 02`).
 const ESCAPE: u8 = 0x01;
 
-/// Whether a byte of UTF-8 is a character on its own that stands for itself.
+/// Whether this byte of UTF-8 is a whole character that is written unescaped.
 fn is_itself(byte: u8) -> bool {
     byte.is_ascii() && byte > ESCAPE
 }
 
-/// Appends `text`, closed.
+/// Appends `text` and its closing byte.
 pub fn put_text(out: &mut Vec<u8>, text: &str) {
     put_text_open(out, text);
     out.push(0);
@@ -64,12 +63,12 @@ pub fn put_text_open(out: &mut Vec<u8>, text: &str) {
     }
 }
 
-/// A code unit from 0x0800 in the three-byte form of UTF-8, surrogates included.
+/// A code unit of at least 0x0800 in the three-byte form of UTF-8. Surrogates are allowed.
 fn three_bytes(unit: u16) -> [u8; 3] {
     [0xE0 | (unit >> 12) as u8, 0x80 | ((unit >> 6) & 0x3F) as u8, 0x80 | (unit & 0x3F) as u8]
 }
 
-/// Appends `value`, eight bytes.
+/// Appends `value` as eight bytes, big end first.
 pub fn put_u64(out: &mut Vec<u8>, value: u64) {
     out.extend_from_slice(&value.to_be_bytes());
 }
@@ -101,7 +100,7 @@ impl<'a> Reader<'a> {
         Err(MalformedKey { at: self.at, what })
     }
 
-    /// One byte.
+    /// Reads one byte.
     pub fn u8(&mut self) -> Result<u8, MalformedKey> {
         let Some(&byte) = self.bytes.get(self.at) else {
             return self.malformed("one more byte");
@@ -110,7 +109,7 @@ impl<'a> Reader<'a> {
         Ok(byte)
     }
 
-    /// Eight bytes, big end first.
+    /// Reads eight bytes, big end first.
     pub fn u64(&mut self) -> Result<u64, MalformedKey> {
         let Some(bytes) = self.bytes.get(self.at..self.at + 8) else {
             return self.malformed("eight bytes of a number");
@@ -119,13 +118,13 @@ impl<'a> Reader<'a> {
         Ok(u64::from_be_bytes(bytes.try_into().expect("eight bytes were taken")))
     }
 
-    /// One closed text.
+    /// Reads one text and its closing byte.
     pub fn text(&mut self) -> Result<String, MalformedKey> {
         let raw = self.raw_text()?;
         decode_text(raw).ok_or(MalformedKey { at: self.at, what: "CESU-8 text" })
     }
 
-    /// The bytes of one closed text, without its closing byte, still encoded.
+    /// Reads one text and its closing byte; returns its bytes still encoded, without the closing byte.
     pub fn raw_text(&mut self) -> Result<&'a [u8], MalformedKey> {
         let rest = &self.bytes[self.at..];
         let Some(length) = rest.iter().position(|&byte| byte == 0) else {
@@ -137,7 +136,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Decodes the bytes between a text's beginning and its closing byte.
+/// Decodes the bytes of a text, without its closing byte.
 fn decode_text(raw: &[u8]) -> Option<String> {
     if raw.iter().copied().all(is_itself) {
         return String::from_utf8(raw.to_vec()).ok();

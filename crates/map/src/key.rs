@@ -1,21 +1,21 @@
-//! Keys: what is stored, and where it sorts.
+//! The keys of stored rows, and how they sort.
 //!
-//! A key begins with its kind. Kinds are persisted: a number is never reused and never changes
-//! its meaning. The rows of one *partition* (the unit of batches, never cut in two) share the
-//! [`PartitionPrefix`] of their keys.
+//! A key begins with a byte for its kind. Kinds are stored, so a number is never reused and never changes its
+//! meaning. The rows of one *partition* (the unit of batches, which is never cut in two) have keys that begin
+//! with the same [`PartitionPrefix`].
 //!
 //! | kind | key after the kind byte | partition | value |
 //! |---|---|---|---|
-//! | `01` range meta | one byte: which sort of row, then its name | none: outside of all ranges | engine's own |
+//! | `01` range meta | one byte for the sort of row, then its name | none: these rows lie outside all ranges | the engine's own |
 //! | `10` catalogue | account, `01` | the account | service properties of the account |
 //! | | account, `02`, table name in lower case | the account | name as given, table id, access policies |
 //! | | account, `03`, table id | the account | a table that was deleted, whose rows may still be there |
 //! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
-//! | `30` | kept for object names | | |
+//! | `30` | reserved for object names | | |
 //!
-//! A table id is never used twice: it is the time at which the table was created, in ticks, and
-//! times that a partition hands out strictly grow. So a table that is deleted and created again
-//! shares no key with its former self.
+//! A table id is never used twice. It is the time at which the table was created, in ticks, and the times
+//! that a partition hands out strictly grow. So a table that is deleted and created again has other keys than
+//! before.
 
 use crate::codec::{MalformedKey, Reader, put_text, put_u64};
 
@@ -32,7 +32,7 @@ const CATALOGUE_SERVICE_PROPERTIES: u8 = 0x01;
 const CATALOGUE_TABLE: u8 = 0x02;
 const CATALOGUE_DROPPED: u8 = 0x03;
 
-/// Names one incarnation of a table, within its account. See the module on why it never returns.
+/// Names one incarnation of a table within its account. It is never used again; the module says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TableId(pub u64);
 
@@ -51,7 +51,7 @@ pub enum Key {
         /// Table name in lower case: names are unique without regard to case.
         lower_name: String,
     },
-    /// A deleted table whose rows may not all be gone.
+    /// A deleted table, some of whose rows may still be stored.
     DroppedTable {
         /// Account name.
         account: String,
@@ -72,7 +72,7 @@ pub enum Key {
 }
 
 impl Key {
-    /// The bytes under which the row is stored. Their order is the order of the key space.
+    /// The bytes under which the row is stored. They compare as keys sort.
     pub fn encode(&self) -> Vec<u8> {
         match self {
             Self::ServiceProperties { account } => catalogue_prefix(account, &[CATALOGUE_SERVICE_PROPERTIES]),
@@ -92,7 +92,7 @@ impl Key {
         }
     }
 
-    /// The readable form of stored bytes. Fails on bytes that [`Key::encode`] does not make.
+    /// The readable form of a stored key. Fails on bytes that [`Key::encode`] does not make.
     pub fn decode(bytes: &[u8]) -> Result<Self, MalformedKey> {
         let mut reader = Reader::new(bytes);
         let kind = reader.u8()?;
@@ -131,12 +131,12 @@ fn catalogue_prefix(account: &str, rest: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The bytes before the first table of an account's catalogue: all its tables begin with them.
+/// The bytes with which the catalogue rows of all tables of an account begin.
 pub fn tables_prefix(account: &str) -> Vec<u8> {
     catalogue_prefix(account, &[CATALOGUE_TABLE])
 }
 
-/// The bytes with which the rows of all dropped tables of an account begin.
+/// The bytes with which the catalogue rows of all dropped tables of an account begin.
 pub fn dropped_prefix(account: &str) -> Vec<u8> {
     catalogue_prefix(account, &[CATALOGUE_DROPPED])
 }
@@ -156,8 +156,8 @@ pub fn table_prefix(account: &str, table: TableId) -> Vec<u8> {
     out
 }
 
-/// Of an entity's stored key, the account (still encoded) and the table id, without decoding the
-/// rest. `None` for keys of another kind, and for bytes that are no key.
+/// The account (still encoded) and the table id in the stored key of an entity. The rest of the key is not
+/// decoded. `None` for keys of another kind and for bytes that are not a key.
 pub fn table_of(key: &[u8]) -> Option<(&[u8], TableId)> {
     let mut reader = Reader::new(key);
     if reader.u8().ok()? != KIND_ENTITY {
@@ -167,7 +167,7 @@ pub fn table_of(key: &[u8]) -> Option<(&[u8], TableId)> {
     Some((account, TableId(reader.u64().ok()?)))
 }
 
-/// PartitionKey and RowKey of an entity's stored key. Fails on a key of another kind.
+/// PartitionKey and RowKey in the stored key of an entity. Fails on a key of another kind.
 pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
     let mut reader = Reader::new(key);
     if reader.u8()? != KIND_ENTITY {
@@ -178,7 +178,7 @@ pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
     Ok((reader.text()?, reader.text()?))
 }
 
-/// The bytes that all keys of one partition begin with, and no other key does.
+/// The bytes with which all keys of one partition begin, and no other key.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct PartitionPrefix(Vec<u8>);
 
@@ -198,7 +198,7 @@ impl PartitionPrefix {
         Self(out)
     }
 
-    /// The stored key of the entity `row_key` in this partition (one of entities, not a catalogue).
+    /// The stored key of the entity `row_key`. For partitions of entities only, not for a catalogue.
     pub fn key(&self, row_key: &str) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.0.len() + row_key.len() + 1);
         out.extend_from_slice(&self.0);
@@ -206,18 +206,18 @@ impl PartitionPrefix {
         out
     }
 
-    /// The shared bytes.
+    /// The bytes of the prefix.
     pub fn as_bytes(&self) -> &[u8] {
         &self.0
     }
 }
 
-/// Whether the key space may be cut before `key`: no partition has keys on both sides.
+/// Whether the key space may be cut before `key`, so that no partition has keys on both sides.
 ///
-/// All keys of a partition begin with its [`PartitionPrefix`], so a key cuts one exactly if it goes
-/// on after such a prefix. The prefixes of partitions, tables, accounts and kinds are boundaries,
-/// and so is what [`after_prefix`] makes of them, or a PartitionKey that is not closed. Of a kind
-/// that has no partitions yet only the first byte is one.
+/// All keys of a partition begin with its [`PartitionPrefix`], so `key` cuts a partition exactly if it has more
+/// bytes after such a prefix. The prefixes of partitions, tables, accounts and kinds are boundaries. So are the
+/// keys that [`after_prefix`] makes of them, and a PartitionKey without its closing byte. A kind without
+/// partitions has one boundary: its first byte.
 pub fn is_partition_boundary(key: &[u8]) -> bool {
     let mut reader = Reader::new(key);
     let prefix_ends = match reader.u8() {
@@ -229,8 +229,8 @@ pub fn is_partition_boundary(key: &[u8]) -> bool {
     !prefix_ends || reader.is_at_end()
 }
 
-/// The least key that is greater than every key beginning with `prefix`; `None` if there is none
-/// (a prefix of `FF` bytes only, which no kind begins with).
+/// The least key above every key that begins with `prefix`. `None` if all bytes of `prefix` are `FF`; no kind
+/// begins so.
 pub fn after_prefix(prefix: &[u8]) -> Option<Vec<u8>> {
     let mut end = prefix.to_vec();
     while let Some(last) = end.pop() {

@@ -1,25 +1,25 @@
-//! Entries with intervals of keys, in the order of their keys: what every map stands on.
+//! Entries with intervals of keys, in the order of their keys: the layer below every map.
 //!
 //! The service's [`RangeMap`](crate::RangeMap) and users' [`ShardMap`](crate::shard::ShardMap) differ in
-//! what an entry says and in the rules of its changes. They are alike in this: intervals do not overlap,
-//! so each key has at most one entry, found by the greatest low bound that is not above it.
+//! their entries and in their rules for changes. In both, the intervals do not overlap, so each key has at most
+//! one entry: the one with the greatest low bound that is not above the key.
 
 use std::ops::{Deref, DerefMut, RangeBounds};
 
 use crate::range::KeyRange;
 
-/// Something that stands for an interval of keys.
+/// An entry with an interval of keys.
 pub trait Keyed {
     /// The interval.
     fn keys(&self) -> &KeyRange;
 }
 
-/// Entries sorted by low key. That they do not overlap is their owner's care.
+/// Entries sorted by low key. The caller makes sure that they do not overlap.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ordered<E>(Vec<E>);
 
 impl<E: Keyed> Ordered<E> {
-    /// The entries, sorted.
+    /// Sorts the entries.
     pub fn new(mut entries: Vec<E>) -> Self {
         entries.sort_by(|a, b| a.keys().low().cmp(b.keys().low()));
         Self(entries)
@@ -41,7 +41,7 @@ impl<E: Keyed> Ordered<E> {
         if keys.is_empty() {
             return &[];
         }
-        // Where intervals do not overlap their ends are in order, as their beginnings are.
+        // Intervals that do not overlap have their ends in order, as their beginnings.
         let ends_below = |entry: &E| entry.keys().high().is_some_and(|high| high <= keys.low());
         let begins_below = |entry: &E| keys.high().is_none_or(|high| entry.keys().low() < high);
         let from = self.0.partition_point(ends_below);
@@ -49,7 +49,7 @@ impl<E: Keyed> Ordered<E> {
         &self.0[from..to.max(from)]
     }
 
-    /// Puts other entries in the place of some.
+    /// Replaces the entries at `at` by others.
     pub fn splice(&mut self, at: impl RangeBounds<usize>, with: impl IntoIterator<Item = E>) {
         self.0.splice(at, with);
     }

@@ -1,4 +1,4 @@
-//! Ranges: intervals of the key space, and the identities around them.
+//! Intervals of the key space, and the ids of ranges and servers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -7,12 +7,12 @@ use thiserror::Error;
 
 use crate::key::{KIND_CATALOGUE, after_prefix};
 
-/// Names a range for good: never reused, kept through moves; a split and a merge make new ones.
+/// Names a range. It is never reused. A move keeps it; a split and a merge make new ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RangeId(pub u64);
 
-/// Counts the changes of a range: who owns it, whether it serves. A read is answered only in the
-/// generation in which it began; a command made for an older generation is refused.
+/// Counts the changes of a range: of its owner, and of whether it serves. A read is answered only in the
+/// generation in which it began. A change that was made for an older generation is refused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);
 
@@ -20,15 +20,15 @@ pub struct Generation(pub u64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ServerId(pub u64);
 
-/// A text that is no id of the kind that was asked for.
+/// A text that is not an id of the wanted kind.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{text:?} is no {what}: write it as {example}")]
+#[error("{text:?} is not a {what}: write it as {example}")]
 pub struct NotAnId {
     /// The text.
     pub text: String,
-    /// What was asked for.
+    /// The wanted kind of id.
     pub what: &'static str,
-    /// One that would do.
+    /// An example of such an id.
     pub example: &'static str,
 }
 
@@ -40,10 +40,10 @@ impl RangeId {
 }
 
 impl Generation {
-    /// The one in which a new range is.
+    /// The generation of a new range.
     pub const FIRST: Self = Self(1);
 
-    /// The one after this.
+    /// The generation after this one.
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
@@ -67,7 +67,7 @@ impl FromStr for ServerId {
     }
 }
 
-/// The number after `letter`, in digits alone.
+/// The number after `letter`, if only digits follow it.
 fn numbered(text: &str, letter: char) -> Option<u64> {
     let digits = text.strip_prefix(letter)?;
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
@@ -91,7 +91,7 @@ impl fmt::Display for ServerId {
     }
 }
 
-/// The keys from `low` on and below `high`; without a `high`, all from `low` on.
+/// The keys from `low` (inclusive) up to `high` (exclusive). Without a `high`, all keys from `low` on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyRange {
     low: Vec<u8>,
@@ -99,12 +99,12 @@ pub struct KeyRange {
 }
 
 impl KeyRange {
-    /// `[low, high)`. An interval whose bounds cross is empty.
+    /// The interval `[low, high)`. It is empty if `high` is not above `low`.
     pub fn new(low: Vec<u8>, high: Option<Vec<u8>>) -> Self {
         Self { low, high }
     }
 
-    /// Everything a range can hold: all keys above the rows that ranges keep about themselves.
+    /// All keys that ranges can hold. The rows that a range keeps about itself lie below.
     pub fn whole() -> Self {
         Self { low: vec![KIND_CATALOGUE], high: None }
     }
@@ -114,12 +114,12 @@ impl KeyRange {
         Self { low: prefix.to_vec(), high: after_prefix(prefix) }
     }
 
-    /// The least key inside, if any is.
+    /// The lower bound, which is the least key inside if the interval is not empty.
     pub fn low(&self) -> &[u8] {
         &self.low
     }
 
-    /// The least key above; `None` where there is no end.
+    /// The upper bound, which lies outside; `None` if there is none.
     pub fn high(&self) -> Option<&[u8]> {
         self.high.as_deref()
     }
@@ -129,7 +129,7 @@ impl KeyRange {
         key >= self.low.as_slice() && self.high.as_deref().is_none_or(|high| key < high)
     }
 
-    /// Whether `key` cuts the range in two that both hold keys: it lies inside, above `low`.
+    /// Whether `key` cuts the interval into two that are not empty: it lies inside and above `low`.
     pub fn is_cut_by(&self, key: &[u8]) -> bool {
         self.contains(key) && key > self.low.as_slice()
     }

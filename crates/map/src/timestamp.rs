@@ -1,8 +1,8 @@
 use std::fmt;
 
-/// A point in time in ticks of 100 ns since 1970-01-01T00:00:00Z, the resolution of Azure's
-/// entity timestamps and ETags. Negative before 1970. Signed 64 bits reach from the year -27258
-/// to 31197, so the 1601..=9999 of `Edm.DateTime` fits with room.
+/// A point in time in ticks of 100 ns since 1970-01-01T00:00:00Z, the resolution of Azure's entity timestamps
+/// and ETags. Negative before 1970. 64 bits reach from the year -27258 to 31197; `Edm.DateTime` needs 1601 to
+/// 9999.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Timestamp(i64);
 
@@ -16,12 +16,12 @@ impl Timestamp {
     /// 9999-12-31T23:59:59.9999999Z, the greatest.
     pub const MAX_DATE_TIME: Self = Self(2_534_023_007_999_999_999);
 
-    /// The point `ticks` of 100 ns after 1970 (before it, when negative).
+    /// The time `ticks` of 100 ns after 1970, or before it if negative.
     pub const fn from_ticks(ticks: i64) -> Self {
         Self(ticks)
     }
 
-    /// The point `seconds` after 1970.
+    /// The time `seconds` after 1970, or before it if negative.
     pub const fn from_unix_seconds(seconds: i64) -> Self {
         Self(seconds * Self::TICKS_PER_SECOND)
     }
@@ -36,12 +36,12 @@ impl Timestamp {
         self.0.div_euclid(Self::TICKS_PER_SECOND)
     }
 
-    /// The next point, 100 ns later.
+    /// The next time, 100 ns later.
     pub const fn next(self) -> Self {
         Self(self.0 + 1)
     }
 
-    /// `ticks` later (earlier, when negative), stopping at the ends of the type.
+    /// The time `ticks` later, or earlier if negative. It stops at the ends of the type.
     pub const fn saturating_add(self, ticks: i64) -> Self {
         Self(self.0.saturating_add(ticks))
     }

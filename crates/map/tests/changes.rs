@@ -342,7 +342,7 @@ fn refusals_name_the_value_and_say_what_to_do() {
     let offline = |range| Change::Offline { range, generation };
     assert_eq!(
         text(map.begin(&offline(RangeId(1)))),
-        "r1 is not in the map: it was split or merged, or never was; look at the map"
+        "r1 is not in the map: it was split or merged, or never existed; look at the map"
     );
     assert_eq!(
         text(map.begin(&Change::Online { range: r2, generation: Generation(3) })),
@@ -353,16 +353,16 @@ fn refusals_name_the_value_and_say_what_to_do() {
         let sentence = text(begun.begin(&change));
         assert!(sentence.ends_with(" is being merged: wait until that is done, or undo it"), "{sentence}");
     }
-    assert_eq!(text(begun.move_done(r2)), "r2 is not being moved: begin that first");
+    assert_eq!(text(begun.move_done(r2)), "r2 is not being moved: there is nothing to finish or undo");
     assert_eq!(
         text(begun.split_done(r2, home(1, r2), home(1, r3))),
-        "r2 is not being split: begin that first"
+        "r2 is not being split: there is nothing to finish or undo"
     );
     assert_eq!(
         text(begun.merge_done(r3, home(1, r2))),
-        "r3 is not the left range of a merge: begin that first"
+        "r3 is not the left range of a merge: there is nothing to finish or undo"
     );
-    assert_eq!(text(map.undone(r2)), "r2 is not being changed: begin that first");
+    assert_eq!(text(map.undone(r2)), "r2 is not being changed: there is nothing to finish or undo");
     assert_eq!(
         text(map.begin(&split(r2, boundary("0005")))),
         "0005 does not cut r2: choose a key above 10 and below 0005"
@@ -379,7 +379,7 @@ fn refusals_name_the_value_and_say_what_to_do() {
         text(map.begin(&merge(r3, r2))),
         "r2 does not begin where r3 ends: name two neighbours, the one with the lower keys first"
     );
-    assert_eq!(text(map.begin(&moved(r2, home(1, r2)))), "r2 is there already");
+    assert_eq!(text(map.begin(&moved(r2, home(1, r2)))), "r2 is on that server already");
     assert_eq!(
         text(map.begin(&moved(r2, home(2, r3)))),
         "a move keeps the database of r2: name the one in which it is"

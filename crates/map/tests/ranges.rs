@@ -233,7 +233,7 @@ fn findings_name_their_ranges() {
         (Finding::IdToCome { range: r5, next_range: r4 }, "r5 is named, but the next range is to be r4"),
         (
             Finding::MergeAlone { range: r4, with: r5 },
-            "r4 is to be merged with r5, which is no neighbour that is to be merged with it",
+            "r4 is to be merged with r5, which is not its neighbour or is not to be merged with it",
         ),
         (Finding::SplitOutside { range: r4 }, "r4 is to be split at a key that does not cut it in two"),
         (Finding::OfflineChange { range: r4 }, "r4 is offline and yet being changed"),
@@ -261,7 +261,7 @@ fn names_are_read_as_they_are_written() {
     for text in ["", "7", "r", "r-1", "r+1", "s7", "r7 ", "r99999999999999999999"] {
         assert_eq!(
             text.parse::<RangeId>().unwrap_err().to_string(),
-            format!("{text:?} is no range: write it as r7")
+            format!("{text:?} is not a range: write it as r7")
         );
     }
 }

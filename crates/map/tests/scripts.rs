@@ -321,7 +321,7 @@ fn a_running_service_takes_what_asks_and_what_changes() {
     {
         let refused = live(line).unwrap_err().to_string();
         let says = format!(
-            "{} works on a map in memory alone: a running service",
+            "{} works only on a map in memory: a running service",
             &line[..line.find(' ').unwrap_or(line.len())]
         );
         assert!(refused.starts_with(&says), "{refused}");

@@ -98,7 +98,8 @@ on_both_stores! {
         assert!(map.now().await.unwrap().unwrap() > now, "the clock goes forward");
     }
 
-    /// The first shard alone; a failure stops; the same call goes on; a script that was rolled out is not changed.
+    /// The first shard alone; a failure stops; the same call goes on; a script that was rolled out is not
+    /// changed.
     async fn scripts_are_rolled_out(world) {
         let places = world.shards::<3>();
         let manager = world.manager().await;
@@ -178,6 +179,6 @@ on_both_stores! {
             "update visits set lasted = '1 month' where lasted = '00:00:00'"
         });
         let month = manager.list_map::<ShardKey>("lasted").await.unwrap().adopt(&place, "visits", "lasted").await;
-        assert!(month.unwrap_err().to_string().contains("is no time-span"));
+        assert!(month.unwrap_err().to_string().contains("is not a key of type time-span"));
     }
 }

@@ -102,8 +102,8 @@ fn a_running_server_is_given_the_commands_up_to_the_first_that_fails() {
 
     // What cannot all be done is not begun.
     for (script, says) in [
-        ("online r3\nplan\n", "line 2: plan works on a map in memory alone: a running service plans"),
-        ("online r3\nobserve r3 rate=9\n", "line 2: observe works on a map in memory alone"),
+        ("online r3\nplan\n", "line 2: plan works only on a map in memory: a running service plans"),
+        ("online r3\nobserve r3 rate=9\n", "line 2: observe works only on a map in memory"),
         ("online r3\nsplt marathon/Full\n", "line 2: \"splt\" is not a command"),
     ] {
         let ended = run(script);

@@ -1,4 +1,4 @@
-//! A plan in the making: the map and what was seen, joined range by range.
+//! A plan while it is made: the map and the observations, joined range by range.
 
 use std::collections::HashMap;
 
@@ -10,53 +10,53 @@ use crate::range::RangeId;
 use crate::range_map::Home;
 use crate::range_map::{Change, Intent, RangeEntry, RangeMap};
 
-/// One range, with what was seen of it.
+/// One range with its observation.
 ///
-/// The steps walk over all ranges several times, and a map may have a million: what decides whether
-/// a step looks closer is copied here, side by side.
+/// The steps go over all ranges several times, and a map may have a million ranges. So the figures that decide
+/// whether a step examines a range are copied here.
 pub(super) struct View<'a> {
     pub(super) entry: &'a RangeEntry,
-    /// What was seen of it in the generation that the map has.
+    /// Its observation, if that was made in the generation that the map has.
     pub(super) seen: Option<&'a RangeObservation>,
-    /// Its load per second; 0 where none was seen.
+    /// Its load per second; 0 if none was observed.
     pub(super) rate: f64,
-    /// Index of the server that has it, or that is about to have it; or [`NOBODY`].
+    /// The index of the server that has it, or to which it moves; or [`NO_SERVER`].
     server: u32,
-    /// Its greatest load of late; infinite where that is unknown, or where it is not to be merged.
+    /// Its greatest load lately; infinite if that is unknown or if the range must not be merged.
     pub(super) peak: f32,
     pub(super) mebibytes: u32,
-    /// It serves, was seen, and nothing is under way with it.
+    /// It serves, was observed, and no change of it is under way.
     open: bool,
-    /// There is a verdict about it.
+    /// There is a verdict about its load.
     pub(super) judged: bool,
     /// Its owner does not serve.
     pub(super) lost: bool,
-    /// It is in a change of this plan: a range takes one at a time.
+    /// It is in a change of this plan already.
     pub(super) taken: bool,
-    /// The report says what it waits for to merge.
+    /// The report says already why its merge has to wait.
     pub(super) told: bool,
 }
 
-/// No server that was seen.
-const NOBODY: u32 = u32::MAX;
+/// Stands for a server that was not observed.
+const NO_SERVER: u32 = u32::MAX;
 
 impl View<'_> {
-    /// Index of the server that has it, or that is about to have it.
+    /// The index of the server that has it, or to which it moves.
     pub(super) fn server(&self) -> Option<u32> {
-        (self.server != NOBODY).then_some(self.server)
+        (self.server != NO_SERVER).then_some(self.server)
     }
 
-    /// Whether it takes a change now.
+    /// Whether it can take part in a change now.
     pub(super) fn is_free(&self) -> bool {
         self.open && !self.taken
     }
 }
 
-/// Everything the steps of a plan work on.
+/// Everything that the steps of a plan read and write.
 pub(super) struct Draft<'a> {
     pub(super) policy: &'a Policy,
     pub(super) ranges: Vec<View<'a>>,
-    /// The places of those with which the map says something is under way.
+    /// The indexes of the ranges that have an intent in the map.
     pub(super) under_way: Vec<usize>,
     pub(super) fleet: Fleet,
     pub(super) changes: Vec<Change>,
@@ -76,16 +76,16 @@ pub(super) struct Churn {
 }
 
 impl Churn {
-    /// Where nothing is busy load may move as it likes.
+    /// For a service that is not busy: any load may move.
     pub(super) const FREE: Self = Self { share: 1.0, left: f64::INFINITY, spent: false };
 
-    /// A share of all load, less what is moving already.
+    /// A budget of a share of all load, less the load that is moving already.
     pub(super) fn new(share: f64, total: f64, moving: f64) -> Self {
         Self { share, left: total * share - moving, spent: false }
     }
 
-    /// Takes a range's load out of the budget; not if it is more than is left, unless it is the first,
-    /// since a range can be more than any budget.
+    /// Takes a range's load out of the budget. Refuses if less is left, except for the first range: a single
+    /// range may be larger than any budget.
     pub(super) fn spend(&mut self, rate: f64) -> bool {
         let affords = rate <= self.left || (!self.spent && self.left > 0.0);
         if affords {
@@ -112,7 +112,7 @@ impl<'a> Draft<'a> {
         Self { policy, ranges, under_way, fleet, changes, report, balance, churn, version: map.version() }
     }
 
-    /// Decides that a range moves, and counts its load where it will be.
+    /// Decides that a range moves, and counts its load at its new server.
     pub(super) fn move_range(&mut self, range: usize, to: u32) {
         let view = &mut self.ranges[range];
         let home = Home { server: self.fleet.get(to).id, database: view.entry.place.database };
@@ -136,12 +136,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Joins an entry of the map with what was seen, and counts its load at its server.
+/// Joins an entry of the map with its observation, and counts its load at its server.
 fn view<'a>(entry: &'a RangeEntry, seen: Option<&'a RangeObservation>, fleet: &mut Fleet) -> View<'a> {
     let rate = seen.map_or(0.0, |seen| if seen.rate.is_finite() { seen.rate.max(0.0) } else { 0.0 });
     let owner = fleet.index(entry.place.server);
     let server = match &entry.intent {
-        // It is on its way: its load belongs where it arrives.
+        // Its load will be at its new server.
         Some(Intent::Move { to }) => fleet.index(to.server).or(owner),
         _ => owner,
     };
@@ -157,7 +157,7 @@ fn view<'a>(entry: &'a RangeEntry, seen: Option<&'a RangeObservation>, fleet: &m
         entry,
         seen,
         rate,
-        server: server.unwrap_or(NOBODY),
+        server: server.unwrap_or(NO_SERVER),
         peak: quiet.and_then(|seen| seen.peak).map_or(f32::INFINITY, |peak| peak as f32),
         mebibytes: quiet.map_or(u32::MAX, |seen| (seen.bytes >> 20).min(u64::from(u32::MAX)) as u32),
         open,
@@ -168,11 +168,11 @@ fn view<'a>(entry: &'a RangeEntry, seen: Option<&'a RangeObservation>, fleet: &m
     }
 }
 
-/// Finds what was seen of one range after the other.
+/// Finds the observations of the ranges, one after the other in the map's order.
 struct Seen<'a> {
     all: &'a [RangeObservation],
     next: usize,
-    /// Made when the order is not that of the map for the first time.
+    /// Made as soon as an observation is out of the map's order.
     by_id: Option<HashMap<RangeId, &'a RangeObservation>>,
 }
 

@@ -1,19 +1,18 @@
-//! The servers as the planner sees them while it plans: what each would bear if what was decided so
-//! far were done.
+//! The servers while a plan is made, each with the load that it would have after the changes decided so far.
 
 use super::observe::{ServerObservation, Standing};
 use crate::range::ServerId;
 
-/// One server, under the changes that were decided so far.
+/// One server, after the changes decided so far.
 #[derive(Debug, Clone)]
 pub(super) struct Server {
     pub(super) id: ServerId,
     pub(super) standing: Standing,
-    /// Load per second that it can bear; above 0.
+    /// The load per second that it can take; above 0.
     pub(super) capacity: f64,
-    /// Load per second of its ranges.
+    /// The load per second of its ranges.
     pub(super) load: f64,
-    /// Load per second of the busiest of them: less it cannot have without that range.
+    /// The load per second of the busiest of them. With that range the server cannot have less.
     pub(super) hottest: f64,
     /// How many ranges it has.
     pub(super) ranges: u32,
@@ -34,8 +33,8 @@ impl Server {
         self.ranges += 1;
     }
 
-    /// Takes a range from it. The hottest is not looked for anew: that is asked only of servers
-    /// that lose none but lesser ones.
+    /// Takes a range from it. `hottest` stays, because only servers that keep their hottest range are asked for
+    /// it.
     pub(super) fn remove(&mut self, rate: f64) {
         self.load = (self.load - rate).max(0.0);
         self.ranges = self.ranges.saturating_sub(1);
@@ -61,9 +60,9 @@ impl Fleet {
         self.index(id).is_none_or(|index| self.get(index).standing == Standing::Dead)
     }
 
-    /// The index of a server that was mentioned.
+    /// The index of a server, if it was observed.
     pub(super) fn index(&self, id: ServerId) -> Option<u32> {
-        // Ids are given in a row, mostly: then the place is where the id says.
+        // Ids mostly have no gaps; then the index follows from the id.
         let first = self.servers.first()?.id.0;
         let guess = id.0.checked_sub(first)? as usize;
         if self.servers.get(guess).is_some_and(|server| server.id == id) {
@@ -80,7 +79,7 @@ impl Fleet {
         &mut self.servers[index as usize]
     }
 
-    /// Whether a range may stay with or go to this server.
+    /// Whether this server may have ranges.
     pub(super) fn serves(&self, index: u32) -> bool {
         self.get(index).standing == Standing::Serving
     }
@@ -127,7 +126,7 @@ fn server(seen: &ServerObservation) -> Server {
     }
 }
 
-/// A figure that can be ordered; which is all that keeps `f64` out of a heap.
+/// A figure with a total order, so that it can be in a heap.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Level(pub(super) f64);
 

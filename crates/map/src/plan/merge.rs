@@ -1,13 +1,13 @@
 //! Merges of cold neighbours.
 //!
-//! Two neighbours become one if both have been quiet for ten minutes, so that together they stay far
-//! from being split again, and both have been left alone as long. The distance between the load
-//! that merges and the load that splits is what keeps a range from being split and merged in turns.
+//! Two neighbours are merged if for ten minutes both had little load and neither was split, merged or moved.
+//! The load at which ranges merge is far below the load at which a range is split, so that a range is not
+//! split and merged in turns.
 //!
-//! A few ranges per server are kept, quiet or not: they are what there is to spread when load comes.
-//! A server takes part in one merge at a time, in more where ranges have become many. Neighbours on
-//! one server go first; others cost a move of the right one, which is up to whoever carries it out, and
-//! comes out of what the balance has left of its budget.
+//! A few ranges per server are kept even if they are cold: they can be spread over the servers when load
+//! comes. A server takes part in one merge at a time, or in more if there are many ranges. Neighbours on the
+//! same server are merged first. Other neighbours need a move of the right one, which the executor makes; the
+//! load of that move comes out of the budget that the balance has left.
 
 use std::collections::BinaryHeap;
 use std::time::Duration;
@@ -23,11 +23,11 @@ pub(super) fn merge(draft: &mut Draft<'_>) {
     let kept = draft.policy.ranges_per_server_low as usize * draft.fleet.serving_count();
     let ranges = draft.ranges.len();
     let limit = per_server(draft, ranges - merging);
-    let (here, apart): (Vec<_>, Vec<_>) = ready
+    let (together, apart): (Vec<_>, Vec<_>) = ready
         .into_iter()
         .partition(|index| draft.ranges[*index].server() == draft.ranges[index + 1].server());
     let (mut refused, mut more) = (Vec::new(), waiting > 0);
-    for index in here.into_iter().chain(apart) {
+    for index in together.into_iter().chain(apart) {
         if ranges - merging <= kept {
             more = true;
             break;
@@ -48,7 +48,7 @@ pub(super) fn merge(draft: &mut Draft<'_>) {
     }
 }
 
-/// Counts the merges that were begun before, and puts each down to its servers.
+/// Counts the merges that were begun before this plan, and adds each to its servers.
 fn count_begun(draft: &mut Draft<'_>) -> usize {
     let mut begun = 0;
     for index in draft.under_way.iter().copied() {
@@ -71,8 +71,9 @@ fn per_server(draft: &Draft<'_>, ranges: usize) -> u32 {
     if crowded { draft.policy.merges_per_server_crowded } else { draft.policy.merges_per_server }
 }
 
-/// The load below which two ranges are cold together. One range that is a good part of what a server
-/// has on average fits nowhere; where nothing would be moved, that does not matter.
+/// Two ranges are cold if the sum of their loads is below this. A range that is a large part of an average
+/// server's load fits on no other server, so with several servers the mark is lower; in a service that is not
+/// busy this does not matter, because nothing is moved.
 fn cold_mark(draft: &Draft<'_>) -> f64 {
     let policy = draft.policy;
     let mark = policy.split_rate * policy.merge_share;
@@ -84,13 +85,13 @@ fn cold_mark(draft: &Draft<'_>) -> f64 {
     mark.min(policy.merge_grain * capacity * draft.fleet.mean().max(policy.calm_utilisation))
 }
 
-/// Neighbours that are cold, by the place of the left one in the map.
+/// Neighbours that are cold, by the index of the left one in the map.
 struct Candidates {
     /// Those that could merge now, in the map's order.
     ready: Vec<usize>,
-    /// Those that could soonest, with how long that takes; no more than a report has lines.
+    /// Those that can merge soonest, with the time until then. Not more than a report has lines.
     early: BinaryHeap<(Duration, usize)>,
-    /// How many could later, `early` included, with each range in one pair.
+    /// How many pairs can merge later, `early` included. Each range is counted in one pair.
     waiting: usize,
 }
 
@@ -121,7 +122,7 @@ fn candidates(draft: &Draft<'_>) -> Candidates {
     found
 }
 
-/// Whether two neighbours are cold and small enough to be one.
+/// Whether two neighbours are cold, and small enough to be merged.
 fn cold(policy: &Policy, mark: f64, left: &View<'_>, right: &View<'_>) -> bool {
     let mebibytes = u64::from(left.mebibytes) + u64::from(right.mebibytes);
     f64::from(left.peak + right.peak) < mark
@@ -130,7 +131,7 @@ fn cold(policy: &Policy, mark: f64, left: &View<'_>, right: &View<'_>) -> bool {
         && !right.taken
 }
 
-/// Merges the range at this place with the next one, if their servers have time.
+/// Merges the range at this index with the next one, if their servers are not in too many merges.
 fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> Result<(), MergeWait> {
     let (left, right) = (&draft.ranges[index], &draft.ranges[index + 1]);
     let (left_server, right_server) = (left.server(), right.server());
@@ -161,8 +162,8 @@ fn merge_pair(draft: &mut Draft<'_>, index: usize, limit: u32) -> Result<(), Mer
     Ok(())
 }
 
-/// Says what merges wait for: the refused ones first, then those that could be made soonest. A range is
-/// named in one pair only, and no more pairs than there are ranges to spare.
+/// Reports why merges wait: first those that were refused, then those that can be made soonest. Each range is
+/// named in one pair only, and not more pairs are named than there are spare ranges.
 fn report_waiting(
     draft: &mut Draft<'_>,
     refused: Vec<(usize, MergeWait)>,

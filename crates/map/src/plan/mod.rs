@@ -1,32 +1,28 @@
-//! The planner: what is to be split, merged and moved, and why.
+//! The planner: which ranges should be split, merged and moved, and why.
 //!
-//! [`plan`] is a function of the map, of what was seen of ranges and servers, and of a [`Policy`].
-//! It keeps nothing from one call to the next, knows no time but the one it is told, and gives the
-//! same plan for the same arguments. The manager, the command line, the simulator and the advisor
-//! all call it.
+//! [`plan`] is a pure function of the map, of what was observed of ranges and servers, and of a [`Policy`]. It
+//! keeps nothing from one call to the next. The manager of a service calls it, and so do scripts and the
+//! simulator.
 //!
 //! ```text
 //!   map (version 41) --\
 //!   observations -------> plan --> changes, each made for a generation --> executor
-//!   policy ------------/       \-> report: why, and what is waited for --> people
+//!   policy ------------/       \-> report: why, and what has to wait ----> people
 //! ```
 //!
-//! A plan goes through four steps. A range takes part in one change at most, so earlier steps come
-//! first:
+//! A plan is made in four steps. A range takes part in at most one change, so earlier steps have priority:
 //!
-//! 1. *rehome*: ranges of servers that are dead or leaving get another owner, now and all of
-//!    them. A range that seems to kill its owners is set offline instead.
-//! 2. *split*: ranges whose load was judged worth a split are split, the hottest first.
-//! 3. *balance*: servers well above the mean give ranges away, within a budget.
-//! 4. *merge*: cold neighbours become one, where there are more ranges than needed.
+//! 1. *rehome*: all ranges of servers that are dead or leaving get another owner at once. A range that seems
+//!    to crash its owners is set offline instead.
+//! 2. *split*: ranges for which a verdict says that a split helps are split, the hottest first.
+//! 3. *balance*: servers well above the mean load give ranges away, within a budget.
+//! 4. *merge*: cold neighbours are merged, if there are more ranges than needed.
 //!
-//! Plans may be late. Each change names the generation it was made for, so one that is carried out
-//! when the range has changed meanwhile is refused by the map and does no harm; the next plan is
-//! made from the next look. What is under way is read from the map's intents: it is neither
-//! repeated nor crossed, and a moving range's load counts where it goes.
+//! A plan may be carried out late. Each change names the generation that it was made for, so the map refuses
+//! it if the range has changed since. The planner reads from the map's intents what is under way. It plans no
+//! second change for such a range, and it counts the load of a moving range at the range's new server.
 //!
-//! The unit of load is whatever the caller uses for rates and capacities alike. With several
-//! resources take, for each range, the one that is scarcest, in parts of the capacity.
+//! Rates and capacities may be in any unit of load, as long as it is the same for both.
 
 mod balance;
 mod draft;
@@ -46,30 +42,30 @@ pub use report::{BusyWait, Kind, LINES_PER_KIND, MergeWait, NoSplit, Reported, S
 
 use crate::range_map::{Change, RangeMap};
 
-/// What is to be done, and what was thought.
+/// The changes to make, and the reasons.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// The version of the map it was made for.
+    /// The version of the map for which it was made.
     pub map_version: u64,
-    /// What is to be done, the most urgent first. No range is in two of them. The two ranges of a
-    /// merge may be on different servers: then whoever carries it out moves the right one first.
+    /// The changes, the most urgent first. No range is in two of them. The two ranges of a merge may be on
+    /// different servers; then the executor moves the right one first.
     pub changes: Vec<Change>,
     /// How evenly the servers are loaded.
     pub balance: Balance,
-    /// Why each change is made, and what else is waited for; of bounded length.
+    /// Why each change is made, and what has to wait. At most [`LINES_PER_KIND`] lines of each kind.
     pub report: Vec<Reported>,
 }
 
 /// How evenly the servers that serve are loaded, before the plan is carried out and after.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Balance {
-    /// Load in parts of the capacity, over all servers.
+    /// The load of all servers, as a share of their capacity.
     pub mean: f64,
-    /// The same of the busiest server.
+    /// The load of the busiest server, as a share of its capacity.
     pub max: f64,
-    /// The same of the busiest server if every change of the plan is made.
+    /// The same after every change of the plan.
     pub max_after: f64,
-    /// What the busiest range alone would use of the largest server: no plan comes below that.
+    /// The share of the largest server that the busiest range alone would use. No plan can get below it.
     pub floor: f64,
     /// Whether the plan was made with the budget for emergencies.
     pub emergency: bool,

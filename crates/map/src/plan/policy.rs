@@ -6,84 +6,84 @@ use crate::load::LoadPolicy;
 
 /// What the planner wants, how much it may do at once, and how long it waits.
 ///
-/// A profile is a set of these numbers: the code is the same for all. Where a number has a source
-/// it is named; the others are choices, tried in `cargo xtask balance`.
+/// A profile is a set of these numbers; the code is the same for all profiles. Where a number has a source,
+/// it is named. The others were chosen by trials with `cargo xtask balance`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Policy {
-    /// How often a plan is made. The budgets below are for one such tick.
+    /// The time between two plans. The budgets below are for one such tick.
     pub tick: Duration,
 
-    /// Load from which one range is a candidate for a split, per second: [`LoadPolicy`]'s. Merges stay
-    /// well below it.
+    /// The load per second at which a range becomes a candidate for a split, as [`LoadPolicy`] has it. Merges
+    /// stay well below it.
     pub split_rate: f64,
-    /// Share of all ranges that may be split in one tick; at least one always may.
+    /// The share of all ranges that may be split in one tick. One range always may.
     pub splits_share: f64,
-    /// Ranges per server above which nothing is split any more: what the map may cost.
+    /// The number of ranges per server from which nothing is split. It limits the size of the map.
     pub ranges_per_server_high: u32,
 
-    /// Ranges per server that are kept even if they are cold, so that there is something to spread
-    /// when load comes (ten, as in Windows Azure Storage).
+    /// The number of ranges per server that are kept even if they are cold, so that they can be spread when
+    /// load comes (ten, as in Windows Azure Storage).
     pub ranges_per_server_low: u32,
     /// Two neighbours merge if the sum of their peaks is below this share of `split_rate`.
     pub merge_share: f64,
-    /// The same as a share of a server's load, on average, where there are several servers. Larger ranges
-    /// are too coarse to be evened out: that is about the distance from `relieve_from` to `relieve_to`.
+    /// The same as a share of the average load of a server, if there are several servers. The load of larger
+    /// ranges could not be evened out: this is about the distance from `relieve_from` to `relieve_to`.
     pub merge_grain: f64,
-    /// How long both must have been neither split nor merged nor moved.
+    /// How long both must have been unchanged: not split, merged or moved.
     pub merge_after: Duration,
-    /// Bytes that a merged range may have at most.
+    /// The most bytes that a merged range may have.
     pub merge_bytes_max: u64,
-    /// Merges that one server takes part in at once.
+    /// The number of merges in which one server takes part at the same time.
     pub merges_per_server: u32,
-    /// The same where ranges have become many.
+    /// The same if there are many ranges.
     pub merges_per_server_crowded: u32,
-    /// Share of `ranges_per_server_high` from which they are many.
+    /// The share of `ranges_per_server_high` from which there are many.
     pub crowded_share: f64,
 
-    /// Share of its capacity that the busiest server must use before anything is moved (a quarter, as
-    /// in Slicer): below that a move helps nobody.
+    /// The share of its capacity that the busiest server must use before anything is moved (a quarter, as in
+    /// Slicer). Below that, moves do not help clients.
     pub calm_utilisation: f64,
-    /// How far above the mean, as a factor, a server must be before it gives ranges away.
+    /// A server gives ranges away if its load is above this multiple of the mean.
     pub relieve_from: f64,
-    /// How far down it is then brought. The distance to `relieve_from` is what keeps noise from
-    /// moving ranges to and fro.
+    /// It gives ranges until its load is at this multiple of the mean. The distance to `relieve_from` keeps
+    /// noise from moving ranges to and fro.
     pub relieve_to: f64,
-    /// Share of the mean below which a server is given ranges although nobody is too busy: it came
-    /// back empty, or is new.
+    /// A server below this share of the mean starves: it is new, or came back without ranges. It is given
+    /// ranges even if no server is too busy.
     pub starving_share: f64,
-    /// How many of the busiest servers give to such a server in one tick.
+    /// How many of the busiest servers give ranges to starving servers in one tick.
     pub lenders_max: usize,
-    /// Share of its load that a server must be rid of by what moves in one tick; else nothing moves.
+    /// The least share of its load that a server must lose by the moves of one tick; otherwise nothing moves.
     pub relief_min: f64,
-    /// A range larger than half the distance between two servers goes, if nothing else would relieve the
-    /// one soon, and the other ends this share below where the one was.
+    /// A range with more load than half the distance between two servers may still move, if nothing else
+    /// relieves its server soon and the new server ends this share below the load that the old one had.
     pub exchange_gain: f64,
-    /// Ranges that one server gives away in one tick at most.
+    /// The most ranges that one server gives away in one tick.
     pub moves_per_server: u32,
-    /// Share of all load that may move in one tick; one range always may.
+    /// The share of all load that may move in one tick. One range always may.
     pub churn: f64,
     /// The same in an emergency.
     pub churn_emergency: f64,
-    /// A server so far above the mean, as a factor, is an emergency.
+    /// A server with more than this multiple of the mean load is an emergency.
     pub emergency_over_mean: f64,
-    /// So is one that uses this share of its capacity and is above `relieve_from`.
+    /// So is a server that uses more than this share of its capacity and is above `relieve_from`.
     pub emergency_utilisation: f64,
-    /// How long a range stays where it was moved to.
+    /// How long a range that has moved stays where it is.
     pub cool_down: Duration,
-    /// How old a range must be before its rate is believed: before that it moves for no balance.
+    /// How old a range must be before its rate is trusted. A younger one is not moved for balance.
     pub settle: Duration,
 
-    /// Servers that may end while they hold a range, before the range is called poison.
+    /// A range is quarantined if at least this many servers crashed while they held it.
     pub crashes_max: u32,
-    /// How many ranges may be called poison in one tick. Where more are suspected, something else
-    /// brought the servers down: one bad range ends one server at a time.
+    /// The most ranges that are quarantined in one tick. If more are suspected, something else must have
+    /// crashed the servers, because one bad range crashes one server at a time.
     pub quarantined_max: usize,
-    /// How long the end of a server is held against the ranges it had.
+    /// How long a crash counts against the ranges that the server held.
     pub crash_memory: Duration,
 }
 
 impl Policy {
-    /// As quick as makes sense: with a verdict after a minute, a hot range is relieved within 90 s.
+    /// As fast as makes sense. A verdict takes a minute, so a hot range is relieved within 90 s.
     pub fn fast() -> Self {
         let load = LoadPolicy::fast();
         Self {
@@ -119,8 +119,8 @@ impl Policy {
         }
     }
 
-    /// As the cloud's documents describe it: looks every 15 s, as Windows Azure Storage does, and
-    /// waits half a minute before it believes the rate of a new range.
+    /// As the cloud's documents describe it: plans every 15 s, as Windows Azure Storage does, and trusts the
+    /// rate of a new range after half a minute.
     pub fn cloud() -> Self {
         let load = LoadPolicy::cloud();
         Self {

@@ -1,8 +1,8 @@
-//! Splits, where a verdict says that one would help.
+//! Splits of ranges for which a verdict says that a split helps.
 //!
-//! *Whether* a split helps is judged where the load is seen, at the range's owner; here it is only
-//! decided when. A few ranges are split in one tick, the hottest first, as long as the map may grow.
-//! The halves stay where the range was: the next plan moves one of them if that server is too busy.
+//! The range's owner judges *whether* a split helps, because it sees the load. The planner only decides
+//! *when*. A few ranges are split in one tick, the hottest first, as long as the map may grow. Both halves
+//! stay on the same server; the next plan moves one of them if that server is too busy.
 
 use std::cmp::Reverse;
 
@@ -56,7 +56,7 @@ fn judged(draft: &mut Draft<'_>) -> Vec<usize> {
     judged
 }
 
-/// The split of a range with such a verdict, if it can be made now, and the share of the load above it.
+/// The split that the verdict asks for, and the share of the load above the cut; or why it has to wait.
 fn cut(draft: &Draft<'_>, index: usize) -> Result<(Change, f64), SplitWait> {
     let range = &draft.ranges[index];
     if !range.is_free() || range.lost {

@@ -1,4 +1,4 @@
-//! Changes of a map: what can be asked for, and the next version that it makes.
+//! Changes of the map. Each is a pure function from one version to the next, or a refusal.
 
 use super::{ChangeRefused, Home, Intent, RangeEntry, RangeMap};
 use crate::key::is_partition_boundary;
@@ -6,11 +6,11 @@ use crate::range::{Generation, KeyRange, RangeId};
 
 /// A change of the map, made for ranges in certain generations.
 ///
-/// The generation makes it harmless to carry a change out late, or twice: once the range was
-/// changed, by this or by another change, it is in a later generation or is no more.
+/// The generation makes it harmless to carry a change out late or twice: after any change the range is in a
+/// later generation, or is no longer in the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Change {
-    /// Make two ranges of one.
+    /// Split a range in two.
     Split {
         /// The range.
         range: RangeId,
@@ -19,7 +19,7 @@ pub enum Change {
         /// The first key of the right half.
         at: Vec<u8>,
     },
-    /// Make one range of two neighbours.
+    /// Merge two neighbours into one range.
     Merge {
         /// The one with the lower keys.
         left: RangeId,
@@ -30,23 +30,23 @@ pub enum Change {
         /// The generation it must be in.
         right_generation: Generation,
     },
-    /// Put a range somewhere else.
+    /// Move a range to another server.
     Move {
         /// The range.
         range: RangeId,
         /// The generation it must be in.
         generation: Generation,
-        /// Where to. In the service a move changes the server alone, never the database.
+        /// The new server, with the database that the range has already.
         to: Home,
     },
-    /// Let a range refuse every request.
+    /// Make a range refuse every request.
     Offline {
         /// The range.
         range: RangeId,
         /// The generation it must be in.
         generation: Generation,
     },
-    /// Let a range serve again.
+    /// Make a range serve again.
     Online {
         /// The range.
         range: RangeId,
@@ -56,7 +56,7 @@ pub enum Change {
 }
 
 impl Intent {
-    /// What the range is being done, in a word: "being split".
+    /// The change in words, such as "being split".
     pub fn doing(&self) -> &'static str {
         match self {
             Self::Split { .. } => "being split",
@@ -67,11 +67,10 @@ impl Intent {
 }
 
 impl RangeMap {
-    /// The next version, in which `change` is begun; offline and online need no more and are done.
-    /// Ids of ranges to come are taken from [`RangeMap::next_range`].
+    /// The next version, in which `change` is begun. Offline and online have no second step: they are done at
+    /// once. The ids of new ranges are taken from [`RangeMap::next_range`].
     ///
-    /// Places are not compared in a merge: that both ranges must be on one server is a rule of
-    /// whoever carries merges out.
+    /// A merge may be begun on ranges of different servers. The executor brings both to one server first.
     pub fn begin(&self, change: &Change) -> Result<Self, ChangeRefused> {
         if let Change::Move { range, to, .. } = change
             && self.get(*range).is_some_and(|entry| entry.place.database != to.database)
@@ -124,7 +123,7 @@ impl RangeMap {
     fn begin_move(&self, range: RangeId, generation: Generation, to: &Home) -> Result<Self, ChangeRefused> {
         let index = self.serving(range, generation)?;
         if self.entries[index].place == *to {
-            return Err(ChangeRefused::Already { range, how: "there" });
+            return Err(ChangeRefused::Already { range, how: "on that server" });
         }
         let mut next = self.next_version();
         next.entries[index].intent = Some(Intent::Move { to: *to });
@@ -148,7 +147,7 @@ impl RangeMap {
         Ok(next)
     }
 
-    /// The next version, in which the split begun on `range` is done: two ranges in their first
+    /// The next version, in which the split that was begun on `range` is done: two ranges in their first
     /// generation, at these places.
     pub fn split_done(&self, range: RangeId, left: Home, right: Home) -> Result<Self, ChangeRefused> {
         let index = self.index(range)?;
@@ -164,7 +163,7 @@ impl RangeMap {
         Ok(next)
     }
 
-    /// The next version, in which the merge begun on `left` is done: one range in its first
+    /// The next version, in which the merge that was begun on `left` is done: one range in its first
     /// generation, at this place.
     pub fn merge_done(&self, left: RangeId, merged: Home) -> Result<Self, ChangeRefused> {
         let index = self.index(left)?;
@@ -181,7 +180,7 @@ impl RangeMap {
         Ok(next)
     }
 
-    /// The next version, in which the move begun on `range` is done.
+    /// The next version, in which the move that was begun on `range` is done.
     pub fn move_done(&self, range: RangeId) -> Result<Self, ChangeRefused> {
         let index = self.index(range)?;
         let Some(Intent::Move { to }) = &self.entries[index].intent else {
@@ -195,9 +194,9 @@ impl RangeMap {
         Ok(next)
     }
 
-    /// The next version, in which what was begun on `range` is undone; a merge on both its sides,
-    /// whichever of them is named. The generation grows, so that nobody who still works at the
-    /// change can go on with it.
+    /// The next version, in which the change that was begun on `range` is undone. A merge is undone on both
+    /// sides, and either side may be named. The generation grows, so a process that still works at the change
+    /// cannot continue it.
     pub fn undone(&self, range: RangeId) -> Result<Self, ChangeRefused> {
         let index = self.index(range)?;
         if self.entries[index].intent.is_none() {
@@ -212,11 +211,11 @@ impl RangeMap {
         Ok(next)
     }
 
-    /// The next version, in which each of these ranges is at this place, in the generation that follows
-    /// the one named. Nothing may be begun on them.
+    /// The next version, in which each of these ranges is at the given place, one generation after the given
+    /// one. The ranges must be online and have no intent.
     ///
-    /// Who opens ranges that nobody serves assigns them first, whether or not their place is another
-    /// one: of two who open the same ranges the map knows one, and whoever comes second is refused.
+    /// A process that opens ranges that nobody serves assigns them first, even if their place stays the same.
+    /// If two processes open the same ranges, the second one is refused here, because the generation has grown.
     pub fn assigned(&self, ranges: &[(RangeId, Generation, Home)]) -> Result<Self, ChangeRefused> {
         let mut next = self.next_version();
         for (range, generation, place) in ranges {
@@ -233,7 +232,7 @@ impl RangeMap {
         index.ok_or(ChangeRefused::UnknownRange { range })
     }
 
-    /// The index of a range that is in this generation and has nothing begun.
+    /// The index of a range that is in this generation and has no intent.
     fn changeable(&self, range: RangeId, made_for: Generation) -> Result<usize, ChangeRefused> {
         let index = self.index(range)?;
         let entry = &self.entries[index];
@@ -246,13 +245,13 @@ impl RangeMap {
         }
     }
 
-    /// As [`Self::changeable`], and online.
+    /// As [`Self::changeable`], but the range must also be online.
     fn serving(&self, range: RangeId, made_for: Generation) -> Result<usize, ChangeRefused> {
         let index = self.changeable(range, made_for)?;
         if self.entries[index].online { Ok(index) } else { Err(ChangeRefused::Offline { range }) }
     }
 
-    /// The index of the other side, if a merge is begun on this one.
+    /// The index of the other side of a merge that was begun on this one.
     fn partner(&self, index: usize) -> Option<usize> {
         let (other, id) = match self.entries[index].intent {
             Some(Intent::Merge { right, .. }) => (index + 1, right),
@@ -273,7 +272,7 @@ impl RangeMap {
     }
 }
 
-/// A range that a change has made.
+/// The entry of a new range.
 fn fresh(id: RangeId, keys: KeyRange, place: Home) -> RangeEntry {
     RangeEntry { id, keys, generation: Generation::FIRST, place, online: true, intent: None }
 }

@@ -11,12 +11,12 @@ use super::{DatabaseName, Intent, RangeEntry, RangeMap};
 use crate::key::is_partition_boundary;
 use crate::range::{KeyRange, RangeId};
 
-/// A rule of the map that does not hold.
+/// A broken rule of the map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Finding {
     /// The map has no range at all.
     NoRange,
-    /// No range holds the keys before this one, or between it and its left neighbour.
+    /// No range holds the keys just below this one.
     Gap {
         /// The range after the gap.
         before: RangeId,
@@ -28,7 +28,7 @@ pub enum Finding {
         /// The range that begins inside it.
         right: RangeId,
     },
-    /// The last range ends, and keys above it belong to nobody.
+    /// The last range has an end, so no range holds the keys above it.
     OpenEnd {
         /// The last range.
         after: RangeId,
@@ -43,16 +43,16 @@ pub enum Finding {
         /// That id.
         range: RangeId,
     },
-    /// An id that was not given yet, and so will be given again.
+    /// An id that is not below the next id, so it will be given again.
     IdToCome {
         /// That id.
         range: RangeId,
         /// The next id to be given.
         next_range: RangeId,
     },
-    /// One side of a merge, whose other side is not beside it or knows nothing of the merge.
+    /// A side of a merge whose other side is not its neighbour, or does not have the merge as its intent.
     MergeAlone {
-        /// The side that was begun.
+        /// The side that has the intent.
         range: RangeId,
         /// The range with which it is to be merged.
         with: RangeId,
@@ -103,7 +103,7 @@ impl fmt::Display for Finding {
             Self::MergeAlone { range, with } => {
                 write!(
                     f,
-                    "{range} is to be merged with {with}, which is no neighbour that is to be merged with it"
+                    "{range} is to be merged with {with}, which is not its neighbour or is not to be merged with it"
                 )
             }
             Self::SplitOutside { range } => {
@@ -157,7 +157,7 @@ impl RangeMap {
         }
     }
 
-    /// Each id names one range, that is or is to come, and none will be given again.
+    /// Each id names one range, present or future, and will not be given again.
     fn check_ids(&self, findings: &mut Vec<Finding>) {
         let mut given = BTreeSet::new();
         for id in self.entries.iter().flat_map(named_by) {
@@ -169,7 +169,7 @@ impl RangeMap {
         findings.extend(to_come.map(|&range| Finding::IdToCome { range, next_range: self.next_range }));
     }
 
-    /// What was begun can be done.
+    /// Each intent can be carried out.
     fn check_intents(&self, findings: &mut Vec<Finding>) {
         for (index, entry) in self.entries.iter().enumerate() {
             let range = entry.id;
@@ -201,7 +201,7 @@ impl RangeMap {
     }
 }
 
-/// The id of an entry, and those of the ranges that its change is to make.
+/// The id of an entry, and the ids of the ranges that its intent will make.
 fn named_by(entry: &RangeEntry) -> impl Iterator<Item = RangeId> {
     let (one, other) = match entry.intent {
         Some(Intent::Split { left, right, .. }) => (Some(left), Some(right)),

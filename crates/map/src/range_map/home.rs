@@ -1,7 +1,6 @@
 //! Where a range of the service is: the server that owns it and the database that holds it.
 //!
-//! The two change apart from each other. A move hands a database from one server to the next and
-//! leaves it where it is; a split and a merge make new databases.
+//! A move changes the server and keeps the database. A split and a merge make new databases.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,18 +9,17 @@ use thiserror::Error;
 
 use crate::range::{Generation, RangeId, ServerId};
 
-/// Names one database for good; its directory is `ranges/<range>-<generation>-<attempt>`.
+/// Names one database. Its directory is `ranges/<range>-<generation>-<attempt>`.
 ///
-/// The generation is the one for which the database was made. It stays in the name while moves
-/// make later ones.
+/// The name never changes, although a move gives the range a later generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct DatabaseName {
     /// The range for which it was made.
     pub range: RangeId,
     /// The generation for which it was made.
     pub generation: Generation,
-    /// Which try to make it. A try that came to nothing leaves its name behind, never to be used
-    /// again: making a database in a directory where one was would keep what was there.
+    /// Counts the attempts to make it. The name of a failed attempt is not used again, because a database that
+    /// is made in a used directory would keep what the directory holds.
     pub attempt: u64,
 }
 
@@ -30,13 +28,13 @@ pub struct DatabaseName {
 pub struct Home {
     /// Its owner.
     pub server: ServerId,
-    /// What holds its rows.
+    /// The database that holds its rows.
     pub database: DatabaseName,
 }
 
-/// A text that is no name of a database.
+/// A text that is not the name of a database.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("{text:?} is no database: one is named by range, generation and attempt, such as 7-3-1")]
+#[error("{text:?} is not the name of a database: write range, generation and attempt, such as 7-3-1")]
 pub struct NotADatabaseName {
     /// The text.
     pub text: String,
@@ -51,7 +49,7 @@ impl fmt::Display for DatabaseName {
 impl FromStr for DatabaseName {
     type Err = NotADatabaseName;
 
-    /// Takes what `Display` makes and nothing else: `07-3-1` names another directory.
+    /// Accepts only what `Display` writes: `07-3-1` would be another directory.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         let mut numbers = text.split('-').map(|number| number.parse().ok());
         let mut next = || numbers.next().flatten();

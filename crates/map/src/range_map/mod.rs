@@ -1,7 +1,7 @@
-//! The map: which range holds which keys, and where it is.
+//! The map of ranges: which range holds which keys, and where each range is.
 //!
-//! A map is immutable. A change makes the next version of it, in two steps, because between them
-//! lies work that can fail: databases are cloned, an owner lets go, another takes over.
+//! A map is immutable. A change makes the next versions of it in two steps, because the work between them can
+//! fail: databases are cloned, one owner closes the range, another opens it.
 //!
 //! ```text
 //!              begin                        split_done, merge_done, move_done
@@ -11,12 +11,12 @@
 //!                                                    undone                  generations higher
 //! ```
 //!
-//! The intent is what makes a crash harmless: whoever comes next reads in the map what was going
-//! on, and finishes it or undoes it. While it stands, the range takes no other change.
+//! The intent makes a crash harmless: the process that opens the range next reads in the map which change was
+//! begun, and finishes or undoes it. While a range has an intent, no other change of it can begin.
 //!
-//! Each change is made *for* a generation, and makes a later one (a split and a merge make new
-//! ranges instead). So a change that comes late or twice finds another generation than its own and
-//! is refused: see [`Change`].
+//! Each change is made *for* a generation. Moves, offline and online make the next generation; a split and a
+//! merge make new ranges. So a change that comes late or twice finds another generation and is refused: see
+//! [`Change`].
 //!
 //! Users' shard maps ([`crate::shard`]) are another type: they have gaps and other changes. Both keep their
 //! entries in the same layer, [`Ordered`].
@@ -43,19 +43,19 @@ pub struct RangeEntry {
     pub keys: KeyRange,
     /// The generation it is in.
     pub generation: Generation,
-    /// Where it is.
+    /// The server that owns it and the database that holds it.
     pub place: Home,
-    /// Whether it serves. One that does not is still owned, and refuses every request at once.
+    /// Whether it serves. An offline range still has an owner, which refuses every request at once.
     pub online: bool,
-    /// The change that is under way.
+    /// The change that was begun and is not finished.
     pub intent: Option<Intent>,
 }
 
-/// A change that was begun and is neither done nor undone. The ids of ranges to come were taken
-/// from the map when it began, and are never given again.
+/// A change that was begun and is neither done nor undone. The ids of new ranges are taken from the map at the
+/// beginning of the change, and are never given again.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Intent {
-    /// The range is to become two.
+    /// The range is being split in two.
     Split {
         /// The first key of the right one.
         at: Vec<u8>,
@@ -64,34 +64,34 @@ pub enum Intent {
         /// The range that will hold the rest.
         right: RangeId,
     },
-    /// The range and its right neighbour are to become one.
+    /// The range and its right neighbour are being merged.
     Merge {
         /// The neighbour, whose intent is [`Intent::MergeWith`] this one.
         right: RangeId,
         /// The range that will hold the keys of both.
         into: RangeId,
     },
-    /// The range is the right one of a merge.
+    /// The range is the right one of a merge. Its left neighbour has [`Intent::Merge`].
     MergeWith {
-        /// The neighbour, which has [`Intent::Merge`].
+        /// The left neighbour.
         left: RangeId,
     },
-    /// The range is to be somewhere else.
+    /// The range is being moved to another server.
     Move {
-        /// There.
+        /// Where it goes.
         to: Home,
     },
 }
 
-/// Which range holds which keys, and where it is: one immutable version.
+/// One immutable version of the map.
 ///
-/// In every version each key belongs to exactly one range ([`RangeMap::check`]). To front ends a
-/// map is a hint: whoever is asked for a key checks for himself whether he owns it, so a stale map
-/// costs a retry and never a wrong answer.
+/// In every version each key belongs to exactly one range ([`RangeMap::check`]). To front ends a map is a
+/// hint: a server that is asked for a key checks that it owns the key, so a stale map costs a retry and never
+/// gives a wrong answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RangeMap {
     version: u64,
-    /// The id for the next range to be made; all given ids are below it.
+    /// The id for the next new range; all ids that were given are below it.
     next_range: RangeId,
     entries: Ordered<RangeEntry>,
 }
@@ -103,7 +103,7 @@ impl Keyed for RangeEntry {
 }
 
 impl RangeMap {
-    /// A first map: the whole key space is one range.
+    /// The first map of a service: one range holds the whole key space.
     pub fn single(id: RangeId, place: Home) -> Self {
         let entry = RangeEntry {
             id,
@@ -126,7 +126,7 @@ impl RangeMap {
         self.version
     }
 
-    /// The id for the next range to be made; all ids that were ever given are below it.
+    /// The id for the next new range; all ids that were ever given are below it.
     pub fn next_range(&self) -> RangeId {
         self.next_range
     }
@@ -136,7 +136,7 @@ impl RangeMap {
         &self.entries
     }
 
-    /// The ranges in the order of their keys, for whoever makes another map of them.
+    /// The ranges in the order of their keys, by value.
     pub fn into_entries(self) -> Vec<RangeEntry> {
         self.entries.into_vec()
     }
@@ -146,7 +146,7 @@ impl RangeMap {
         self.entries.lookup(key)
     }
 
-    /// The range `id`, if the map has it. Looks at every entry until it is found.
+    /// The range `id`, if the map has it. The search is linear.
     pub fn get(&self, id: RangeId) -> Option<&RangeEntry> {
         self.entries.iter().find(|e| e.id == id)
     }

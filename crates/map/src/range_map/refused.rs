@@ -1,4 +1,4 @@
-//! Why a change is not made, and how that is said.
+//! Why a change of the map is refused, and the sentences that say so.
 
 use std::fmt;
 
@@ -12,27 +12,27 @@ pub enum ChangeRefused {
         /// The range.
         range: RangeId,
     },
-    /// The change was made for another generation: it is late, or came twice.
+    /// The change was made for another generation: it comes late, or a second time.
     OtherGeneration {
         /// The range.
         range: RangeId,
         /// The generation for which the change was made.
         made_for: Generation,
-        /// The generation of the range.
+        /// The generation in which the range is.
         is_in: Generation,
     },
     /// Another change of the range is under way.
     Begun {
         /// The range.
         range: RangeId,
-        /// What is under way, such as "being split".
+        /// That change, such as "being split".
         doing: &'static str,
     },
-    /// What is to be finished or undone was not begun.
+    /// The change that is to be finished or undone was not begun.
     NotBegun {
         /// The range.
         range: RangeId,
-        /// What it is not, such as "being split".
+        /// The expected change, such as "being split".
         doing: &'static str,
     },
     /// A split would leave one half without keys.
@@ -44,33 +44,33 @@ pub enum ChangeRefused {
         /// The keys of the range.
         keys: KeyRange,
     },
-    /// A split key that the map's user does not allow; in the service, one inside a partition.
+    /// The split key lies inside a partition.
     CutsPartition {
         /// The range.
         range: RangeId,
         /// The split key.
         at: Vec<u8>,
     },
-    /// Ranges that are to be merged do not touch, or stand in the wrong order.
+    /// The ranges that are to be merged are not neighbours, or were named in the wrong order.
     NotNeighbours {
-        /// The one that was to be the left one.
+        /// The range that was named as the left one.
         left: RangeId,
         /// The other.
         right: RangeId,
     },
-    /// The range is offline, and such a range is not split, merged or moved.
+    /// The range is offline: it cannot be split, merged or moved.
     Offline {
         /// The range.
         range: RangeId,
     },
-    /// The range is offline, online or at its new place already.
+    /// The range is already offline, online or at the new place.
     Already {
         /// The range.
         range: RangeId,
-        /// How it is already, such as "offline".
+        /// What it is already, such as "offline".
         how: &'static str,
     },
-    /// A move of the service that names another database than the range's own.
+    /// A move that names another database than the range's own.
     OtherDatabase {
         /// The range.
         range: RangeId,
@@ -78,11 +78,13 @@ pub enum ChangeRefused {
 }
 
 impl ChangeRefused {
-    /// The sentence for people, with keys written by `key`.
+    /// A sentence for people, in which `key` writes the keys.
     pub fn sentence(&self, key: impl Fn(&[u8]) -> String) -> String {
         match self {
             Self::UnknownRange { range } => {
-                format!("{range} is not in the map: it was split or merged, or never was; look at the map")
+                format!(
+                    "{range} is not in the map: it was split or merged, or never existed; look at the map"
+                )
             }
             Self::OtherGeneration { range, made_for, is_in } => format!(
                 "the change of {range} was made for generation {made_for}, and the range is in {is_in}: \
@@ -91,7 +93,9 @@ impl ChangeRefused {
             Self::Begun { range, doing } => {
                 format!("{range} is {doing}: wait until that is done, or undo it")
             }
-            Self::NotBegun { range, doing } => format!("{range} is not {doing}: begin that first"),
+            Self::NotBegun { range, doing } => {
+                format!("{range} is not {doing}: there is nothing to finish or undo")
+            }
             Self::OutsideRange { range, at, keys } => {
                 let above = key(keys.low());
                 let below = keys.high().map(|high| format!(" and below {}", key(high))).unwrap_or_default();

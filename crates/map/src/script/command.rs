@@ -1,4 +1,4 @@
-//! Commands: what they ask for, and what that is on a given map.
+//! The commands, and what they mean on a given map.
 
 use std::time::Duration;
 
@@ -14,20 +14,20 @@ use crate::range_map::{Change, ChangeRefused, Home, RangeEntry, RangeMap};
 /// One line of a script. `Display` writes it as [`parse`](super::parse()) reads it.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Command {
-    /// There is a table.
+    /// Make a table.
     Table {
-        /// The account; `None` is the script's.
+        /// The account; `None` is the script's own.
         account: Option<String>,
         /// Its name.
         name: String,
     },
-    /// There is a server, and what it is like.
+    /// Make a server, or change what is known of it.
     Server {
         /// Which.
         server: ServerId,
-        /// What it can bear, in requests/s; `None` leaves it as it was.
+        /// The load that it can take, in requests/s; `None` keeps it.
         capacity: Option<f64>,
-        /// What it is good for.
+        /// Whether it takes ranges.
         standing: Standing,
     },
     /// Show the map.
@@ -38,36 +38,36 @@ pub enum Command {
     Find(KeyName),
     /// Change the map.
     Change {
-        /// How far to go.
+        /// Whether to finish it.
         step: Step,
-        /// What to change.
+        /// The change.
         asked: Asked,
     },
-    /// Finish what was begun on a range.
+    /// Finish the change that was begun on a range.
     Done(Target),
-    /// Undo what was begun on a range.
+    /// Undo the change that was begun on a range.
     Undo(Target),
-    /// What is seen of a range from now on.
+    /// Set what is observed of a range from now on.
     Observe {
         /// The range.
         range: Target,
-        /// What is seen.
+        /// The observation.
         observed: Observed,
     },
-    /// Let time go by.
+    /// Let time pass.
     Wait(Duration),
-    /// Show what the planner would change now, and what it waits for.
+    /// Show the changes that the planner would make now, and its report.
     Plan(Profile),
-    /// Plan, and carry the changes out.
+    /// Make a plan and carry its changes out.
     Execute(Profile),
 }
 
 /// How far a change goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Step {
-    /// From beginning to end.
+    /// From the beginning to the end.
     Whole,
-    /// It is begun, and left so.
+    /// It is begun and not finished.
     Begin,
 }
 
@@ -75,76 +75,76 @@ pub enum Step {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Display, EnumString)]
 #[strum(serialize_all = "lowercase")]
 pub enum Profile {
-    /// As good as the machine can.
+    /// As fast as the machine can.
     #[default]
     Fast,
-    /// As the cloud's documents say.
+    /// As the cloud's documents describe it.
     Cloud,
 }
 
-/// A range, as a script names it.
+/// A range, as scripts name it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Target {
-    /// By id; in this generation, or in whichever it is.
+    /// By its id, and by its generation if one is given.
     Range {
         /// The id.
         id: RangeId,
         /// The generation.
         generation: Option<Generation>,
     },
-    /// The one that holds a key.
+    /// The range that holds a key.
     Holding(KeyName),
 }
 
-/// A change as a script asks for it. [`Asked::change`] makes a [`Change`] of it.
+/// A change, as scripts ask for it. [`Asked::change`] makes a [`Change`] of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Asked {
-    /// Make two ranges of one.
+    /// Split a range in two.
     Split {
         /// The range.
         range: Target,
         /// The first key of the right half.
         at: KeyName,
     },
-    /// Make one range of two neighbours.
+    /// Merge two neighbours.
     Merge {
         /// The one with the lower keys.
         left: Target,
         /// The other.
         right: Target,
     },
-    /// Give a range to another server.
+    /// Move a range to another server.
     Move {
         /// The range.
         range: Target,
         /// The server.
         to: ServerId,
     },
-    /// Let a range refuse every request.
+    /// Make a range refuse every request.
     Offline(Target),
-    /// Let a range serve again.
+    /// Make a range serve again.
     Online(Target),
 }
 
-/// What is seen of a range.
+/// What a script says is observed of a range.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Observed {
-    /// Requests/s now.
+    /// Its requests/s now.
     pub rate: f64,
-    /// The most requests/s of the last minutes; `None`: the same as now.
+    /// Its greatest requests/s of the last minutes; `None` is the same as now.
     pub peak: Option<f64>,
     /// Bytes stored.
     pub bytes: u64,
-    /// Why it is hot, if that was found out.
+    /// The cause of its load, if there is a verdict.
     pub cause: Option<CauseName>,
-    /// How many owners crashed with it.
+    /// How many servers crashed while they held it.
     pub crashes: u32,
 }
 
 /// Why a range is hot. Shares are of its requests, 0 to 1.
 #[derive(Debug, Clone, PartialEq)]
 pub enum CauseName {
-    /// Its load can be split at this key.
+    /// A split at this key helps.
     Split(KeyName),
     /// One partition has this share.
     HotKey(f64, KeyName),
@@ -152,16 +152,16 @@ pub enum CauseName {
     Append(f64),
     /// This share goes to ever lower keys.
     Prepend(f64),
-    /// This share goes over most of the range.
+    /// This share is scans over most of the range.
     Scan(f64),
-    /// Nothing of this.
+    /// The cause is unclear.
     Unclear,
 }
 
-/// Why a command was not carried out. Nothing has changed.
+/// Why a command was not carried out. Nothing was changed.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandRefused {
-    /// It names a table that there is not.
+    /// It names a table that does not exist.
     #[error(transparent)]
     Table(#[from] UnknownTable),
     /// The map refuses it.
@@ -176,7 +176,7 @@ pub enum CommandRefused {
 }
 
 impl CommandRefused {
-    /// The sentence for people, with keys as they are written in scripts.
+    /// A sentence for people, with keys as scripts write them.
     pub fn sentence(&self, names: &Names) -> String {
         match self {
             Self::Change(refused) => refused.sentence(|key| names.name(key).to_string()),
@@ -186,8 +186,7 @@ impl CommandRefused {
 }
 
 impl Target {
-    /// The range that is meant, in this version of the map. Fails if a generation was asked for in
-    /// which it is not.
+    /// The range in this version of the map. Fails if it is not in the given generation.
     pub fn find<'a>(&self, map: &'a RangeMap, names: &Names) -> Result<&'a RangeEntry, CommandRefused> {
         match self {
             Self::Range { id, generation } => {
@@ -208,7 +207,7 @@ impl Target {
 }
 
 impl Asked {
-    /// How a change is asked for, with the generations for which it was made.
+    /// How scripts write a change, with the generations for which it was made.
     pub fn of(change: &Change, names: &Names) -> Self {
         let named = |id: RangeId, generation| Target::Range { id, generation: Some(generation) };
         match *change {
@@ -226,7 +225,7 @@ impl Asked {
         }
     }
 
-    /// The change that is meant, for the generations in which the ranges are in this version.
+    /// The change, made for the generations that the ranges have in this version of the map.
     pub fn change(&self, map: &RangeMap, names: &Names) -> Result<Change, CommandRefused> {
         let named = |target: &Target| target.find(map, names).map(|entry| (entry.id, entry.generation));
         Ok(match self {

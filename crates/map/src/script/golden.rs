@@ -1,4 +1,4 @@
-//! Golden files: scripts with what they said.
+//! Golden files: scripts with their expected output.
 //!
 //! ```text
 //! # A comment.
@@ -9,9 +9,9 @@
 //! ...
 //! ```
 //!
-//! Commands, a line `----`, and what they put out, up to the next empty line. A file is right if
-//! [`replay`] gives it back as it is; to bless what a program says now is to store what `replay` gave.
-//! A script that nobody has run yet is a golden file without outputs, so whoever reads one reads both.
+//! After some commands comes a line `----`, then their output up to the next empty line. A test replays the
+//! file with [`replay`] and compares the result with the file; to accept a new output, store the result. A
+//! script that was never run is a golden file without outputs.
 
 use std::convert::Infallible;
 
@@ -24,11 +24,11 @@ enum Part {
     Empty,
     Comment,
     Command,
-    /// The rule, or below it.
+    /// The line `----`, or below it.
     Output,
 }
 
-/// Each line, with its number, counted from 1.
+/// Each line with its number, counted from 1, and its part.
 fn parts(file: &str) -> impl Iterator<Item = (usize, &str, Part)> {
     let mut in_output = false;
     file.lines().enumerate().map(move |(index, line)| {
@@ -49,22 +49,21 @@ pub(super) fn commands(file: &str) -> impl Iterator<Item = (usize, &str)> {
     parts(file).filter(|(_, _, part)| *part == Part::Command).map(|(number, line, _)| (number, line))
 }
 
-/// The text of a golden file, with its outputs replaced by what `run` says to each command line, from the
-/// first to the last. Empty lines of an output are left out, since they would end it. Commands
-/// without an output, as in a file that is being written, get theirs.
+/// The text of a golden file, with its outputs replaced by what `run` returns for each command line. Empty
+/// lines are left out of an output, because they would end it. Commands that have no output in the file yet
+/// get one.
 pub fn replay(file: &str, mut run: impl FnMut(&str) -> String) -> String {
     let (text, Ok(())) = replay_until(file, |_, line| Ok::<_, Infallible>(run(line)));
     text
 }
 
-/// The same up to the first command that fails, whose line is the last one before the outputs. `run` is
-/// told the number of the line too.
+/// As [`replay`], but stops at the first command that fails. `run` also gets the number of the line.
 pub fn replay_until<E>(
     file: &str,
     mut run: impl FnMut(usize, &str) -> Result<String, E>,
 ) -> (String, Result<(), E>) {
     let mut out = String::with_capacity(file.len());
-    // What the commands since the last empty line said.
+    // The output of the commands since the last empty line.
     let mut said = String::new();
     for (number, line, part) in parts(file) {
         match part {

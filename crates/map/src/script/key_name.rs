@@ -1,4 +1,4 @@
-//! Keys as people write them.
+//! Keys, as people write them.
 
 use std::fmt;
 use std::str::FromStr;
@@ -6,7 +6,7 @@ use std::str::FromStr;
 use super::words::{Malformed, malformed, put_text, take_text};
 use crate::key::TableId;
 
-/// A key as it is written. [`Names`](super::Names) makes it one that is stored.
+/// A key, as it is written. [`Names`](super::Names) makes a stored key of it.
 ///
 /// | written | the key |
 /// |---|---|
@@ -14,15 +14,15 @@ use crate::key::TableId;
 /// | `marathon/"10 km"` | the same, for a PartitionKey with other characters than letters, digits and `-_.` |
 /// | `marathon/Half/Ann` | the entity with RowKey `Ann` in it |
 /// | `marathon/*` | where the table begins |
-/// | `#17/Half` | for a table that has no name any more, its id |
+/// | `#17/Half` | the same, for a table that is named by its id, such as a deleted one |
 /// | `*` | where the entities of the account begin |
 /// | `catalogue` | where the account's list of tables begins |
 /// | `start` | the least key of all |
 /// | `entities` | where the entities of all accounts begin |
 /// | `0x2061` | any bytes |
 ///
-/// A script has one account. Another one is written before the rest: `acct:marathon/Half`, `acct:*`.
-/// The end of the key space is no key; where a range has no end, `end` is written.
+/// A script has one account. Another account is written in front: `acct:marathon/Half`, `acct:*`. The end of
+/// the key space is not a key; a range without an end is written with `end`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeyName {
     /// The least key of all.
@@ -31,12 +31,12 @@ pub enum KeyName {
     Entities,
     /// Where an account's list of tables begins.
     Catalogue {
-        /// The account; `None` is the script's.
+        /// The account; `None` is the script's own.
         account: Option<String>,
     },
     /// Where an account's entities begin.
     Account {
-        /// The account; `None` is the script's.
+        /// The account; `None` is the script's own.
         account: Option<String>,
     },
     /// Where a table begins.
@@ -64,7 +64,7 @@ pub enum KeyName {
 /// A table of an account.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableName {
-    /// The account; `None` is the script's.
+    /// The account; `None` is the script's own.
     pub account: Option<String>,
     /// Which of its tables.
     pub table: TableRef,
@@ -73,13 +73,13 @@ pub struct TableName {
 /// A table, by name or by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableRef {
-    /// By name, which stands for the table that has it now. Letter case does not matter.
+    /// By name: the table that has the name now. Letter case does not matter.
     Name(String),
     /// By id.
     Id(TableId),
 }
 
-/// Whether a name of an account or table is one that is written without quotes.
+/// Whether the name of an account or table can be written without quotes.
 pub(super) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
@@ -144,10 +144,10 @@ fn table_ref(word: &str) -> Result<TableRef, Malformed> {
 /// The account before a colon, if there is one, and the rest.
 fn take_account(word: &str) -> Result<(Option<String>, &str), Malformed> {
     match word.split_once(':') {
-        // A colon further on is one in a quoted text.
+        // This colon is inside a quoted text.
         Some((before, _)) if before.contains(['/', '"']) => Ok((None, word)),
         Some((account, rest)) if is_plain(account) => Ok((Some(account.to_owned()), rest)),
-        Some((account, _)) => malformed(account, "an account: one has letters and digits alone"),
+        Some((account, _)) => malformed(account, "an account: only letters and digits are allowed"),
         None => Ok((None, word)),
     }
 }
@@ -177,7 +177,7 @@ impl FromStr for KeyName {
     }
 }
 
-/// What stands after `table/`.
+/// Reads what follows `table/`.
 fn in_table(table: TableName, keys: &str) -> Result<KeyName, Malformed> {
     if keys == "*" {
         return Ok(KeyName::Table(table));

@@ -1,9 +1,9 @@
-//! Commands to a running service: which there are, and why the others are none.
+//! The commands that a running service accepts, and why it refuses the others.
 //!
-//! A script on the map alone may invent what it likes: servers, loads, the time of day. A running service
-//! has all of that itself, so of the language it takes what asks and what changes. `table` states
-//! that there is a table: on a map in memory that makes one, of a service it is found out. So one script
-//! may tell a story in memory first, and then be carried out.
+//! On a map in memory, a script can invent servers, loads and the time. A running service has its own. So it
+//! accepts only the commands that ask something or change ranges. `table` makes a table on a map in memory;
+//! on a service it checks that the table exists. So the same script can be tried in memory first and then be
+//! carried out.
 
 use std::time::Duration;
 
@@ -12,35 +12,35 @@ use thiserror::Error;
 use super::command::{Asked, Command, Step};
 use super::key_name::{KeyName, TableName, TableRef};
 
-/// A command that a running service can be given.
+/// A command that a running service accepts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Live {
-    /// Fail unless there is this table.
+    /// Fail unless this table exists.
     Table(KeyName),
     /// Show the map.
     Map,
-    /// List the broken rules of the map, and fail if there are any.
+    /// List the broken rules of the map; fail if there are any.
     Check,
     /// Show the range that holds a key.
     Find(KeyName),
-    /// Change the map, from beginning to end.
+    /// Carry out a change.
     Change(Asked),
-    /// Do nothing for so long.
+    /// Do nothing for this long.
     Wait(Duration),
 }
 
-/// A command that no running service can be given.
+/// A command that a running service does not accept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("{command} works on a map in memory alone: {why}")]
+#[error("{command} works only on a map in memory: {why}")]
 pub struct OnlyInMemory {
-    /// Its first word.
+    /// The first word of the command.
     pub command: &'static str,
-    /// What is so different about a running service.
+    /// Why a running service does not accept it.
     pub why: &'static str,
 }
 
 impl Command {
-    /// This command to a running service.
+    /// This command for a running service, or why there is none.
     pub fn live(self) -> Result<Live, OnlyInMemory> {
         let not = |command, why| Err(OnlyInMemory { command, why });
         const WHOLE: &str = "a running service carries a change out, or undoes it, by itself";

@@ -1,4 +1,4 @@
-//! Commands on the map alone: what they would do to a service that never fails.
+//! Runs commands on a map in memory, as a service would carry them out that never fails.
 
 use std::fmt::Write as _;
 
@@ -10,14 +10,13 @@ use super::words::show_duration;
 use crate::key::TableId;
 use crate::plan::{Plan, Policy, plan};
 use crate::range::{Generation, RangeId, ServerId};
-use crate::range_map::{Change, ChangeRefused, Intent, RangeEntry, RangeMap};
-use crate::range_map::{DatabaseName, Home};
+use crate::range_map::{Change, ChangeRefused, DatabaseName, Home, Intent, RangeEntry, RangeMap};
 
-/// Runs commands on a map that begins as one range, r1, of server s1. There is an account, and
-/// tables get the ids 1, 2, ... as they are named.
+/// Runs commands on a map that begins with one range, r1, on server s1. There is one account, and new tables
+/// get the ids 1, 2, and so on.
 ///
-/// Whatever has work to do in a service is done here at once: both halves of a split stay where the
-/// whole was, a merged range is where its left half was, and no attempt fails.
+/// Work that takes time in a service is done at once and never fails. Both halves of a split stay on the
+/// server of the whole. A merged range is on the server of its left half.
 #[derive(Debug, Clone)]
 pub struct MapScript {
     map: RangeMap,
@@ -54,18 +53,18 @@ impl MapScript {
         &self.names
     }
 
-    /// Runs a line, and says what came of it: also that it was refused, or is no command.
+    /// Runs a line and returns its output, which may also be a refusal or an error.
     pub fn run_line(&mut self, line: &str) -> String {
         self.try_line(line).unwrap_or_else(|why| format!("{why}\n"))
     }
 
-    /// The same, for those who go no further once one was refused, or is no command.
+    /// Runs a line and returns its output. The error is the refusal, or says why the line is not a command.
     pub fn try_line(&mut self, line: &str) -> Result<String, String> {
         let command: Command = line.parse().map_err(|malformed| format!("error: {malformed}"))?;
         self.run(&command).map_err(|refused| format!("refused: {}", refused.sentence(&self.names)))
     }
 
-    /// Runs a command, and says what came of it, in lines.
+    /// Runs a command and returns its output in lines.
     pub fn run(&mut self, command: &Command) -> Result<String, CommandRefused> {
         match command {
             Command::Table { account, name } => {
@@ -126,7 +125,7 @@ impl MapScript {
         Ok(plan(&self.map, &self.seen.observations(&self.map, &self.names)?, &policy))
     }
 
-    /// A plan as a script: its changes as commands, and its report as comments.
+    /// A plan as a script: the changes as commands, and the report as comments.
     fn show(&self, plan: &Plan) -> String {
         let changes = plan.changes.iter().map(|change| format!("{}\n", Asked::of(change, &self.names)));
         let report = plan.report.iter().map(|line| format!("# {line}\n"));
@@ -134,7 +133,7 @@ impl MapScript {
         if said.is_empty() { "# nothing to do\n".to_owned() } else { said }
     }
 
-    /// Carries out one change of a plan. One that is refused leaves the others to be carried out.
+    /// Carries out one change of a plan. If it is refused, the others are still carried out.
     fn execute(&mut self, change: &Change) -> String {
         match carried_out(&self.map, change) {
             Ok(next) => self.advance(next),
@@ -150,7 +149,7 @@ impl MapScript {
         findings.iter().map(|finding| format!("{finding}\n")).collect()
     }
 
-    /// Takes a later version of the map, and says what is new in it.
+    /// Takes the next version of the map, and says what is new in it.
     fn advance(&mut self, next: RangeMap) -> String {
         let broken = next.check_homes();
         assert!(broken.is_empty(), "a change broke rules of the map: {broken:?} in {next:?}");
@@ -176,14 +175,14 @@ impl MapScript {
     }
 }
 
-/// The map once a change was carried out. A merge across servers first brings the right range to the
+/// The map after a change was carried out. In a merge across servers, the right range first moves to the
 /// server of the left one.
 fn carried_out(map: &RangeMap, change: &Change) -> Result<RangeMap, ChangeRefused> {
     match *change {
         Change::Offline { .. } | Change::Online { .. } => map.begin(change),
         Change::Split { range, .. } | Change::Move { range, .. } => done(&map.begin(change)?, range),
         Change::Merge { left, left_generation, right, right_generation } => {
-            // Whatever stands in the way of the merge is said before anything moves for it.
+            // If the merge is refused, it must be refused before the range moves.
             let begun = map.begin(change)?;
             let (Some(to), Some(from)) = (map.get(left), map.get(right)) else { return done(&begun, left) };
             if to.place.server == from.place.server {
@@ -198,7 +197,7 @@ fn carried_out(map: &RangeMap, change: &Change) -> Result<RangeMap, ChangeRefuse
     }
 }
 
-/// The map once that is done which was begun on a range.
+/// The map after the change that was begun on a range is finished.
 fn done(map: &RangeMap, range: RangeId) -> Result<RangeMap, ChangeRefused> {
     let entry = map.get(range).ok_or(ChangeRefused::UnknownRange { range })?;
     let home = |range| Home { server: entry.place.server, database: first_database(range) };
@@ -211,7 +210,7 @@ fn done(map: &RangeMap, range: RangeId) -> Result<RangeMap, ChangeRefused> {
     }
 }
 
-/// The database that is made first for a range.
+/// The name of the first database of a range.
 fn first_database(range: RangeId) -> DatabaseName {
     DatabaseName { range, generation: Generation::FIRST, attempt: 1 }
 }

@@ -1,34 +1,34 @@
-//! One small command language for maps: what to do with ranges, one command a line.
+//! A small command language for maps, with one command per line.
 //!
-//! The same commands run against the map alone ([`MapScript`], without servers or storage), and against
-//! a service, real or simulated, which takes each [`Command`] and carries it out; those that a real one
-//! can be given are [`Live`]. So a script says what should happen, and golden files ([`golden`]) say
-//! what then is. Tests, the simulator and `rangehold map script` share it.
+//! The same commands run on a map in memory ([`MapScript`], without servers or storage) and on a service,
+//! real or simulated, which carries out each [`Command`]. Those that a real service accepts are [`Live`]. A
+//! golden file ([`golden`]) holds a script with its expected output. Tests, the simulator and `rangehold map
+//! script` share the language.
 //!
 //! ```text
-//! table marathon                   there is a table
-//! server s2 capacity=5000          there is a server (requests/s); or it is `leaving`, or `dead`
+//! table marathon                   make a table
+//! server s2 capacity=5000          make a server (capacity in requests/s); or it is `leaving`, or `dead`
 //! map                              show the map
 //! check                            list the rules of the map that are broken
 //! find marathon/Half               show the range that holds this key
 //!
-//! split marathon/Full              cut there; `split r2 at marathon/Full`: only if r2 holds it
-//! merge r2 r3                      make neighbours one; on two servers, r3 moves to that of r2 first
-//! move r2 to s2                    give a range to another server
-//! offline r2      online r2        let it refuse every request; let it serve again
-//! begin split marathon/Full        begin a split, merge or move, and leave it so
+//! split marathon/Full              split the range that holds this key; `split r2 at marathon/Full`: only r2
+//! merge r2 r3                      merge neighbours; if they are on two servers, r3 moves first
+//! move r2 to s2                    move a range to another server
+//! offline r2      online r2        make it refuse every request; make it serve again
+//! begin split marathon/Full        begin a split, merge or move, and do not finish it
 //! done r2         undo r2          finish it; undo it
 //!
-//! observe r2 rate=1800 cause=split:marathon/Half    what is seen of a range from now on
-//! wait 10m                         time goes by
-//! plan                             show what would be changed now, as commands, and in comments why,
-//!                                  and what waits; `plan cloud`: by the numbers of that profile
-//! execute                          plan, and carry the changes out; `execute cloud`
+//! observe r2 rate=1800 cause=split:marathon/Half    set what is observed of a range from now on
+//! wait 10m                         let time pass
+//! plan                             show the changes of a plan as commands, and its report as comments;
+//!                                  `plan cloud`: with the numbers of that profile
+//! execute                          make a plan and carry its changes out; `execute cloud`
 //! ```
 //!
-//! A range is named `r2`; or `r2@3`, which is refused unless it is in generation 3; or by a key that it
-//! holds. How keys are written: [`KeyName`]. Words are parted by spaces; a word may hold quoted text,
-//! `marathon/"10 km"`. Lines that begin with `#` say nothing.
+//! A range is written `r2`; or `r2@3`, which is refused unless the range is in generation 3; or as a key that
+//! it holds. [`KeyName`] says how keys are written. Spaces divide words. A word may hold quoted text, such as
+//! `marathon/"10 km"`. Lines that begin with `#` are comments.
 
 mod command;
 pub mod golden;

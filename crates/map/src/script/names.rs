@@ -1,4 +1,4 @@
-//! The way from written keys to stored ones, and back.
+//! Makes stored keys of written ones, and written keys of stored ones.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use crate::codec::Reader;
 use crate::key::{KIND_CATALOGUE, KIND_ENTITY, PartitionPrefix, TableId, account_prefix, table_prefix};
 use crate::range::KeyRange;
 
-/// A table that has no id, because there is none of that name.
+/// There is no table of this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("there is no table {name:?} in account {account:?}: create it first, or name another")]
 pub struct UnknownTable {
@@ -19,8 +19,7 @@ pub struct UnknownTable {
     pub name: String,
 }
 
-/// What is needed to turn written keys into stored ones and back: the account that is meant
-/// where none is written, and the ids of tables.
+/// What is needed for written keys: the account that is meant if none is written, and the ids of tables.
 #[derive(Debug, Clone)]
 pub struct Names {
     account: String,
@@ -31,13 +30,13 @@ pub struct Names {
 }
 
 impl Names {
-    /// No tables yet; `account` is meant where none is written.
+    /// No tables yet. `account` is meant if none is written.
     pub fn new(account: &str) -> Self {
         Self { account: account.to_owned(), ids: BTreeMap::new(), names: BTreeMap::new() }
     }
 
-    /// Gives a table of `account` (`None`: of the script's) its id. A table that had the name before
-    /// is from now on written by its id.
+    /// Gives a table of `account` (`None` is the script's own) its id. A table that had the same name before
+    /// is written by its id from now on.
     pub fn add_table(&mut self, account: Option<&str>, name: &str, id: TableId) {
         let account = account.unwrap_or(&self.account).to_owned();
         if let Some(before) = self.ids.insert((account.clone(), name.to_ascii_lowercase()), id) {
@@ -46,7 +45,7 @@ impl Names {
         self.names.insert((account, id), name.to_owned());
     }
 
-    /// The stored bytes of a written key. Fails where it names a table that is not here.
+    /// The stored bytes of a written key. Fails if it names an unknown table.
     pub fn key(&self, name: &KeyName) -> Result<Vec<u8>, UnknownTable> {
         let account = |account: &Option<String>| account.clone().unwrap_or_else(|| self.account.clone());
         Ok(match name {
@@ -83,12 +82,12 @@ impl Names {
         }
     }
 
-    /// How stored bytes are written. [`Names::key`] makes the same bytes of it.
+    /// The written form of a stored key. [`Names::key`] makes the same bytes of it.
     pub fn name(&self, key: &[u8]) -> KeyName {
         if key == KeyRange::whole().low() {
             return KeyName::Start;
         }
-        // What cannot be written in words, such as a row of the catalogue, is written in bytes.
+        // Keys without words, such as the rows of a catalogue, are written as bytes.
         self.in_words(key).unwrap_or_else(|| KeyName::Bytes(key.to_vec()))
     }
 
@@ -123,7 +122,7 @@ impl Names {
         reader.is_at_end().then_some(KeyName::Entity { table, partition_key, row_key })
     }
 
-    /// How a range of stored keys is written: `[marathon/Half, end)`.
+    /// The written form of an interval of stored keys, such as `[marathon/Half, end)`.
     pub fn range(&self, keys: &KeyRange) -> String {
         let high = keys.high().map_or_else(|| "end".to_owned(), |high| self.name(high).to_string());
         format!("[{}, {high})", self.name(keys.low()))

@@ -1,4 +1,4 @@
-//! From lines to commands.
+//! Reads commands from lines.
 
 use std::str::FromStr;
 
@@ -9,21 +9,21 @@ use super::words::{Malformed, bytes, duration, malformed, number, words};
 use crate::plan::Standing;
 use crate::range::{Generation, ServerId};
 
-/// A command of a script, and where it stands there.
+/// A command of a script, and the number of its line.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Line {
     /// The number of the line, counted from 1.
     pub number: usize,
-    /// What it says.
+    /// The command of this line.
     pub command: Command,
 }
 
-/// The commands of a script. The error names the line, counted from 1.
+/// The commands of a script. An error names the line, counted from 1.
 pub fn parse(script: &str) -> Result<Vec<Command>, Malformed> {
     Ok(parse_lines(script)?.into_iter().map(|line| line.command).collect())
 }
 
-/// The same with their lines. Of a [golden file](super::golden) outputs are passed over.
+/// The commands of a script with their lines. The outputs of a [golden file](super::golden) are left out.
 pub fn parse_lines(script: &str) -> Result<Vec<Line>, Malformed> {
     let line = |(number, line): (usize, &str)| match line.parse() {
         Ok(command) => Ok(Line { number, command }),
@@ -68,7 +68,7 @@ impl FromStr for Command {
     }
 }
 
-/// How each command is written, for those who wrote one otherwise.
+/// How each command is written, for error messages.
 const USAGE: &[(&str, &str)] = &[
     ("table", "table NAME"),
     ("server", "server s2 [capacity=REQUESTS_PER_SECOND] [leaving|dead]"),
@@ -97,7 +97,7 @@ fn unknown<T>(name: &str) -> Result<T, Malformed> {
     malformed(name, &format!("a command: there are {}", known.join(", ")))
 }
 
-/// A change of the map; `None` if the words are none.
+/// A change of the map; `None` if the words are not one.
 fn asked(words: &[&str]) -> Result<Option<Asked>, Malformed> {
     Ok(Some(match words {
         ["split", at] => {
@@ -113,7 +113,7 @@ fn asked(words: &[&str]) -> Result<Option<Asked>, Malformed> {
     }))
 }
 
-/// What follows `begin`. Offline and online have no work between beginning and end.
+/// The change after `begin`. Offline and online cannot be begun, because they are done at once.
 fn begun(line: &str, words: &[&str]) -> Result<Asked, Malformed> {
     match asked(words)? {
         Some(Asked::Offline(_) | Asked::Online(_)) => {
@@ -170,7 +170,7 @@ impl FromStr for Target {
         let Ok(id) = id.parse() else {
             return match word.parse() {
                 Ok(key) => Ok(Self::Holding(key)),
-                // What has no slash was hardly meant for a key.
+                // A word without a slash was probably not meant as a key.
                 Err(_) if !word.contains('/') => {
                     malformed(word, "a range: write it as r2, r2@3, or as a key that it holds, marathon/Half")
                 }

@@ -1,4 +1,4 @@
-//! What a script has told of ranges and servers: the observations from which is planned.
+//! The observations that a script has made up, for its plans.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -10,36 +10,36 @@ use crate::plan::{Observations, RangeObservation, ServerObservation, Standing};
 use crate::range::{RangeId, ServerId};
 use crate::range_map::{RangeEntry, RangeMap};
 
-/// What a server can bear, in requests/s, where a script does not say.
+/// The capacity of a server in requests/s, if the script does not give one.
 const CAPACITY: f64 = 5_000.0;
-/// The time over which a script's appends and prepends were seen.
+/// The time over which a script's appends and prepends move.
 const TRAVELLED: Duration = Duration::from_secs(60);
 
-/// Ranges of which nothing was told are quiet; servers of which nothing was told serve.
+/// Ranges without an observation have no load. Servers without one serve.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Seen {
-    /// Since the script began.
+    /// The time since the script began.
     pub(super) now: Duration,
     ranges: BTreeMap<RangeId, Observed>,
     servers: BTreeMap<ServerId, (f64, Standing)>,
-    /// When ranges were last split, merged or moved, and when moved.
+    /// When ranges were last split, merged or moved, and when they were last moved.
     changed: BTreeMap<RangeId, Duration>,
     moved: BTreeMap<RangeId, Duration>,
 }
 
 impl Seen {
-    /// Takes what is told of a server.
+    /// Sets what is known of a server.
     pub(super) fn server(&mut self, server: ServerId, capacity: Option<f64>, standing: Standing) {
         let before = self.servers.get(&server).map_or(CAPACITY, |(capacity, _)| *capacity);
         self.servers.insert(server, (capacity.unwrap_or(before), standing));
     }
 
-    /// Takes what is told of a range.
+    /// Sets what is observed of a range.
     pub(super) fn observe(&mut self, range: RangeId, observed: Observed) {
         self.ranges.insert(range, observed);
     }
 
-    /// Takes note of when ranges change, from one version of the map to a later one.
+    /// Records which ranges have changed between two versions of the map.
     pub(super) fn note(&mut self, before: &RangeMap, after: &RangeMap) {
         for entry in after.entries() {
             let was = before.get(entry.id);
@@ -53,7 +53,7 @@ impl Seen {
         }
     }
 
-    /// What is seen now. Fails where a cause names a table that there is not.
+    /// The observations now. Fails if a cause names an unknown table.
     pub(super) fn observations(&self, map: &RangeMap, names: &Names) -> Result<Observations, CommandRefused> {
         let ranges: Result<Vec<_>, _> = map.entries().iter().map(|entry| self.range(entry, names)).collect();
         let mut servers = self.servers.clone();
@@ -79,14 +79,14 @@ impl Seen {
             cause: seen.cause.as_ref().map(|cause| self::cause(cause, names)).transpose()?.map(Box::new),
             unchanged_for: since(&self.changed),
             unmoved_for: since(&self.moved),
-            // What is under way in a script stands in the map.
+            // In a script, changes under way are intents in the map.
             busy: false,
             crashes: seen.crashes,
         })
     }
 }
 
-/// A cause with the figures that a script does not tell: a cut divides evenly, and so on.
+/// A cause, with usual values for the figures that a script does not give.
 fn cause(name: &CauseName, names: &Names) -> Result<Cause, CommandRefused> {
     let travel = |share| Travel { manner: Manner::Ahead, share, over: TRAVELLED, front: Vec::new() };
     Ok(match name {

@@ -1,9 +1,9 @@
-//! The map as text.
+//! Shows the map as text.
 
 use super::names::Names;
 use crate::range_map::{Intent, RangeEntry, RangeMap};
 
-/// The whole map: its version, and a line for each range, in the order of their keys.
+/// The whole map: a line with its version, then a line for each range in the order of their keys.
 ///
 /// ```text
 /// version 4, next range r4
@@ -34,12 +34,12 @@ fn row(entry: &RangeEntry, names: &Names) -> [String; 5] {
     ]
 }
 
-/// A range with the generation in which it is, as commands take it: `r2@1`.
+/// A range with its generation, as in commands: `r2@1`.
 pub fn show_range(entry: &RangeEntry) -> String {
     format!("{}@{}", entry.id, entry.generation)
 }
 
-/// What there is to say of a range besides where it is. Nothing, most of the time.
+/// The intent of a range, or that it is offline. Mostly empty.
 pub(super) fn show_state(entry: &RangeEntry, names: &Names) -> String {
     match &entry.intent {
         None if entry.online => String::new(),

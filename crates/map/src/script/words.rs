@@ -1,21 +1,21 @@
-//! Words and the small values in them: texts that may be quoted, times, sizes.
+//! Divides a line into words, and reads the values in them: texts, times, sizes, numbers.
 
 use std::fmt::Write as _;
 use std::time::Duration;
 
 use thiserror::Error;
 
-/// A text that is not of this language. Says what was found and what would do.
+/// A text that is not of this language. The message says what was found and what is expected.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("{0}")]
 pub struct Malformed(pub(crate) String);
 
-/// A refusal to read `found` as what it should be.
+/// The error that `found` is not what it should be.
 pub(crate) fn malformed<T>(found: &str, should_be: &str) -> Result<T, Malformed> {
     Err(Malformed(format!("{found:?} is not {should_be}")))
 }
 
-/// The words of a line. Spaces inside quotes part no words.
+/// The words of a line. Spaces inside quotes do not divide words.
 pub(crate) fn words(line: &str) -> Vec<&str> {
     let (mut words, mut begin) = (Vec::new(), None);
     let (mut quoted, mut escaped) = (false, false);
@@ -32,12 +32,12 @@ pub(crate) fn words(line: &str) -> Vec<&str> {
     words
 }
 
-/// Whether a text that holds this needs no quotes for it.
+/// Whether this character can be written without quotes.
 fn is_bare(c: char) -> bool {
     c.is_alphanumeric() || matches!(c, '-' | '_' | '.')
 }
 
-/// Writes `text` so that [`take_text`] reads it: as it is, or in quotes.
+/// Writes `text` as [`take_text`] reads it: in quotes if needed.
 pub(crate) fn put_text(out: &mut String, text: &str) {
     if !text.is_empty() && text.chars().all(is_bare) {
         out.push_str(text);
@@ -56,14 +56,14 @@ pub(crate) fn put_text(out: &mut String, text: &str) {
     out.push('"');
 }
 
-/// A text, quoted or not, from the beginning of `word`, and what comes after it.
+/// Reads a text, quoted or not, from the beginning of `word`. Returns it and the rest.
 pub(crate) fn take_text(word: &str) -> Result<(String, &str), Malformed> {
     let Some(quoted) = word.strip_prefix('"') else {
         let end = word.find(|c| !is_bare(c)).unwrap_or(word.len());
         return match end {
             0 => malformed(
                 word,
-                "a text: put it in quotes if it has other characters than letters, digits and -_.",
+                "a text: put it in quotes if it has characters other than letters, digits and -_.",
             ),
             _ => Ok((word[..end].to_owned(), &word[end..])),
         };
@@ -84,7 +84,7 @@ pub(crate) fn take_text(word: &str) -> Result<(String, &str), Malformed> {
     }
 }
 
-/// What follows a backslash: a quote, a backslash, or a character by its number, `u{1f600}`.
+/// Reads what follows a backslash: a quote, a backslash, or the number of a character, as in `u{1f600}`.
 fn take_escape(rest: &str) -> Result<(char, &str), Malformed> {
     if let Some(number) = rest.strip_prefix("u{") {
         let escaped = number.split_once('}').and_then(|(digits, after)| {
@@ -99,7 +99,7 @@ fn take_escape(rest: &str) -> Result<(char, &str), Malformed> {
     }
 }
 
-/// A positive time: `250ms`, `90s`, `10m`, `2h`.
+/// Reads a length of time: `250ms`, `90s`, `10m`, `2h`.
 pub(crate) fn duration(word: &str) -> Result<Duration, Malformed> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit_ms = match &word[digits.len()..] {
@@ -116,7 +116,7 @@ pub(crate) fn duration(word: &str) -> Result<Duration, Malformed> {
     )
 }
 
-/// Writes a time of whole milliseconds, so that [`duration`] reads it.
+/// Writes a length of time in whole milliseconds, as [`duration`] reads it.
 pub(crate) fn show_duration(time: Duration) -> String {
     match time.as_millis() {
         ms if ms % 3_600_000 == 0 => format!("{}h", ms / 3_600_000),
@@ -126,7 +126,7 @@ pub(crate) fn show_duration(time: Duration) -> String {
     }
 }
 
-/// A number of bytes: `4096`, `64KiB`, `200MiB`, `10GiB`.
+/// Reads a number of bytes: `4096`, `64KiB`, `200MiB`, `10GiB`.
 pub(crate) fn bytes(word: &str) -> Result<u64, Malformed> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
     let unit = match &word[digits.len()..] {
@@ -140,7 +140,7 @@ pub(crate) fn bytes(word: &str) -> Result<u64, Malformed> {
     bytes.map_or_else(|| malformed(word, "a number of bytes: write it as 4096, 64KiB, 200MiB or 10GiB"), Ok)
 }
 
-/// A number that is not negative, and finite.
+/// Reads a finite number that is not negative.
 pub(crate) fn number(word: &str) -> Result<f64, Malformed> {
     let number = word.parse().ok().filter(|number: &f64| number.is_finite() && *number >= 0.0);
     number.map_or_else(|| malformed(word, "a number from 0 on, such as 1800 or 0.5"), Ok)

@@ -1,4 +1,4 @@
-//! From commands to lines: what [`super::parse`] reads.
+//! Writes commands as lines, as [`super::parse()`] reads them.
 
 use std::fmt;
 

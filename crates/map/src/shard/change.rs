@@ -1,9 +1,12 @@
-//! Changes of a shard map, and what they take away and bring.
+//! Changes of a shard map: which mappings each removes and adds.
 //!
-//! The rules are those of the elastic database library: a mapping is deleted when it is offline; it goes
-//! to another shard if it is offline before or after; it is split strictly inside, and both pieces have its
-//! status and lock; two are merged if they touch, on one shard, with one status, and the lock is the left
-//! one's. Whoever changes a locked mapping shows the lock's token, and no token where no lock is.
+//! The rules are those of the elastic database library:
+//! * Only an offline mapping is deleted.
+//! * A mapping goes to another shard only if it is offline before or after the change.
+//! * A mapping is split at a key strictly inside. Both pieces keep its status and its lock.
+//! * Two mappings are merged if they touch, are on one shard and have the same status. The lock of the left
+//!   one stays.
+//! * A change of a locked mapping needs the lock's token. A change of any other mapping must not have a token.
 
 use uuid::Uuid;
 
@@ -14,23 +17,23 @@ use super::refused::ShardChangeRefused;
 use crate::ordered::Ordered;
 use crate::range::KeyRange;
 
-/// A mapping that is to be added.
+/// A mapping to add.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NewMapping {
     /// Its keys.
     pub keys: KeyRange,
-    /// Where they are.
+    /// The shard that holds them.
     pub shard: ShardId,
     /// Whether the shard serves them.
     pub online: bool,
 }
 
-/// What an update sets; what it leaves out stays.
+/// The fields that an update sets. Fields that are `None` stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct MappingUpdate {
-    /// Another status.
+    /// The new status.
     pub online: Option<bool>,
-    /// Another shard.
+    /// The new shard.
     pub shard: Option<ShardId>,
 }
 
@@ -39,32 +42,32 @@ pub struct MappingUpdate {
 pub enum ShardChange {
     /// Add mappings: all or none.
     Add(Vec<NewMapping>),
-    /// Take a mapping away.
+    /// Delete a mapping.
     Delete {
-        /// Which.
+        /// The mapping.
         mapping: MappingId,
         /// The token of its lock.
         token: LockToken,
     },
-    /// Give a mapping another status, another shard, or both.
+    /// Set the status of a mapping, its shard, or both.
     Update {
-        /// Which.
+        /// The mapping.
         mapping: MappingId,
-        /// What is set.
+        /// The new values.
         to: MappingUpdate,
         /// The token of its lock.
         token: LockToken,
     },
-    /// Make two mappings of one.
+    /// Split a mapping in two.
     Split {
-        /// Which.
+        /// The mapping.
         mapping: MappingId,
         /// The first key of the right piece.
         at: Vec<u8>,
         /// The token of its lock.
         token: LockToken,
     },
-    /// Make one mapping of two neighbours.
+    /// Merge two neighbours.
     Merge {
         /// The one with the lower keys.
         left: MappingId,
@@ -77,30 +80,30 @@ pub enum ShardChange {
     },
 }
 
-/// What a change takes away and brings. Exchanged, it undoes the change.
+/// What a change removes and adds. With the two exchanged, it undoes the change.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Effect {
-    /// Mappings that are no more.
+    /// The mappings that are removed.
     pub goes: Vec<ShardMapping>,
-    /// Mappings that are new.
+    /// The mappings that are added.
     pub comes: Vec<ShardMapping>,
 }
 
-/// Where ids and fences that were never used come from.
+/// Gives ids and fences that were never used.
 pub struct Fresh<'a> {
-    /// Ids.
+    /// Gives ids.
     pub id: &'a mut (dyn FnMut() -> Uuid + Send),
-    /// Fences.
+    /// Gives fences.
     pub fence: &'a mut (dyn FnMut() -> i64 + Send),
 }
 
 impl ShardMap {
-    /// What `change` takes away and brings, if the rules allow it. `now` is for locks, in microseconds
-    /// since 1970; mappings that the change touches, or that hold some of its keys, must be in the map.
+    /// What `change` removes and adds, if the rules allow it. `now` is in microseconds since 1970, for the
+    /// ends of locks. All mappings that the change names, or that hold some of its keys, must be in this map.
     ///
     /// # Errors
     ///
-    /// [`ShardChangeRefused`], each with the rule that it names.
+    /// [`ShardChangeRefused`] names the rule that forbids the change.
     pub fn apply(
         &self,
         change: &ShardChange,
@@ -156,7 +159,7 @@ impl ShardMap {
         Ok(found)
     }
 
-    /// Each must have a key, and none in common with another, new or old.
+    /// Each new mapping must hold keys, and must share none with another mapping, new or old.
     fn add(&self, new: &[NewMapping], fresh: &mut Fresh<'_>) -> Result<Effect, ShardChangeRefused> {
         if let Some(empty) = new.iter().find(|new| new.keys.is_empty()) {
             return Err(ShardChangeRefused::NoKeys { keys: empty.keys.clone() });
@@ -235,7 +238,7 @@ fn merge(
     Ok(Effect { goes: vec![left.clone(), right.clone()], comes })
 }
 
-/// A mapping of another interval, in all else as `of`.
+/// A new mapping as `of`, but with other keys.
 fn piece(of: &ShardMapping, keys: KeyRange, fresh: &mut Fresh<'_>) -> ShardMapping {
     ShardMapping { id: MappingId((fresh.id)()), keys, fence: (fresh.fence)(), ..of.clone() }
 }

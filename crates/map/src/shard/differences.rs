@@ -1,7 +1,7 @@
-//! Where two maps say different things of the same keys: the sweep beneath recovery.
+//! Finds the keys for which two maps have different mappings. Recovery uses this.
 //!
-//! The keys are cut at every bound of either map. On each piece at most one mapping of either side
-//! holds, and where the two have not the same id the piece is a difference:
+//! The keys are cut at all bounds of both maps. Each piece has at most one mapping in each map. If the two
+//! mappings do not have the same id, the piece is a difference:
 //!
 //! ```text
 //!   global   [ g1          )        [ g2      )
@@ -13,14 +13,14 @@ use super::id::MappingId;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::KeyRange;
 
-/// A mapping as far as it is compared: its keys, its id, and what its side knows besides.
+/// A mapping of one of the two maps: its keys, its id, and other data that is not compared.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Held<T> {
     /// The keys.
     pub keys: KeyRange,
-    /// The mapping.
+    /// The id of the mapping.
     pub id: MappingId,
-    /// What else is known.
+    /// The other data.
     pub about: T,
 }
 
@@ -30,18 +30,18 @@ impl<T> Keyed for Held<T> {
     }
 }
 
-/// Keys of which the two maps do not say the same. At least one of them maps these keys.
+/// Keys for which the two maps differ. At least one map has a mapping of them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Difference<T> {
     /// The keys.
     pub keys: KeyRange,
-    /// The global map's mapping of them.
+    /// The mapping in the global map.
     pub global: Option<Held<T>>,
-    /// The local map's.
+    /// The mapping in the local map.
     pub local: Option<Held<T>>,
 }
 
-/// All differences between two maps, in the order of their keys, none overlapping another.
+/// All differences between two maps, in the order of their keys. They do not overlap.
 pub fn differences<T: Clone>(global: Vec<Held<T>>, local: Vec<Held<T>>) -> Vec<Difference<T>> {
     let (global, local) = (Ordered::new(global), Ordered::new(local));
     let both = || global.iter().chain(local.iter());

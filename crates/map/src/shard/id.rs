@@ -4,7 +4,7 @@ use std::fmt;
 
 use uuid::Uuid;
 
-/// Names a mapping. Each change of a mapping makes another.
+/// Names a mapping. Each change of a mapping makes a new one with a new id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct MappingId(pub Uuid);
 

@@ -1,21 +1,21 @@
-//! Shard keys: values of a key type as bytes that compare as the values do.
+//! Shard keys: bytes that compare as the values that they encode.
 //!
-//! | type | bytes of a key | least value, no bytes |
+//! | type | bytes of a key | the least value, which has no bytes |
 //! |---|---|---|
 //! | int32, int64 | big end first, sign bit flipped | the least number |
 //! | guid | bytes 10-15, 8-9, then 7, 6, 5, 4, 3, 2, 1, 0 of the written form | all zero |
-//! | binary | themselves, zero bytes at the end cut off | nothing |
+//! | binary | the bytes themselves, without zero bytes at the end | no bytes |
 //! | date-time | ticks of 100 ns since the year 1, as int64 | 0001-01-01 |
 //! | time-span | ticks of 100 ns, as int64 | the least number |
 //! | date-time-offset | UTC ticks as int64, then ticks of the offset as int64 | 0001-01-01, UTC |
 //! | text | UTF-8 | the empty text |
 //!
-//! These are the encodings of the elastic database library (but for text, which it has not), so maps can
-//! be compared with its own. Three of its faults are not kept: a least value reads back as itself, in every
-//! type; bytes padded with zeros are the same key, not only the same value; and of two spellings of one
-//! instant the offset is dropped, so that they are one key in a database too.
+//! These are the encodings of the elastic database library, except for text, which that library does not
+//! have. Three of its faults are not kept. In every type, the least value reads back as itself. Bytes with
+//! zeros added at the end are the same key. The offset of an instant is dropped, so that two spellings of one
+//! instant are the same key in a database too.
 //!
-//! Above all keys there is no key: the open end of an interval is `None` in place of a [`ShardKey`].
+//! The open end of an interval has no key. It is `None` instead of a [`ShardKey`].
 
 use thiserror::Error;
 
@@ -30,43 +30,43 @@ pub struct ShardKey {
     raw: Vec<u8>,
 }
 
-/// Bytes, a text or a value that is no key of the type that was asked for.
+/// Bytes, a text or a value that is not a key of the wanted type.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum NotAKey {
-    /// The number of bytes fits no key of the type.
-    #[error("{length} bytes are no key of type {key_type}: it has {allowed}")]
+    /// A key of the type has another number of bytes.
+    #[error("{length} bytes are not a key of type {key_type}: such a key has {allowed}")]
     Length {
         /// The type.
         key_type: ShardKeyType,
-        /// How many there were.
+        /// The number of bytes.
         length: usize,
-        /// How many there can be.
+        /// The numbers that are allowed.
         allowed: &'static str,
     },
-    /// A number that the type does not reach.
-    #[error("{value} is beyond the type {key_type}")]
+    /// A number outside the type's limits.
+    #[error("{value} is outside the limits of type {key_type}")]
     Beyond {
         /// The type.
         key_type: ShardKeyType,
         /// The value, as written.
         value: String,
     },
-    /// A text that does not read as a value.
-    #[error("{text:?} is no {key_type}: write it as {example}")]
+    /// A text that is not a value of the type.
+    #[error("{text:?} is not a key of type {key_type}: write it as {example}")]
     Unreadable {
         /// The type.
         key_type: ShardKeyType,
         /// The text.
         text: String,
-        /// One that would do.
+        /// An example of such a value.
         example: &'static str,
     },
-    /// A key of one type where another is needed.
+    /// A key of another type than the map's.
     #[error("the map's keys are of type {wanted}, and this one is of type {given}")]
     OtherType {
-        /// The map's.
+        /// The type of the map's keys.
         wanted: ShardKeyType,
-        /// The key's.
+        /// The type of this key.
         given: ShardKeyType,
     },
 }
@@ -77,7 +77,7 @@ impl ShardKey {
         Self { key_type, raw: Vec::new() }
     }
 
-    /// The key that these bytes encode, in the one form that it has.
+    /// The key that these bytes encode. Different encodings of the same value give the same key.
     ///
     /// # Errors
     ///
@@ -123,12 +123,12 @@ impl ShardKey {
         self.key_type
     }
 
-    /// The bytes, which compare as the keys do. None for the least key.
+    /// The bytes, which compare as the keys do. The least key has none.
     pub fn raw(&self) -> &[u8] {
         &self.raw
     }
 
-    /// The bytes with the least key written out.
+    /// The bytes of the value, also for the least key.
     pub(super) fn written(&self) -> &[u8] {
         if self.raw.is_empty() { self.key_type.least_written() } else { &self.raw }
     }
@@ -157,18 +157,18 @@ impl ShardKey {
         Some(Self { key_type, raw })
     }
 
-    /// The interval that holds this key alone: what a list map stores.
+    /// The interval that holds only this key, as list maps store it.
     pub fn point(&self) -> KeyRange {
         KeyRange::new(self.raw.clone(), self.next().map(|next| next.raw))
     }
 
-    /// The interval from this key on and below `high`; without one, to the end.
+    /// The interval from this key up to `high` (exclusive), or to the end without a `high`.
     pub fn up_to(&self, high: Option<&Self>) -> KeyRange {
         KeyRange::new(self.raw.clone(), high.map(|high| high.raw.clone()))
     }
 }
 
-/// The bytes of a date with these ticks, at the offset zero.
+/// The bytes of a date with these ticks and the offset zero.
 fn instant(key_type: ShardKeyType, ticks: i64) -> Vec<u8> {
     if key_type == ShardKeyType::DateTime {
         flipped(ticks).to_vec()
@@ -177,8 +177,8 @@ fn instant(key_type: ShardKeyType, ticks: i64) -> Vec<u8> {
     }
 }
 
-/// The least bytes above a text: it and a zero byte, or, where that is too long, its last byte raised,
-/// which no text has.
+/// The least bytes above a text: the text and a zero byte. If that is too long, the last byte is increased,
+/// which makes bytes that are not a text.
 fn text_after(raw: &[u8]) -> Vec<u8> {
     let mut after = raw.to_vec();
     if after.len() <= TEXT_BYTES_MAX {
@@ -189,7 +189,7 @@ fn text_after(raw: &[u8]) -> Vec<u8> {
     after
 }
 
-/// Adds one to a number with its big end first; `None` beyond the greatest.
+/// Adds one to a number whose big end is first; `None` if it was the greatest.
 fn plus_one(number: &mut [u8]) -> Option<()> {
     for byte in number.iter_mut().rev() {
         *byte = byte.wrapping_add(1);

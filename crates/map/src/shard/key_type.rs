@@ -18,19 +18,20 @@ pub enum ShardKeyType {
     Guid,
     /// At most [`BINARY_BYTES_MAX`] bytes; zero bytes at the end do not count.
     Binary,
-    /// A date and time without a zone, to 100 ns, of the years 1 to 9999.
+    /// A date and time without a zone, to 100 ns, in the years 1 to 9999.
     DateTime,
     /// A signed span of time, to 100 ns.
     TimeSpan,
-    /// A point in time with an offset, which does not count: two spellings of one instant are one key.
+    /// A point in time with an offset. The offset is not part of the key: two spellings of one instant are
+    /// one key.
     DateTimeOffset,
     /// Text of at most [`TEXT_BYTES_MAX`] bytes, in the order of its code points.
     Text,
 }
 
-/// The longest binary key, as the elastic database library has it.
+/// The most bytes of a binary key, as in the elastic database library.
 pub const BINARY_BYTES_MAX: usize = 128;
-/// The longest text key in UTF-8; the key after it has a byte more.
+/// The most bytes of a text key, in UTF-8. The key after the longest one may have one more.
 pub const TEXT_BYTES_MAX: usize = 128;
 
 impl ShardKeyType {
@@ -42,7 +43,7 @@ impl ShardKeyType {
         self.into()
     }
 
-    /// How many bytes each key has but the least, which has none; `None` where they differ.
+    /// How many bytes each key has, except the least one, which has none. `None` if keys differ in length.
     pub(super) fn width(self) -> Option<usize> {
         match self {
             Self::Int32 => Some(4),
@@ -52,9 +53,9 @@ impl ShardKeyType {
         }
     }
 
-    /// The bytes of a least key that is written out; all zero, but where the least value is another.
+    /// The bytes of the least value.
     pub(super) fn least_written(self) -> &'static [u8] {
-        /// No ticks, no offset: the first instant of the year 1.
+        /// Zero ticks with offset zero: the first instant of the year 1.
         const FIRST_INSTANT: [u8; 16] = [0x80, 0, 0, 0, 0, 0, 0, 0, 0x80, 0, 0, 0, 0, 0, 0, 0];
         match self {
             Self::DateTime => &FIRST_INSTANT[..8],

@@ -1,18 +1,19 @@
-//! Locks on mappings: whoever works at a tenant keeps others from changing its mapping meanwhile.
+//! Locks on mappings. A program that works on a tenant locks its mapping, so that other programs do not
+//! change it.
 //!
-//! A lock is a token that only its holder knows, a text that says who he is, and an end. After the end it
-//! is as if it were not there: nobody has to free what a crashed program has locked.
+//! A lock has a token that only its holder knows, a text that names the holder, and an end. After its end it
+//! has no effect, so the locks of a crashed program need not be freed.
 
 use uuid::Uuid;
 
-/// What a holder shows to work on a mapping that he has locked.
+/// The token that a lock's holder shows to change the mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LockToken(pub Uuid);
 
 impl LockToken {
-    /// Shown for a mapping that is not locked.
+    /// Used for a mapping that is not locked.
     pub const NONE: Self = Self(Uuid::nil());
-    /// Frees whoever's lock; locks nothing.
+    /// Frees the lock of any holder. It cannot be used to lock.
     pub const FORCE: Self = Self(Uuid::max());
 }
 
@@ -21,9 +22,9 @@ impl LockToken {
 pub struct Lock {
     /// The holder's token.
     pub token: LockToken,
-    /// Who he says he is, and what for.
+    /// The holder's text about itself and its purpose.
     pub owner: String,
-    /// When the lock ends, in microseconds since 1970 of the global map's clock.
+    /// When the lock ends, in microseconds since 1970 by the clock of the global map.
     pub until: i64,
 }
 

@@ -1,16 +1,16 @@
-//! What a lock allows, and to whom.
+//! The rules of locks: what a token allows.
 
 use super::id::MappingId;
 use super::lock::{Lock, LockToken};
 use super::refused::ShardChangeRefused;
 
 impl Lock {
-    /// Whether whoever shows `token` may change a mapping that is locked so.
+    /// Whether `token` allows a change of a mapping with this lock or none.
     ///
     /// # Errors
     ///
-    /// [`ShardChangeRefused::Locked`] with the holder; [`ShardChangeRefused::NotLocked`] for a token where
-    /// no lock is: its holder thinks he is alone, and no more is.
+    /// [`ShardChangeRefused::Locked`] names the lock's holder. [`ShardChangeRefused::NotLocked`] refuses a
+    /// token if there is no lock: its owner believes that it still has one.
     pub fn admits(
         lock: Option<&Self>,
         mapping: MappingId,
@@ -25,12 +25,12 @@ impl Lock {
         }
     }
 
-    /// Whether `next` may lock a mapping that has this lock or none.
+    /// Whether `next` may lock a mapping with this lock or none.
     ///
     /// # Errors
     ///
-    /// [`ShardChangeRefused::AlreadyLocked`], by the same holder too, who renews with
-    /// [`Lock::may_renew`]; [`ShardChangeRefused::NoToken`] for a token that locks nothing.
+    /// [`ShardChangeRefused::AlreadyLocked`], even by the same holder, which has to renew its lock instead
+    /// ([`Lock::may_renew`]). [`ShardChangeRefused::NoToken`] for a token that cannot be used to lock.
     pub fn may_lock(
         lock: Option<&Self>,
         mapping: MappingId,
@@ -46,7 +46,7 @@ impl Lock {
         }
     }
 
-    /// Whether the holder of `token` may set another end: only of a lock that has not ended.
+    /// Whether `token` allows another end of this lock. The lock must not have ended.
     ///
     /// # Errors
     ///
@@ -63,7 +63,7 @@ impl Lock {
         Self::admits(lock, mapping, token, now)
     }
 
-    /// Whether whoever shows `token` may free a mapping with this lock or none.
+    /// Whether `token` allows freeing a mapping with this lock or none.
     ///
     /// # Errors
     ///

@@ -7,7 +7,7 @@ use super::lock::Lock;
 use crate::ordered::{Keyed, Ordered};
 use crate::range::KeyRange;
 
-/// What a map's mappings are.
+/// What the mappings of a map are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, IntoStaticStr)]
 #[strum(serialize_all = "lowercase")]
 pub enum MapKind {
@@ -24,20 +24,20 @@ impl MapKind {
     }
 }
 
-/// An interval of keys and the shard that holds them. It never changes: a change makes another.
+/// An interval of keys and the shard that holds them. It never changes: a change makes a new mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardMapping {
-    /// Which mapping.
+    /// Its id.
     pub id: MappingId,
     /// Its keys.
     pub keys: KeyRange,
-    /// Where they are.
+    /// The shard that holds them.
     pub shard: ShardId,
     /// Whether the shard serves them.
     pub online: bool,
-    /// Names the lock of the transactions on these keys. New with each new interval.
+    /// Names the database lock of transactions on these keys. Each new interval has a new one.
     pub fence: i64,
-    /// Who holds it, if anybody does.
+    /// The lock on it, if there is one.
     pub lock: Option<Lock>,
 }
 
@@ -47,7 +47,7 @@ impl Keyed for ShardMapping {
     }
 }
 
-/// The mappings of a list or range map, or those of them that lie near a change.
+/// The mappings of a list map or range map, or those of them that lie near a change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardMap {
     kind: MapKind,
@@ -55,7 +55,7 @@ pub struct ShardMap {
 }
 
 impl ShardMap {
-    /// A map of these mappings. They are not checked.
+    /// A map of these mappings, which are not checked.
     pub fn new(kind: MapKind, mappings: Vec<ShardMapping>) -> Self {
         Self { kind, mappings: Ordered::new(mappings) }
     }
@@ -75,7 +75,7 @@ impl ShardMap {
         self.mappings.lookup(key)
     }
 
-    /// The mapping `id`, if the map has it. Looks at every mapping until it is found.
+    /// The mapping `id`, if the map has it. The search is linear.
     pub fn get(&self, id: MappingId) -> Option<&ShardMapping> {
         self.mappings.iter().find(|mapping| mapping.id == id)
     }
@@ -85,7 +85,7 @@ impl ShardMap {
         self.mappings.overlapping(keys)
     }
 
-    /// Two neighbours that hold a key in common, if any do; or one mapping without keys, as both.
+    /// Two neighbours that share keys, if there are any; or a mapping without keys, as both.
     pub fn fault(&self) -> Option<(&ShardMapping, &ShardMapping)> {
         let overlap =
             |pair: &&[ShardMapping]| pair[0].keys.high().is_none_or(|high| high > pair[1].keys.low());

@@ -1,21 +1,21 @@
 //! Shard maps: which of a user's databases holds which keys.
 //!
-//! A shard map has keys of one type ([`ShardKeyType`]) and *mappings*: an interval of keys and the shard
-//! that holds them. In a **range** map the intervals are the user's, with gaps where nobody said anything;
-//! in a **list** map each is one key, `[k, next(k))`. Both stand on the ordered layer of the service's own
-//! map ([`crate::ordered`]).
+//! A shard map has keys of one type ([`ShardKeyType`]) and *mappings*. A mapping is an interval of keys and
+//! the shard that holds them. In a **range** map, the user chooses the intervals, and there may be gaps. In a
+//! **list** map, each interval is one key, `[k, next(k))`. Both use the same ordered layer as the service's
+//! own map ([`crate::ordered`]).
 //!
 //! ```text
 //!   range map   [1 .. 50) A   [50 .. 100) B   [100 .. 200) C        [400 .. 600) C
 //!   list map    1 A    3 B    4 C    6 B
 //! ```
 //!
-//! A mapping does not change: each [`ShardChange`] takes mappings away and brings others, with ids that
-//! were never used ([`Effect`]). So a handle that somebody kept from before is refused, not misunderstood,
-//! and undoing an effect is exchanging its two halves.
+//! A mapping never changes. Each [`ShardChange`] removes mappings and adds others with new ids ([`Effect`]).
+//! So a change that names a mapping by an old id is refused, and an effect is undone by exchanging its two
+//! halves.
 //!
-//! [`ShardMap::apply`] is the one place of the rules. It needs only the mappings near a change, which
-//! is what a database can give cheaply.
+//! All rules are in [`ShardMap::apply`]. It needs only the mappings near a change, which a database can find
+//! quickly.
 
 mod change;
 mod differences;

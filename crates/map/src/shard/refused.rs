@@ -1,4 +1,4 @@
-//! Why a change of a shard map is not made.
+//! Why a change of a shard map is refused.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use crate::range::KeyRange;
 /// Why a change was not made. The map is as it was.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ShardChangeRefused {
-    /// The map has no such mapping: it was changed, and the handle is from before.
+    /// The map has no such mapping, for example because it was changed since.
     UnknownMapping {
         /// The mapping.
         mapping: MappingId,
     },
-    /// Some of the keys are mapped.
+    /// Some of the keys already have a mapping.
     AlreadyMapped {
-        /// The keys that were to be added.
+        /// The keys of the new mapping.
         keys: KeyRange,
-        /// The keys of a mapping that holds some of them.
+        /// The keys of the mapping that holds some of them.
         by: KeyRange,
     },
     /// The interval holds no key.
@@ -28,14 +28,14 @@ pub enum ShardChangeRefused {
         /// The interval.
         keys: KeyRange,
     },
-    /// What only a range map has, asked of a list map.
+    /// A split or merge of a list map.
     NotARange,
-    /// A deletion or a move of a mapping that is online, and stays so.
+    /// The mapping is to be deleted, or to go to another shard while it stays online.
     NotOffline {
         /// The mapping.
         mapping: MappingId,
     },
-    /// A split key that does not lie strictly inside.
+    /// The split key does not lie strictly inside the mapping.
     OutsideMapping {
         /// The mapping.
         mapping: MappingId,
@@ -44,52 +44,52 @@ pub enum ShardChangeRefused {
         /// The mapping's keys.
         keys: KeyRange,
     },
-    /// Mappings that are to be merged do not touch, or stand in the wrong order.
+    /// The mappings that are to be merged do not touch, or were named in the wrong order.
     NotNeighbours {
-        /// The one that was to be the left one.
+        /// The mapping that was named as the left one.
         left: MappingId,
         /// The other.
         right: MappingId,
     },
-    /// Mappings that are to be merged are on two shards.
+    /// The mappings that are to be merged are on two shards.
     OtherShard {
         /// The left one.
         left: MappingId,
         /// The right one.
         right: MappingId,
     },
-    /// Of mappings that are to be merged one is online, the other offline.
+    /// One of the mappings that are to be merged is online, the other offline.
     OtherStatus {
         /// The left one.
         left: MappingId,
         /// The right one.
         right: MappingId,
     },
-    /// Somebody else holds the mapping.
+    /// Another holder has locked the mapping.
     Locked {
         /// The mapping.
         mapping: MappingId,
-        /// His lock.
+        /// Its lock.
         lock: Lock,
     },
-    /// A token was shown, and the mapping is not locked, or no more.
+    /// A token was given, but the mapping is not locked, or no longer.
     NotLocked {
         /// The mapping.
         mapping: MappingId,
     },
-    /// The mapping that was to be locked is locked.
+    /// The mapping that is to be locked is already locked.
     AlreadyLocked {
         /// The mapping.
         mapping: MappingId,
         /// The lock that it has.
         lock: Lock,
     },
-    /// A token that locks nothing.
+    /// A token that cannot be used to lock.
     NoToken,
 }
 
 impl ShardChangeRefused {
-    /// The sentence for people, with keys written as keys of the map.
+    /// A sentence for people, with keys of the map's type.
     pub fn sentence(&self, key_type: ShardKeyType) -> String {
         let key = |raw: &[u8]| match ShardKey::from_raw(key_type, raw) {
             Ok(key) => key.to_string(),
@@ -105,11 +105,11 @@ impl ShardChangeRefused {
         };
         match self {
             Self::UnknownMapping { mapping } => format!(
-                "mapping {mapping} is not in the map, or no more: look the key up and use the mapping found"
+                "mapping {mapping} is not in the map, or no longer: look the key up and use the mapping that is found"
             ),
             Self::AlreadyMapped { keys, by } => {
                 format!(
-                    "{} is not free: {} is mapped; choose other keys or delete that",
+                    "{} is not free, because {} is mapped: choose other keys, or delete that mapping",
                     range(keys),
                     range(by)
                 )
@@ -117,7 +117,7 @@ impl ShardChangeRefused {
             Self::NoKeys { keys } => {
                 format!("{} holds no key: give a low end below its high end", range(keys))
             }
-            Self::NotARange => "a list map has single keys: they are not split or merged".to_owned(),
+            Self::NotARange => "a list map has single keys, which cannot be split or merged".to_owned(),
             Self::NotOffline { mapping } => {
                 format!("mapping {mapping} is online: take it offline before it is deleted or moved")
             }
@@ -139,17 +139,17 @@ impl ShardChangeRefused {
             }
             Self::Locked { mapping, lock } => {
                 format!(
-                    "mapping {mapping} is locked by {:?}: show its token, or wait until the lock ends",
+                    "mapping {mapping} is locked by {:?}: give its token, or wait until the lock ends",
                     lock.owner
                 )
             }
             Self::NotLocked { mapping } => {
-                format!("mapping {mapping} is not locked, or no more: lock it again, or show no token")
+                format!("mapping {mapping} is not locked, or no longer: lock it again, or give no token")
             }
             Self::AlreadyLocked { mapping, lock } => {
                 format!("mapping {mapping} is locked already, by {:?}", lock.owner)
             }
-            Self::NoToken => "this token locks nothing: make one of random bits".to_owned(),
+            Self::NoToken => "this token cannot be used to lock: make one of random bits".to_owned(),
         }
     }
 }

@@ -1,11 +1,11 @@
-//! The three types of time, in ticks of 100 ns as .NET has them.
+//! The three key types for time, in ticks of 100 ns, as in .NET.
 
 use std::cmp::Ordering;
 use std::hash::{Hash, Hasher};
 
 use time::{Date, Duration, Month};
 
-/// 9999-12-31T23:59:59.9999999, the last tick that a date can have.
+/// 9999-12-31T23:59:59.9999999, the greatest ticks of a date.
 pub const DATE_TIME_TICKS_MAX: i64 = 3_155_378_975_999_999_999;
 /// Ticks of 100 ns in a day.
 pub const TICKS_PER_DAY: i64 = 24 * 3600 * 10_000_000;
@@ -23,7 +23,7 @@ pub struct DateTime(i64);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct TimeSpan(pub i64);
 
-/// A point in time, and the offset of the clock that showed it. Compared by the point alone.
+/// A point in time, and the offset of the clock that showed it. Only the point is compared.
 #[derive(Debug, Clone, Copy)]
 pub struct DateTimeOffset {
     utc: DateTime,
@@ -41,7 +41,7 @@ impl DateTime {
         (0..=DATE_TIME_TICKS_MAX).contains(&ticks).then_some(Self(ticks))
     }
 
-    /// Midnight of a day of the Gregorian calendar; `None` where there is no such day.
+    /// Midnight of a day of the Gregorian calendar; `None` if there is no such day.
     pub fn from_date(year: i32, month: u8, day: u8) -> Option<Self> {
         let date = Date::from_calendar_date(year, Month::try_from(month).ok()?, day).ok()?;
         Self::from_ticks((date - FIRST_DAY).whole_days() * TICKS_PER_DAY)
@@ -60,7 +60,7 @@ impl DateTime {
 }
 
 impl DateTimeOffset {
-    /// The point `utc`, seen on a clock that is `offset` ahead.
+    /// The point `utc`, shown by a clock that is `offset` ahead of UTC.
     pub fn new(utc: DateTime, offset: TimeSpan) -> Self {
         Self { utc, offset }
     }
@@ -75,7 +75,7 @@ impl DateTimeOffset {
         self.offset
     }
 
-    /// The 16 bytes of the elastic database library. In a map the offset is zero.
+    /// The 16 bytes of the elastic database library. Keys of a map have the offset zero.
     pub fn reference_bytes(self) -> [u8; 16] {
         Self::bytes(self.utc.0, self.offset.0)
     }
@@ -113,12 +113,12 @@ impl Hash for DateTimeOffset {
     }
 }
 
-/// A signed number whose bytes, big end first and sign bit flipped, compare as the number does.
+/// A signed number as bytes that compare as the number: big end first, with the sign bit flipped.
 pub(super) fn flipped(number: i64) -> [u8; 8] {
     (number ^ i64::MIN).to_be_bytes()
 }
 
-/// The number whose [`flipped`] bytes come first in `raw`; bytes that are not there are zero.
+/// The number whose [`flipped`] bytes are the first of `raw`. Missing bytes count as zero.
 pub(super) fn flipped_back(raw: &[u8]) -> i64 {
     let mut bytes = [0; 8];
     for (to, from) in bytes.iter_mut().zip(raw) {

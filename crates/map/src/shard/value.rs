@@ -1,4 +1,4 @@
-//! Rust's types as shard keys.
+//! Values of Rust types as shard keys.
 
 use uuid::Uuid;
 
@@ -8,9 +8,9 @@ use super::time::{DateTime, DateTimeOffset, TimeSpan, flipped, flipped_back};
 
 /// A type whose values are keys of shard maps.
 ///
-/// [`ShardKey`] is one too, for whoever learns a map's key type only when the program runs.
+/// [`ShardKey`] is one too, for programs that learn a map's key type only at run time.
 pub trait ShardKeyValue: Clone + Send + Sync + 'static {
-    /// The key type; `None` where the value itself says it.
+    /// The key type; `None` if each value has its own, as with [`ShardKey`].
     const KEY_TYPE: Option<ShardKeyType>;
 
     /// The key of this value.
@@ -24,11 +24,11 @@ pub trait ShardKeyValue: Clone + Send + Sync + 'static {
     ///
     /// # Errors
     ///
-    /// [`NotAKey::OtherType`], and [`NotAKey::Unreadable`] for bytes that are no text.
+    /// [`NotAKey::OtherType`], and [`NotAKey::Unreadable`] for bytes that are not a text.
     fn from_key(key: &ShardKey) -> Result<Self, NotAKey>;
 }
 
-/// The bytes of a key of the type that is wanted, the least one written out.
+/// The bytes of the value of a key, which must be of the wanted type.
 fn written(key: &ShardKey, wanted: ShardKeyType) -> Result<&[u8], NotAKey> {
     match key.key_type() {
         given if given == wanted => Ok(key.written()),
@@ -91,7 +91,8 @@ impl ShardKeyValue for Uuid {
     }
 }
 
-/// Which byte of the written form stands where in the key: SQL Server's order of comparison.
+/// For each byte of the key, its index in the written form. This is the order in which SQL Server compares
+/// GUIDs.
 const GUID_ORDER: [usize; 16] = [10, 11, 12, 13, 14, 15, 8, 9, 7, 6, 5, 4, 3, 2, 1, 0];
 
 impl ShardKeyValue for Vec<u8> {

@@ -1,4 +1,4 @@
-//! How keys are written for people, and read from the command line.
+//! How keys are written and read as text.
 //!
 //! | type | written |
 //! |---|---|
@@ -8,7 +8,7 @@
 //! | date-time | `2026-02-28T13:45:00` with up to seven digits of a second, or the day alone |
 //! | time-span | `1.02:03:04.5`: days, if any, then hours, minutes and seconds |
 //! | date-time-offset | as date-time, closed by `Z` or `+01:00` |
-//! | text | itself |
+//! | text | the text itself |
 
 use std::fmt;
 
@@ -22,11 +22,11 @@ use super::value::ShardKeyValue;
 const TICKS_PER_SECOND: i64 = 10_000_000;
 
 impl ShardKey {
-    /// The key that `text` writes.
+    /// Reads a key.
     ///
     /// # Errors
     ///
-    /// [`NotAKey::Unreadable`] with an example, and what [`ShardKeyValue::to_key`] refuses.
+    /// [`NotAKey::Unreadable`] with an example, and the errors of [`ShardKeyValue::to_key`].
     pub fn parse(key_type: ShardKeyType, text: &str) -> Result<Self, NotAKey> {
         let unreadable =
             || NotAKey::Unreadable { key_type, text: text.to_owned(), example: example(key_type) };
@@ -85,7 +85,7 @@ fn bytes(text: &str) -> Option<Vec<u8>> {
     const_hex::decode(digits).ok()
 }
 
-/// A fraction of a second, without zeros at its end; nothing for a whole second.
+/// A fraction of a second without zeros at its end; empty for a whole second.
 fn show_fraction(ticks: i64) -> String {
     match ticks % TICKS_PER_SECOND {
         0 => String::new(),
@@ -111,7 +111,7 @@ fn show_time_span(TimeSpan(ticks): TimeSpan) -> String {
     format!("{sign}{days}{}", show_clock(rest))
 }
 
-/// `13:45:00.5` in ticks, with hours below 24.
+/// Reads a time such as `13:45:00.5` as ticks. Hours are below 24.
 fn clock(text: &str) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut parts = whole.split(':').map(|part| number(part, 2));
@@ -124,7 +124,7 @@ fn clock(text: &str) -> Option<i64> {
     Some(((hours * 60 + minutes) * 60 + seconds) * TICKS_PER_SECOND + fraction)
 }
 
-/// A number of just so many digits.
+/// Reads a number with exactly this many digits.
 fn number(text: &str, digits: usize) -> Option<i64> {
     (text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit())).then(|| text.parse().ok())?
 }
@@ -145,7 +145,7 @@ fn time_span(text: &str) -> Option<TimeSpan> {
         Some((days, rest)) if rest.contains(':') => (days.parse::<u32>().ok()?, rest),
         _ => (0, text),
     };
-    // Summed below zero, where the least number is.
+    // Added up as a negative number, because the least number has no positive counterpart.
     let ticks = (-i64::from(days)).checked_mul(TICKS_PER_DAY)?.checked_sub(clock(clock_text)?)?;
     Some(TimeSpan(if sign < 0 { ticks } else { ticks.checked_neg()? }))
 }
@@ -154,7 +154,7 @@ fn date_time_offset(text: &str) -> Option<DateTimeOffset> {
     if let Some(utc) = text.strip_suffix('Z') {
         return Some(DateTimeOffset::new(date_time(utc)?, TimeSpan(0)));
     }
-    // The sign of the offset is the last one, and after the clock's colon.
+    // The offset begins with the last sign, which comes after the clock's colon.
     let at = text.rfind(['+', '-']).filter(|&at| text[..at].contains(':'))?;
     let ahead = clock(&text[at + 1..])? * if text[at..].starts_with('-') { -1 } else { 1 };
     let utc = DateTime::from_ticks(date_time(&text[..at])?.ticks() - ahead)?;

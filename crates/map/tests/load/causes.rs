@@ -128,8 +128,8 @@ fn sentences_have_figures_and_say_what_to_do() {
         ),
         (
             "scans of everything",
-            "not split: scans; 82 % of the load are scans that would touch both sides of a cut, so that both would \
-             do the work of one; ask for less at a time: one PartitionKey, or a narrower interval"
+            "not split: scans; 82 % of the load are scans that would touch both sides of a cut, so both \
+             sides would do the work that one does now; ask for less at a time: one PartitionKey, or a narrower interval"
                 .to_owned(),
         ),
         (

@@ -61,7 +61,7 @@ fn a_quiet_service_is_left_alone() {
     assert_eq!(plan.changes, []);
     assert_eq!(
         fleet.lines(&Policy::fast()),
-        ["nothing moves: the busiest server uses 19 % of its capacity, and it takes 25 % to matter"]
+        ["nothing moves: the busiest server uses 19 % of its capacity, and moves begin at 25 %"]
     );
 }
 
@@ -83,13 +83,10 @@ fn what_keeps_a_range_where_it_is_for_now_is_named() {
     fleet.range(1).unchanged_for = Duration::from_secs(2);
     fleet.range(2).unchanged_for = Duration::from_secs(1);
     let said = |fleet: &Fleet| fleet.lines(&Policy::fast())[0].clone();
-    assert_eq!(
-        said(&fleet),
-        "s1 has 1.82 times the mean load: r1 has changed just now and its load is known in 3 s"
-    );
+    assert_eq!(said(&fleet), "s1 has 1.82 times the mean load: r1 is new, and its load is known in 3 s");
     fleet.range(1).busy = true;
     fleet.range(2).busy = true;
-    assert_eq!(said(&fleet), "s1 has 1.82 times the mean load: something is under way with r1");
+    assert_eq!(said(&fleet), "s1 has 1.82 times the mean load: a change of r1 is under way");
 }
 
 #[test]
@@ -234,9 +231,9 @@ fn what_is_under_way_on_a_dead_server_is_finished_first() {
     assert_eq!(
         fleet.lines(&Policy::fast()),
         [
-            "r1 is being split and its server s1 does not serve: that is finished or undone first",
+            "r1 is being split and its server s1 does not serve: that change has to be finished or undone first",
             "r2 is offline and its server s1 is gone: it gets another when it is set online",
-            "nothing was heard of 1 ranges: nothing is decided about them",
+            "1 ranges were not observed: nothing is decided about them",
         ]
     );
 }
@@ -272,7 +269,7 @@ fn a_split_waits_for_room_for_the_range_and_for_a_key_inside_it() {
         fleet.lines(&Policy::fast())[..3],
         [
             "r2 is split later: its keys have changed since its load was judged",
-            "r1 is split later: it is offline, or something else is under way with it",
+            "r1 is split later: it is offline, or another change of it is under way",
             "r3 with 2300/s is not split: no cut divides it evenly and stays even",
         ]
     );
@@ -343,7 +340,7 @@ fn a_server_is_in_one_merge_at_a_time_and_in_more_when_ranges_are_many() {
     assert_eq!(
         fleet.lines(&keeps_seven)[1..],
         [
-            "no more cold ranges merge: once those have there are 7 ranges, and up to 7 are kept to spread load \
+            "no more cold ranges merge: after these merges there are 7 ranges, and up to 7 are kept to spread load \
           over"
         ]
     );

@@ -7,7 +7,7 @@ use super::column::Cells;
 use crate::load::{Counts, Place, Tally};
 use crate::range::KeyRange;
 
-/// An axis whose keys are known: the one by which is counted now. Clones share it.
+/// An axis whose keys are known: the one that is used for counting now. Clones share their data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Axis {
     keys: Arc<[Vec<u8>]>,
@@ -15,8 +15,8 @@ pub struct Axis {
 }
 
 impl Axis {
-    /// The axis with these boundaries, in any order; the least key of all is always one. `name` hashes a
-    /// boundary.
+    /// The axis with these boundaries, in any order. The least key of all is always a boundary too. `name`
+    /// hashes a boundary.
     pub fn new(mut keys: Vec<Vec<u8>>, name: impl Fn(&[u8]) -> u64) -> Self {
         keys.push(KeyRange::whole().low().to_vec());
         keys.retain(|key| key.as_slice() >= KeyRange::whole().low());
@@ -32,7 +32,7 @@ impl Axis {
         &self.keys
     }
 
-    /// What is kept of it with the columns that are counted by it.
+    /// What is kept of this axis with the columns that were counted by it.
     pub fn boundaries(&self) -> &Arc<Boundaries> {
         &self.boundaries
     }
@@ -47,24 +47,24 @@ impl Axis {
         KeyRange::new(self.keys[bucket].clone(), self.keys.get(bucket + 1).cloned())
     }
 
-    /// The bucket that holds `key`. Keys below all buckets count as the first one's.
+    /// The bucket that holds `key`. Keys below all buckets belong to the first one.
     pub fn bucket_of(&self, key: &[u8]) -> usize {
         self.keys.partition_point(|low| low.as_slice() <= key).saturating_sub(1)
     }
 
-    /// The buckets that hold some of the keys from `low` up to `high`, not with it; without a `high`
-    /// to the end. At least the one with `low`.
+    /// The buckets that hold keys from `low` (inclusive) to `high` (exclusive), or to the end without a
+    /// `high`. At least the bucket that holds `low`.
     pub fn buckets_of(&self, low: &[u8], high: Option<&[u8]>) -> std::ops::Range<usize> {
         let first = self.bucket_of(low);
         let end = high.map_or(self.keys.len(), |high| self.keys.partition_point(|key| key.as_slice() < high));
         first..end.max(first + 1)
     }
 
-    /// Adds what a range with these keys counted to `cells`. What no place is known of goes to all
-    /// buckets of the range, evenly.
+    /// Adds the tally of a range with these keys to `cells`. Counts without a known place are spread evenly
+    /// over all buckets of the range.
     pub fn place(&self, keys: &KeyRange, tally: &Tally, cells: &mut Cells) {
         let mut rest = tally.total;
-        // Found once: a process with many ranges has few buckets in each.
+        // Found once for all places of the range.
         let range = self.buckets_of(keys.low(), keys.high());
         for (place, counts) in &tally.places {
             rest = rest - *counts;
@@ -89,8 +89,7 @@ fn add(cells: &mut Cells, bucket: usize, counts: Counts) {
     *cells.entry(bucket as u32).or_default() += counts;
 }
 
-/// Adds `counts` to all of these buckets, evenly. What does not go up is spread too, so that the same
-/// bucket does not get every odd request.
+/// Adds `counts` to these buckets evenly. The remainder is spread over the buckets too.
 pub(super) fn spread(cells: &mut Cells, buckets: std::ops::Range<usize>, counts: Counts) {
     let parts = buckets.len() as u64;
     for (index, bucket) in buckets.enumerate() {

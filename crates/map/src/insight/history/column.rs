@@ -1,4 +1,4 @@
-//! Columns of cells, and how they are added up to coarser ones.
+//! Columns of cells, and how seconds are added up to tens of seconds and minutes.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,13 +7,13 @@ use super::boundaries::Boundaries;
 use super::tier::Tier;
 use crate::load::Counts;
 
-/// Counts by bucket; those that are not here are nothing.
+/// Counts by bucket. Buckets without an entry counted nothing.
 pub type Cells = BTreeMap<u32, Counts>;
 
-/// What was counted in one time bucket.
+/// What was counted in one second, ten seconds or minute.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// When it began, in seconds since 1970; a multiple of its tier's step.
+    /// When it begins, in seconds since 1970: a multiple of its tier's step.
     pub at: i64,
     /// The axis to which the buckets belong.
     pub axis: Arc<Boundaries>,
@@ -22,7 +22,7 @@ pub struct Column {
 }
 
 impl Column {
-    /// All cells together.
+    /// The sum of all cells.
     pub fn total(&self) -> Counts {
         let mut total = Counts::default();
         self.cells.values().for_each(|counts| total += *counts);
@@ -30,39 +30,39 @@ impl Column {
     }
 }
 
-/// Adds seconds up to tens, and tens to minutes.
+/// Adds up seconds to tens of seconds, and these to minutes.
 #[derive(Debug, Clone, Default)]
 pub struct RollUp {
     ten: Open,
     minute: Open,
 }
 
-/// Columns of one time that is not over yet: one for each axis by which something was counted in it.
+/// The columns of a time that is not over yet: one for each axis that was used in it.
 #[derive(Debug, Clone, Default)]
 struct Open(Vec<Column>);
 
 impl RollUp {
-    /// Adds what was counted in a second. Returns the columns that are complete now: those of a tier's
-    /// earlier time, of the finer tier first. Where the axis changed there are several of one time, which add up.
+    /// Adds a second. Returns the columns that are complete now, the finer tier first. If the axis has
+    /// changed, several columns have the same time, and their sum is what was counted.
     pub fn add(&mut self, second: &Column) -> Vec<(Tier, Column)> {
         let complete = self.until(second.at);
         self.ten.add(second, Tier::Ten);
         complete
     }
 
-    /// Adds ten seconds of a minute that was not complete when a process ended. Returns the minutes
-    /// that are.
+    /// Adds ten seconds of a minute that was not complete when an earlier process ended. Returns the minutes
+    /// that are complete now.
     pub fn resume(&mut self, ten: &Column) -> Vec<(Tier, Column)> {
         let complete = self.minute.end_before(Tier::Minute.begin(ten.at));
         self.minute.add(ten, Tier::Minute);
         complete.into_iter().map(|minute| (Tier::Minute, minute)).collect()
     }
 
-    /// Time has come to `now`, in seconds since 1970: what ended before is complete.
+    /// Returns the columns that have ended at `now`, in seconds since 1970.
     pub fn until(&mut self, now: i64) -> Vec<(Tier, Column)> {
         let mut complete = Vec::new();
         for ten in self.ten.end_before(Tier::Ten.begin(now)) {
-            // The minute may have ended with it, or with an earlier one.
+            // The minute may have ended before these ten seconds.
             let minutes = self.minute.end_before(Tier::Minute.begin(ten.at));
             complete.extend(minutes.into_iter().map(|minute| (Tier::Minute, minute)));
             self.minute.add(&ten, Tier::Minute);
@@ -73,13 +73,13 @@ impl RollUp {
         complete
     }
 
-    /// The ten seconds that are not over yet, for somebody who stops. The minute is not needed: the next
-    /// one who starts adds it up from tens.
+    /// Takes the ten seconds that are not over yet, for a process that stops. The minute is not needed: the
+    /// next process adds it up from tens of seconds.
     pub fn finish(&mut self) -> Vec<Column> {
         std::mem::take(&mut self.ten.0)
     }
 
-    /// The columns of a tier that are not complete yet, with all that was counted so far.
+    /// The columns of a tier that are not complete yet, with everything that was counted so far.
     pub fn open(&self, tier: Tier) -> Vec<Column> {
         match tier {
             Tier::Second => Vec::new(),
@@ -94,13 +94,12 @@ impl RollUp {
 }
 
 impl Open {
-    /// Takes out what began before `begin`.
+    /// Takes out the columns that began before `begin`.
     fn end_before(&mut self, begin: i64) -> Vec<Column> {
         self.0.extract_if(.., |open| open.at < begin).collect()
     }
 
-    /// Adds a finer column. One that is late, as after a step of the clock, counts as of the time that
-    /// is open.
+    /// Adds a finer column. A late one, as after a step of the clock, is added to the time that is open.
     fn add(&mut self, finer: &Column, tier: Tier) {
         let at = self.0.first().map_or(tier.begin(finer.at), |open| open.at);
         let same =

@@ -1,12 +1,13 @@
-//! How axes and columns are written, in memory and in files. Written numbers keep their meaning.
+//! How axes and columns are encoded, in memory and in files. These bytes are stored, so their meaning never
+//! changes.
 //!
 //! ```text
 //!   axis     01, flags (1: with keys), n, n hashes of 8 bytes, little-endian
-//!            with keys, n times: bytes in common with the one before, further bytes, these
-//!   column   02, at, n, n times: bucket - last bucket, reads, writes, entities, bytes, throttled, errors
+//!            with keys, n times: length of the prefix shared with the key before, number of other bytes, these bytes
+//!   column   02, at, n, n times: bucket - bucket before, reads, writes, entities, bytes, throttled, errors
 //! ```
 //!
-//! Numbers without a length are LEB128. A column belongs to the axis that was written last before it.
+//! Numbers without a given length are LEB128. A column belongs to the last axis that was written before it.
 
 use std::sync::Arc;
 
@@ -20,16 +21,16 @@ use crate::load::Counts;
 const KIND_AXIS: u8 = 1;
 const KIND_COLUMN: u8 = 2;
 const FLAG_KEYS: u8 = 1;
-/// Bytes of one key; the longest that is stored has some 6 KiB.
+/// The most bytes of one key. The longest stored keys have about 6 KiB.
 const KEY_BYTES_MAX: u64 = 64 << 10;
 
-/// Bytes that are no record.
+/// Bytes that are not a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
-#[error("no record of the history: {what} is missing at byte {at}")]
+#[error("not a record of the history: {what} is missing at byte {at}")]
 pub struct Malformed {
-    /// Where.
+    /// The offset in the record.
     pub at: usize,
-    /// What should stand there.
+    /// What should be there.
     pub what: &'static str,
 }
 
@@ -40,7 +41,7 @@ pub enum Record {
     Axis(Boundaries),
     /// A column.
     Column {
-        /// When it began, in seconds since 1970.
+        /// When it begins, in seconds since 1970.
         at: i64,
         /// What was counted.
         cells: Cells,
@@ -48,7 +49,7 @@ pub enum Record {
 }
 
 impl Record {
-    /// Writes an axis: with its keys, if they are known and `with_keys` asks for them.
+    /// Encodes an axis. Its keys are written if they are known and `with_keys` is set.
     pub fn encode_axis(axis: &Boundaries, with_keys: bool) -> Vec<u8> {
         let keys = axis.keys.as_ref().filter(|_| with_keys);
         let mut out = vec![KIND_AXIS, if keys.is_some() { FLAG_KEYS } else { 0 }];
@@ -67,7 +68,7 @@ impl Record {
         out
     }
 
-    /// Writes a column, without its axis.
+    /// Encodes a column, without its axis.
     pub fn encode_column(column: &Column) -> Vec<u8> {
         let mut out = vec![KIND_COLUMN];
         put(&mut out, u64::try_from(column.at).unwrap_or(0));
@@ -81,7 +82,7 @@ impl Record {
         out
     }
 
-    /// Reads what one of the two above wrote.
+    /// Decodes an axis or a column.
     pub fn decode(bytes: &[u8]) -> Result<Self, Malformed> {
         let mut reader = Reader { bytes, at: 0 };
         let record = match reader.byte("a kind of record")? {

@@ -1,20 +1,21 @@
-//! What bounds the history.
+//! The limits of the history.
 
-/// Key buckets of one axis.
+/// The most buckets of an axis.
 pub const BUCKETS_MAX: usize = 2_048;
-/// Bytes after which a segment is closed.
+/// The size in bytes at which a segment is closed.
 pub const SEGMENT_BYTES_MAX: u64 = 4 << 20;
-/// Segments that are kept, of all tiers together: programs that restart every minute leave small ones.
+/// The most segments of all tiers together. A program that restarts every minute makes many small ones.
 pub const SEGMENTS_MAX: usize = 1_024;
-/// Seconds with load before the axis is looked at for the first time; then after twice as many each time,
+/// The number of seconds with load before the first survey of the axis. The wait doubles after each survey,
 /// up to `SURVEY_EVERY_MAX`.
 pub const TICKS_BEFORE_SURVEY: u64 = 20;
-/// Seconds with load between two looks at the axis at most.
+/// The most seconds with load between two surveys of the axis.
 pub(super) const SURVEY_EVERY_MAX: u64 = 600;
-/// Partitions whose load is remembered in order to choose boundaries.
+/// The most partitions whose load is remembered, for the choice of boundaries.
 pub(super) const SAMPLES_MAX: usize = 4_096;
-/// Places of tallies that are looked at in one second for that.
+/// The most places of tallies that are read in one second, for the choice of boundaries.
 pub(super) const SEEN_MAX: usize = 2_048;
-/// A bucket with more than two such parts of the load is cut into pieces of about one, if it can be: as
-/// many again may then come to each before it is cut once more, so that a steady load changes nothing.
+/// A fair part is the whole load divided by this. A bucket with more than two fair parts is cut into pieces
+/// of about one fair part, if possible. The load of a piece may then double before it is cut again, so that a
+/// steady load changes nothing.
 pub(super) const FAIR_PARTS: u64 = 128;

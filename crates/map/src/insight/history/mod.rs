@@ -1,22 +1,22 @@
-//! The history of load: how much was asked of which keys, and when.
+//! The history of load: how many requests there were, for which keys, and when.
 //!
 //! ```text
 //!   tallies of ranges --axis--> seconds --roll up--> tens --roll up--> minutes
 //!   (each second)                  |                   |                  |
-//!                              memory, 10 min       6 h, on the disk   7 days
+//!                              memory, 10 min       disk, 6 h         disk, 7 days
 //!                                  \___________________|__________________/
 //!                                                      |
 //!                                               view: rows and columns
 //! ```
 //!
-//! The key space is cut at the boundaries of an [`Axis`] into buckets. What ranges counted in a second
-//! ([`Tally`](crate::load::Tally)) is placed into buckets and makes a [`Column`] of cells; a [`RollUp`]
-//! adds columns up to coarser ones; segments of encoded columns are kept within a budget
-//! ([`Shelf`]). An axis changes rarely ([`Survey`] decides), and a [`View`] shows columns of older axes on the
-//! present one ([`Projection`]).
+//! The boundaries of an [`Axis`] cut the key space into buckets. What ranges count in a second
+//! ([`Tally`](crate::load::Tally)) is added to buckets and makes a [`Column`] of cells. A [`RollUp`] adds up
+//! columns to coarser ones. Encoded columns are kept in segments, within a budget ([`Shelf`]). The axis
+//! changes rarely ([`Survey`] decides when). A [`View`] shows columns of older axes on the present one
+//! ([`Projection`]).
 //!
-//! Counts are integers, and nothing is lost on the way: the cells of a column add up to what the
-//! ranges counted, in each tier and on each axis. `docs/design/0008-history.md` has the reasons.
+//! Counts are integers, and no count is lost: the cells of a column add up to what the ranges counted, in
+//! each tier and on each axis. `docs/design/0008-history.md` has the reasons.
 //!
 //! Architecture Invariant: nothing here reads or writes files, or knows what time it is.
 

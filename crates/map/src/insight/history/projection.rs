@@ -1,14 +1,16 @@
-//! How columns of another axis are shown on the present one.
+//! Shows columns that were counted on another axis on the present one.
 //!
 //! ```text
 //!   past     a     b     c     d  e     f          e, f: their keys are not known any more
 //!   present  a  p  b           d     q  r
 //!
-//!   [a,b) goes to p's two neighbours evenly; [b,d) is summed up; what is beyond d is spread over d, q, r
+//!   [a,b) is divided evenly between the buckets of a and p; b and c are added up in the bucket of b;
+//!   what lies above d is spread over the buckets of d, q and r
 //! ```
 //!
-//! A past boundary is *exact* if it is one of the present axis; *within* a bucket if its key is known but
-//! is no boundary now; else *unknown*, and lies somewhere between the known ones beside it.
+//! A past boundary that is also a present one has an exact place. If its key is known but is not a boundary
+//! now, it lies within one bucket. If its key is not known, it lies somewhere between the known boundaries
+//! beside it.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -17,20 +19,20 @@ use super::axis::{Axis, spread};
 use super::boundaries::Boundaries;
 use super::column::Cells;
 
-/// The way from the buckets of one axis to those of another.
+/// Maps the buckets of one axis to those of another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Projection {
-    /// Of each bucket: those that it may lie in. Never empty.
+    /// For each bucket, the buckets of the other axis in which it may lie. Never empty.
     targets: Vec<Range<usize>>,
-    /// Whether each bucket goes into one.
+    /// Whether each bucket lies in a single one.
     exact: bool,
 }
 
-/// Where a past boundary lies: from the begin of one present bucket to the begin of another.
+/// Where a past boundary may lie: between the beginnings of two present buckets.
 type Between = Range<usize>;
 
 impl Projection {
-    /// From `past` onto `present`.
+    /// The projection from `past` onto `present`.
     pub fn new(past: &Boundaries, present: &Axis) -> Self {
         if past.names == present.boundaries().names {
             let targets = (0..past.len()).map(|bucket| bucket..bucket + 1).collect();
@@ -54,11 +56,11 @@ impl Projection {
         self.exact
     }
 
-    /// The cells on the other axis: the same sum.
+    /// The cells on the other axis. Their sum stays the same.
     pub fn project(&self, cells: &Cells) -> Cells {
         let mut projected = Cells::new();
         for (bucket, counts) in cells {
-            // A bucket that the axis does not have comes from a file that was tampered with.
+            // Only a file that was changed by hand has a bucket that its axis does not have.
             let last = self.targets.last().cloned().unwrap_or(0..1);
             let target = self.targets.get(*bucket as usize).cloned().unwrap_or(last);
             spread(&mut projected, target, *counts);
@@ -67,7 +69,7 @@ impl Projection {
     }
 }
 
-/// Of each past boundary, where it lies.
+/// Where each past boundary may lie.
 fn between(past: &Boundaries, present: &Axis) -> Vec<Between> {
     let places: BTreeMap<u64, usize> =
         present.boundaries().names.iter().enumerate().map(|(place, name)| (*name, place)).collect();
@@ -80,7 +82,7 @@ fn between(past: &Boundaries, present: &Axis) -> Vec<Between> {
             (None, Some(key)) => Some(present.bucket_of(key)..present.bucket_of(key) + 1),
             (None, None) => None,
         };
-        // Out of order is no place: of two keys with the same hash, one.
+        // A place out of order is wrong: two keys have the same hash.
         let place = place.filter(|place| place.start >= least);
         least = place.as_ref().map_or(least, |place| place.start);
         known.push(place);

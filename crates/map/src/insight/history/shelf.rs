@@ -1,8 +1,8 @@
-//! Which segments are kept.
+//! Decides which segments are kept.
 //!
-//! A segment holds the columns of one tier over some time; what is in it is its owner's business. The
-//! shelf knows how many bytes each has, and names those that have to go: first what is older than its
-//! tier's term, and then, while all together are over the budget, the oldest of the finest tier.
+//! A segment holds the columns of one tier over some time. The shelf knows only its times and its size. It
+//! names the segments that have to be deleted: first those that are older than their tier's term, and then,
+//! while all together are over the budget, the oldest of the finest tier.
 
 use std::collections::BTreeMap;
 
@@ -13,20 +13,20 @@ use super::tier::Tier;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SegmentId(pub u64);
 
-/// What is known of a segment.
+/// The tier, the times and the size of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Segment {
     /// Its tier.
     pub tier: Tier,
-    /// When its first column began, in seconds since 1970.
+    /// When its first column begins, in seconds since 1970.
     pub from: i64,
-    /// When its last column ended.
+    /// When its last column ends, in seconds since 1970.
     pub to: i64,
-    /// What it takes.
+    /// Its size.
     pub bytes: u64,
 }
 
-/// See the module.
+/// The segments that are kept, with a budget in bytes.
 #[derive(Debug, Clone)]
 pub struct Shelf {
     budget_bytes: u64,
@@ -35,18 +35,18 @@ pub struct Shelf {
 }
 
 impl Shelf {
-    /// An empty one.
+    /// An empty shelf.
     pub fn new(budget_bytes: u64) -> Self {
         Self { budget_bytes, bytes: 0, segments: BTreeMap::new() }
     }
 
-    /// Adds a segment, or tells that one has become larger.
+    /// Adds a segment, or updates one that has grown.
     pub fn put(&mut self, id: SegmentId, segment: Segment) {
         let before = self.segments.insert(id, segment).map_or(0, |before| before.bytes);
         self.bytes = self.bytes - before + segment.bytes;
     }
 
-    /// A segment; `None` if it had to go.
+    /// A segment; `None` if it is no longer kept.
     pub fn get(&self, id: SegmentId) -> Option<&Segment> {
         self.segments.get(&id)
     }
@@ -56,8 +56,8 @@ impl Shelf {
         self.segments.last_key_value().map_or(SegmentId(1), |(last, _)| SegmentId(last.0 + 1))
     }
 
-    /// Names the segments that have to go so that `more` bytes find room; they are not on the shelf any
-    /// more. `None` if so much never finds room.
+    /// Removes segments until there is room for `more` bytes, and returns them for deletion. `None` if `more`
+    /// is over the whole budget. `now` is in seconds since 1970.
     pub fn make_room(&mut self, more: u64, now: i64) -> Option<Vec<SegmentId>> {
         let too_old = |segment: &Segment| segment.to <= now.saturating_sub(segment.tier.term());
         let mut gone: Vec<SegmentId> =
@@ -76,7 +76,7 @@ impl Shelf {
         Some(gone)
     }
 
-    /// Takes a segment off.
+    /// Removes a segment.
     pub fn remove(&mut self, id: SegmentId) {
         self.bytes -= self.segments.remove(&id).map_or(0, |segment| segment.bytes);
     }
@@ -89,19 +89,19 @@ impl Shelf {
         found.into_iter().map(|(id, _)| *id).collect()
     }
 
-    /// When the first and when the last column of a tier that is kept began and ended.
+    /// When the first kept column of a tier begins and when the last one ends.
     pub fn span(&self, tier: Tier) -> Option<(i64, i64)> {
         let of_tier = || self.segments.values().filter(|segment| segment.tier == tier);
         let from = of_tier().map(|segment| segment.from).min()?;
         Some((from, of_tier().map(|segment| segment.to).max()?))
     }
 
-    /// What all take.
+    /// The size of all segments, in bytes.
     pub fn bytes(&self) -> u64 {
         self.bytes
     }
 
-    /// What they may take at most.
+    /// The most bytes that all segments may have.
     pub fn budget_bytes(&self) -> u64 {
         self.budget_bytes
     }

@@ -1,12 +1,11 @@
-//! Where the axis should be cut, and when it is changed.
+//! Decides where the axis is cut, and when it changes.
 //!
-//! The survey sees every tally and remembers how many requests the partitions in it had. Now and then, seldom
-//! as soon as it has seen some, it looks for buckets with more than a fair part of the load that have
-//! several such partitions, and cuts them so that each piece has about a fair part: a partition
-//! that is heavier than that gets a bucket to itself.
+//! The survey reads the tallies and remembers how many requests each partition had. From time to time, with
+//! longer and longer waits, it looks for buckets with much more than a fair part of the load. It cuts them so
+//! that each piece has about a fair part. A partition with more load than that gets a bucket to itself.
 //!
-//! Boundaries stay once they are there; if there is no room, those that divide the least load go. What
-//! is remembered fades, by half at each look.
+//! Boundaries stay once they are made. If there are too many, those that divide the least load are dropped.
+//! The remembered requests are halved at each survey.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -17,27 +16,27 @@ use crate::codec::Reader;
 use crate::key::KIND_ENTITY;
 use crate::load::{Place, Tally, partition_of};
 
-/// See the module.
+/// The axis, and what is remembered to choose the next one.
 #[derive(Debug, Clone)]
 pub struct Survey {
     axis: Axis,
-    /// The begins of ranges when it was last renewed.
+    /// The low keys of all ranges when the axis was last renewed.
     ranges: Vec<Vec<u8>>,
     /// Requests by partition.
     samples: BTreeMap<Vec<u8>, u64>,
-    /// Hashes of boundaries of an earlier process, whose keys were not kept, and the keys that were
+    /// Hashes of boundaries of an earlier process whose keys were not kept, and the keys among them that were
     /// recognised since.
     lost: BTreeSet<u64>,
     recognised: Vec<Vec<u8>>,
-    /// Seconds with load so far, when the axis is looked at next, and after how many more then.
+    /// The seconds with load so far, at how many of them the next survey is due, and the wait after that.
     seconds: u64,
     due: u64,
     wait: u64,
 }
 
 impl Survey {
-    /// Begins with an axis of the `ranges`' boundaries, and of what an earlier process had: where its keys
-    /// are not known they are boundaries again as soon as they are met. `name` hashes a boundary.
+    /// Begins with the low keys of `ranges` as boundaries, and with the boundaries of an earlier process. If
+    /// only their hashes are known, a key becomes a boundary again when it is seen. `name` hashes a boundary.
     pub fn new(ranges: Vec<Vec<u8>>, earlier: Option<&Boundaries>, name: impl Fn(&[u8]) -> u64) -> Self {
         let mut keys = ranges.clone();
         let mut lost = BTreeSet::new();
@@ -56,12 +55,12 @@ impl Survey {
         Self { axis, ranges, samples, lost, recognised, seconds, due, wait }
     }
 
-    /// The axis by which is counted now.
+    /// The axis that is used for counting now.
     pub fn axis(&self) -> &Axis {
         &self.axis
     }
 
-    /// Sees whether `keys` are boundaries that an earlier process had.
+    /// Recognises those of `keys` that were boundaries of an earlier process.
     pub fn offer<'a>(&mut self, keys: impl IntoIterator<Item = &'a [u8]>, name: impl Fn(&[u8]) -> u64) {
         if self.lost.is_empty() {
             return;
@@ -73,7 +72,7 @@ impl Survey {
         }
     }
 
-    /// Sees what ranges counted in one second. Of many places a part is looked at each time, in turn.
+    /// Reads the tallies of one second. If they have many places, a part of them is read each second, in turn.
     pub fn see<'a>(&mut self, tallies: impl IntoIterator<Item = &'a Tally>, name: impl Fn(&[u8]) -> u64) {
         let tallies: Vec<&Tally> = tallies.into_iter().collect();
         let places: usize = tallies.iter().map(|tally| tally.places.len()).sum();
@@ -98,8 +97,8 @@ impl Survey {
         self.seconds += u64::from(!tallies.is_empty());
     }
 
-    /// The next axis, if it is time for another: the map has other ranges by now, or the load asks for
-    /// cuts. `ranges` are the begins of all.
+    /// The next axis, if it changes: because the map has other ranges, or because the load asks for cuts.
+    /// `ranges` are the low keys of all ranges.
     pub fn renew(&mut self, ranges: &[Vec<u8>], name: impl Fn(&[u8]) -> u64) -> Option<Axis> {
         let is_due = self.seconds >= self.due;
         if ranges == self.ranges && !is_due && self.recognised.is_empty() {
@@ -130,7 +129,7 @@ impl Survey {
         Some(axis)
     }
 
-    /// Of two neighbours one stays, the heavier, with the requests of both.
+    /// Halves the number of samples. Of two neighbours the heavier one stays, with the requests of both.
     fn halve_samples(&mut self) {
         let all: Vec<(Vec<u8>, u64)> = std::mem::take(&mut self.samples).into_iter().collect();
         for pair in all.chunks(2) {
@@ -141,7 +140,7 @@ impl Survey {
     }
 }
 
-/// The bytes that all keys of the partition's table begin with, if it is one of entities.
+/// The bytes with which all keys of the partition's table begin; `None` if it is not a partition of entities.
 fn table_of(partition: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(partition);
     let is_entity = reader.u8().ok()? == KIND_ENTITY;
@@ -150,8 +149,8 @@ fn table_of(partition: &[u8]) -> Option<&[u8]> {
     is_entity.then(|| &partition[..reader.position()])
 }
 
-/// Partitions at which buckets with much more than a fair part of the load are cut. `keys` are the
-/// boundaries that there are, in order.
+/// The partitions at which buckets with much more than a fair part of the load are cut. `keys` are the
+/// present boundaries, in order.
 fn cuts(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
     let bucket_of = |partition: &Vec<u8>| keys.partition_point(|key| key <= partition);
     let load = load(keys, samples);
@@ -159,7 +158,7 @@ fn cuts(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
     let mut cuts = Vec::new();
     let (mut bucket, mut piece) = (0, 0u64);
     for (partition, requests) in samples.iter().filter(|(key, _)| load[bucket_of(key)] > 2 * fair) {
-        // Whoever is the first of his bucket has a boundary before him, near enough.
+        // The first partition of a bucket has the bucket's own boundary just before it.
         if bucket_of(partition) != bucket {
             (bucket, piece) = (bucket_of(partition), 0);
         } else if piece > 0 && piece.saturating_add(*requests) > fair {
@@ -171,7 +170,7 @@ fn cuts(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<Vec<u8>> {
     cuts
 }
 
-/// The requests below the first of `keys`, between it and the next, and so on.
+/// The requests below the first of `keys`, between it and the next one, and so on.
 fn load(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<u64> {
     let mut load = vec![0u64; keys.len() + 1];
     for (partition, requests) in samples {
@@ -181,12 +180,12 @@ fn load(keys: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) -> Vec<u64> {
     load
 }
 
-/// Leaves as many boundaries as there may be: begins of ranges rather than others, and those between more
-/// load rather than those between less.
+/// Drops boundaries until there are not more than allowed. Low keys of ranges are dropped last, and
+/// boundaries that divide little load first.
 fn thin(keys: &mut Vec<Vec<u8>>, ranges: &[Vec<u8>], samples: &BTreeMap<Vec<u8>, u64>) {
     keys.sort_unstable();
     keys.dedup();
-    // One is kept for the least key of all.
+    // One place is left for the least key of all.
     let Some(over) = (keys.len() + 1).checked_sub(BUCKETS_MAX).filter(|over| *over > 0) else { return };
     let load = load(keys, samples);
     let ranges: BTreeSet<&Vec<u8>> = ranges.iter().collect();

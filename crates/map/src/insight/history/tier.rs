@@ -1,21 +1,21 @@
-//! The three resolutions in time.
+//! The three resolutions of the history in time.
 
-/// How long the columns of a kind last, and how long they are kept. The finest comes first.
+/// The length of columns, which decides how long they are kept. The finest tier comes first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Tier {
-    /// One second; in memory alone.
+    /// One second. Kept in memory only.
     Second,
     /// Ten seconds.
     Ten,
-    /// A minute.
+    /// One minute.
     Minute,
 }
 
 impl Tier {
-    /// All, the finest first.
+    /// All tiers, the finest first.
     pub const ALL: [Self; 3] = [Self::Second, Self::Ten, Self::Minute];
 
-    /// Length of a column, in seconds.
+    /// The length of a column, in seconds.
     pub const fn step(self) -> i64 {
         match self {
             Self::Second => 1,
@@ -24,7 +24,7 @@ impl Tier {
         }
     }
 
-    /// How long a column is kept if there is room, in seconds.
+    /// How long a column is kept at most, in seconds.
     pub const fn term(self) -> i64 {
         match self {
             Self::Second => 10 * 60,
@@ -33,8 +33,8 @@ impl Tier {
         }
     }
 
-    /// Seconds after which a segment is closed: about a thirtieth of the term, so that what is too
-    /// old goes in small pieces.
+    /// The time that a segment covers, in seconds: about a thirtieth of the term, so that old columns are
+    /// deleted in small pieces.
     pub const fn segment_span(self) -> i64 {
         match self {
             Self::Second => 20,
@@ -43,17 +43,17 @@ impl Tier {
         }
     }
 
-    /// Where the column that holds the second `at` (since 1970) begins.
+    /// When the column that holds the second `at` begins. Both are in seconds since 1970.
     pub const fn begin(self, at: i64) -> i64 {
         at - at.rem_euclid(self.step())
     }
 
-    /// The tier with steps of so many seconds.
+    /// The tier whose columns have this length, in seconds.
     pub fn of_step(step: i64) -> Option<Self> {
         Self::ALL.into_iter().find(|tier| tier.step() == step)
     }
 
-    /// The coarsest tier whose columns fit into steps of `step` seconds (at least one) without a rest.
+    /// The coarsest tier whose length divides `step`, which is in seconds and at least 1.
     pub fn within(step: i64) -> Self {
         let fitting = Self::ALL.into_iter().rev().find(|tier| step % tier.step() == 0);
         fitting.unwrap_or(Self::Second)

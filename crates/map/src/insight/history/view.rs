@@ -1,4 +1,4 @@
-//! What is shown of the history: rows of keys, columns of time.
+//! A picture of the history: rows are keys, columns are times.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use super::projection::Projection;
 use crate::load::Counts;
 use crate::range::KeyRange;
 
-/// Columns between two times, added up to steps of equal length on one axis.
+/// The columns between two times, added up to steps of equal length on one axis.
 #[derive(Debug, Clone)]
 pub struct View {
     axis: Axis,
@@ -19,18 +19,18 @@ pub struct View {
     times: Range<i64>,
     step: i64,
     columns: BTreeMap<i64, Cells>,
-    /// Begins of steps with columns that lost some of their resolution.
+    /// The beginnings of steps with counts that were spread over several buckets.
     spread: BTreeSet<i64>,
-    /// To the last other axis: columns come in order, and most share theirs.
+    /// The projection that was used last. Columns come in order, and most have the same axis as the one before.
     projection: Option<(Arc<Boundaries>, Projection)>,
 }
 
-/// What a view shows.
+/// The rows and columns of a [`View`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Shown {
-    /// The keys, in order, without a gap.
+    /// Intervals of keys, in order and without a gap.
     pub rows: Vec<Row>,
-    /// The times at which there was something.
+    /// The times at which something was counted.
     pub columns: Vec<ShownColumn>,
 }
 
@@ -39,32 +39,32 @@ pub struct Shown {
 pub struct Row {
     /// Its keys.
     pub keys: KeyRange,
-    /// How many buckets of the axis it has.
+    /// How many buckets of the axis are in it.
     pub buckets: usize,
 }
 
 /// One column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShownColumn {
-    /// When it began, in seconds since 1970.
+    /// When it begins, in seconds since 1970.
     pub at: i64,
-    /// Whether load was spread evenly over several buckets that it may have come from: it was counted
-    /// on another axis.
+    /// Whether load was spread evenly over several buckets, because it was counted on another axis and its
+    /// exact bucket is not known.
     pub spread: bool,
-    /// By row; those that are not here are nothing.
+    /// The counts by row. Rows without an entry counted nothing.
     pub cells: Vec<(usize, Counts)>,
 }
 
 impl View {
-    /// Shows the buckets that hold some of `keys`, and the columns that begin within `times`, in steps of
-    /// `step` seconds (at least one) from the begin of `times` on.
+    /// A view of the buckets that hold some of `keys`, and of the columns that begin within `times`. These
+    /// are added up in steps of `step` seconds (at least 1) from the beginning of `times` on.
     pub fn new(axis: Axis, keys: &KeyRange, times: Range<i64>, step: i64) -> Self {
         let buckets = axis.buckets_of(keys.low(), keys.high());
         let (columns, spread) = (BTreeMap::new(), BTreeSet::new());
         Self { axis, buckets, times, step: step.max(1), columns, spread, projection: None }
     }
 
-    /// Adds a column, unless it lies outside.
+    /// Adds a column, unless it lies outside the view's times.
     pub fn add(&mut self, column: &Column) {
         if !self.times.contains(&column.at) {
             return;
@@ -89,7 +89,7 @@ impl View {
         }
     }
 
-    /// What there is, in at most `rows_max` rows (at least one): neighbours with little load share one.
+    /// The picture, in at most `rows_max` rows (at least 1). Neighbours with little load share a row.
     pub fn show(&self, rows_max: usize) -> Shown {
         let groups = self.groups(rows_max.max(1));
         let row_of = |bucket: u32| groups.partition_point(|group| group.end <= bucket as usize);
@@ -110,7 +110,8 @@ impl View {
         Shown { rows: groups.iter().map(row).collect(), columns }
     }
 
-    /// Buckets that share a row: of all neighbours the two with the least load, again and again.
+    /// The buckets of each row. The two neighbours with the least load are joined until there are few enough
+    /// rows.
     fn groups(&self, rows_max: usize) -> Vec<Range<usize>> {
         let mut load: BTreeMap<usize, u64> = BTreeMap::new();
         for (bucket, counts) in self.columns.values().flatten() {

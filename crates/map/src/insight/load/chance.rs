@@ -1,7 +1,7 @@
-//! Chance for sampling, from a seed.
+//! Random numbers for sampling, from a seed.
 
-/// The generator SplitMix64 (Steele, Lea and Flood, 2014): eight bytes of state and four operations a
-/// draw, which is all that picking samples asks for. It keeps this crate free of a source of chance.
+/// The generator SplitMix64 (Steele, Lea and Flood, 2014). It has eight bytes of state and is fast, which is
+/// enough for sampling, and it needs no library for random numbers.
 #[derive(Debug, Clone)]
 pub(super) struct Chance(u64);
 
@@ -10,7 +10,7 @@ impl Chance {
         Self(seed)
     }
 
-    /// All 64 bits equally likely.
+    /// The next number. All 64-bit numbers are equally likely.
     pub(super) fn draw(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
@@ -19,7 +19,7 @@ impl Chance {
         z ^ (z >> 31)
     }
 
-    /// A number below `end`, which is not 0.
+    /// A number below `end`. `end` must not be 0.
     pub(super) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
     }

@@ -1,10 +1,10 @@
-//! Keys as numbers, as far as their characters tell what counts.
+//! Reads keys as numbers, to compare distances between keys.
 //!
-//! How far two keys are apart says something only compared with another distance: three keys are read
-//! from the first byte in which they differ. What separates groups of digits is left out, and each
-//! group is read in the smallest of the usual alphabets that has all its characters. A group may look
+//! The distance between two keys has a meaning only in comparison with another distance. So three keys are
+//! read together, from the first byte in which they differ. Separators between groups of digits are left out.
+//! Each group is read in the smallest of the usual alphabets that has all its characters. A group may look
 //! decimal by accident (a few digits in the middle of a hexadecimal id), so there are several readings, each
-//! of which takes no alphabet smaller than its own:
+//! with its own smallest alphabet:
 //!
 //! ```text
 //!   keys                          decimal or larger     hexadecimal or larger
@@ -12,13 +12,13 @@
 //!   01k2, 01k7, 01n3              base 32, as ULIDs     the same
 //! ```
 //!
-//! Where a group is a clock, tens of minutes and seconds carry at six. Days carry at 100 hours and months at
-//! 100 days, so that distances over midnight are read wrong; that is a few minutes a day.
+//! In the time of a clock, tens of minutes and tens of seconds carry at six. But days carry at 100 hours and
+//! months at 100 days, so distances across midnight are read wrong; that affects a few minutes a day.
 
-/// Bytes that are read: more are below the precision of a number.
+/// The most bytes that are read. Further bytes are below the precision of an `f64`.
 const BYTES: usize = 24;
 
-/// Digits in order. Letters count alike in either case, but for the last alphabet, which is read by bytes.
+/// Digits in order. The case of letters does not matter, except in the last alphabet.
 const ALPHABETS: [&[u8]; 5] = [
     b"0123456789",
     b"0123456789abcdef",
@@ -28,21 +28,21 @@ const ALPHABETS: [&[u8]; 5] = [
     b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz",
 ];
 
-/// One byte of each key, and whether it counts tens of minutes or seconds.
+/// The bytes of the three keys at one position, and whether they are tens of minutes or seconds.
 #[derive(Debug, Clone, Copy)]
 struct Column {
     bytes: [u8; 3],
     tens_of_sixty: bool,
 }
 
-/// Three keys in each way to read them. Only quotients of differences within a reading mean something.
+/// Three keys in each reading. Only quotients of differences within one reading have a meaning.
 pub(super) fn readings(keys: [&[u8]; 3]) -> impl Iterator<Item = [f64; 3]> {
     let groups = groups(keys);
     (0..ALPHABETS.len())
         .map(move |least| groups.iter().rev().fold([0.0; 3], |numbers, group| read(group, least, numbers)))
 }
 
-/// Puts a group in front of what was read of the bytes behind it.
+/// Adds a group in front of the numbers that the bytes behind it gave.
 fn read(group: &[Column], least: usize, behind: [f64; 3]) -> [f64; 3] {
     let fits = |alphabet: &&&[u8]| {
         group.iter().flat_map(|column| column.bytes).all(|byte| rank(alphabet, byte).is_some())
@@ -62,7 +62,7 @@ fn read(group: &[Column], least: usize, behind: [f64; 3]) -> [f64; 3] {
     })
 }
 
-/// What a character counts; where a key has ended, nothing.
+/// The value of a character in an alphabet. Zero bytes stand for the end of a key and count 0.
 fn rank(alphabet: &[u8], byte: u8) -> Option<usize> {
     let same = |digit: &u8| {
         if alphabet.len() > 36 { *digit == byte } else { digit.eq_ignore_ascii_case(&byte) }
@@ -70,7 +70,8 @@ fn rank(alphabet: &[u8], byte: u8) -> Option<usize> {
     if byte == 0 { Some(0) } else { alphabet.iter().position(same) }
 }
 
-/// The bytes of three keys from the first in which they differ to the last, without what separates.
+/// The bytes of three keys, from the first in which they differ to the last, in groups without their
+/// separators.
 fn groups(keys: [&[u8]; 3]) -> Vec<Vec<Column>> {
     let byte = |key: &[u8], at: usize| key.get(at).copied().unwrap_or(0);
     let bytes = |at: usize| keys.map(|key| byte(key, at));
@@ -80,7 +81,7 @@ fn groups(keys: [&[u8]; 3]) -> Vec<Vec<Column>> {
     let Some(start) = (0..longest).find(differ) else {
         return Vec::new();
     };
-    // What ends all keys alike, such as the Z of a time, would be taken for a digit.
+    // A common end of all keys, such as the Z of a time, would be taken for a digit.
     let end = (start..longest.min(start + BYTES)).rfind(differ).unwrap_or(start) + 1;
     let is_digit = |byte: u8| byte.is_ascii_digit();
     let separates = |at: usize| {
@@ -98,8 +99,8 @@ fn groups(keys: [&[u8]; 3]) -> Vec<Vec<Column>> {
     groups
 }
 
-/// Whether at that byte all keys have tens of minutes or seconds: after a colon, or in the eleventh or
-/// thirteenth of a row of digits that begins with a year.
+/// Whether all keys have tens of minutes or seconds at that byte: after a colon, or as the eleventh or
+/// thirteenth digit in a row that begins with a year.
 fn is_tens_of_sixty(keys: [&[u8]; 3], at: usize) -> bool {
     keys.into_iter().all(|key| {
         let before = &key[..at.min(key.len())];
@@ -114,15 +115,15 @@ fn is_tens_of_sixty(keys: [&[u8]; 3], at: usize) -> bool {
 mod tests {
     use super::*;
 
-    /// The distance from the second key to the third, in distances from the first to the second, in the
-    /// reading in which it is the least and in the one in which it is the most.
+    /// The distance from the second key to the third, divided by that from the first to the second: the least
+    /// and the greatest value of all readings.
     fn ratio(keys: [&[u8]; 3]) -> (f64, f64) {
         let ratios = readings(keys).map(|[a, b, c]| (c - b) / (b - a));
         ratios.fold((f64::INFINITY, 0.0), |(least, most), ratio| (least.min(ratio), most.max(ratio)))
     }
 
     #[test]
-    fn one_reading_is_right_whatever_people_write() {
+    fn one_reading_is_right_for_all_usual_keys() {
         for (a, b, c, truth) in [
             ("10:00:19", "10:00:59", "10:02:07", 68.0 / 40.0),
             ("2026-11-21T09:59:19.25Z", "2026-11-21T09:59:59.25Z", "2026-11-21T10:01:07.25Z", 68.0 / 40.0),
@@ -151,7 +152,7 @@ mod tests {
                 b"tenant-a-2026-11-21T10:00:59",
                 b"tenant-b-2026-11-21T10:00:07",
             ],
-            // Of tables whose numbers are characters that separate.
+            // Table ids whose bytes are separators.
             [b"0acme\0\0\0!1763719159", b"0acme\0\0\0!1763719199", b"0acme\0\0\0\"1763719167"],
         ] {
             let (least, _) = ratio([a, b, c]);

@@ -1,8 +1,8 @@
-//! What a look saw beyond the ends of the look before.
+//! The load beyond the ends of the sample of the look before.
 
 use super::look::Look;
 
-/// The ends of the last look's sample, and what came beyond them.
+/// The ends of the last look's sample, and the cost of the requests beyond them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Edges {
     ends: Option<(Vec<u8>, Vec<u8>)>,
@@ -21,7 +21,7 @@ impl Edges {
         }
     }
 
-    /// Ends a look, which had this sample, in order: the ends of the next one. Returns the climb.
+    /// Ends a look and returns its climb. `samples` is its sample, in order; the next look is compared with it.
     pub(super) fn turn(&mut self, look: &Look, samples: &[Vec<u8>]) -> f64 {
         let climb = look.share(self.above) - look.share(self.below);
         let ends = samples.first().cloned().zip(samples.last().cloned());

@@ -1,6 +1,6 @@
-//! Looking at a hot range for a minute or more, before anything is judged.
+//! Observes a hot range for a minute or more before it is judged.
 //!
-//! The time is cut into looks of equal length:
+//! The time is divided into looks of equal length:
 //!
 //! ```text
 //!   look   A          B          ...          C
@@ -8,25 +8,25 @@
 //!          0          W          2W                      T
 //! ```
 //!
-//! **A** samples the partitions that are to be tried as cuts. **B** and **C**, which A's sample has no part
-//! in, tell the balance of each cut twice, `T - 2W` apart: so a cut that suits the past but not
-//! what comes is found out, and the drift between the two is followed into the future. This is what one
-//! look cannot do: on keys that grow, late by some seconds to minutes, a cut that was just sampled looks
-//! balanced for a while.
+//! **A** samples the partitions that will be tried as cuts. **B** and **C** measure the balance of each cut,
+//! `T - 2W` apart, with requests that are not in A's sample. So a cut that suits only the past is found out,
+//! and the drift between B and C tells how the balance will go on. One look alone could not do this: if keys
+//! grow, and arrive late by seconds or minutes, a cut that was just sampled looks balanced for a while.
 //!
-//! All looks from B on add to three more figures:
-//! * the *swing* of a cut: its imbalance in single seconds. A job that walks through all keys
-//!   every ten seconds is balanced in every look, and at no moment;
-//! * the *climb* from look to look: the share of requests above the highest sample of the look
-//!   before, less the share below its lowest. Keys that grow climb evenly; a spot that jumps does not;
-//! * the *jump*: the greatest change, from one second to the next, of the mean balance of all cuts. A load
-//!   that moves slowly for its width hardly goes beyond its edges from one look to the next; but it has no
-//!   single second in which a good part of the way is made.
+//! All looks from B on give three more figures:
+//! * the *swing* of a cut: its imbalance in single seconds. A job that goes through all keys every ten
+//!   seconds is balanced in every look, but never at a single moment;
+//! * the *climb* from look to look: the share of requests above the highest sample of the look before, less the
+//!   share below its lowest sample. Growing keys climb evenly; a hot spot that jumps does not;
+//! * the *jump*: the greatest change of the mean balance of all cuts from one second to the next. A load that
+//!   moves slowly for its width hardly goes beyond its edges from one look to the next, but it also never
+//!   makes a large part of its way within one second.
 //!
-//! **How long a look is.** The spread of a balance over `n` requests is 1/sqrt(n), that of the difference
-//! of two looks sqrt(2/n). The looks grow until the drift that must be told from none is
-//! [`LoadPolicy::sigmas`] such spreads: 13,000 requests in a look of 10 s and judgement after 60 s, but
-//! only 2,500 where the looks lie three times as far apart, because the drift has had more time.
+//! **How long a look is.** The standard deviation of a balance over `n` requests is 1/sqrt(n), and that of
+//! the difference of two looks is sqrt(2/n). The looks grow until the smallest drift that matters is
+//! [`LoadPolicy::sigmas`] such deviations. With looks of 10 s and a judgement after 60 s that takes 13,000
+//! requests in a look; if the looks lie three times as far apart it takes only 2,500, because the drift had
+//! more time.
 
 use std::time::Duration;
 
@@ -38,11 +38,11 @@ use super::reservoir::{Reservoir, cuts_around};
 use super::top_keys::TopKey;
 use super::{Access, Sample};
 
-/// How much sooner than planned a look may end: seconds are not exactly seconds, and waiting for the
-/// next one would make every look a tenth longer.
+/// How much too early a look may end. Ticks do not come exactly each second, and to wait for the next one
+/// would make every look a tenth longer.
 const EARLY: Duration = Duration::from_millis(500);
 
-/// Everything there is to judge by.
+/// Everything by which the judge decides.
 #[derive(Debug, Clone)]
 pub(super) struct Evidence {
     /// The cuts that were tried, in order. The last is just above all samples of A.
@@ -51,12 +51,12 @@ pub(super) struct Evidence {
     pub(super) c: Look,
     /// The partitions that each look from B to C sampled, in order.
     pub(super) samples: Vec<Vec<Vec<u8>>>,
-    /// From one look to the next, and from the middle of B to the middle of C.
+    /// The length of a look, and the time from the middle of B to the middle of C.
     pub(super) look: Duration,
     pub(super) gap: Duration,
-    /// Of each cut: the mean imbalance in single seconds from B on.
+    /// For each cut, the mean imbalance in single seconds from B on.
     pub(super) swings: Vec<f64>,
-    /// From each look to the next.
+    /// The climb from each look to the next.
     pub(super) climbs: Vec<f64>,
     /// The greatest change of the mean balance of all cuts from one second to the next, from B on.
     pub(super) jump: f64,
@@ -66,22 +66,23 @@ pub(super) struct Evidence {
 }
 
 impl Evidence {
-    /// What B sampled, and what C did.
+    /// The sample of B.
     pub(super) fn samples_b(&self) -> &[Vec<u8>] {
         self.samples.first().map_or(&[], Vec::as_slice)
     }
 
+    /// The sample of C.
     pub(super) fn samples_c(&self) -> &[Vec<u8>] {
         self.samples.last().map_or(&[], Vec::as_slice)
     }
 }
 
-/// Looks at one range, until it has seen enough.
+/// Observes one range until there is enough evidence.
 #[derive(Debug, Clone)]
 pub(super) struct Finder {
     began: Duration,
     look_began: Duration,
-    /// Known from the end of A.
+    /// Known when A has ended.
     schedule: Option<Schedule>,
     reservoir: Reservoir,
     edges: Edges,
@@ -92,7 +93,7 @@ pub(super) struct Finder {
     swings: Vec<Swing>,
     climbs: Vec<f64>,
     samples: Vec<Vec<Vec<u8>>>,
-    /// The mean balance in the last second, from B on.
+    /// The mean balance of all cuts in the last second, from B on.
     height: Option<f64>,
     jump: f64,
 }
@@ -112,7 +113,7 @@ struct Swing {
     both: u64,
 }
 
-/// When looks end.
+/// When each look ends, and when the last one does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Schedule {
     look: Duration,
@@ -120,7 +121,7 @@ struct Schedule {
 }
 
 impl Finder {
-    /// Begins with look A.
+    /// Begins look A.
     pub(super) fn new(now: Duration) -> Self {
         Self {
             began: now,
@@ -140,8 +141,8 @@ impl Finder {
         }
     }
 
-    /// Counts a request that begins in `partition`, or several of the same cost, with the sum of their costs and
-    /// of the squares of these.
+    /// Counts one or several requests that begin in `partition`, with the sum of their costs and the sum of the
+    /// squares of their costs.
     pub(super) fn record(
         &mut self,
         partition: &[u8],
@@ -162,13 +163,13 @@ impl Finder {
         self.reservoir.offer(partition, cost, chance);
     }
 
-    /// How many cuts lie at `key` or below.
+    /// The gap that holds `key`: the number of cuts at `key` or below.
     fn gap_of(&self, key: &[u8]) -> usize {
         self.cuts.partition_point(|cut| cut.as_slice() <= key)
     }
 
-    /// Ends a second. Says what was found once the last look is over; `top` is the partition with the
-    /// most load just now.
+    /// Ends a second. Returns the evidence after the last look. `top` gives the partition with the most load
+    /// now.
     pub(super) fn tick(
         &mut self,
         now: Duration,
@@ -212,7 +213,7 @@ impl Finder {
         }
     }
 
-    /// Look A has lasted for `elapsed`: the length of all looks, if it is reached.
+    /// The schedule, if look A has lasted long enough. `elapsed` is how long it has lasted.
     fn schedule_after(&self, elapsed: Duration, policy: &LoadPolicy) -> Option<Schedule> {
         if elapsed + EARLY < policy.look {
             return None;
@@ -267,7 +268,7 @@ impl Finder {
 }
 
 impl Schedule {
-    /// Looks of this length: at least six, the last of which ends when the range was hot long enough.
+    /// At least six looks of this length. The last one ends when the range was hot for long enough.
     fn of(look: Duration, policy: &LoadPolicy) -> Self {
         let looks = policy.hot_for.as_secs_f64() / look.as_secs_f64();
         Self { look, end: look.mul_f64(looks.ceil().max(6.0)) }
@@ -279,7 +280,7 @@ impl Schedule {
     }
 }
 
-/// The standard deviation of the difference of two balances, measured over so many requests each.
+/// The standard deviation of the difference of two balances that were measured over `b` and `c` requests.
 pub(super) fn spread(b: f64, c: f64) -> f64 {
     if b <= 0.0 || c <= 0.0 { f64::INFINITY } else { (1.0 / b + 1.0 / c).sqrt() }
 }

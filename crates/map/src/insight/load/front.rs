@@ -1,9 +1,9 @@
-//! Fronts that move through one side of a cut.
+//! Estimates when a moving load on one side of a cut will pass the cut.
 //!
-//! Two clocks that are two minutes apart write two streams of ever higher keys. A cut between them
-//! halves the load in every look, until two minutes are over and the stream behind has passed it too.
-//! Two tenants that append look just the same, and there the cut is good for ever. What tells one from the
-//! other is how far the stream is from the cut, compared with how far it came from B to C:
+//! Suppose that two clocks are two minutes apart, and that each writes a stream of ever higher keys. A cut
+//! between the streams halves the load in every look, until after two minutes the second stream has passed
+//! the cut too. Two tenants that append look the same, but there the cut stays good. The difference is how
+//! far the stream is from the cut, compared with how far it moved from B to C:
 //!
 //! ```text
 //!   keys        front in B    front in C             the cut       the other stream
@@ -11,18 +11,19 @@
 //!   tenants     a/10:00:15    a/10:00:55             b/10:00:07    b/10:00:55
 //! ```
 //!
-//! Keys are read as [numbers](super::digits) for this. In the first row the cut is twice as far as the way
-//! made, in the second further by powers of ten.
+//! Keys are read as [numbers](super::digits) for this. In the first row the stream is 1.7 times as far from
+//! the cut as it moved; in the second row, thousands of times as far.
 
 use std::time::Duration;
 
 use super::digits::readings;
 use super::finder::Evidence;
 
-/// The share of a side, in C, that must be where nothing was: beyond all samples that B took of the side.
+/// The least share of C's samples on a side that must lie beyond all of B's samples on that side.
 const MOVES_MIN: f64 = 0.2;
-/// How likely that may be of a side that does not move; if it is likelier, the share must be in one gap between
-/// samples of A too, which is independent. A front that has reached what another stream left behind is not.
+/// The greatest probability that this happens by chance on a side that does not move. If it is more likely,
+/// that share must also lie in one gap between samples of A, which is an independent test. A front that has
+/// reached the keys that another stream left behind fails it.
 const CHANCE_MAX: f64 = 0.001;
 
 /// A direction in the key space.
@@ -50,8 +51,8 @@ impl Way {
     }
 }
 
-/// When the load on the side below a cut (above it, for `Down`) will have moved past the cut, if it moves
-/// that way at all. The order of magnitude is right.
+/// The time until the load below a cut (above it, for `Down`) has moved past the cut; `None` if it does not
+/// move that way. Only the order of magnitude is right.
 pub(super) fn time_to_pass(evidence: &Evidence, cut: usize, way: Way) -> Option<Duration> {
     let cut_key = evidence.cuts[cut].as_slice();
     let (b, c) = (side(evidence.samples_b(), cut_key, way), side(evidence.samples_c(), cut_key, way));
@@ -66,14 +67,14 @@ pub(super) fn time_to_pass(evidence: &Evidence, cut: usize, way: Way) -> Option<
     if beyond < MOVES_MIN || by_chance > CHANCE_MAX && !is_alone() {
         return None;
     }
-    // Without the byte that closes a partition, which is another one in a cut above.
+    // Without the byte that closes a partition, because a cut just above a partition has another last byte.
     let keys = [front_b, front_c, cut_key].map(|key| &key[..key.len().saturating_sub(1)]);
-    // The soonest of all readings: a cut that is passed is worse than one that is not made.
+    // The soonest of all readings: a split whose cut is passed is worse than no split.
     let gaps = readings(keys).map(|[was, is, cut]| (cut - is).abs() / (is - was).abs());
     gaps.reduce(f64::min).map(|gaps| evidence.gap.mul_f64(gaps.min(1e9)))
 }
 
-/// Of the load of C on that side of a cut, the share in the gap of A's samples in which the front is.
+/// The share of C's load on that side of a cut that lies in the same gap of A's samples as the front.
 fn share_at(evidence: &Evidence, front: &[u8], cut: usize, way: Way) -> f64 {
     let above = evidence.cuts.partition_point(|cut| cut.as_slice() <= front);
     let load = |cut: usize| {
@@ -140,7 +141,7 @@ mod tests {
             ("2026-11-09T09:59:19", "2026-11-09T09:59:59", "2026-11-09T10:01:07"),
         ] {
             let seconds = seconds_to_pass(&[b], &[c], cut, Way::Up).expect("it moves");
-            // In truth 68 s, or 80 s in the third row, which counts microseconds.
+            // The right answer is 68 s; in the third row, which counts microseconds, 80 s.
             assert!((20..600).contains(&seconds), "{c} to {cut}: {seconds} s");
         }
     }
@@ -152,7 +153,7 @@ mod tests {
             ("7-1763719159", "7-1763719199", "8-1763719167"),
             ("tenant-a-2026-11-21T10:00:19", "tenant-a-2026-11-21T10:00:59", "tenant-b-2026-11-21T10:00:07"),
         ] {
-            // Four days if one letter is one digit in front of the hours; no time at all if the way made is nothing.
+            // Four days if a letter counts as a digit in front of the hours; `None` if the stream did not move.
             let seconds = seconds_to_pass(&[b], &[c], cut, Way::Up);
             assert!(seconds.is_none_or(|seconds| seconds > 100_000), "{c} to {cut}: {seconds:?} s");
         }

@@ -1,15 +1,15 @@
-//! From evidence to a cause. Pure, and in this order: what is found first is said.
+//! Finds the cause in the evidence. The tests are made in this order, and the first one that holds decides:
 //!
-//! 1. one partition at a time has half the load: a hot key, whatever cut may look balanced;
-//! 2. a cut that is balanced, steady, and not crossed by most requests: split. If there is none, one that
-//!    takes less off will do, such as the frontier between an append and many reads of what is behind;
-//! 3. such cuts were there, but part of the load is about to move past them: append or prepend;
-//! 4. most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend;
-//! 5. scans would touch both sides of any cut;
-//! 6. all cuts drift the same way, evenly: an append or prepend whose entries come late;
-//! 7. every cut is uneven because one partition is in the way, or one place that moves within itself: a hot
-//!    key after all, or an append or prepend among others;
-//! 8. unclear, and what was wrong with the best cut.
+//! 1. At any time one partition has half of the load: a hot key, even if some cut looks balanced.
+//! 2. A cut is balanced, steady, and not crossed by most requests: split. If there is none, a less balanced
+//!    cut will do, such as the frontier between an append and many reads of older keys.
+//! 3. There are such cuts, but part of the load will soon move past them: append or prepend.
+//! 4. Most of the load is beyond the edges of an earlier look, and climbed there evenly: append or prepend.
+//! 5. Scans would touch both sides of any cut: scan.
+//! 6. All cuts drift evenly in the same direction: an append or prepend whose entries come late.
+//! 7. Every cut is uneven because of one partition, or of one narrow place within which the load moves: a hot
+//!    key, or an append or prepend beside other load.
+//! 8. Otherwise the cause is unclear, and the verdict says what was wrong with the best cut.
 
 use super::finder::{Evidence, spread};
 use super::front::Way;
@@ -17,7 +17,7 @@ use super::policy::LoadPolicy;
 use super::top_keys::TopKey;
 use super::verdict::{Cause, Doubt};
 
-/// What holds of this evidence.
+/// The cause of the load, by this evidence.
 pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
     let trial = Trial { evidence, policy };
     trial
@@ -31,7 +31,7 @@ pub(super) fn judge(evidence: &Evidence, policy: &LoadPolicy) -> Cause {
         .unwrap_or_else(|| Cause::Unclear(trial.doubt()))
 }
 
-/// Whether a cause that was found earlier can still be seen, if only half as clearly.
+/// Whether a cause that was found earlier is still seen, at least half as clearly.
 pub(super) fn still_holds(cause: &Cause, evidence: &Evidence, policy: &LoadPolicy) -> bool {
     let trial = Trial { evidence, policy };
     match cause {
@@ -46,13 +46,13 @@ pub(super) fn still_holds(cause: &Cause, evidence: &Evidence, policy: &LoadPolic
     }
 }
 
-/// Evidence, and the numbers to judge it by.
+/// The evidence, and the numbers by which it is judged.
 pub(super) struct Trial<'a> {
     pub(super) evidence: &'a Evidence,
     pub(super) policy: &'a LoadPolicy,
 }
 
-/// What the two looks say of one cut.
+/// What B and C say about one cut.
 pub(super) struct Balance {
     pub(super) b: f64,
     pub(super) c: f64,
@@ -82,18 +82,19 @@ impl Trial<'_> {
         0..self.evidence.cuts.len()
     }
 
-    /// The balance of a cut when the split should still be of use, if it goes on drifting.
+    /// The balance that a cut will have after [`LoadPolicy::useful_for`], if it goes on drifting.
     fn later(&self, balance: &Balance) -> f64 {
         balance.c + balance.drift * self.policy.useful_for.as_secs_f64()
     }
 
-    /// The partition that leads at the end of C, and the lesser share of whichever led then and after B.
+    /// The partition with the most load at the end of C, and the smaller of the two greatest shares at the
+    /// ends of B and C.
     fn leaders(&self) -> Option<(&TopKey, f64)> {
         let (b, c) = (self.evidence.top_b.as_ref()?, self.evidence.top_c.as_ref()?);
         Some((c, b.share.min(c.share)))
     }
 
-    /// Not always the same partition: where each minute is one, one at a time has it all.
+    /// The partition may differ in B and C: if each minute has its own partition, one at a time has all load.
     fn hot_key(&self) -> Option<Cause> {
         let (top, share) = self.leaders()?;
         (share >= self.policy.hot_key_share).then(|| hot_key(top))
@@ -106,7 +107,7 @@ impl Trial<'_> {
         Some(Cause::Split { at: self.evidence.cuts[best].clone(), above, frontier })
     }
 
-    /// The best of all useful cuts for which a condition holds.
+    /// The best of the useful cuts for which `condition` holds.
     pub(super) fn best(&self, condition: impl Fn(usize) -> bool) -> Option<usize> {
         let worth = |cut: usize| {
             let balance = self.balance(cut);
@@ -120,7 +121,7 @@ impl Trial<'_> {
 
     fn is_useful(&self, cut: usize, balance_max: f64) -> bool {
         let balance = self.balance(cut);
-        // That it was balanced in B too follows, as far as it matters: it is where C is less the drift.
+        // B needs no check of its own: its balance is that of C less the drift, and both are limited.
         balance.c.abs() < balance_max
             && (balance.c - balance.b).abs() < self.policy.drift_max * self.gap()
             && self.is_firm(&balance)
@@ -130,9 +131,9 @@ impl Trial<'_> {
             && self.evidence.c.crossing(cut) < self.policy.crossing_max
     }
 
-    /// Whether a cut has little but new keys on one side and little but reads on the other.
+    /// Whether a cut has mostly new keys on one side and mostly reads on the other.
     fn is_frontier(&self, cut: usize, way: Way) -> bool {
-        /// How much of each side.
+        /// The share of each side that counts as most of it.
         const MOST: f64 = 0.8;
         let c = &self.evidence.c;
         let (beyond, behind, reads) = match way {
@@ -142,8 +143,9 @@ impl Trial<'_> {
         self.beyond(way) >= MOST * beyond && c.share(reads) >= MOST * behind
     }
 
-    /// Whether enough was seen to tell the greatest drift allowed from chance. The looks were made long
-    /// enough for that; a quarter is forgiven, since the load may have fallen a little meanwhile.
+    /// Whether there were enough requests to tell the greatest allowed drift from chance. The looks are long
+    /// enough for that; a quarter is tolerated, because the load may have fallen since their length was
+    /// chosen.
     fn is_firm(&self, balance: &Balance) -> bool {
         self.policy.sigmas * balance.spread <= 1.25 * self.policy.drift_max * self.gap()
     }
@@ -153,7 +155,7 @@ impl Trial<'_> {
         (share >= self.policy.crossing_max).then_some(Cause::Scan { share })
     }
 
-    /// The share that touches both sides of the cut that is the most balanced otherwise.
+    /// The share of the load that touches both sides of the most balanced cut.
     fn crossing(&self) -> f64 {
         let c = &self.evidence.c;
         let apart = |cut: usize| (c.left(cut) - c.right(cut)).abs();
@@ -161,7 +163,7 @@ impl Trial<'_> {
         best.map_or(0.0, |cut| c.crossing(cut))
     }
 
-    /// One partition, or one narrow place that moves, has so much that no cut is balanced.
+    /// One partition, or one narrow place with moving load, has so much load that no cut is balanced.
     fn blocking(&self) -> Option<Cause> {
         let balance_max = self.policy.balance_max_at_worst;
         if self.cuts().any(|cut| is_balanced(&self.balance(cut), balance_max)) {

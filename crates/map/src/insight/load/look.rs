@@ -1,8 +1,8 @@
-//! How the load of one look lies around the cuts that are tried.
+//! Counts the load of one look on both sides of each cut that is tried.
 //!
-//! The cuts are keys in order. A request is counted by the gap in which it begins and the gap in which it
-//! ends, so that recording is one binary search and two additions, and what lies left of a cut, right of
-//! it, or across it comes out of running sums when a second is over:
+//! The cuts are keys in order. A request is counted in the gap in which it begins and in the gap in which it
+//! ends, so recording it costs one binary search and two additions. At the end of a second, running sums give
+//! the load left of each cut, right of it, and across it:
 //!
 //! ```text
 //!   cuts               c0        c1        c2
@@ -11,12 +11,12 @@
 //!   a scan                  |---------|             begins 1, ends 2: across c1
 //! ```
 
-/// What happened in one second, by gaps.
+/// The load of one second, by gaps.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Gaps {
     begins: Vec<u64>,
     ends: Vec<u64>,
-    /// Of `ends`, what was not a write.
+    /// The part of `ends` that was not a write.
     reads: Vec<u64>,
 }
 
@@ -34,7 +34,7 @@ impl Gaps {
         }
     }
 
-    /// Of each cut, what lay on its sides; all is zero afterwards.
+    /// The load on both sides of each cut. All counts are zero afterwards.
     pub(super) fn take(&mut self) -> Vec<Sides> {
         let total: u64 = self.begins.iter().sum();
         let reads: u64 = self.reads.iter().sum();
@@ -53,14 +53,14 @@ impl Gaps {
     }
 }
 
-/// The cost of what lay on either side of a cut. What touched both sides is the rest.
+/// The cost of the load on each side of a cut. Load that touched both sides is in neither.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Sides {
-    /// Ended below the cut.
+    /// What ended below the cut.
     pub(super) left: u64,
-    /// Began at the cut or above.
+    /// What began at the cut or above.
     pub(super) right: u64,
-    /// Reads that ended below, and all others.
+    /// The reads that ended below the cut, and all other reads.
     pub(super) reads_left: u64,
     pub(super) reads_right: u64,
 }
@@ -73,24 +73,24 @@ impl Sides {
         self.reads_right += other.reads_right;
     }
 
-    /// (R-L) / (L+R): -1 if all lies left, 1 if all lies right; 0 if nothing lies on one side alone.
+    /// (R-L) / (L+R): -1 if all load is left, 1 if all is right, 0 if there is none on either side.
     pub(super) fn balance(&self) -> f64 {
         let both = self.left + self.right;
         if both == 0 { 0.0 } else { (self.right as f64 - self.left as f64) / both as f64 }
     }
 }
 
-/// The mean balance of all cuts: -1 if all load lies below them, 1 if all lies above.
+/// The mean balance of all cuts: -1 if all load is below them, 1 if all is above.
 pub(super) fn mean_balance(sides: &[Sides]) -> f64 {
     sides.iter().map(Sides::balance).sum::<f64>() / sides.len().max(1) as f64
 }
 
-/// One look, or several after one another.
+/// The load of one look, or of several looks in a row.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Look {
-    /// Of each cut.
+    /// The sides of each cut.
     pub(super) sides: Vec<Sides>,
-    /// The cost of all, and the sum of its squares.
+    /// The cost of all requests, and the sum of the squares of their costs.
     pub(super) cost: u64,
     pub(super) squares: u64,
 }
@@ -100,23 +100,24 @@ impl Look {
         Self { sides: vec![Sides::default(); cuts], cost: 0, squares: 0 }
     }
 
-    /// How many requests of equal cost would be as firm a sample as `cost` of these. The spread of a
-    /// balance that was measured over `n` such requests is 1/sqrt(n).
+    /// How many requests of equal cost would be as good a sample as `cost` of these. A balance that was
+    /// measured over `n` such requests has the standard deviation 1/sqrt(n).
     pub(super) fn sample(&self, cost: u64) -> f64 {
         if self.squares == 0 { 0.0 } else { cost as f64 * self.cost as f64 / self.squares as f64 }
     }
 
-    /// The share of all that touched both sides of a cut.
+    /// The share of the load that touched both sides of a cut.
     pub(super) fn crossing(&self, cut: usize) -> f64 {
         let sides = &self.sides[cut];
         self.share(self.cost.saturating_sub(sides.left + sides.right))
     }
 
-    /// The share of all that lay left and right of a cut.
+    /// The share of the load left of a cut.
     pub(super) fn left(&self, cut: usize) -> f64 {
         self.share(self.sides[cut].left)
     }
 
+    /// The share of the load right of a cut.
     pub(super) fn right(&self, cut: usize) -> f64 {
         self.share(self.sides[cut].right)
     }
@@ -126,8 +127,8 @@ impl Look {
     }
 }
 
-/// Of all pairs of an earlier and a later sample, the share in which the later one is higher, less the share
-/// in which it is lower. Both are in order.
+/// Of all pairs of an earlier and a later sample: the share in which the later one is higher, less the share
+/// in which it is lower. Both slices must be sorted.
 pub(super) fn rise(before: &[Vec<u8>], now: &[Vec<u8>]) -> f64 {
     let over = |sample: &Vec<u8>| {
         let lower = before.partition_point(|other| other < sample);
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn dear_requests_make_a_smaller_sample() {
+    fn costly_requests_make_a_smaller_sample() {
         let mut look = Look::new(0);
         for cost in [1u64, 1, 1, 1, 4, 4] {
             look.cost += cost;
@@ -167,7 +168,7 @@ mod tests {
     }
 
     #[test]
-    fn a_rise_is_told_by_pairs() {
+    fn a_rise_is_measured_over_all_pairs() {
         let keys = |keys: &str| keys.bytes().map(|key| vec![key]).collect::<Vec<_>>();
         // a: -3; k: 2 and one pair is equal; l and z: 3 each; of twelve pairs.
         let rise_of = |before: &str, now: &str| rise(&keys(before), &keys(now));

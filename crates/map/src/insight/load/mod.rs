@@ -1,7 +1,7 @@
-//! What the owner of a range records about its load, and what it concludes.
+//! Counts the load of a range and judges a hot one.
 //!
-//! [`RangeLoad`] belongs to one range while one server owns it. Every request is recorded, in constant
-//! time, and once a second [`RangeLoad::tick`] folds the second into rates and moves the state on:
+//! [`RangeLoad`] belongs to one range while one server owns it. It records every request in constant time.
+//! Once a second, [`RangeLoad::tick`] updates the rates and the state:
 //!
 //! ```text
 //!            5 s above        above 0.8 of the cap,
@@ -13,18 +13,17 @@
 //!        +---------------------- cools down --------------------------------+
 //! ```
 //!
-//! While a range is a candidate the `finder` looks at it; then the `judge` finds the cause: a key
-//! at which a split helps, or the reason why none does, which the user is told ([`Verdict`]). A verdict
-//! against a split is kept for half an hour, so that a range that cannot be split is not looked at for
-//! ever; meanwhile the finder goes on looking, and once the cause is not seen any more in two looks
-//! after one another the verdict falls.
+//! While a range is a candidate, the `finder` observes it. Then the `judge` finds the cause: a key at which a
+//! split helps, or the reason why no split helps. Users see this [`Verdict`]. A verdict against a split is kept
+//! for half an hour, so that a range that cannot be split is not judged all the time. Meanwhile the finder goes
+//! on; if the cause is not seen in two looks in a row, the verdict is dropped.
 //!
-//! Numbers are in [`LoadPolicy`]. Time is told, as the time since the process began, and chance is a
-//! seed, so that the same requests give the same verdict.
+//! The numbers are in [`LoadPolicy`]. The caller passes in the time since the process began, and a seed for
+//! chance, so the same requests give the same verdict.
 //!
-//! **After a split, merge or move** the new owner begins with a fresh `RangeLoad`. Nothing is inherited:
-//! a share of the parent's rates would be load that nobody has measured. Rates are right from the
-//! first second on; the peak is unknown for ten minutes, and so no child is merged again before.
+//! **After a split, merge or move** the new owner begins with a new `RangeLoad` and inherits nothing, because a
+//! share of the old rates would be load that was never measured. Rates are right from the first second on. The
+//! peak is unknown for ten minutes, so a new range is not merged before.
 
 mod chance;
 mod digits;
@@ -60,11 +59,11 @@ pub use tally::{Counts, Place, Tally};
 pub use top_keys::{HotRow, TopKey};
 pub use verdict::{Cause, Doubt, Manner, Travel, Verdict};
 
-/// Half-life of the rates that follow the load.
+/// The half-life of all rates but two.
 const HALF_LIFE: Duration = Duration::from_secs(10);
-/// Half-life of the rate that shows the trend.
+/// The half-life of the rate that shows the trend.
 const HALF_LIFE_SLOW: Duration = Duration::from_secs(120);
-/// Half-life of the rate by which a range is found hot: a jump to twice the mark is seen after 2 s.
+/// The half-life of the rate that makes a range warm or hot. A jump to twice the mark is seen after 2 s.
 const HALF_LIFE_QUICK: Duration = Duration::from_secs(2);
 
 /// How a request used the range.
@@ -78,48 +77,49 @@ pub enum Access {
     Scan,
 }
 
-/// One request, as it was answered.
+/// One answered request.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'a> {
-    /// What it did.
+    /// How it used the range.
     pub access: Access,
-    /// The stored key that was touched, or of a scan the lowest.
+    /// The stored key that it touched; for a scan, the lowest one.
     pub key: &'a [u8],
-    /// Of a scan, where its *response* ended: the last key it looked at, or the bound it reached. `None` for
-    /// the end of the range. Not what was asked for: a scan with a limit ends where the limit was met.
+    /// For a scan, where its *response* ended: the last key that it read, or the bound that it reached.
+    /// `None` is the end of the range. A scan with a limit ends where it reached the limit, not at the bound
+    /// of the request.
     pub high: Option<&'a [u8]>,
-    /// Entities it looked at or wrote.
+    /// The entities that it read or wrote.
     pub entities: u32,
-    /// Bytes it read or wrote.
+    /// The bytes that it read or wrote.
     pub bytes: u64,
 }
 
-/// The load of a range, as far as it was measured.
+/// The measured load of a range.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Load {
-    /// Requests per second that were answered (half-life 10 s, as all rates but one).
+    /// Answered requests per second. The half-life is 10 s, as for all rates here but the next.
     pub rate: f64,
     /// The same with a half-life of 120 s.
     pub rate_slow: f64,
-    /// What the requests cost, per second: the unit of [`LoadPolicy::cap`], and what ranges are balanced by.
+    /// The cost of the requests per second: the unit of [`LoadPolicy::cap`] and of the planner's balance.
     pub cost_rate: f64,
     /// Entities per second.
     pub entities_rate: f64,
     /// Bytes per second.
     pub bytes_rate: f64,
-    /// Requests per second that wrote.
+    /// Writes per second.
     pub write_rate: f64,
     /// Requests per second that were refused to protect this range or its server.
     pub throttled_rate: f64,
-    /// The greatest `cost_rate` of the last minutes ([`LoadPolicy::peak_for`], or up to a fifth more); `None`
-    /// until so much was measured.
+    /// The greatest `cost_rate` of the last [`LoadPolicy::peak_for`], or up to a fifth more. `None` until the
+    /// range was measured for that long.
     pub peak: Option<f64>,
     /// How hot the range is.
     pub state: HotState,
-    /// The last verdict, until it ends or another one takes its place. A verdict against a split is
-    /// also shown while the range is being looked at again.
+    /// The last verdict, until it ends or another one replaces it. A verdict against a split is also shown
+    /// while the range is a candidate again.
     pub verdict: Option<Verdict>,
-    /// The partitions with 1 % of the load or more, the greatest first.
+    /// The partitions with at least 1 % of the load, the greatest first.
     pub top_keys: Vec<TopKey>,
 }
 
@@ -128,9 +128,9 @@ pub struct Load {
 pub struct RangeLoad {
     policy: LoadPolicy,
     chance: Chance,
-    /// Since the range is owned.
+    /// What was counted since this server owns the range.
     counted: Counted,
-    /// What it was at the last tick, and when the history was last told.
+    /// What was counted until the last tick, and until the last tally.
     at_tick: Counted,
     at_tally: Counts,
     /// When the last second ended; `None` before the first tick.
@@ -138,12 +138,12 @@ pub struct RangeLoad {
     rates: Rates,
     peak: Peak,
     top: TopKeys,
-    /// Where requests were that are no partition's own.
+    /// Where requests were that touched no partition or several.
     spans: Spans,
     state: State,
 }
 
-/// What was counted since some moment.
+/// What was counted in some time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Counted {
     counts: Counts,
@@ -163,7 +163,7 @@ struct Rates {
 }
 
 impl RangeLoad {
-    /// Of a range that is owned from now on. `seed` decides what is sampled; ranges should differ in it.
+    /// For a range that is owned from now on. `seed` decides what is sampled and should differ between ranges.
     pub fn new(policy: LoadPolicy, seed: u64) -> Self {
         let peak = Peak::over(policy.peak_for);
         Self {
@@ -181,7 +181,7 @@ impl RangeLoad {
         }
     }
 
-    /// Counts a request that was answered.
+    /// Counts an answered request.
     pub fn record(&mut self, sample: &Sample<'_>) {
         let cost = self.policy.cost(sample.entities);
         let counts = sample.counts();
@@ -190,31 +190,32 @@ impl RangeLoad {
         self.place(sample, counts, cost, u64::from(cost) * u64::from(cost));
     }
 
-    /// Counts requests for `key` that were refused to protect this range or its server. They are no load,
-    /// but where load wants to be: without them a hot partition that is held at its target would look like
-    /// any other. Of a scan that was refused it counts only where it would have begun.
+    /// Counts requests for `key` that were refused to protect this range or its server. They are not load,
+    /// but they show where load would be: without them, a hot partition that is held at its target would look
+    /// like any other. A refused scan is counted where it would have begun.
     pub fn throttled(&mut self, key: &[u8], access: Access, requests: u32) {
         let counts = Counts { throttled: u64::from(requests), ..Counts::default() };
         self.counted.counts += counts;
         if partition_in(key).is_none() {
-            // A scan from before all partitions of its table.
+            // A scan that begins below all partitions of its table.
             self.top.add_to_none(requests);
             self.spans.add(key, Some(key), counts);
             return;
         }
         let sample = Sample { access, key, high: Some(key), entities: 1, bytes: 0 };
-        // So many requests of cost 1: their squares add up to as many.
+        // Each request has cost 1, so the sum of the squares is the number of requests.
         self.place(&sample, counts, requests, u64::from(requests));
     }
 
-    /// Counts a request for `key` that failed. It is no load; only the history tells of it.
+    /// Counts a failed request for `key`. It is not load; only the history shows it.
     pub fn failed(&mut self, key: &[u8]) {
         let counts = Counts { errors: 1, ..Counts::default() };
         self.counted.counts += counts;
         self.spans.add(key, Some(key), counts);
     }
 
-    /// Counts where in the range a request was, or several; `squares` is the sum of the squares of their costs.
+    /// Counts where in the range one or several requests were. `squares` is the sum of the squares of their
+    /// costs.
     fn place(&mut self, sample: &Sample<'_>, counts: Counts, cost: u32, squares: u64) {
         let partition = partition_of(sample.key);
         match (sample.access, sample.high) {
@@ -234,8 +235,8 @@ impl RangeLoad {
         }
     }
 
-    /// What was counted since this was last asked, and where; `None` if nothing was. Has no part in
-    /// rates and verdicts.
+    /// What was counted since the last call, and where; `None` if nothing was. This does not change rates or
+    /// verdicts.
     pub fn take_tally(&mut self) -> Option<Tally> {
         let total = self.counted.counts - self.at_tally;
         if total.is_nothing() {
@@ -248,7 +249,7 @@ impl RangeLoad {
         Some(Tally { total, places })
     }
 
-    /// Ends a second; to be called about once in each. `now` is the time since the process began.
+    /// Ends a second. To be called about once a second; `now` is the time since the process began.
     pub fn tick(&mut self, now: Duration) {
         let seconds = self.ticked.map_or(1.0, |ticked| now.saturating_sub(ticked).as_secs_f64());
         if seconds == 0.0 {
@@ -264,12 +265,12 @@ impl RangeLoad {
         self.state.tick(now, heat, &self.top, &self.policy);
     }
 
-    /// The last verdict, as [`Load::verdict`]: for who asks each second.
+    /// The last verdict, as in [`Load::verdict`], but without the cost of [`RangeLoad::observe`].
     pub fn verdict(&self) -> Option<&Verdict> {
         self.state.verdict()
     }
 
-    /// What is known, as of the last tick.
+    /// The load as of the last tick.
     pub fn observe(&self) -> Load {
         Load {
             rate: self.rates.requests.per_second(),
@@ -337,7 +338,7 @@ impl Rates {
         }
     }
 
-    /// Requests per second, at least one: what refused requests are compared with.
+    /// Requests per second, but at least one: refused requests are compared with this.
     fn rate_or_one(&self) -> f64 {
         self.requests.per_second().max(1.0)
     }

@@ -1,11 +1,11 @@
-//! From stored keys to partitions, and from partitions to words.
+//! Finds the partition of a stored key, and names it for people.
 //!
-//! A range is cut between partitions only, so that is what its load is counted by.
+//! Load is counted by partition, because a range can only be cut between partitions.
 
 use crate::codec::Reader;
 use crate::key::{KIND_CATALOGUE, KIND_ENTITY, Key, TableId, after_prefix};
 
-/// The bytes that all keys of the partition of `key` begin with; none where it lies in no partition.
+/// The bytes with which all keys of the partition of `key` begin; `None` if `key` lies in no partition.
 pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(key);
     let whole = match reader.u8() {
@@ -16,18 +16,18 @@ pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
     whole.then(|| &key[..reader.position()])
 }
 
-/// The same; a key in no partition stands for itself.
+/// As [`partition_in`], but a key that lies in no partition stands for itself.
 pub(crate) fn partition_of(key: &[u8]) -> &[u8] {
     partition_in(key).unwrap_or(key)
 }
 
-/// The cut just above a partition: nothing lies between.
+/// The cut just above a partition. No key lies between.
 pub(super) fn just_above(partition: &[u8]) -> Vec<u8> {
     after_prefix(partition).unwrap_or_else(|| partition.to_vec())
 }
 
-/// Names a partition, or a cut made by [`just_above`], for a person. `table_name` tells the name of a
-/// table, if it is known; else its id stands for it.
+/// Names a partition, or a cut made by [`just_above`], for people. `table_name` gives the name of a table; if
+/// it is not known, the table's id is written.
 pub(super) fn in_words(bytes: &[u8], table_name: &dyn Fn(&str, TableId) -> Option<String>) -> String {
     let undone = || {
         let (last, rest) = bytes.split_last()?;
@@ -56,7 +56,7 @@ fn partition_in_words(
     Some(format!("partition {partition_key:?} of table {table}"))
 }
 
-/// The RowKey in a stored key, for a person.
+/// The RowKey in a stored key, for people.
 pub(super) fn row_in_words(key: &[u8]) -> String {
     match Key::decode(key) {
         Ok(Key::Entity { row_key, .. }) => format!("{row_key:?}"),

@@ -1,69 +1,69 @@
-//! The numbers by which a range is called hot and its load is judged.
+//! The numbers that decide when a range is hot and how its load is judged.
 
 use std::time::Duration;
 
-/// How hot a range may be, how long it is looked at, and what a useful split is.
+/// How hot a range may be, how long it is observed, and which split is useful.
 ///
-/// A profile is a set of these numbers. Load is counted in *cost*: a request costs one, and one more
-/// for every [`Self::entities_per_request`] entities it touches beyond the first such portion.
+/// A profile is a set of these numbers. Load is counted in *cost*. A request costs one for each
+/// [`Self::entities_per_request`] entities that it touches, rounded up, and at least one.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LoadPolicy {
-    /// What one range is meant to bear, in cost per second.
+    /// The load that one range should take, in cost per second.
     pub cap: f64,
-    /// Entities that cost as much as one request. At least 1.
+    /// The number of entities that cost as much as one request. At least 1.
     pub entities_per_request: u32,
-    /// Share of `cap` from which a range is warm.
+    /// The share of `cap` from which a range is warm.
     pub warm_share: f64,
-    /// Share of `cap` from which a range is a candidate for a split.
+    /// The share of `cap` from which a range is a candidate for a split.
     pub hot_share: f64,
     /// How far, in shares of `cap`, the load must fall below the mark of a state to leave it.
     pub slack: f64,
-    /// How long the load must be warm before the state is.
+    /// How long the load must be above the mark before the range is warm.
     pub warm_for: Duration,
-    /// Share of refused requests from which a warm range is a candidate whatever its rate.
+    /// The share of refused requests from which a warm range is a candidate at any rate.
     pub throttled_share: f64,
     /// How long a range must stay hot before its load is judged.
     pub hot_for: Duration,
-    /// Length of one look at the load.
+    /// The length of one look.
     pub look: Duration,
-    /// Longest look: what a slow range may need until its figures are firm.
+    /// The longest look. A range with few requests may need it for reliable figures.
     pub look_max: Duration,
-    /// Share of one partition from which it is a hot key.
+    /// The share of the load from which one partition is a hot key.
     pub hot_key_share: f64,
-    /// Share of one partition, or of one narrow place that moves, from which it is blamed when every cut is
-    /// uneven.
+    /// The share of the load from which one partition, or one narrow place with moving load, counts as the
+    /// reason why every cut is uneven.
     pub blocking_share: f64,
-    /// Greatest imbalance |L-R| / (L+R) of a cut.
+    /// The greatest imbalance |L-R| / (L+R) of a good cut.
     pub balance_max: f64,
-    /// The same if no cut is as good as that: a split must take some load off.
+    /// The same if there is no good cut: a split must at least relieve the range a little.
     pub balance_max_at_worst: f64,
-    /// Greatest change of a cut's balance, per second.
+    /// The greatest change of a cut's balance, per second.
     pub drift_max: f64,
-    /// How long a split should be of use: so far ahead the drift is followed.
+    /// How long a split should be useful. The drift is extrapolated that far.
     pub useful_for: Duration,
-    /// Greatest imbalance of a cut after that time, and on average within single seconds.
+    /// The greatest imbalance of a cut after that time, and on average within single seconds.
     pub imbalance_max: f64,
-    /// Share of the load that may touch both sides of a cut; beyond it scans are the cause.
+    /// The share of the load that may touch both sides of a cut. Above it, scans are the cause.
     pub crossing_max: f64,
-    /// Share of requests beyond an edge of the load of one look, from which it is an append.
+    /// The share of requests beyond an edge of an earlier look from which the load is an append or prepend.
     pub beyond_share: f64,
-    /// Standard deviations by which a change of balance must stand out from chance.
+    /// By how many standard deviations a change of balance must differ from chance.
     pub sigmas: f64,
-    /// How long the greatest load of a range is remembered, and must have been seen before it is known.
+    /// How long the peak of a range is remembered. It is unknown until the range was measured for that long.
     pub peak_for: Duration,
-    /// How long the verdict `Split` holds: its key grows stale.
+    /// How long a verdict for a split holds. After that its key is too old.
     pub split_kept: Duration,
-    /// How long any other verdict holds, unless the load changes clearly.
+    /// How long any other verdict holds, unless the load clearly changes.
     pub verdict_kept: Duration,
-    /// How long the first `Unclear` holds; each further one holds twice as long as the one before.
+    /// How long the first `Unclear` holds. Each further one in a row holds twice as long as the one before.
     pub retry_first: Duration,
 }
 
 impl LoadPolicy {
-    /// Decides a little over a minute after the load rose.
+    /// Decides a little more than a minute after the load has risen.
     ///
-    /// The cap is CockroachDB's threshold for a split by load. The rest comes from an experiment with
-    /// 13 workloads and was then tried on others; `docs/design/0004-verdicts.md` has the figures.
+    /// The cap is CockroachDB's threshold for a split by load. The other numbers come from an experiment with
+    /// 13 workloads and were then tested with others; `docs/design/0004-verdicts.md` has the figures.
     pub fn fast() -> Self {
         Self {
             cap: 2_500.0,
@@ -99,7 +99,7 @@ impl LoadPolicy {
         Self { cap: 2_000.0, entities_per_request: 1, hot_for: Duration::from_secs(180), ..Self::fast() }
     }
 
-    /// What a request that touched so many entities costs.
+    /// The cost of a request that touched so many entities.
     pub fn cost(&self, entities: u32) -> u32 {
         entities.div_ceil(self.entities_per_request.max(1)).max(1)
     }

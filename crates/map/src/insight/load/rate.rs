@@ -1,12 +1,12 @@
-//! Rates that forget, and the peak of the last minutes.
+//! Decaying rates, and the peak of the last minutes.
 
 use std::f64::consts::LN_2;
 use std::time::Duration;
 
-/// Events per second over the recent past, in which what happened one half-life ago counts half.
+/// Events per second over the recent past. Events of one half-life ago count half.
 ///
-/// The decayed count is divided by the equally decayed time, so that the rate is right from the first
-/// second on: it needs no warm-up, and a range that is new starts with no load that nobody measured.
+/// The decayed count is divided by the time, which decays in the same way. So the rate is right from the
+/// first second on, without a warm-up.
 #[derive(Debug, Clone)]
 pub(super) struct Rate {
     half_life: f64,
@@ -19,34 +19,34 @@ impl Rate {
         Self { half_life: half_life.as_secs_f64(), count: 0.0, seconds: 0.0 }
     }
 
-    /// Adds what was counted, evenly, in the last `seconds`, more than 0.
+    /// Adds events that were spread evenly over the last `seconds`, which must be more than 0.
     pub(super) fn add(&mut self, count: u64, seconds: f64) {
         let kept = (-seconds / self.half_life).exp2();
-        // The mean decay within these seconds themselves.
+        // The mean decay within these seconds.
         let weight = (1.0 - kept) * self.half_life / (LN_2 * seconds);
         self.count = self.count * kept + count as f64 * weight;
         self.seconds = self.seconds * kept + seconds * weight;
     }
 
-    /// Per second; 0 before anything was added.
+    /// Events per second; 0 before the first [`Rate::add`].
     pub(super) fn per_second(&self) -> f64 {
         if self.seconds > 0.0 { self.count / self.seconds } else { 0.0 }
     }
 }
 
-/// Windows of a [`Peak`].
+/// The number of windows of a [`Peak`].
 const WINDOWS: usize = 6;
 
-/// The greatest rate of at least the time that it is to remember, and at most one window more.
+/// The greatest rate of the time to be remembered, or of up to one window more.
 #[derive(Debug, Clone)]
 pub(super) struct Peak {
-    /// Length of a window: all but the one that is being filled are together the time to be remembered.
+    /// The length of a window. All windows but the current one together cover the time to be remembered.
     window: Duration,
     windows: [f64; WINDOWS],
     /// The window that is being filled, and when it began.
     current: usize,
     began: Option<Duration>,
-    /// Windows that were filled to their end, as far as they matter.
+    /// How many windows are complete.
     filled: usize,
 }
 
@@ -59,7 +59,7 @@ impl Peak {
     /// Adds the rate that was seen at `now`.
     pub(super) fn add(&mut self, rate: f64, now: Duration) {
         let mut began = *self.began.get_or_insert(now);
-        // After a pause longer than everything remembered there is nothing left to turn.
+        // After a long pause all windows are old, and more turns change nothing.
         for _ in 0..WINDOWS {
             if now.saturating_sub(began) < self.window {
                 break;
@@ -73,7 +73,8 @@ impl Peak {
         self.windows[self.current] = self.windows[self.current].max(rate);
     }
 
-    /// The peak; `None` until so much time was seen: what is not known yet must not look quiet.
+    /// The peak. `None` until all windows are complete, so that a range does not look quiet before it was
+    /// measured.
     pub(super) fn value(&self) -> Option<f64> {
         (self.filled == WINDOWS - 1).then(|| self.windows.iter().copied().fold(0.0, f64::max))
     }

@@ -1,17 +1,17 @@
-//! A sample of the partitions that a look saw, each with the chance that its load deserves.
+//! A random sample of the partitions of a look, in proportion to their load.
 
 use super::chance::Chance;
 use super::partition::just_above;
 
-/// Partitions in the sample.
+/// The size of the sample.
 pub(super) const SAMPLES_MAX: usize = 64;
 
-/// Times that a partition is drawn from which it is heavy.
+/// A partition that is in the sample this many times is heavy.
 const OFTEN: usize = 4;
 
-/// Chao's reservoir: once it is full, a request of cost `c` takes a random place with the chance
-/// `64 c / C`, `C` being all cost so far. A partition is in it in proportion to its load, however few
-/// and dear its requests are.
+/// Chao's reservoir. Once it is full, a request of cost `c` takes a random place with the probability `64 c /
+/// C`, where `C` is the cost of all requests so far. So a partition is in it in proportion to its load, even
+/// if it has few and costly requests.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Reservoir {
     samples: Vec<Vec<u8>>,
@@ -30,7 +30,7 @@ impl Reservoir {
         }
     }
 
-    /// The partitions, in order, as often as they were drawn; the reservoir is empty afterwards.
+    /// The sample, sorted; a partition may be in it several times. The reservoir is empty afterwards.
     pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
         let mut samples = std::mem::take(self).samples;
         samples.sort_unstable();
@@ -38,11 +38,11 @@ impl Reservoir {
     }
 }
 
-/// The cuts to try, in order: each sampled partition, and just above those that were drawn often, so that a heavy
-/// one can come to lie on either side, and above the last, where keys that grow go on.
+/// The cuts to try, in order. Each sampled partition is one. So are the keys just above each heavy partition,
+/// so that it can lie on either side, and just above the last one, where growing keys go on.
 ///
-/// A scan from before all partitions of its table is sampled as where it begins. Just above that, nothing of the table
-/// is left: only where it is the last sample that is a cut.
+/// The sample of a scan that begins below all partitions of its table is the beginning of the table, and just
+/// above that lies the end of the table. Such a key is a cut only if no other sample lies below it.
 pub(super) fn cuts_around(samples: &[Vec<u8>]) -> Vec<Vec<u8>> {
     let mut cuts = Vec::with_capacity(samples.len() + 1);
     let mut drawn = samples.chunk_by(|a, b| a == b).peekable();
@@ -63,10 +63,10 @@ mod tests {
     use super::*;
     use crate::key::{PartitionPrefix, TableId, table_prefix};
 
-    /// Seed 423 of the simulation: scans of whole tables were sampled often, the cut above them lay above all
-    /// others, and the judge looked for samples between two cuts of which the first was the greater.
+    /// Seed 423 of the simulation. Scans of whole tables were sampled often, and the cut just above them lay
+    /// above all other cuts. So the cuts were not in order, and the judge failed.
     #[test]
-    fn cuts_are_in_order_whatever_was_sampled() {
+    fn cuts_are_in_order_for_every_sample() {
         let table = table_prefix("acme", TableId(7));
         let partition = |key: &str| PartitionPrefix::entity("acme", TableId(7), key).as_bytes().to_vec();
         let mut samples = vec![table.clone(); 9];
@@ -82,7 +82,7 @@ mod tests {
     #[test]
     fn a_sample_follows_the_cost() {
         let mut chance = Chance::new(7);
-        let mut dear = 0;
+        let mut costly = 0;
         for _ in 0..20 {
             let mut reservoir = Reservoir::default();
             for request in 0..20_000u32 {
@@ -90,8 +90,8 @@ mod tests {
                 let (kind, cost) = if request % 100 == 0 { (1, 99) } else { (0, 1) };
                 reservoir.offer(&[&[kind][..], &request.to_be_bytes()].concat(), cost, &mut chance);
             }
-            dear += reservoir.take().iter().filter(|sample| sample[0] == 1).count();
+            costly += reservoir.take().iter().filter(|sample| sample[0] == 1).count();
         }
-        assert!((570..710).contains(&dear), "{dear} of 1280");
+        assert!((570..710).contains(&costly), "{costly} of 1280");
     }
 }

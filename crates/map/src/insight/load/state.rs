@@ -1,4 +1,4 @@
-//! How hot a range is, and what was concluded.
+//! The states of a range from cold to judged, and its verdict.
 
 use std::time::Duration;
 
@@ -8,23 +8,23 @@ use super::policy::LoadPolicy;
 use super::top_keys::TopKeys;
 use super::verdict::{Cause, Verdict};
 
-/// Times in a row that a cause must be missed before its verdict falls.
+/// How often in a row a cause must be missed before its verdict is dropped.
 const MISSES_MAX: u32 = 2;
 
 /// How hot a range is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HotState {
-    /// Nothing to do.
+    /// Well below its cap.
     Cold,
     /// Near its cap.
     Warm,
-    /// At its cap, and looked at.
+    /// At its cap, and being observed.
     Candidate,
-    /// At its cap, and there is a verdict.
+    /// At its cap, with a verdict.
     Judged,
 }
 
-/// The load in shares of the cap.
+/// The load, as shares of the cap.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Heat {
     /// Over the last few seconds.
@@ -48,23 +48,23 @@ impl Heat {
         self.refused > policy.throttled_share
     }
 
-    /// Whether it is refusing, and busy with the rest. The share of what was refused stays as it was for
-    /// minutes after everything has stopped.
+    /// Whether it refuses requests and is also busy. The share of refused requests alone stays high for
+    /// minutes after all requests have stopped.
     fn is_held_back(&self, policy: &LoadPolicy) -> bool {
         self.is_refusing(policy) && !self.fell_below(policy.warm_share, policy)
     }
 
-    /// Clearly below a mark: for some seconds, not only for one.
+    /// Whether the load is clearly below a mark, and was so for some seconds.
     fn fell_below(&self, mark: f64, policy: &LoadPolicy) -> bool {
         self.quick.max(self.steady) < mark - policy.slack
     }
 }
 
-/// The state of a range, with what belongs to it.
+/// The state of a range, with the finder and the verdict.
 #[derive(Debug, Clone)]
 pub(super) struct State {
     phase: Phase,
-    /// The last verdict, whatever became of the load since.
+    /// The last verdict, even if the load has changed since.
     judgement: Option<Judgement>,
     /// `Unclear` verdicts in a row: each holds longer than the one before.
     doubts: u32,
@@ -72,18 +72,18 @@ pub(super) struct State {
 
 #[derive(Debug, Clone)]
 enum Phase {
-    /// Since when the load has been warm, if it is.
+    /// Since when the load has been above the mark of warm, if it is.
     Cold(Option<Duration>),
     Warm,
     Candidate(Box<Finder>),
-    /// The finder watches whether the cause can still be seen.
+    /// The finder observes whether the cause is still there.
     Judged(Box<Finder>),
 }
 
 #[derive(Debug, Clone)]
 struct Judgement {
     verdict: Verdict,
-    /// Times in a row that the cause was not seen.
+    /// How often in a row the cause was not seen.
     misses: u32,
 }
 
@@ -105,7 +105,7 @@ impl State {
         self.judgement.as_ref().map(|judgement| &judgement.verdict)
     }
 
-    /// Who wants to see every request.
+    /// The finder, which must be told of every request.
     pub(super) fn finder(&mut self) -> Option<&mut Finder> {
         match &mut self.phase {
             Phase::Candidate(finder) | Phase::Judged(finder) => Some(finder),
@@ -113,7 +113,7 @@ impl State {
         }
     }
 
-    /// Moves on by a second.
+    /// Ends a second.
     pub(super) fn tick(&mut self, now: Duration, heat: Heat, top: &TopKeys, policy: &LoadPolicy) {
         let evidence = self.finder().and_then(|finder| finder.tick(now, || top.first(), policy));
         if matches!(self.phase, Phase::Cold(_) | Phase::Warm) && self.ended(now) {
@@ -139,7 +139,7 @@ impl State {
             return Phase::Cold(None);
         }
         let since = since.unwrap_or(now);
-        // The first warm second ended at `since`, and counts.
+        // The first second above the mark ended at `since`, and it counts.
         if now.saturating_sub(since) + Duration::from_secs(1) < policy.warm_for {
             return Phase::Cold(Some(since));
         }
@@ -167,7 +167,7 @@ impl State {
         policy: &LoadPolicy,
     ) -> Phase {
         let cooled = heat.fell_below(policy.hot_share, policy) && !heat.is_held_back(policy);
-        // A pause just when judgement is due: what was seen is not the load at its height.
+        // The load has just paused, so the evidence does not show the load at its height.
         let paused = heat.quick < policy.hot_share - policy.slack && !heat.is_held_back(policy);
         match evidence {
             _ if cooled => Phase::Warm,
@@ -203,12 +203,13 @@ impl State {
         Phase::Judged(if watched { Box::new(Finder::new(now)) } else { finder })
     }
 
-    /// A cut that is no longer believed must not be made; a reason why not may be shown a while longer.
+    /// Drops a verdict for a split, which must not be made any more. A reason against a split may be shown a
+    /// while longer.
     fn drop_split(&mut self) {
         self.judgement.take_if(|judgement| matches!(judgement.verdict.cause, Cause::Split { .. }));
     }
 
-    /// Whether the cause of the verdict was missed once too often.
+    /// Whether the cause of the verdict was missed too often.
     fn has_changed(&mut self, evidence: &Evidence, policy: &LoadPolicy) -> bool {
         let Some(judgement) = &mut self.judgement else {
             return true;
@@ -218,7 +219,7 @@ impl State {
         judgement.misses >= MISSES_MAX
     }
 
-    /// Whether there is no verdict, or none that holds.
+    /// Whether there is no verdict, or it has ended.
     fn ended(&self, now: Duration) -> bool {
         self.judgement.as_ref().is_none_or(|judgement| now >= judgement.verdict.until)
     }

@@ -1,51 +1,51 @@
-//! What was counted in a range since somebody last asked, and where in the range.
+//! What was counted in a range since the last call, and where in the range.
 //!
-//! The history of load is made of this ([`crate::history`]). Nothing is looked up for it in a request:
-//! partitions are those that [`super::top_keys`] counts anyway, and what touches several of them, or
-//! none, is noted in a few places that are taken in turn.
+//! The history of load is made of these tallies. They cost almost nothing per request: the partitions are
+//! those that [`super::top_keys`] counts anyway, and requests that touch several partitions, or none, are
+//! counted in a few places in turn.
 
 use std::ops::{AddAssign, Sub};
 
-/// Places for requests that are no partition's own.
+/// The number of places for requests that touch several partitions or none.
 const SPANS_MAX: usize = 8;
 
-/// Requests and what they did.
+/// Counts of requests and of what they did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// Requests that were answered and wrote nothing.
+    /// Answered requests that wrote nothing.
     pub reads: u64,
-    /// Requests that were answered and wrote.
+    /// Answered requests that wrote.
     pub writes: u64,
-    /// Entities that these looked at or wrote.
+    /// Entities that the answered requests read or wrote.
     pub entities: u64,
-    /// Bytes that they read or wrote.
+    /// Bytes that the answered requests read or wrote.
     pub bytes: u64,
     /// Requests that were refused to protect the range.
     pub throttled: u64,
-    /// Requests that failed, whoever is to blame but the client.
+    /// Requests that failed by no fault of the client.
     pub errors: u64,
 }
 
 /// What was counted in a range.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// All of it.
+    /// All counts together.
     pub total: Counts,
-    /// Where it was, as far as that is known: together at most the total.
+    /// The counts by place, as far as the place is known. Together they are at most the total.
     pub places: Vec<(Place, Counts)>,
 }
 
-/// Where in a range.
+/// A place in a range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Place {
-    /// In the partition whose keys begin so.
+    /// The partition whose keys begin with these bytes.
     Partition(Vec<u8>),
-    /// From a key to another, or to the end of the range.
+    /// From one key to another, or to the end of the range.
     Span(Vec<u8>, Option<Vec<u8>>),
 }
 
 impl Counts {
-    /// The numbers in the order of their names above, in which they are also stored.
+    /// The numbers in the order of the fields, in which they are also stored.
     pub const fn numbers(&self) -> [u64; 6] {
         [self.reads, self.writes, self.entities, self.bytes, self.throttled, self.errors]
     }
@@ -65,7 +65,7 @@ impl Counts {
         self.reads.saturating_add(self.writes).saturating_add(self.throttled).saturating_add(self.errors)
     }
 
-    /// The share of the `index`-th of `parts` equal parts. The shares of all parts add up to the whole.
+    /// The part with this index of `parts` equal parts. All parts add up to the whole.
     pub fn part(&self, index: u64, parts: u64) -> Self {
         let below =
             |number: u64, index: u64| (u128::from(number) * u128::from(index) / u128::from(parts)) as u64;
@@ -95,8 +95,9 @@ impl Sub for Counts {
     }
 }
 
-/// Counts of requests that are no partition's own: each goes to the next place, whatever was there,
-/// and names it. So many of them are a sample of [`SPANS_MAX`], in which all are counted.
+/// Counts of requests that touch several partitions or none. Each request is added to the next place in turn,
+/// and the place takes the keys of that request. So the places are a sample of the requests, and all requests
+/// are counted.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Spans {
     spans: Vec<Span>,

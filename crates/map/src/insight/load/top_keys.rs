@@ -1,16 +1,16 @@
-//! The partitions with the most load, and in each the row that has most of it.
+//! The partitions with the most load, and in each partition the row with most of its load.
 
 use std::hash::{DefaultHasher, Hasher};
 
 use super::tally::{Counts, Place};
 
-/// Partitions that are counted at a time.
+/// The most partitions that are counted at the same time.
 const TOP_MAX: usize = 32;
-/// Decayed cost below which a partition is forgotten.
+/// The decayed cost below which a partition is forgotten.
 const COUNT_MIN: f64 = 0.5;
-/// Share of a partition's load from which one row is said to have it.
+/// The share of a partition's load from which one row is named.
 const ROW_SHARE_MIN: f64 = 0.5;
-/// Share of the range's load from which a partition is worth showing.
+/// The share of the range's load from which a partition is shown.
 const SHARE_MIN: f64 = 0.01;
 
 /// A partition with much of a range's load.
@@ -18,9 +18,9 @@ const SHARE_MIN: f64 = 0.01;
 pub struct TopKey {
     /// The bytes that its keys begin with.
     pub partition: Vec<u8>,
-    /// Its share of the load of the last seconds (half-life 10 s): at least this, within 1/32.
+    /// Its share of the load of the last seconds (half-life 10 s). The true share may be up to 1/32 greater.
     pub share: f64,
-    /// The row that most of it goes to, if there is one.
+    /// The row with most of that load, if there is one.
     pub row: Option<HotRow>,
 }
 
@@ -33,14 +33,14 @@ pub struct HotRow {
     pub share: f64,
 }
 
-/// SpaceSaving (Metwally, Agrawal and El Abbadi, 2005) over decayed counts: a partition that is not
-/// counted takes the place of the one with the least count and inherits it as its possible error. So
-/// whatever has more than 1/32 of the load is here, and `count - error` was surely seen.
+/// SpaceSaving (Metwally, Agrawal and El Abbadi, 2005) over decayed counts. A partition that is not counted
+/// yet replaces the one with the least count, and takes over that count as its possible error. So every
+/// partition with more than 1/32 of the load is here, and at least `count - error` was seen of it.
 ///
-/// Within each partition the vote of Boyer and Moore (1981) keeps the one row that can have a majority.
+/// Within each partition, the vote of Boyer and Moore (1981) keeps the one row that can have a majority.
 #[derive(Debug, Clone, Default)]
 pub(super) struct TopKeys {
-    /// Of each entry, beside the entries, so that looking one up reads four cache lines.
+    /// The hash of each entry. They are kept apart, so that a search reads four cache lines.
     hashes: Vec<u64>,
     entries: Vec<Entry>,
     total: f64,
@@ -53,17 +53,17 @@ struct Entry {
     error: f64,
     row: Vec<u8>,
     votes: f64,
-    /// What was counted in this place since it was last taken: of a partition that others take turns
-    /// with, what they did too.
+    /// What was counted in this place since the last tally. If partitions replaced each other here, it is the
+    /// sum of theirs.
     counts: Counts,
-    /// Cost of the row, and of the partition, since the row was elected.
+    /// The cost of the row, and of the partition, since the row was elected.
     row_count: f64,
     since_elected: f64,
 }
 
 impl TopKeys {
-    /// Counts a request that touched one partition, and of it one row if `row` tells. `counts` is what
-    /// it did, for the history.
+    /// Counts a request that touched one partition, and one row of it if `row` is given. `counts` is for the
+    /// history.
     pub(super) fn add(&mut self, partition: &[u8], row: Option<&[u8]>, cost: u32, counts: Counts) {
         let cost = f64::from(cost);
         self.total += cost;
@@ -79,8 +79,8 @@ impl TopKeys {
         entry.vote(row, cost);
     }
 
-    /// Moves what was counted since this was last called into `places`. What a partition that was
-    /// forgotten meanwhile had is not among it.
+    /// Moves what was counted since the last call into `places`. The counts of partitions that were forgotten
+    /// since are missing.
     pub(super) fn take_counts(&mut self, places: &mut Vec<(Place, Counts)>) {
         for entry in self.entries.iter_mut().filter(|entry| !entry.counts.is_nothing()) {
             places.push((Place::Partition(entry.partition.clone()), std::mem::take(&mut entry.counts)));
@@ -109,7 +109,7 @@ impl TopKeys {
         least
     }
 
-    /// Lets all counts decay to the share `kept`.
+    /// Multiplies all counts by `kept`.
     pub(super) fn decay(&mut self, kept: f64) {
         self.total *= kept;
         for entry in &mut self.entries {
@@ -127,7 +127,7 @@ impl TopKeys {
         Some(first.top_key(self.total))
     }
 
-    /// All partitions with a share worth showing, the greatest first.
+    /// All partitions whose share is large enough to be shown, the greatest first.
     pub(super) fn list(&self) -> Vec<TopKey> {
         let shown = self.entries.iter().filter(|entry| entry.sure() >= SHARE_MIN * self.total);
         let mut list: Vec<TopKey> = shown.map(|entry| entry.top_key(self.total)).collect();
@@ -137,7 +137,7 @@ impl TopKeys {
 }
 
 impl Entry {
-    /// What was surely seen of it.
+    /// The cost that was certainly seen.
     fn sure(&self) -> f64 {
         self.count - self.error
     }
@@ -150,7 +150,7 @@ impl Entry {
         (self.votes, self.row_count, self.since_elected) = (0.0, 0.0, 0.0);
     }
 
-    /// A row that is not the elected one takes votes away, and is elected once none are left.
+    /// Another row than the elected one takes votes away, and is elected when no votes are left.
     fn vote(&mut self, row: Option<&[u8]>, cost: f64) {
         self.since_elected += cost;
         let Some(row) = row else { return };
@@ -178,7 +178,7 @@ impl Entry {
     fn top_key(&self, total: f64) -> TopKey {
         let share = self.sure() / total;
         let of_partition = self.row_count / self.since_elected.max(f64::MIN_POSITIVE);
-        // Where no row has a majority each is elected for a moment, in which it has all there is.
+        // If no row has a majority, each is elected for a moment, and has all of the load in that moment.
         let is_lasting = self.since_elected >= self.sure() / 2.0;
         let row = (of_partition >= ROW_SHARE_MIN && is_lasting && !self.row.is_empty())
             .then(|| HotRow { key: self.row.clone(), share: share * of_partition });
@@ -186,7 +186,7 @@ impl Entry {
     }
 }
 
-/// Equal for equal bytes, in this process; an equal hash is no proof.
+/// Equal for equal bytes within this process. Different bytes may have the same hash.
 fn hash(partition: &[u8]) -> u64 {
     let mut hasher = DefaultHasher::new();
     hasher.write(partition);

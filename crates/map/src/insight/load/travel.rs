@@ -1,8 +1,8 @@
 //! Loads that move through the keys: append and prepend.
 //!
-//! Four kinds are told apart, because their figures mean different things ([`Manner`]): all of the load goes
-//! where nothing was, it goes there slowly for its width, part of it follows at a distance, or part of
-//! it goes on within one narrow place, such as the keys of one tenant among others.
+//! There are four kinds, and their figures have different meanings ([`Manner`]). All of the load goes to keys
+//! where there was none before; or it moves, but slowly for its width; or part of it follows the rest at a
+//! distance; or part of it moves within one narrow place, such as the keys of one tenant among others.
 
 use std::time::Duration;
 
@@ -13,9 +13,10 @@ use super::look::{Look, mean_balance, rise};
 use super::verdict::{Cause, Manner, Travel};
 
 impl Trial<'_> {
-    /// Part of the load that moves to a cut and will have passed it before the split has been of use.
+    /// Whether part of the load moves towards a cut and will pass it before the split has been useful, and
+    /// when.
     pub(super) fn passed_by(&self, cut: usize) -> Option<(Way, Duration)> {
-        /// How far an estimate by the bytes of keys may be off: digits do not use all values of a byte.
+        /// The factor by which an estimate from keys may be wrong.
         const ERROR: u32 = 4;
         [Way::Up, Way::Down].into_iter().find_map(|way| {
             let time = time_to_pass(self.evidence, cut, way)?;
@@ -23,7 +24,7 @@ impl Trial<'_> {
         })
     }
 
-    /// A cut would be useful, were it not passed by.
+    /// A cut would be useful if the load did not move past it.
     pub(super) fn travel_behind(&self) -> Option<Cause> {
         let best = self.best(|cut| self.passed_by(cut).is_some())?;
         let (way, over) = self.passed_by(best)?;
@@ -36,7 +37,8 @@ impl Trial<'_> {
         Some(way.cause(Travel { manner: Manner::Behind, share, over, front }))
     }
 
-    /// The load is beyond the edge of A or, if it began anew meanwhile, of each look the next.
+    /// The load has moved beyond the edge of A. Or the keys began again from the start, and then the load of
+    /// each look is beyond the edge of the look before.
     pub(super) fn travel_beyond(&self) -> Option<Cause> {
         for way in [Way::Up, Way::Down] {
             let step = self.median_climb(way);
@@ -53,11 +55,11 @@ impl Trial<'_> {
         None
     }
 
-    /// The middle one of C's samples beyond an earlier front: the furthest of them may be of something else.
+    /// The middle one of C's samples beyond an earlier front. The furthest one may belong to other load.
     fn middle_beyond(&self, edge: Option<&[u8]>, way: Way) -> Vec<u8> {
         let c = self.evidence.samples_c();
         let beyond = edge.map_or(c, |edge| side(c, edge, way.back()));
-        // Where the keys began anew, none may be beyond.
+        // If the keys began again from the start, there may be none beyond.
         middle(if beyond.is_empty() { c } else { beyond })
     }
 
@@ -67,7 +69,7 @@ impl Trial<'_> {
         front(&self.evidence.samples[before], way)
     }
 
-    /// The share of C beyond the edge of A.
+    /// The share of C's load beyond the edge of A.
     pub(super) fn beyond(&self, way: Way) -> f64 {
         match (way, self.evidence.cuts.len()) {
             (_, 0) => 0.0,
@@ -76,7 +78,7 @@ impl Trial<'_> {
         }
     }
 
-    /// Load that goes on within one narrow place, and so on one side of any cut, while the cuts are uneven.
+    /// The load moves within one narrow place, and therefore on one side of any cut.
     pub(super) fn travel_within(&self) -> Option<Cause> {
         let in_way = |way| {
             let (gap, share) = self.within(way)?;
@@ -87,7 +89,8 @@ impl Trial<'_> {
         Some(way.cause(Travel { manner: Manner::Within, share, over: self.evidence.gap, front }))
     }
 
-    /// The gap of A's sample where the load moves that has the greatest share of C, and the same of B.
+    /// Of the gaps between A's samples in which load moves that way: the one with the most load, and its
+    /// share, which is the smaller of those in B and C.
     fn within(&self, way: Way) -> Option<(usize, f64)> {
         let cuts = self.evidence.cuts.len();
         let share = |look: &Look, gap: usize| {
@@ -99,7 +102,7 @@ impl Trial<'_> {
         shares.max_by(|(_, a), (_, b)| a.total_cmp(b))
     }
 
-    /// The samples in a gap of A's sample.
+    /// The samples that lie in a gap between A's samples.
     fn in_gap<'a>(&self, samples: &'a [Vec<u8>], gap: usize) -> &'a [Vec<u8>] {
         let cuts = &self.evidence.cuts;
         let start = gap.checked_sub(1).map_or(0, |low| samples.partition_point(|key| *key < cuts[low]));
@@ -107,13 +110,12 @@ impl Trial<'_> {
         &samples[start..end]
     }
 
-    /// Whether the samples in a gap of A's sample are, from each look to the next, mostly beyond those before,
-    /// and in C nearly all beyond those in B. A spot that jumps comes to the same place only by chance, and
-    /// rests between.
+    /// Whether the samples in a gap are, from each look to the next, mostly beyond those before, and in C
+    /// nearly all beyond those in B. A hot spot that jumps does not do this: it rests between its jumps.
     fn moves_in(&self, gap: usize, way: Way) -> bool {
-        /// By how much more of all pairs of samples the later one is beyond: it is 0, plus or minus 0.2, of 16
-        /// that stay.
+        /// The least [`rise`] from look to look. For 16 samples that do not move it is 0, plus or minus 0.2.
         const STEP_MIN: f64 = 0.4;
+        /// The least [`rise`] from B to C.
         const ALL_MIN: f64 = 0.8;
         let looks: Vec<&[Vec<u8>]> =
             self.evidence.samples.iter().map(|samples| self.in_gap(samples, gap)).collect();
@@ -139,11 +141,11 @@ impl Trial<'_> {
         steps.get(steps.len() / 2).copied().unwrap_or(0.0)
     }
 
-    /// Whether the load went that way from every look to the next, about evenly, and together by
-    /// `shift` of the load at least. One step and the next are forgiven: keys that grow may begin anew each
-    /// day, and the look in which they do has samples of both ends.
+    /// Whether the load went that way about evenly from every look to the next, and together by at least
+    /// `shift` of the load. One step and the next one may be short: growing keys may begin again each day,
+    /// and the look in which they do so has samples of both ends.
     fn is_even_climb(&self, way: Way, shift: f64) -> bool {
-        /// How far a step may miss by chance: the edges are the ends of a sample of 64.
+        /// How much shorter a step may be by chance: the edges are the ends of a sample of 64.
         const CHANCE: f64 = 0.03;
         let median = self.median_climb(way);
         let steps = &self.evidence.climbs;
@@ -154,13 +156,13 @@ impl Trial<'_> {
         others_are_far && median * steps.len() as f64 >= shift
     }
 
-    /// The mean drift of all cuts, per second, positive if it is that way.
+    /// The mean drift of all cuts per second, positive in direction `way`.
     fn drift(&self, way: Way) -> f64 {
         way.sign() * (mean_balance(&self.evidence.c.sides) - mean_balance(&self.evidence.b.sides))
             / self.gap()
     }
 
-    /// All cuts drift one way, and never by a jump.
+    /// All cuts drift in one direction, and without a jump.
     pub(super) fn travel_late(&self) -> Option<Cause> {
         let way = if self.drift(Way::Up) > 0.0 { Way::Up } else { Way::Down };
         let against = |cut: usize| {
@@ -180,12 +182,12 @@ impl Trial<'_> {
         Some(way.cause(Travel { manner: Manner::Late, share, over, front }))
     }
 
-    /// Whether a good part of the drift was made in one second, and not by chance.
+    /// Whether a large part of the drift was made within one second, and not by chance.
     fn has_jumped(&self, way: Way) -> bool {
         let c = &self.evidence.c;
         let per_second = c.sample(c.cost) / self.evidence.look.as_secs_f64().max(1.0);
-        // A mean over cuts, which lie everywhere in the load, spreads by 1/sqrt(3) of what one cut does. One
-        // standard deviation more, because this is the greatest of many seconds.
+        // The standard deviation of a mean over cuts all over the load is 1/sqrt(3) of that of one cut. One
+        // deviation more is allowed, because `jump` is the greatest of many seconds.
         let chance = (self.policy.sigmas + 1.0) * spread(per_second, per_second) / 3f64.sqrt();
         self.evidence.jump > chance.max(self.drift(way) * self.gap() / 4.0)
     }

@@ -1,4 +1,4 @@
-//! Verdicts: what was found about a hot range, and how it is said.
+//! Verdicts: the cause that was found for a hot range, and the sentences that people read.
 
 use std::time::Duration;
 
@@ -8,127 +8,127 @@ use super::partition::{in_words, row_in_words};
 use super::top_keys::HotRow;
 use crate::key::TableId;
 
-/// What was decided about a hot range, when, and for how long.
+/// The cause of a hot range's load, with the times between which it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Verdict {
-    /// What was decided, with the figures it was decided by.
+    /// The cause, with its figures.
     pub cause: Cause,
-    /// When, since the process began.
+    /// When it was found, since the process began.
     pub at: Duration,
-    /// When it ends: then the range, if it is still hot, is looked at again. It ends earlier when the
-    /// load changes clearly.
+    /// When it ends. If the range is still hot then, it is observed again. The verdict ends earlier if the
+    /// load clearly changes.
     pub until: Duration,
 }
 
-/// Why a range is split, or why it is not. Shares are of the load (requests, the dear ones counted
-/// several times, refused ones too) in the last look, from 0 to 1.
+/// Why a range is split, or why it is not. Shares are from 0 to 1, of the load in the last look: of the cost
+/// of answered and refused requests.
 #[derive(Debug, Clone, PartialEq, IntoStaticStr)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Cause {
-    /// A cut that halves the load and is expected to go on doing so.
+    /// A cut halves the load, and is expected to do so in future.
     Split {
-        /// The cut: no partition lies on both sides.
+        /// The cut. No partition lies on both sides.
         at: Vec<u8>,
         /// The share of the load at the cut and above.
         above: f64,
-        /// The load beyond the cut is an append (or prepend) that goes on; the cut keeps the reads of what
-        /// is already there apart from it.
+        /// The load beyond the cut is an append or prepend that goes on, and the cut divides it from the
+        /// reads of older keys.
         frontier: bool,
     },
     /// One partition has so much of the load that no cut relieves the range.
     HotKey {
-        /// The bytes that the partition's keys begin with.
+        /// The bytes with which the partition's keys begin.
         key: Vec<u8>,
         /// Its share.
         share: f64,
-        /// The row that most of that goes to, if there is one.
+        /// The row with most of that load, if there is one.
         row: Option<HotRow>,
     },
-    /// The load moves on to ever higher keys.
+    /// The load moves to ever higher keys.
     Append(Travel),
-    /// The load moves on to ever lower keys.
+    /// The load moves to ever lower keys.
     Prepend(Travel),
-    /// Requests span so much that they would touch both sides of any cut.
+    /// Most requests are scans that would touch both sides of any cut.
     Scan {
-        /// The share that touches both sides of the most balanced cut.
+        /// The share of the load that touches both sides of the most balanced cut.
         share: f64,
     },
-    /// Nothing of the above, and no good cut.
+    /// None of these causes, and no good cut.
     Unclear(Doubt),
 }
 
 /// A load that moves through the keys.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Travel {
-    /// How it was seen, which says what the figures mean.
+    /// How the movement was seen, which gives the figures their meaning.
     pub manner: Manner,
-    /// A share of the load.
+    /// A share of the load; see [`Manner`].
     pub share: f64,
-    /// A time.
+    /// A length of time; see [`Manner`].
     pub over: Duration,
-    /// A partition where it was when it was last looked at; empty if that is not known.
+    /// A partition in which the load was in the last look; empty if it is not known.
     pub front: Vec<u8>,
 }
 
-/// How it was seen that a load moves.
+/// How the movement of a load was seen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Manner {
-    /// `share` lies beyond the key that was the last of all `over` ago.
+    /// `share` is beyond the key that was the last one `over` ago.
     Ahead,
-    /// `share` lies beyond the key that halved the load `over` ago: it moves slowly for its width, as when
-    /// entries come late by some minutes.
+    /// `share` is beyond the key that halved the load `over` ago. The load moves slowly for its width, for
+    /// example because entries come minutes late.
     Late,
-    /// `share` moves on between two keys that were neighbours `over` ago: in one narrow place, such as one
-    /// tenant's, with other load on both sides.
+    /// `share` moves between two keys that were neighbours `over` ago: in one narrow place, such as the keys
+    /// of one tenant, with other load on both sides.
     Within,
-    /// `share` moves towards the best cut and has passed it after `over`: one of several streams, such as
-    /// of clocks that differ.
+    /// `share` moves towards the best cut and will pass it after `over`. It is one of several streams, for
+    /// example of clocks that differ.
     Behind,
 }
 
-/// What is wrong with the best cut that was found.
+/// What is wrong with the best cut.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Doubt {
-    /// The balance changed: the shares of the load above the cut, earlier and now.
+    /// The balance changes. The shares are of the load above the cut.
     Shifts {
-        /// In the second look.
+        /// The share in the second look.
         before: f64,
-        /// In the last look.
+        /// The share in the last look.
         now: f64,
-        /// The time between the two.
+        /// The time between these two looks.
         over: Duration,
     },
-    /// Balanced over seconds, but at any moment most is on one side: the share of the larger side.
+    /// The cut is balanced over some seconds, but at any moment most load is on one side.
     Swings {
-        /// Of the larger side, on average over single seconds.
+        /// The share of the larger side, on average over single seconds.
         larger: f64,
     },
-    /// From one look to the next the load went where none was before, but not steadily one way.
+    /// From one look to the next the load goes to other keys, but not steadily in one direction.
     Wanders {
-        /// The share that was beyond all that the look before had seen, when it was the most.
+        /// The greatest share of a look beyond all keys of the look before.
         share: f64,
         /// The length of a look.
         over: Duration,
     },
-    /// The larger side has so much in every look.
+    /// The cut is uneven.
     Uneven {
-        /// Its share.
+        /// The share of the larger side.
         larger: f64,
     },
-    /// Too few requests to tell a drift from chance.
+    /// There were too few requests to tell a drift from chance.
     Few,
 }
 
 impl Cause {
-    /// One word, as it is shown in tables and counted in metrics.
+    /// One word, as in tables and in metrics.
     pub fn name(&self) -> &'static str {
         self.into()
     }
 }
 
 impl Verdict {
-    /// What was found and what to do, for a person. `table_name` tells the name of an account's table, if
-    /// it is known; else the table's id stands for it.
+    /// The cause and what to do about it, for people. `table_name` gives the name of an account's table; if
+    /// it is not known, the table's id is written.
     pub fn sentence(&self, table_name: &dyn Fn(&str, TableId) -> Option<String>) -> String {
         match &self.cause {
             Cause::Split { at, above, frontier } => {
@@ -155,8 +155,8 @@ impl Verdict {
                 travels(travel, self.cause.name(), words, front.as_deref())
             }
             Cause::Scan { share } => format!(
-                "not split: scans; {} of the load are scans that would touch both sides of a cut, so that both \
-                 would do the work of one; ask for less at a time: one PartitionKey, or a narrower interval",
+                "not split: scans; {} of the load are scans that would touch both sides of a cut, so both \
+                 sides would do the work that one does now; ask for less at a time: one PartitionKey, or a narrower interval",
                 percent(*share)
             ),
             Cause::Unclear(doubt) => self.unclear(doubt),

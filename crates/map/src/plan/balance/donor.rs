@@ -1,4 +1,4 @@
-//! The servers that give ranges away, and what they could give.
+//! The servers that give ranges away, and the ranges that they can give.
 
 use std::cmp::Reverse;
 use std::time::Duration;
@@ -10,20 +10,20 @@ use super::super::report::BusyWait;
 
 /// A server that gives ranges away.
 pub(super) struct Donor {
-    /// Load at which it stops.
+    /// The load at which it stops giving.
     pub(super) goal: f64,
-    /// Whether it was too busy; else it only lends a hand to a starving one.
+    /// Whether it was too busy. If not, it only gives to a starving server.
     pub(super) busy: bool,
-    /// Load that it had.
+    /// The load that it had before the plan.
     pub(super) load: f64,
-    /// The ranges it could give, the hottest first, and whether each is gone.
+    /// The ranges that it can give, the hottest first: load, index in the map, and whether it is given already.
     pub(super) ranges: Vec<(f64, usize, bool)>,
-    /// Load of the ranges that go, and how many there are.
+    /// The load of the ranges that were given, and their number.
     pub(super) given: f64,
     pub(super) count: u32,
-    /// It has more to give, which is for the next tick.
+    /// It has more to give in the next tick.
     pub(super) goes_on: bool,
-    /// What keeps the range that it could give soonest, of those that stay for now.
+    /// Of the ranges that cannot go now: why the one that can go soonest has to wait, and how long.
     hindrance: Option<(Duration, BusyWait)>,
 }
 
@@ -32,9 +32,9 @@ impl Donor {
         Self { goal, busy, load, ranges: Vec::new(), given: 0.0, count: 0, goes_on: false, hindrance: None }
     }
 
-    /// Takes note of one of its ranges.
+    /// Adds one of its ranges, if it would bring relief and can move now.
     fn offer(&mut self, index: usize, range: &View<'_>, policy: &Policy) {
-        // So small that the most of them would bring no relief.
+        // Even the most such ranges that may move would bring no relief.
         if range.rate * f64::from(policy.moves_per_server) < self.load * policy.relief_min {
             return;
         }
@@ -47,12 +47,12 @@ impl Donor {
         }
     }
 
-    /// Why it stays busy if none of the ranges that it could give fits anywhere.
+    /// Why it stays busy if none of the ranges that it can give fits on another server.
     pub(super) fn stuck(&self) -> BusyWait {
         self.hindrance.map_or(BusyWait::NothingFits, |(_, why)| why)
     }
 
-    /// Takes note that one of its ranges goes.
+    /// Records that one of its ranges goes.
     pub(super) fn gave(&mut self, place: usize) {
         let (rate, _, gone) = &mut self.ranges[place];
         *gone = true;
@@ -60,15 +60,15 @@ impl Donor {
         self.count += 1;
     }
 
-    /// The place in `ranges` of the hottest that is there and not above `limit`.
+    /// The index in `ranges` of the hottest one that is not given yet and not above `limit`.
     pub(super) fn largest_within(&self, limit: f64) -> Option<usize> {
         let from = self.ranges.partition_point(|(rate, ..)| *rate > limit);
         self.ranges[from..].iter().position(|(.., gone)| !gone).map(|place| from + place)
     }
 }
 
-/// What keeps a range from being moved for balance, with how long it will; nothing is said of one that is
-/// offline, or was not seen.
+/// Why a range cannot be moved for balance now, and for how long. No reason is given for a range that is
+/// offline or was not observed.
 fn hindrance(range: &View<'_>, policy: &Policy) -> Result<(), Option<(Duration, BusyWait)>> {
     let id = range.entry.id;
     let seen = range.seen.filter(|_| range.entry.online).ok_or(None)?;
@@ -86,7 +86,7 @@ fn hindrance(range: &View<'_>, policy: &Policy) -> Result<(), Option<(Duration, 
     Ok(())
 }
 
-/// The servers that are to give ranges away, with those ranges, each at its index.
+/// The servers that give ranges away, each at its index.
 pub(super) fn donors(draft: &Draft<'_>, mean: f64) -> Vec<Option<Donor>> {
     let policy = draft.policy;
     let mut donors: Vec<Option<Donor>> = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn donors(draft: &Draft<'_>, mean: f64) -> Vec<Option<Donor>> {
     donors
 }
 
-/// The busiest servers, if there is one that starves.
+/// The busiest servers, if another server starves.
 fn lenders(draft: &Draft<'_>, mean: f64) -> Vec<u32> {
     let starving = |server: &Server| server.utilisation() < mean * draft.policy.starving_share;
     if !draft.fleet.serving().any(|(_, server)| starving(server)) {

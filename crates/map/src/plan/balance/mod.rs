@@ -1,24 +1,23 @@
 //! Moves that even out the load of the servers.
 //!
-//! A server is too busy when it is `relieve_from` times as busy as the mean; then it gives ranges
-//! away until it is at `relieve_to`. The busiest server goes first and gives the least busy one the
-//! largest range that fits: what it has to lose and what the other has room for. So the fewest
-//! ranges move. Nor is it larger than half the distance between the two: so they cannot change
-//! places, and the same move is not worth making backwards.
+//! A server is too busy if its load is above `relieve_from` times the mean. It then gives ranges away until
+//! it is at `relieve_to`. The busiest server begins. It gives the least busy server the largest range that
+//! *fits*: one with not more load than the giver has to lose, than the taker has room for, and than half the
+//! distance between the two. So few ranges move, and the two servers do not change places, which would make
+//! the same move worth making backwards.
 //!
-//! What does not fit may still help: of three equal ranges on one of two servers none fits the
-//! *room* of the other, and the first one halves the distance. So where nothing fits, half the
-//! distance alone is the bound. And where a server has two hot ranges and otherwise next to nothing, one of
-//! the two goes if the server that gets it ends well below where the other was: it can then give
-//! its lesser ranges away.
+//! A range that does not fit may still help. If one of two servers has three equal ranges, none fits the
+//! *room* of the other, but the first move halves the distance. So if nothing fits, half the distance is the
+//! only bound. And if a server has two hot ranges and little else, one of the two goes, provided that its new
+//! server ends well below the load that the old one had; the new server can then give its smaller ranges
+//! away.
 //!
-//! Load that moves is load whose caches are cold, so a tick moves a small share of it, `churn`, and
-//! more only in an emergency. A range that moved stays for `cool_down`.
+//! After a move the caches are cold. So one tick moves only a small share of all load, `churn`, and more only
+//! in an emergency. A range that has moved stays for `cool_down`.
 //!
-//! *The floor.* A range that alone is more than a fair share cannot be helped by moves. It gets its
-//! server to itself, which is as even as it can be; then nothing is moved just because the mean is out
-//! of reach, and the report says which range it is. Where nothing would move anyway it says nothing: of
-//! a service with one request a minute one range has all, and that is in nobody's way.
+//! *The floor.* A range with more load than a server's fair share cannot be helped by moves. It gets a server
+//! to itself, and that is as even as the load can be. Nothing is moved just because the mean cannot be
+//! reached, and the report names the range. A service that is not busy does not report it.
 
 mod donor;
 mod trade;
@@ -59,7 +58,7 @@ pub(super) fn balance(draft: &mut Draft<'_>) {
     draft.balance.max_after = draft.fleet.max();
 }
 
-/// The budget of this plan, less the load that is moving already.
+/// The budget of this plan, without the load that is moving already.
 fn churn(draft: &Draft<'_>) -> Churn {
     let policy = draft.policy;
     let share = if draft.balance.emergency { policy.churn_emergency } else { policy.churn };
@@ -69,17 +68,17 @@ fn churn(draft: &Draft<'_>) -> Churn {
     Churn::new(share, total, moving.map(|range| range.rate).sum())
 }
 
-/// The greatest of a figure over the servers that serve.
+/// The greatest value of `figure` among the servers that serve.
 fn most(fleet: &Fleet, figure: fn(&Server) -> f64) -> f64 {
     fleet.serving().map(|(_, server)| figure(server)).fold(0.0, f64::max)
 }
 
-/// What the busiest range alone uses of the largest server.
+/// The share of the largest server that the busiest range alone would use.
 fn hottest_alone(fleet: &Fleet) -> f64 {
     most(fleet, |server| server.hottest) / most(fleet, |server| server.capacity)
 }
 
-/// Says so if one range alone is more than a server's fair share.
+/// Reports the busiest range if it alone has more load than a server's fair share.
 fn report_floor(draft: &mut Draft<'_>, mean: f64) {
     let floor = draft.balance.floor;
     if floor <= mean * draft.policy.relieve_from {
@@ -95,7 +94,8 @@ fn report_floor(draft: &mut Draft<'_>, mean: f64) {
     draft.report.say(Reported::Floor { range, rate, mean: mean * largest, floor: floor / mean, why });
 }
 
-/// The load at which a server is worth a word: well above the mean, and above its hottest range alone.
+/// The load from which a server is reported as too busy: well above the mean, and above its hottest range
+/// alone.
 fn too_busy(server: &Server, policy: &Policy, mean: f64) -> f64 {
     let spread = policy.relieve_from / policy.relieve_to;
     (mean * server.capacity * policy.relieve_from).max(server.hottest * spread)

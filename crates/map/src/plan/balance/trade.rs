@@ -1,4 +1,4 @@
-//! Who gives which range to whom.
+//! Chooses which server gives which range to which other server.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -10,23 +10,23 @@ use super::super::report::{BusyWait, Reported};
 use super::donor::Donor;
 use super::too_busy;
 
-/// If a server is relieved by so many moves, ranges that fit go, and no larger ones.
+/// If so many moves of ranges that fit relieve a server, no larger range is moved.
 const FEW_MOVES: u32 = 8;
 
-/// What came out: the moves in the order in which they were chosen, the busiest server's first, and
-/// what is to be said of servers that stay too busy.
+/// The chosen moves in their order, those of the busiest server first, and the lines about servers that stay
+/// too busy.
 pub(super) struct Traded {
     pub(super) moves: Vec<Chosen>,
     pub(super) stuck: Vec<Reported>,
-    /// What is left of the budget.
+    /// The rest of the budget.
     pub(super) churn: Churn,
 }
 
-/// A move.
+/// A chosen move.
 pub(super) struct Chosen {
-    /// Place of the range in the map.
+    /// The index of the range in the map.
     pub(super) range: usize,
-    /// Indexes of the servers.
+    /// The indexes of the servers.
     from: u32,
     pub(super) to: u32,
     pub(super) line: Reported,
@@ -85,7 +85,7 @@ impl<'a> Market<'a> {
         self.loads[server as usize] / self.fleet.get(server).capacity
     }
 
-    /// Lets one server give one range away. `Ok(false)`: it has reached its goal.
+    /// Lets one server give one range away. `Ok(false)` means that the server has reached its goal.
     fn give(&mut self, from: u32) -> Result<bool, BusyWait> {
         let Some(donor) = self.donor(from).filter(|donor| self.loads[from as usize] > donor.goal) else {
             return Ok(false);
@@ -120,14 +120,14 @@ impl<'a> Market<'a> {
         Ok(true)
     }
 
-    /// The place, among a donor's ranges, of the one that goes from `from` to `to`.
+    /// The index, among a donor's ranges, of the range that goes from `from` to `to`.
     fn fitting(&self, donor: &Donor, from: u32, to: u32) -> Option<usize> {
         let (giver, taker) = (self.fleet.get(from), self.fleet.get(to));
         let half = 0.5 * (self.used(from) - self.used(to)) * giver.capacity.min(taker.capacity);
         let surplus = self.loads[from as usize] - donor.goal;
         let room = self.mean * taker.capacity - self.loads[to as usize];
         let fits = donor.largest_within(half.min(surplus).min(room));
-        // Who only lends a hand gives what fits, or nothing.
+        // A server that is not too busy itself gives only a range that fits.
         let few = fits.is_some_and(|place| donor.ranges[place].0 * f64::from(FEW_MOVES) >= surplus);
         if few || !donor.busy {
             return fits;
@@ -137,12 +137,12 @@ impl<'a> Market<'a> {
         let halving = donor.largest_within(half);
         let large =
             donor.largest_within(better * taker.capacity).filter(|place| rate(*place) * 2.0 >= surplus);
-        // Of two that are nearly equal the smaller one, which is not worth moving back.
+        // If the two are nearly equal, take the smaller one: it is not worth moving back.
         let equal = halving.filter(|place| large.is_some_and(|large| rate(*place) >= 0.9 * rate(large)));
         equal.or(large).or(fits).or(halving)
     }
 
-    /// Drops the moves of servers that would not be relieved much, and tells who stays busy.
+    /// Drops the moves of servers that they would not relieve much, and reports which servers stay busy.
     fn close(self, stuck: Vec<(u32, BusyWait)>) -> Traded {
         let busy = |(from, why): &(u32, BusyWait)| {
             let server = self.fleet.get(*from);
@@ -152,7 +152,7 @@ impl<'a> Market<'a> {
         };
         let stuck = stuck.iter().filter_map(busy).collect();
         let worth = |from: u32| {
-            // Beside a range that is the floor the last bit counts, and none comes back to it.
+            // A server that keeps only its hottest range gives the last small range away too; none comes back.
             let alone = |d: &Donor| d.goal == self.fleet.get(from).hottest;
             let enough = |d: &Donor| d.goes_on || alone(d) || d.given >= d.load * self.policy.relief_min;
             self.donors[from as usize].as_ref().is_some_and(enough)

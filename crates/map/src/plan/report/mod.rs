@@ -1,8 +1,8 @@
-//! What a plan says about itself: why it does what it does, and what it waits for.
+//! The report of a plan: why each change is made, and why others have to wait.
 //!
-//! Each line is data, and a sentence for people. A map may have a million ranges and a plan
-//! thousands of changes, so only the first [`LINES_PER_KIND`] lines of each kind are kept, those that
-//! matter most first; the rest are counted.
+//! Each line is data, and `Display` makes a sentence of it. A plan may have thousands of changes, so only the
+//! first [`LINES_PER_KIND`] lines of each kind are kept, the most important ones first. The others are
+//! counted.
 
 mod reasons;
 mod words;
@@ -15,7 +15,7 @@ use crate::range::{RangeId, ServerId};
 
 pub use reasons::{BusyWait, MergeWait, NoSplit, SplitWait};
 
-/// Lines of one kind that a report has at most.
+/// The most lines of one kind that a report keeps.
 pub const LINES_PER_KIND: usize = 50;
 
 /// One line of a report.
@@ -23,25 +23,25 @@ pub const LINES_PER_KIND: usize = 50;
 #[strum_discriminants(name(Kind), derive(PartialOrd, Ord))]
 #[strum_discriminants(doc = "The kinds of lines, without what they say.")]
 pub enum Reported {
-    /// A range gets another owner, because its own no longer serves.
+    /// A range gets another owner, because its owner no longer serves.
     Rehomed {
         /// The range.
         range: RangeId,
         /// Its owner so far.
         from: ServerId,
-        /// Whether that is dead; else it is leaving.
+        /// Whether that server is dead; otherwise it is leaving.
         dead: bool,
-        /// Its owner to be.
+        /// Its new owner.
         to: ServerId,
     },
-    /// A range is set offline, since too many servers ended while they held it.
+    /// A range is set offline, because too many servers crashed while they held it.
     Quarantined {
         /// The range.
         range: RangeId,
-        /// How many servers ended.
+        /// How many servers crashed.
         crashes: u32,
     },
-    /// So many ranges are suspected at once that none of them is to blame: they are served again.
+    /// So many ranges are suspected at once that something else must be to blame. They are served again.
     TooManySuspects {
         /// How many.
         ranges: usize,
@@ -52,7 +52,7 @@ pub enum Reported {
         range: RangeId,
         /// Its load, per second.
         rate: f64,
-        /// The share of it at the cut and above.
+        /// The share of the load at the cut and above.
         above: f64,
     },
     /// A range moves because its server is busier than others.
@@ -61,16 +61,16 @@ pub enum Reported {
         range: RangeId,
         /// Its load, per second.
         rate: f64,
-        /// Its server.
+        /// Its old server.
         from: ServerId,
-        /// The share of its capacity that that server used before.
+        /// The share of its capacity that the old server used before.
         from_utilisation: f64,
-        /// Its server to be.
+        /// Its new server.
         to: ServerId,
-        /// The share of its capacity that that server used before.
+        /// The share of its capacity that the new server used before.
         to_utilisation: f64,
     },
-    /// Two cold neighbours become one.
+    /// Two cold neighbours are merged.
     Merged {
         /// The one with the lower keys.
         left: RangeId,
@@ -78,7 +78,7 @@ pub enum Reported {
         right: RangeId,
         /// The sum of their greatest loads in ten minutes, per second.
         peak: f64,
-        /// Where the right one is and where it has to be first, if those differ.
+        /// The server of the right one and that of the left one, if they differ: the right one moves first.
         moves_first: Option<(ServerId, ServerId)>,
     },
 
@@ -86,10 +86,10 @@ pub enum Reported {
     SplitWaits {
         /// The range.
         range: RangeId,
-        /// What for.
+        /// Why.
         until: SplitWait,
     },
-    /// A hot range is not split, since that would not help.
+    /// A hot range is not split, because a split would not help.
     NotSplit {
         /// The range.
         range: RangeId,
@@ -104,16 +104,16 @@ pub enum Reported {
         left: RangeId,
         /// The other.
         right: RangeId,
-        /// What for.
+        /// Why.
         until: MergeWait,
     },
-    /// Cold ranges stay apart, since a few ranges for each server are kept.
+    /// Cold ranges are not merged, because a few ranges per server are kept.
     FewRanges {
-        /// How many there are, once all merges of this plan and those under way are done.
+        /// How many ranges there are after all merges of this plan and all merges under way.
         ranges: usize,
-        /// How many merges that are.
+        /// How many such merges there are.
         merging: usize,
-        /// How many are kept.
+        /// How many ranges are kept.
         kept: usize,
     },
     /// A server stays busier than it should be.
@@ -125,43 +125,44 @@ pub enum Reported {
         /// Why.
         why: BusyWait,
     },
-    /// Servers are unevenly busy, and so little that it does not matter.
+    /// The servers have uneven load, but so little that nothing is moved.
     Calm {
         /// The share of its capacity that the busiest server uses.
         utilisation: f64,
-        /// The share from which something would be moved.
+        /// The share from which ranges are moved.
         from: f64,
     },
-    /// How even the load can be at best: one range alone is more than a server's fair share.
+    /// One range alone has more load than a server's fair share, which limits how even the load can be.
     Floor {
         /// That range.
         range: RangeId,
         /// Its load, per second.
         rate: f64,
-        /// The load of a server on average, per second.
+        /// The average load of a server, per second.
         mean: f64,
-        /// Below this the busiest server cannot come, as a multiple of the mean.
+        /// The least load that the busiest server can have, as a multiple of the mean.
         floor: f64,
         /// Why it is not split, if that is known.
         why: Option<NoSplit>,
     },
-    /// A change was begun and its server no longer serves: someone has to finish or undo it.
+    /// A change of a range was begun, and its server no longer serves. The change must be finished or undone
+    /// before the range gets another owner.
     Unfinished {
         /// The range.
         range: RangeId,
-        /// What is being done to it.
+        /// The change, such as "being split".
         doing: &'static str,
         /// Its server.
         server: ServerId,
     },
-    /// An offline range has no server that serves. It gets one when it is set online.
+    /// An offline range, whose server does not serve. It gets another owner when it is set online.
     OfflineWithoutServer {
         /// The range.
         range: RangeId,
         /// Its server so far.
         server: ServerId,
     },
-    /// A range has to leave its server, and something is in the way.
+    /// A range has to leave its server, but another change of it is being carried out.
     RehomeWaits {
         /// The range.
         range: RangeId,
@@ -170,15 +171,15 @@ pub enum Reported {
     },
     /// No server serves.
     NoServer {
-        /// Ranges that are without one.
+        /// How many ranges need one.
         ranges: usize,
     },
-    /// Ranges of which nothing was heard in their present generation. Nothing is decided about them.
+    /// Ranges without an observation in their present generation. Nothing is decided about them.
     Unseen {
         /// How many.
         ranges: usize,
     },
-    /// More lines of one kind than are kept.
+    /// Stands for the lines of one kind that are not kept.
     Omitted {
         /// Their kind.
         kind: Kind,
@@ -197,7 +198,7 @@ impl Reported {
     }
 }
 
-/// A report in the making.
+/// A report while a plan is made.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     lines: Vec<Reported>,
@@ -212,7 +213,7 @@ impl Report {
         }
     }
 
-    /// Counts lines that nobody needs to make, since they would not be kept.
+    /// Counts lines that would not be kept, without making them.
     pub(super) fn count_only(&mut self, kind: Kind, lines: usize) {
         self.count(kind, lines);
     }
@@ -224,7 +225,7 @@ impl Report {
         *count <= LINES_PER_KIND
     }
 
-    /// The lines by kind, each kind in the order in which they came.
+    /// The lines, sorted by kind. Lines of one kind keep their order.
     pub(super) fn finish(self) -> Vec<Reported> {
         let mut lines = self.lines;
         lines.sort_by_key(Reported::kind);

@@ -1,46 +1,46 @@
-//! Why something is not done, or not yet.
+//! Why a change is not made, or has to wait.
 
 use std::time::Duration;
 
 use crate::load::Cause;
 use crate::range::{RangeId, ServerId};
 
-/// What a split waits for.
+/// Why a split has to wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SplitWait {
     /// Hotter ranges are split first.
     Turn {
-        /// How many are split at once.
+        /// How many are split in one tick.
         limit: usize,
     },
-    /// There are as many ranges as the servers may have.
+    /// The map has as many ranges as it may have.
     Room {
         /// How many ranges there may be.
         limit: usize,
     },
-    /// Something else is under way with the range, or it is offline.
+    /// The range is offline, or another change of it is under way.
     Busy,
-    /// The verdict names a key outside the range: it was made for a range that is no more.
+    /// The verdict names a key outside the range: the range has changed since.
     NewVerdict,
 }
 
 /// Why a hot range is not split.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum NoSplit {
-    /// One key has this share of the load.
+    /// One partition has this share of the load.
     HotKey(f64),
-    /// This share of the load lies above everything that went before.
+    /// This share of the load is above all earlier keys.
     Append(f64),
-    /// This share of the load lies below everything that went before.
+    /// This share of the load is below all earlier keys.
     Prepend(f64),
-    /// This share of the load reads across any cut.
+    /// This share of the load is scans that would read both sides of any cut.
     Scan(f64),
-    /// No cut promises to be of use.
+    /// No good cut was found.
     Unclear,
 }
 
 impl NoSplit {
-    /// What a verdict has against a split.
+    /// Why this cause speaks against a split; `None` if it asks for one.
     pub fn of(cause: &Cause) -> Option<Self> {
         match cause {
             Cause::Split { .. } => None,
@@ -53,22 +53,22 @@ impl NoSplit {
     }
 }
 
-/// What a merge waits for.
+/// Why a merge has to wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum MergeWait {
-    /// Both must have been left alone for a while.
+    /// One of the two was split, merged or moved a short while ago.
     Unchanged {
-        /// For how much longer.
+        /// How much longer it waits.
         left: Duration,
-        /// For how long in all.
+        /// How long both must be unchanged.
         of: Duration,
     },
-    /// As much load moves as may move in one tick, and one of the two would have to.
+    /// One of the two has to move first, and this tick moves as much load as it may.
     Budget {
         /// The share of all load.
         share: f64,
     },
-    /// A server is in as many merges as it may be.
+    /// A server takes part in as many merges as it may.
     Turn {
         /// The server.
         server: ServerId,
@@ -78,30 +78,30 @@ pub enum MergeWait {
 /// Why a server stays busy.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum BusyWait {
-    /// As much load moves as may move in one tick.
+    /// This tick moves as much load as it may.
     Budget {
         /// The share of all load.
         share: f64,
     },
-    /// A range that it might give came here a short while ago.
+    /// A range that it could give came a short while ago.
     CoolDown {
         /// The range.
         range: RangeId,
-        /// For how much longer it stays.
+        /// How much longer the range stays.
         left: Duration,
     },
-    /// A range that it might give was made a moment ago: its rate is not believed yet.
+    /// A range that it could give is new, so its rate is not trusted yet.
     Settling {
         /// The range.
         range: RangeId,
-        /// For how much longer.
+        /// How much longer.
         left: Duration,
     },
-    /// Something is under way with the ranges that it might give.
+    /// Changes of the ranges that it could give are under way.
     UnderWay {
         /// One of them.
         range: RangeId,
     },
-    /// None of its ranges fits another server, or so little does that it is not worth it.
+    /// None of its ranges fits on another server, or too little load to be worth a move.
     NothingFits,
 }

@@ -14,12 +14,12 @@ impl fmt::Display for Reported {
             }
             Self::Quarantined { range, crashes } => write!(
                 f,
-                "{range} is set offline: {crashes} servers ended while they held it; \
+                "{range} is set offline: {crashes} servers crashed while they held it; \
                  find out why before you set it online"
             ),
             Self::TooManySuspects { ranges } => write!(
                 f,
-                "{ranges} ranges have seen too many servers end, more than one bad range explains: \
+                "{ranges} ranges held servers that crashed, too many for one bad range to be the cause: \
                  they are served again"
             ),
             Self::Split { range, rate, above } => {
@@ -46,7 +46,9 @@ impl fmt::Display for Reported {
             Self::FewRanges { ranges, merging, kept } => {
                 match merging {
                     0 => write!(f, "no cold ranges merge: there are {ranges} ranges")?,
-                    _ => write!(f, "no more cold ranges merge: once those have there are {ranges} ranges")?,
+                    _ => {
+                        write!(f, "no more cold ranges merge: after these merges there are {ranges} ranges")?
+                    }
                 }
                 write!(f, ", and up to {kept} are kept to spread load over")
             }
@@ -55,7 +57,7 @@ impl fmt::Display for Reported {
             }
             Self::Calm { utilisation, from } => write!(
                 f,
-                "nothing moves: the busiest server uses {} of its capacity, and it takes {} to matter",
+                "nothing moves: the busiest server uses {} of its capacity, and moves begin at {}",
                 Percent(*utilisation),
                 Percent(*from)
             ),
@@ -69,18 +71,18 @@ impl fmt::Display for Reported {
             }
             Self::Unfinished { range, doing, server } => write!(
                 f,
-                "{range} is {doing} and its server {server} does not serve: that is finished or undone first"
+                "{range} is {doing} and its server {server} does not serve: that change has to be finished or undone first"
             ),
             Self::OfflineWithoutServer { range, server } => write!(
                 f,
                 "{range} is offline and its server {server} is gone: it gets another when it is set online"
             ),
             Self::RehomeWaits { range, server } => {
-                write!(f, "{range} cannot leave {server} yet: something else is under way with it")
+                write!(f, "{range} cannot leave {server} yet: another change of it is under way")
             }
             Self::NoServer { ranges } => write!(f, "no server serves, and {ranges} ranges need one"),
             Self::Unseen { ranges } => {
-                write!(f, "nothing was heard of {ranges} ranges: nothing is decided about them")
+                write!(f, "{ranges} ranges were not observed: nothing is decided about them")
             }
             Self::Omitted { kind, lines } => write!(f, "and {lines} more lines of the kind {kind:?}"),
         }
@@ -93,7 +95,7 @@ impl fmt::Display for SplitWait {
             Self::Turn { limit: 1 } => write!(f, "one range is split at a time, the hottest first"),
             Self::Turn { limit } => write!(f, "{limit} ranges are split at a time, the hottest first"),
             Self::Room { limit } => write!(f, "{limit} ranges are as many as these servers may have"),
-            Self::Busy => write!(f, "it is offline, or something else is under way with it"),
+            Self::Busy => write!(f, "it is offline, or another change of it is under way"),
             Self::NewVerdict => write!(f, "its keys have changed since its load was judged"),
         }
     }
@@ -137,15 +139,15 @@ impl fmt::Display for BusyWait {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Budget { share } => {
-                write!(f, "more moves next time, {} of all load at once", Percent(*share))
+                write!(f, "it gives more next time: only {} of all load moves at once", Percent(*share))
             }
             Self::CoolDown { range, left } => {
                 write!(f, "{range} came a short while ago and stays {}", Span(*left))
             }
             Self::Settling { range, left } => {
-                write!(f, "{range} has changed just now and its load is known in {}", Span(*left))
+                write!(f, "{range} is new, and its load is known in {}", Span(*left))
             }
-            Self::UnderWay { range } => write!(f, "something is under way with {range}"),
+            Self::UnderWay { range } => write!(f, "a change of {range} is under way"),
             Self::NothingFits => write!(f, "none of its ranges would be better off elsewhere"),
         }
     }
