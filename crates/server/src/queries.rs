@@ -1,8 +1,8 @@
-//! What queries cost, by their kind: how much they look at for what they return.
+//! What queries cost, by their kind: how many entities they look at, and how many they return.
 //!
-//! The service's guides tell four kinds apart, and advise to use the first two. Whoever wants to know
-//! why his table is slow, or throttled, sees here which kinds his programs use, and that a scan of the
-//! table looked at a million entities to return ten.
+//! The guides of the cloud's service distinguish four kinds of queries, and recommend the first two. If a table is
+//! slow or throttled, these counts show which kinds its programs use; for example that table scans looked at a
+//! million entities to return ten.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -24,7 +24,7 @@ pub const fn name_of(kind: QueryKind) -> &'static str {
     }
 }
 
-/// What one answer to a query took, or many of a kind together.
+/// The cost of one answer to a query, or of many answers together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 pub struct Counts {
     /// Answers: a query of five pages has five.
@@ -42,7 +42,7 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Of an entity asked for by its keys.
+    /// The cost of reading one entity by its keys.
     pub(crate) fn of_get(found: bool) -> Self {
         let entities = u64::from(found);
         Self { answers: 1, looked_at: entities, returned: entities, ranges: 1, servers: 1, tokens: 0 }
@@ -64,7 +64,7 @@ struct Kind {
 }
 
 impl Kind {
-    /// Each counter with the count that goes with it.
+    /// Each counter with its count.
     fn with<'a>(&'a self, counts: &'a Counts) -> [(&'a AtomicU64, u64); 6] {
         [
             (&self.answers, counts.answers),
@@ -78,19 +78,19 @@ impl Kind {
 }
 
 impl Queries {
-    /// Adds what an answer to a query of this kind took.
+    /// Adds the cost of an answer to a query of this kind.
     pub(crate) fn count(&self, kind: QueryKind, counts: &Counts) {
         for (counter, count) in self.0[index(kind)].with(counts) {
             counter.fetch_add(count, Ordering::Relaxed);
         }
     }
 
-    /// All of it, as the admin endpoint shows it: a list with a member for each kind.
+    /// All counts, as the admin endpoint shows them: a list with a member for each kind.
     pub fn to_json(&self) -> serde_json::Value {
         KINDS.iter().map(|&kind| json!({ "kind": name_of(kind), "counts": self.of(kind) })).collect()
     }
 
-    /// What all queries of a kind took together.
+    /// The cost of all queries of a kind together.
     pub fn of(&self, kind: QueryKind) -> Counts {
         let kind = &self.0[index(kind)];
         let now = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a manager counts: the counters of the elastic database library, and those of operations.
+//! The counters of a manager: those of the elastic database library, and those of operations.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Counter(AtomicU64);
 
 impl Counter {
-    /// One more.
+    /// Adds one.
     pub(crate) fn one(&self) {
         self.add(1);
     }
@@ -22,20 +22,20 @@ impl Counter {
     }
 }
 
-/// What a manager has counted since it was opened.
+/// The counters of a manager since it was opened.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Mappings that came into the cache, or came again.
+    /// Mappings that were put into the cache, also if they were in it before.
     pub mappings_cached: Counter,
-    /// Mappings that left the cache.
+    /// Mappings that were removed from the cache.
     pub mappings_dropped: Counter,
     /// Lookups of keys that the cache answered.
     pub cache_hits: Counter,
-    /// Lookups of keys that it could not answer.
+    /// Lookups of keys that the cache could not answer.
     pub cache_misses: Counter,
-    /// Lookups of maps' names that the cache answered.
+    /// Lookups of names of maps that the cache answered.
     pub map_hits: Counter,
-    /// Lookups of maps' names that it could not answer.
+    /// Lookups of names of maps that the cache could not answer.
     pub map_misses: Counter,
     /// Lookups of keys in the global map.
     pub global_lookups: Counter,
@@ -45,9 +45,9 @@ pub struct Metrics {
     pub operations_done: Counter,
     /// Operations that failed and were undone.
     pub operations_undone: Counter,
-    /// Operations of others that were in the way.
+    /// Operations of other managers that held rows which this manager needed.
     pub operations_met: Counter,
-    /// Operations of others that this manager took over.
+    /// Operations of other managers that this manager took over.
     pub operations_taken_over: Counter,
     /// Steps that were tried again.
     pub step_retries: Counter,

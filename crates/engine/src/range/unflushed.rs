@@ -1,7 +1,9 @@
-//! How much a range holds in memory that is not yet in sorted files.
+//! How much of a range is not yet in sorted files.
 //!
-//! The database does not say. But it says up to which sequence number its sorted files reach, so
-//! it is enough to note now and then which sequence number stood at which count of bytes.
+//! The database does not tell the number of bytes. But it tells the sequence number up to which rows are in sorted
+//! files. So we count the bytes that are written, and at each flush of the log note the count together with
+//! the newest sequence number. The bytes written after the note for that sequence number are not in
+//! sorted files yet.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,12 +14,12 @@ use std::sync::{Mutex, PoisonError};
 pub(crate) struct Unsorted {
     /// Encoded bytes in memtables.
     pub(crate) bytes: u64,
-    /// Files of the log that would be replayed if the database were opened now, those excepted that were there
-    /// when it was opened last.
+    /// Files of the log that the next opening of the database would replay. Files that were already there at the
+    /// last opening are not counted.
     pub(crate) log_files: usize,
 }
 
-/// The count of one opening of a database.
+/// The count since a database was opened.
 #[derive(Debug, Default)]
 pub(crate) struct Unflushed {
     /// Bytes put into the log since the opening.
@@ -34,12 +36,12 @@ impl Unflushed {
         self.written.fetch_add(bytes, Ordering::AcqRel);
     }
 
-    /// Notes where the count stands; called at each flush of the log. `sorted` is the sequence
-    /// number up to which rows are in sorted files.
+    /// Notes the count; called at each flush of the log. `sorted` is the sequence number up to which rows are
+    /// in sorted files.
     pub(crate) fn mark(&self, sorted: u64) {
         let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
-        // Bytes before the number, the reverse of `add`: a row between the two is counted as
-        // flushed too late, never too early.
+        // Read the bytes first: `add` changes them last. A batch that is added between the two reads is then counted
+        // as not sorted for too long, which does no harm; the other order could leave it out.
         let written = self.written.load(Ordering::Acquire);
         marks.push_back((self.newest_sequence.load(Ordering::Acquire), written));
         // The last mark at or below `sorted` is the one to count from.
@@ -48,8 +50,8 @@ impl Unflushed {
         }
     }
 
-    /// What is in memtables and the log only. Each flush of the log whose rows are not all in sorted files is one
-    /// file that would be replayed.
+    /// What is only in memtables and the log. Each flush of the log with a row that is not in sorted files counts as
+    /// one file to be replayed.
     pub(crate) fn unsorted(&self, sorted: u64) -> Unsorted {
         let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
         let done = marks.partition_point(|(sequence, _)| *sequence <= sorted);

@@ -1,12 +1,12 @@
-//! The disk watch: writes are refused while there is still room to finish those under way.
+//! The disk watch: refuses new writes early enough, so that the disk has room for those under way.
 //!
-//! A write that has entered the engine waits until the disk has room, however long that takes; if
-//! many did, requests would pile up and time out without a reason. So writes are refused at the
-//! door while free space is below a reserve, and reads go on. Once refused, they are taken again
-//! only when a quarter of the reserve more is free, or a volume at the mark would flicker.
+//! A write that has entered the engine waits until the disk has room, however long that takes. If many
+//! waited, requests would pile up and time out, and no reply would say why. So new writes are refused
+//! while free space is below a reserve; reads go on. They are accepted again when a quarter of the reserve
+//! more is free. Without this gap a volume at the mark would change between the two states all the time.
 //!
-//! Writes that give space back (a table is dropped) are refused only below half of the reserve:
-//! whoever has no room left must be able to make some.
+//! Writes that free space (a table is dropped) are refused only below half of the reserve, so that a user
+//! with a full disk can still free some.
 //!
 //! [`DiskWatch::is_low`] costs a load of an atomic; once in [`DISK_CHECK_EVERY`] it asks the system.
 
@@ -18,14 +18,14 @@ use tokio::time::Instant;
 
 use super::limits::{DISK_CHECK_EVERY, DISK_INODES_MIN, DISK_RESERVE_BYTES, DISK_RESERVE_PART_MAX};
 
-/// What a volume has, in bytes.
+/// The space of a volume.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DiskSpace {
-    /// Free for this process.
+    /// Bytes that this process may still use.
     pub free_bytes: u64,
-    /// In all.
+    /// Bytes of the whole volume.
     pub total_bytes: u64,
-    /// Files that can still be made; `u64::MAX` where the file system has no such bound.
+    /// Files that can still be created; `u64::MAX` if the file system has no limit.
     pub free_files: u64,
 }
 
@@ -35,7 +35,7 @@ pub struct DiskWatch(Arc<State>);
 
 #[derive(Debug)]
 struct State {
-    /// `None` for a store that is on no disk.
+    /// `None` for a store in memory.
     directory: Option<PathBuf>,
     reserve_bytes: u64,
     low: AtomicBool,
@@ -49,8 +49,8 @@ struct State {
 }
 
 impl DiskWatch {
-    /// Watches the volume of `directory`. Without a configured reserve, a hundredth of the volume
-    /// is kept, within [`DISK_RESERVE_BYTES`]. Fails if the system cannot tell of the volume.
+    /// Watches the volume of `directory`. Without a configured reserve, a hundredth of the volume is kept,
+    /// within [`DISK_RESERVE_BYTES`]. Fails if the system does not tell the volume's space.
     pub(super) fn of_directory(directory: &Path, reserve_bytes: Option<u64>) -> std::io::Result<Self> {
         let space = space(directory)?;
         let reserve_bytes = reserve_bytes.unwrap_or_else(|| default_reserve_bytes(space.total_bytes));
@@ -105,13 +105,13 @@ impl DiskWatch {
         self.0.reserve_bytes
     }
 
-    /// Where the volume is mounted or the data is, for messages; `None` for a store in memory.
+    /// The directory of the data, for messages; `None` for a store in memory.
     pub fn directory(&self) -> Option<&Path> {
         self.0.directory.as_deref()
     }
 
-    /// Notes that a write found no room, whatever the numbers say (quotas are not in them). Writes
-    /// are refused until the next look at the volume finds room.
+    /// Notes that a write found no room, even if the numbers say otherwise (they do not show quotas). Writes
+    /// are refused until the next check of the volume finds room.
     pub(super) fn found_full(&self) {
         self.0.low.store(true, Ordering::Relaxed);
         self.0.exhausted.store(true, Ordering::Relaxed);
@@ -128,7 +128,7 @@ impl DiskWatch {
         };
         let (due, now) = (self.0.next_check_ms.load(Ordering::Relaxed), self.now_ms());
         let next = now + every_ms();
-        // One of those who find it due asks; the others go on with what is known.
+        // Of the callers that find a check due, one asks the system; the others use the last answer.
         let mine = now >= due
             && self.0.next_check_ms.compare_exchange(due, next, Ordering::Relaxed, Ordering::Relaxed).is_ok();
         if mine {
@@ -139,7 +139,7 @@ impl DiskWatch {
         }
     }
 
-    /// Takes note of what the volume has, and decides.
+    /// Notes the space of the volume, and decides whether it is low.
     fn judge(&self, space: DiskSpace) {
         self.0.free_bytes.store(space.free_bytes, Ordering::Relaxed);
         self.0.total_bytes.store(space.total_bytes, Ordering::Relaxed);
@@ -172,7 +172,7 @@ fn space(directory: &Path) -> std::io::Result<DiskSpace> {
     Ok(DiskSpace {
         free_bytes: volume.f_bavail.saturating_mul(volume.f_frsize),
         total_bytes: volume.f_blocks.saturating_mul(volume.f_frsize),
-        // A file system without a bound tells 0 of 0.
+        // A file system without a limit says that 0 of 0 files are free.
         free_files: if volume.f_files == 0 { u64::MAX } else { volume.f_favail },
     })
 }

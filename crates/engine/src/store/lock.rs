@@ -1,10 +1,10 @@
 //! The lock of a data directory: one process at a time.
 //!
-//! SlateDB's epochs already keep a second writer out of a range, but by fencing the first one: the
-//! process that was started by mistake would win. So whoever serves a directory holds an `flock` on
-//! its file `LOCK`. The kernel lets go of it when the process ends, however it ends, so a lock is
-//! never stale; the file stays, since removing it would let two processes lock two files of one
-//! name. Its text tells who holds it, for the one who is refused.
+//! SlateDB's epochs already prevent two writers of a range, but the later one wins: a second process that was
+//! started by mistake would shut the first one out. So the process that serves a directory holds an
+//! `flock` on its file `LOCK`. The kernel releases it when the process ends, even by a crash, so a lock is
+//! never stale. The file must not be removed: otherwise two processes could lock two files of the same
+//! name. Its text names the holder, for the message to the process that is refused.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
@@ -38,7 +38,7 @@ impl DirectoryLock {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 let mut holder = String::new();
-                // What cannot be read is not worth a second error: the refusal stands without it.
+                // If the holder's name cannot be read, the refusal is given without it.
                 let _ = file.read_to_string(&mut holder);
                 let holder = match holder.trim() {
                     "" => "another process".to_owned(),
@@ -62,7 +62,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_second_is_told_who_holds_it_and_the_third_gets_it() {
+    fn a_second_process_is_told_the_holder_and_a_third_gets_the_lock_after_its_release() {
         let directory = tempfile::tempdir().unwrap();
         let first = DirectoryLock::take(directory.path()).unwrap();
         let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();

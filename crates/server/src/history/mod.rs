@@ -6,8 +6,8 @@
 //!   asked         columns of one tier -> rows and columns as they are shown
 //! ```
 //!
-//! One task counts ([`History::run`]); files are written and read where blocking harms nobody. Requests
-//! take no part in it, and wait for nothing: if the disk is low, or refuses, columns are lost and
+//! One task does this ([`History::run`]). Files are written and read on threads that may block. Requests never wait
+//! for it. If the disk is nearly full or fails, columns are lost, and the number of lost columns is
 //! counted. `docs/design/0008-history.md` has the reasons.
 
 mod archive;
@@ -43,12 +43,12 @@ pub use question::{Answer, Question};
 /// Name of the directory, in the data directory.
 pub const HISTORY_DIRECTORY: &str = "history";
 
-/// What is kept, and where.
+/// How much of the history is kept, and where.
 #[derive(Debug, Clone)]
 pub struct HistoryOptions {
-    /// The directory of the segments, made if it is not there; `None` keeps all in memory.
+    /// The directory of the segments, which is created if needed; `None` keeps everything in memory.
     pub directory: Option<PathBuf>,
-    /// Bytes that they take at most. In memory no more than [`HISTORY_MEMORY_BYTES_MAX`].
+    /// The most bytes that they take. In memory also no more than [`HISTORY_MEMORY_BYTES_MAX`].
     pub budget_bytes: u64,
     /// Whether boundaries are stored with their keys.
     pub with_keys: bool,
@@ -56,7 +56,7 @@ pub struct HistoryOptions {
     pub salt: [u8; 16],
 }
 
-/// See the module. Clones are the same history.
+/// The history of a process; see the module. Clones are the same history.
 #[derive(Clone)]
 pub struct History(Arc<Inner>);
 
@@ -65,24 +65,24 @@ struct Inner {
     disk: DiskWatch,
     hasher: Hasher,
     counting: Mutex<Counting>,
-    /// Tens and minutes. Locked only where blocking harms nobody.
+    /// Columns of ten seconds and of minutes. Locked only on threads that may block.
     archive: Mutex<Archive>,
     /// Columns that could not be kept since the process began, and why the last one could not.
     lost: AtomicU64,
     trouble: Mutex<Option<String>>,
 }
 
-/// What is counted, and by what axis.
+/// The columns that are being filled, and their axis.
 struct Counting {
     survey: Survey,
     roll_up: RollUp,
-    /// Seconds.
+    /// Columns of seconds.
     fresh: Archive,
 }
 
 impl History {
-    /// Opens what earlier processes left, and goes on from there. If that cannot be read, or there is no
-    /// room on the disk, it says so and keeps the history in memory.
+    /// Opens the history that earlier processes left, and continues it. If it cannot be read, or the disk has no
+    /// room, logs a warning and keeps the history in memory.
     pub fn open(node: &Node, options: &HistoryOptions) -> Self {
         let (hasher, archive, left) = options.directory.as_ref().map_or_else(
             || in_memory(options),
@@ -113,7 +113,7 @@ impl History {
         history
     }
 
-    /// Adds up the tens of which no minute was written yet.
+    /// Adds up the columns of ten seconds whose minute was not written yet.
     fn resume(&self, left: &Left) {
         let mut minutes = Vec::new();
         let mut counting = self.counting();
@@ -124,7 +124,7 @@ impl History {
         self.keep(&mut archive, &minutes);
     }
 
-    /// Counts, each second, until it is told to stop; then keeps what is there. To be run as a task, once.
+    /// Counts each second until it is told to stop, and then keeps what was counted. Run it as a task, once.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         self.recognise_tables().await;
         loop {
@@ -139,35 +139,36 @@ impl History {
         self.write(rest).await;
     }
 
-    /// Seconds are counted as the clock has them: of two looks a little more than a second apart both
-    /// would else fall into one now and then, and none into the next.
+    /// The time to the next full second of the clock. A fixed pause of one second would drift: now and then two looks
+    /// would fall into one second, and none into the next.
     fn until_next_second(&self) -> Duration {
         let ticks = self.0.node.host().clock().now().ticks().rem_euclid(Timestamp::TICKS_PER_SECOND);
         let past = Duration::from_micros(ticks.unsigned_abs() / 10);
         HISTORY_EVERY.saturating_sub(past)
     }
 
-    /// Boundaries of an earlier process whose keys were not stored may be begins of tables.
+    /// Finds the keys of boundaries of which an earlier process stored only the hashes: many of them are the first keys
+    /// of tables.
     async fn recognise_tables(&self) {
         let tables = table_prefixes(self.0.node.router()).await;
         let hasher = self.0.hasher;
         let survey = &mut self.counting().survey;
         survey.offer(tables.iter().map(Vec::as_slice), |key| hasher.name(key));
-        // Nothing was counted yet, so no column is cut short.
+        // Nothing was counted yet, so this ends no column early.
         self.renew_axis(survey);
     }
 
-    /// Takes what was counted in the second that ends now. Returns the columns that are complete: all of
-    /// them, if it is the `last`.
+    /// Takes the counts of the second that ends now. Returns the columns that are complete; if this second is the
+    /// `last`, all columns.
     fn end_second(&self, last: bool) -> Vec<(Tier, Column)> {
         let tallies = self.0.node.host().take_tallies();
-        // What is taken now was counted since about a second ago.
+        // These counts began about a second ago.
         let now =
             self.0.node.host().clock().now().saturating_add(-Timestamp::TICKS_PER_SECOND).unix_seconds();
         let mut counting = self.counting();
         let mut complete = counting.roll_up.until(now);
         if complete.iter().any(|(tier, _)| *tier == Tier::Ten) {
-            // A new axis begins with new columns.
+            // The axis may change only between two columns.
             self.renew_axis(&mut counting.survey);
         }
         if !tallies.is_empty() {
@@ -195,11 +196,11 @@ impl History {
             let mut archive = history.archive();
             history.keep(&mut archive, &complete);
         });
-        // A panic there lost these columns.
+        // If that panicked, these columns are lost.
         let _ = written.await;
     }
 
-    /// Appends columns; once there is a minute among them, waits until all are on the disk.
+    /// Appends columns. If there is a minute among them, waits until all of them are on the disk.
     fn keep(&self, archive: &mut Archive, complete: &[(Tier, Column)]) {
         let mut result = Ok(());
         for (tier, column) in complete {
@@ -218,7 +219,7 @@ impl History {
         self.note(result);
     }
 
-    /// Notes whether the last columns were kept; says so when that changes.
+    /// Notes whether the last columns were kept, and logs a warning at the first failure.
     fn note(&self, result: io::Result<()>) {
         let why = result.err().map(|error| error.to_string());
         let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
@@ -228,7 +229,7 @@ impl History {
         *trouble = why;
     }
 
-    /// Answers a question. Reads files: to be called where blocking harms nobody.
+    /// Answers a question. It reads files, so call it on a thread that may block.
     pub fn answer(&self, question: &Question) -> Answer {
         let now = self.0.node.host().clock().now().unix_seconds();
         let (axis, open, fresh) = {
@@ -263,7 +264,7 @@ impl History {
         }
     }
 
-    /// Why nothing is being kept now; `None` while all is well.
+    /// Why no columns are kept at present; `None` while they are.
     pub fn trouble(&self) -> Option<String> {
         self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -289,7 +290,7 @@ impl Counting {
             axis.place(keys, tally, &mut cells);
         }
         let second = Column { at, axis: Arc::clone(axis.boundaries()), cells };
-        // In memory it fails only if one column is larger than all that is kept, and none is.
+        // In memory this fails only for a column that is larger than the whole budget, and there is none.
         if let Err(error) = self.fresh.append(Tier::Second, &second) {
             warn!(%error, "a second of the history was lost");
         }
@@ -309,7 +310,7 @@ fn in_directory(directory: &Path, options: &HistoryOptions) -> io::Result<(Hashe
     Ok((hasher, archive, left))
 }
 
-/// Where ranges begin, by the map as it is.
+/// The first key of each range in the current map.
 fn range_begins(node: &Node) -> Vec<Vec<u8>> {
     let map = node.executor().maps().current();
     map.entries().iter().map(|entry| entry.keys.low().to_vec()).collect()

@@ -1,45 +1,46 @@
-//! What the history is asked, what it answers, and how much of it at once.
+//! Questions to the history, their answers, and how much one answer holds.
 
 use rangehold_map::KeyRange;
 use rangehold_map::history::{Shown, Tier};
 
 use crate::limits::{HISTORY_CELLS_MAX, HISTORY_COLUMNS_MAX};
 
-/// What is asked for.
+/// A question: which keys, which time, how fine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Question {
-    /// From when, in seconds since 1970.
+    /// The first second, counted from 1970.
     pub from: i64,
-    /// Until when, not with it.
+    /// The second after the last one.
     pub to: i64,
-    /// Seconds of a column; `None` for the least that shows all in one answer.
+    /// Seconds of a column; `None` chooses the least with which one answer holds everything.
     pub step: Option<i64>,
-    /// Which keys.
+    /// The keys that are shown.
     pub keys: KeyRange,
-    /// How many rows at most.
+    /// The most rows that are shown.
     pub rows_max: usize,
 }
 
-/// What is answered.
+/// The answer to a [`Question`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Answer {
-    /// From when, until when, and by what step: what was asked for, on whole steps.
+    /// The first second: that of the question, rounded down to a whole step.
     pub from: i64,
-    /// See [`Answer::from`]. Earlier than what was asked for if that was more than one answer holds.
+    /// The second after the last one, on a whole step. Earlier than in the question if that is more than one answer
+    /// holds.
     pub to: i64,
-    /// See [`Answer::from`].
+    /// Seconds of a column.
     pub step: i64,
     /// Rows and columns.
     pub shown: Shown,
-    /// What is kept of each tier: from when, until when.
+    /// The time that is kept of each tier: its first second, and the one after its last.
     pub kept: Vec<(Tier, i64, i64)>,
-    /// Bytes that tens and minutes take, and may take.
+    /// Bytes of the columns of ten seconds and of minutes.
     pub bytes: u64,
-    /// See [`Answer::bytes`].
+    /// The most that [`Answer::bytes`] may be.
     pub budget_bytes: u64,
     /// Columns that could not be kept since the process began.
     pub lost_columns: u64,
-    /// Why nothing is being kept now.
+    /// Why no columns are kept at present; `None` while they are.
     pub trouble: Option<String>,
 }
 
@@ -51,11 +52,11 @@ pub(super) struct Window {
     pub(super) step: i64,
 }
 
-/// The steps that are chosen where none is asked for, in seconds.
+/// The steps to choose from if the question has none, in seconds.
 const STEPS: [i64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
 
 impl Window {
-    /// What is answered of a question at `now`, on an axis that has so many buckets of its keys.
+    /// The columns that the answer to a question has at `now`, if its keys have so many buckets on the axis.
     pub(super) fn of(question: &Question, now: i64, buckets: usize) -> Self {
         let columns_max = (HISTORY_CELLS_MAX / buckets.max(1)).clamp(1, HISTORY_COLUMNS_MAX) as i64;
         let (from, to) = (question.from.max(0), question.to.min(now.saturating_add(1)));

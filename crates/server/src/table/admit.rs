@@ -1,9 +1,9 @@
-//! Admission and rehearsal, as the handlers of tables meet them.
+//! Admission and rehearsals for the handlers of tables.
 //!
-//! A transaction pays its account before anything of it is done. When it is known which table and
-//! partition it touches, and with how many entities, the rest of admission decides; and what a range
-//! that rehearses answers comes from here as well, since only here a request can be done and its answer
-//! held back. Every handler that touches entities goes through [`TableService::admitted`].
+//! A transaction is charged to its account before anything else is done. Its table, its partition and its number
+//! of entities are known only later; then the rest of admission decides. The answers of a range that rehearses
+//! also come from here, because here a request can be carried out and its answer held back. Every handler
+//! that touches entities goes through [`TableService::admitted`].
 
 use std::future::Future;
 
@@ -26,17 +26,17 @@ use crate::rehearsal::Staged;
 pub(super) struct Touched<'a> {
     pub(super) account: &'a str,
     pub(super) table: TableId,
-    /// The first stored key that it can touch.
+    /// The first stored key that the request can touch.
     pub(super) key: &'a [u8],
-    /// How it touches them.
+    /// How it touches the keys from there on.
     pub(super) access: Access,
-    /// How many entities it writes; 1 for reads, whose pages are charged as they grow.
+    /// How many entities it writes. 1 for reads: their pages are charged entity by entity.
     pub(super) entities: usize,
 }
 
 impl Touched<'_> {
-    /// The bytes that the keys of the first touched partition begin with; those of the table, where
-    /// it begins before any partition.
+    /// The bytes with which the keys of the first touched partition begin. If the request begins before any
+    /// partition, those of the table.
     fn partition(&self) -> &[u8] {
         let table = table_prefix(self.account, self.table).len();
         let mut reader = Reader::new(&self.key[table.min(self.key.len())..]);
@@ -48,21 +48,21 @@ impl Touched<'_> {
 }
 
 impl TableService {
-    /// Lets in an operation on `account`. Those on tables themselves touch its catalogue.
+    /// Lets an operation on `account` in, or refuses it. An operation on tables touches the account's catalogue.
     pub(super) fn admit_operation(&self, account: &str, operation: &Operation) -> Result<(), Failure> {
-        // An account is not refused for its ranges' sake.
+        // No range is named: this refusal says nothing about the load of a range.
         self.refusing(self.admission.admit_account(account), None)?;
         if operation.is_of_entities() {
             return Ok(());
         }
         let catalogue = PartitionPrefix::catalogue(account);
         let tenant = self.admission.tenant(account, catalogue.as_bytes());
-        // No row of it is the one that is asked for.
+        // Counted as a scan, since no single row of the catalogue is asked for.
         let refused_at = Some((catalogue.as_bytes(), Access::Scan));
         self.refusing(self.admission.admit_partition(tenant, 1), refused_at)
     }
 
-    /// Does `act`, if what it touches is let in, and answers what its range rehearses.
+    /// Carries `act` out if admission allows it. If the range rehearses, answers what it rehearses instead.
     pub(super) async fn admitted<T>(
         &self,
         touched: Touched<'_>,
@@ -79,7 +79,7 @@ impl TableService {
             Some(Staged::TimedOut { late, gateway, done }) => {
                 let answer_at = deadline.min(Instant::now() + late);
                 if done {
-                    // Its outcome is not told: that is the point.
+                    // The client must not learn the outcome: that is what it rehearses.
                     let _ = act.await;
                 }
                 sleep_until(answer_at).await;
@@ -94,14 +94,14 @@ impl TableService {
             return Ok(());
         }
         let table = table_prefix(touched.account, touched.table);
-        // Nor is a table: no split would help it.
+        // No range is named: a split does not help a table that is over its budget.
         self.refusing(self.admission.admit_table(&table), None)?;
         let tenant = self.admission.tenant(touched.account, touched.partition());
         let refused_at = Some((touched.key, touched.access));
         self.refusing(self.admission.admit_partition(tenant, touched.entities), refused_at)
     }
 
-    /// What the range of `key` answers instead of doing what it is asked.
+    /// The answer that the range of `key` gives instead of doing the request.
     fn staged(&self, key: &[u8]) -> Option<Staged> {
         if !self.rehearsals.any() {
             return None;
@@ -110,8 +110,8 @@ impl TableService {
         self.rehearsals.stage(range)
     }
 
-    /// Counts a refusal, with the range of the key `at` which it was refused too: where load wants to be is
-    /// seen only if it is told.
+    /// Counts a refusal in the metrics. If it was refused `at` a key, counts it in the load of that key's range too:
+    /// otherwise the range would look idle, since requests that are refused never reach it.
     fn refusing(&self, admitted: Result<(), Cause>, at: Option<(&[u8], Access)>) -> Result<(), Failure> {
         admitted.map_err(|cause| {
             self.metrics.throttled(cause);
@@ -123,7 +123,7 @@ impl TableService {
     }
 }
 
-/// What a client is told who is not let in: recorded, but the account's, which is documented.
+/// The error for a client that is not let in. The texts are recorded ones; that of the account is documented.
 fn refusal(cause: Cause) -> Failure {
     match cause {
         Cause::Account => {
@@ -140,12 +140,12 @@ pub(super) struct PageCharge<'a> {
     table: TableId,
     /// The partition of the last entity.
     current: Option<(String, Tenant)>,
-    /// The one for which an entity was paid when the page was let in.
+    /// The partition that was charged one entity when the page was let in.
     prepaid: Option<Tenant>,
 }
 
 impl<'a> PageCharge<'a> {
-    /// For a page that was let in as `touched`; `None` where nobody keeps count.
+    /// For a page that was let in as `touched`; `None` if partitions are not charged.
     pub(super) fn new(admission: &'a Admission, touched: &Touched<'a>) -> Option<Self> {
         admission.charges_partitions().then(|| Self {
             admission,
@@ -156,7 +156,7 @@ impl<'a> PageCharge<'a> {
         })
     }
 
-    /// Charges one entity. Whether the page may return it.
+    /// Charges one entity, and tells whether the page may return it.
     pub(super) fn may_return(&mut self, partition_key: &str) -> bool {
         let tenant = match &self.current {
             Some((current, tenant)) if current == partition_key => *tenant,

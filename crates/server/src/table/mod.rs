@@ -5,7 +5,7 @@
 //!           -> permit, read body, act on the partition server -> reply -> headers, CORS, metrics
 //! ```
 //!
-//! Handlers live in one file per noun: `entities`, `query`, `batch`, and `service` for
+//! Handlers are in one file for each noun: `entities`, `query`, `batch`, and `service` for
 //! tables and what belongs to an account. They return a `Reply` or a `Failure`; `finish`
 //! alone turns either into a response, so every reply has the same headers and every error the
 //! same body.
@@ -76,32 +76,32 @@ pub struct TableService {
     metrics: Arc<Metrics>,
 }
 
-/// What a table service is made with.
+/// The options of a table service.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Where request ids come from, and all else that chance decides.
+    /// Seed of request ids, and of everything else that is random.
     pub seed: u64,
-    /// Memory of the process, of which bodies and replies may take their shares.
+    /// Memory of the process in bytes. Bodies and replies may take fixed shares of it.
     pub memory_bytes: u64,
-    /// The numbers by which it lets in and answers.
+    /// The numbers by which it lets requests in and answers them.
     pub profile: Profile,
 }
 
-/// What is known of a request before anything of it was understood.
+/// What is known about a request before it is read.
 struct Arrival {
     id: String,
-    /// By the wall clock, as others read it: dates in requests are judged by it, and replies bear
-    /// it. What is stored gets its time from the engine.
+    /// The time of the wall clock: dates in requests are compared with it, and replies carry it. Stored rows get
+    /// their time from the engine.
     now: Timestamp,
     begun: Instant,
 }
 
-/// What became of a request.
+/// The result of a request.
 struct Outcome {
-    /// Its name in the metrics; one of the constants below where no operation was found out.
+    /// Its name in the metrics: the operation, or one of the constants below if the operation is not known.
     operation: &'static str,
     result: Result<Reply, Failure>,
-    /// Whether errors are told in XML.
+    /// Whether errors are written as XML.
     xml: bool,
 }
 
@@ -110,8 +110,7 @@ const UNAUTHENTICATED: &str = "Unauthenticated";
 const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
-    /// A service of `accounts` over the ranges that `router` finds. To be called on the runtime on which
-    /// requests are answered.
+    /// A service of `accounts` over the ranges that `router` finds. Call it on the runtime that answers requests.
     pub fn new(
         router: Router,
         accounts: SharedAccounts,
@@ -138,12 +137,12 @@ impl TableService {
         }
     }
 
-    /// What it counts of the kinds of queries.
+    /// The counts of queries, by their kind.
     pub fn queries(&self) -> Arc<Queries> {
         self.queries.clone()
     }
 
-    /// What its ranges rehearse.
+    /// The rehearsals of its ranges.
     pub fn rehearsals(&self) -> Arc<Rehearsals> {
         self.rehearsals.clone()
     }
@@ -152,7 +151,7 @@ impl TableService {
         Catalogue { router: &self.router, account }
     }
 
-    /// Answers one request. Never fails: what goes wrong is in the reply.
+    /// Answers one request. It never fails: an error is a reply too.
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
@@ -172,10 +171,10 @@ impl TableService {
         let room = self.room_for(&head, &mut outcome).await;
         let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
         if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
-            // The reply is ready: it goes out without CORS headers rather than not at all.
+            // The reply is ready. If the rules cannot be read in time, it is sent without CORS headers.
             let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
-        // Who asked whether to send a body (`Expect`) must not be read from: that would say yes.
+        // A client that sent `Expect` waits for permission to send its body. Reading the body would give it.
         if !head.headers.contains_key(http::header::EXPECT) {
             drain(body).await;
         }
@@ -188,8 +187,8 @@ impl TableService {
         reply.into_response(Sending { _open: open, _room: room })
     }
 
-    /// Room for a large reply until its client has read it. What was only read can be asked for
-    /// again, and is refused where there is no room; what was done is told all the same.
+    /// Takes room for a large reply until its client has read it. Without room, the reply to a read is replaced by an
+    /// error, since the client can ask again. The reply to a write is sent all the same.
     async fn room_for(&self, head: &Parts, outcome: &mut Outcome) -> Option<OwnedSemaphorePermit> {
         let bytes = outcome.result.as_ref().map_or(0, |reply| reply.body.len());
         if bytes < limits::SMALL_REPLY_BYTES {
@@ -206,7 +205,7 @@ impl TableService {
         }
     }
 
-    /// Reads what every handler needs; fails on requests that are malformed as such.
+    /// Reads what every handler needs from the head. Fails if the head is malformed.
     fn read<'a>(
         &self,
         connection: &'a Connection,
@@ -257,7 +256,7 @@ impl TableService {
         let request = Authorised { exchange, principal };
         let result = match (operation.is_write(), exchange.address.secondary) {
             (true, true) => Err(ErrorCode::InsufficientAccountPermissions.into()),
-            // A write watches its deadline itself: only it knows whether its outcome is unknown.
+            // A write checks its deadline itself: only it knows whether its outcome is still open.
             (true, false) => self.run(&request, operation, body).await,
             (false, _) => timeout_at(exchange.deadline, self.run(&request, operation, body))
                 .await
@@ -297,7 +296,7 @@ impl TableService {
 fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     check_version(exchange)?;
     let headers = &exchange.head.headers;
-    // A value that is no text names no method, and is refused as such.
+    // A value that is not text cannot be the name of a method, and is refused like an unknown method.
     let tunnelled = headers.get_all("x-http-method").iter().map(|value| value.to_str().unwrap_or("?"));
     let method = Method::of(exchange.head.method.as_str(), tunnelled)?;
     let account = exchange.address.account.as_str();
@@ -305,8 +304,8 @@ fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     Operation::of(method, target, &exchange.query, exchange.conditions())
 }
 
-/// Any well-formed version is taken, later ones than we know included: an SDK's update must not
-/// break its users.
+/// Accepts every well-formed version, also later ones than we know: an update of an SDK must not break its
+/// users.
 fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
     let Some(version) = exchange.header("x-ms-version") else {
         return Ok(());
@@ -326,9 +325,10 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
     ))
 }
 
-/// Refuses a body that says it is something else than JSON.
+/// Refuses a body whose content type is not JSON.
 fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    // A web page can send a body without a type unasked; with this one it must ask first, by CORS.
+    // A request of a web page must name the type. With the type of JSON the browser first asks for permission by CORS;
+    // a body without a type it would send without asking.
     let unnamed = if exchange.header("origin").is_some() { "" } else { "application/json" };
     let content_type = exchange.header("content-type").unwrap_or(unnamed);
     let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -339,7 +339,8 @@ fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
     }
 }
 
-/// Containers and proxies ask for health on the port they know; they have no keys.
+/// Answers health checks on the port of tables, without authentication: containers and proxies ask on the port that
+/// they know, and have no keys.
 fn health(head: &Parts) -> Option<Reply> {
     let asked = matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz");
     let signed = head.headers.contains_key("authorization") || head.uri.query().is_some();

@@ -1,4 +1,4 @@
-//! A shard's local map, read whole.
+//! Reads the whole local map of a shard.
 
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{MappingId, ShardMapping};
@@ -9,19 +9,19 @@ use crate::operation::begin::overlapping;
 use crate::rows::{MAPPING_COLUMNS, MapRow, ShardRow, read_local_mapping, read_mapping};
 use crate::store::{Failure, For, Row, StoreError, Tx};
 
-/// What a database says of one shard map: which shard it is, and what it holds.
+/// What a database says about one shard map: which shard of the map it is, and which mappings it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocalMap {
     pub(super) at: Location,
     pub(super) map: MapRow,
     pub(super) shard: ShardRow,
-    /// The greatest epoch that wrote here.
+    /// The greatest epoch with which an operation wrote here.
     pub(super) epoch: i64,
     pub(super) mappings: Vec<ShardMapping>,
 }
 
 impl LocalMap {
-    /// All local maps of a database, or the one of this name; none where it has no tables of ours.
+    /// All local maps of a database, or the one with this name. Empty if the database has no tables of ours.
     pub(super) async fn read_all(
         manager: &ShardMapManager,
         at: &Location,
@@ -61,7 +61,8 @@ impl LocalMap {
         Ok(Some(Self { at: at.clone(), map, shard, epoch: epoch.unwrap_or_default(), mappings }))
     }
 
-    /// What the global map says: of this shard, and of the keys that this shard maps.
+    /// The mappings in the global map that concern this shard: those to this shard, and those of keys that this
+    /// shard says it holds, also if the global map has them in another shard.
     pub(super) async fn global_mappings(
         &self,
         manager: &ShardMapManager,
@@ -79,7 +80,7 @@ impl LocalMap {
         Ok(all)
     }
 
-    /// The intervals of keys that are mapped here, with neighbours made one.
+    /// The intervals of keys that are mapped here. Intervals that touch are joined.
     pub(super) fn hulls(&self) -> Vec<KeyRange> {
         let mut hulls: Vec<KeyRange> = Vec::new();
         for mapping in &self.mappings {
@@ -94,7 +95,7 @@ impl LocalMap {
     }
 }
 
-/// What the global map says of a shard.
+/// The mappings to a shard in the global map.
 pub(super) async fn of_shard(tx: &mut Tx, local: &LocalMap) -> Result<Vec<ShardMapping>, StoreError> {
     let sql = format!(
         "select {MAPPING_COLUMNS} from __shard_management.global_mappings
