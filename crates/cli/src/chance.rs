@@ -1,10 +1,10 @@
-//! The one place where chance enters the process; everything else is seeded from here.
+//! Random bytes from the system. All random generators of the process get their seeds here.
 
 use anyhow::{Context, Result};
 use rand::TryRng;
 use rand::rngs::SysRng;
 
-/// Bytes that nobody can guess.
+/// Random bytes that cannot be guessed. Fails if the system gives none.
 pub(crate) fn bytes<const N: usize>() -> Result<[u8; N]> {
     let mut bytes = [0; N];
     SysRng.try_fill_bytes(&mut bytes).context("the system gives no random bytes")?;

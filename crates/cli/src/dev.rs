@@ -1,4 +1,4 @@
-//! `rangehold dev`: one process that is the whole service.
+//! `rangehold dev`: serves tables from one process, which is the whole service.
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,7 +23,8 @@ use crate::chance;
 use crate::config::{Config, Crash, DevFlags, OAuth, Switch, Tls};
 use crate::logs;
 
-/// Serves until SIGTERM or Ctrl-C, then finishes what is under way; a second one ends it at once.
+/// Serves until SIGTERM or Ctrl-C, and then finishes the requests that are under way. A second signal ends the
+/// process at once.
 pub(crate) fn run(flags: DevFlags) -> Result<()> {
     let config = flags.resolve()?;
     logs::start(config.log_format);
@@ -32,11 +33,11 @@ pub(crate) fn run(flags: DevFlags) -> Result<()> {
     runtime.block_on(serve(flags, config))
 }
 
-/// Has the process get its memory in small pages. The allocator asks for pages of 2 MiB, of which each stays as long as
-/// anything in it does: a thousand ranges were seen to hold three times what they use.
+/// Makes the process use small pages of memory. The allocator asks for pages of 2 MiB, and a page stays as long as
+/// anything in it is used. With them a thousand ranges held three times the memory that they use.
 fn refuse_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
-        warn!(%error, "the process may hold more memory than --memory: huge pages could not be refused");
+        warn!(%error, "the process may use more memory than --memory: huge pages could not be switched off");
     }
 }
 
@@ -56,7 +57,7 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     tokio::select! {
         () = running.stop() => println!("Table service successfully closed"),
         () = signals.stop.asked() => {
-            warn!("ended by a second signal: what was acknowledged is safe, the next start replays the log");
+            warn!("a second signal ended the process: acknowledged writes are safe, and the next start replays the log");
             std::process::exit(1);
         }
     }
@@ -64,7 +65,7 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
 }
 
 async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
-    // Sockets first: a port in use is told before the store is touched.
+    // The sockets come first, so that a port in use is reported before the store is opened.
     let table_socket = bind(config.host, config.table_port, "--table-port").await?;
     let admin_socket = bind(config.admin_host, config.admin_port, "--admin-port").await?;
     println!("Table service is starting at {}", url(config, table_socket.local_addr()?));
@@ -125,19 +126,19 @@ fn history(config: &Config, node: &Node) -> Result<Option<History>> {
     Ok(Some(History::open(node, &options)))
 }
 
-/// Ends the process by the signal of `kill -9`, when a step was reached so often.
+/// Kills the process, as `kill -9` does, when the given step was reached often enough.
 fn crash_after(crash: Crash) -> StepHook {
     let reached = AtomicU64::new(0);
     StepHook::new(move |step, _| {
         if step == crash.after && reached.fetch_add(1, Ordering::Relaxed) + 1 == crash.occurrence {
-            // Nothing runs in it after that.
+            // The process does not return from this call, so an error cannot be handled.
             let _ = process::kill_process(process::getpid(), process::Signal::KILL);
         }
         std::future::ready(())
     })
 }
 
-/// Keys that name no account are meant in the first one.
+/// A key in a command that names no account belongs to the first one.
 fn manager_options(config: &Config) -> ManagerOptions {
     let account = config.accounts.iter().next().map_or(WELL_KNOWN_ACCOUNT, |account| account.name.as_str());
     let options = ManagerOptions::new(config.profile.plan.clone(), &config.profile.load, account);
@@ -147,7 +148,7 @@ fn manager_options(config: &Config) -> ManagerOptions {
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::new(host, port);
     TcpListener::bind(address).await.with_context(|| {
-        format!("cannot listen on {address}: is another server running? {flag} chooses another port")
+        format!("cannot listen on {address}: is another server running? choose another port by {flag}")
     })
 }
 
@@ -157,7 +158,7 @@ fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
         (Tls::Files(files), _) => files.clone(),
         (Tls::SelfSigned, Some(directory)) => tls::self_signed(&directory.join("tls"))?,
         (Tls::SelfSigned, None) => anyhow::bail!(
-            "--tls self-signed keeps its certificate in the data directory, and --in-memory has none: give --tls-cert and --tls-key"
+            "--tls self-signed keeps its certificate in the data directory, but --in-memory has none: give --tls-cert and --tls-key"
         ),
     };
     Ok(Some(tls::acceptor(&files)?))
@@ -167,20 +168,20 @@ fn verifier(config: &Config) -> Result<Option<TokenVerifier>> {
     Ok(match &config.oauth {
         OAuth::Off => None,
         OAuth::ClaimsOnly => {
-            warn!("bearer tokens are accepted by their claims alone: anybody can make one");
+            warn!("only the claims of bearer tokens are checked: anybody can make a token");
             Some(TokenVerifier::ClaimsOnly)
         }
         OAuth::Issuers(path) => Some(TokenVerifier::from_file(path)?),
     })
 }
 
-/// Replaces the accounts by what the settings say now. Settings that cannot be used change nothing.
+/// Replaces the accounts by those of the current settings. If the settings are malformed, the accounts stay.
 fn reread(flags: &DevFlags, accounts: &SharedAccounts) {
     match flags.resolve() {
         Ok(config) => accounts.replace(config.accounts),
         Err(error) => warn!(
             error = format!("{error:#}"),
-            "settings cannot be read again; the accounts stay as they were"
+            "cannot read the settings again; the accounts stay as they were"
         ),
     }
 }
@@ -192,9 +193,11 @@ fn url(config: &Config, address: SocketAddr) -> String {
 
 fn announce(config: &Config, running: &Running) {
     let tables = url(config, running.table_address);
-    let data =
-        config.data.as_ref().map_or("in memory, gone when it stops".to_owned(), |d| d.display().to_string());
-    // Tools wait for this very line.
+    let data = config
+        .data
+        .as_ref()
+        .map_or("in memory, lost when the program ends".to_owned(), |d| d.display().to_string());
+    // Tools wait for exactly this line.
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
     println!("Data: {data}");
@@ -202,8 +205,8 @@ fn announce(config: &Config, running: &Running) {
     println!("Connection string: {}", connection_string(config, &tables));
 }
 
-/// What SDKs take: with the key where everybody knows it, else with a word in its place, so that
-/// no secret is printed.
+/// The connection string for SDKs. It has the well-known key, which is not secret; another key is replaced by
+/// `<key>`.
 fn connection_string(config: &Config, tables: &str) -> String {
     let well_known = config.accounts.get(WELL_KNOWN_ACCOUNT).filter(|account| account.has_well_known_key());
     let (name, key) = match (well_known, config.accounts.iter().next()) {
@@ -225,7 +228,7 @@ pub(crate) fn print_connection_string(flags: DevFlags) -> Result<()> {
     Ok(())
 }
 
-/// The signals that a server listens to: SIGTERM and Ctrl-C stop it, SIGHUP re-reads accounts.
+/// The signals that the server handles: SIGTERM and Ctrl-C stop it, SIGHUP makes it read the accounts again.
 struct Signals {
     stop: StopSignals,
     hangup: Signal,
@@ -249,7 +252,7 @@ impl Signals {
 }
 
 impl StopSignals {
-    /// Waits until somebody asks the server to stop.
+    /// Waits for a signal to stop.
     async fn asked(&mut self) {
         tokio::select! {
             _ = self.terminate.recv() => {}

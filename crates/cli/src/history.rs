@@ -1,7 +1,7 @@
-//! `history`: how much was asked of which keys over time, as a heat map of letters.
+//! `rangehold history`: shows the load on keys over time, as a heat map of characters.
 //!
 //! ```text
-//!   requests from 18:20:00 to 18:30:00 UTC, 10 s a column; the darkest is 1240/s
+//!   requests from 18:20:00 to 18:30:00 UTC, 10 s in each column; the darkest is 1240/s
 //!   start           |                          ..:  | 12
 //!   marathon/Full   |   ..::--===+++**##%%@@@@%%##  | 48211
 //!   marathon/Half   | ............................  | 902
@@ -13,46 +13,46 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::time::parse_iso;
 use serde_json::Value;
 
-use crate::ask::{ANSWER_WITHIN, encoded};
-use crate::ranges::{Showing, cell, list};
+use crate::admin::{ANSWER_WITHIN, encoded};
+use crate::output::{View, cell, list};
 
-/// From nothing to the most.
+/// The characters of the map, from no load to the greatest.
 const SHADES: &[u8] = b" .:-=+*#%@";
-/// Columns at most.
+/// The greatest number of columns.
 const COLUMNS_MAX: u64 = 120;
-/// Characters of a key at most.
+/// The greatest number of characters that are shown of a key.
 const KEY_CHARS_MAX: usize = 32;
-/// Steps to choose from, in seconds.
+/// The widths of a column, in seconds. The finest that keeps to [`COLUMNS_MAX`] is used.
 const STEPS: [u64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
 
 /// `rangehold history`
 #[derive(Debug, Args)]
-pub(crate) struct History {
+pub(crate) struct HistoryFlags {
     #[command(flatten)]
-    showing: Showing,
-    /// How far back.
+    view: View,
+    /// How many minutes to show, back from now.
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u64).range(1..=10_080))]
     minutes: u64,
-    /// What is shown.
+    /// The figure to show.
     #[arg(long, value_name = "WHAT", default_value = "requests")]
     of: Figure,
-    /// From this key on, such as marathon/Half or marathon/*.
+    /// The lowest key to show, such as marathon/Half or marathon/*.
     #[arg(long, value_name = "KEY")]
     low: Option<String>,
-    /// Up to this key.
+    /// The key at which to end.
     #[arg(long, value_name = "KEY")]
     high: Option<String>,
-    /// Rows at most; neighbours with little load share one.
+    /// The greatest number of rows. Neighbouring keys with little load share one.
     #[arg(long, value_name = "N", default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=256))]
     rows: u64,
 }
 
-/// What a cell is coloured by.
+/// The figure that a cell shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Figure {
-    /// All requests: answered, refused and failed.
+    /// All requests: those that were answered, refused, or failed.
     Requests,
-    /// Requests that wrote nothing.
+    /// Requests that only read.
     Reads,
     /// Requests that wrote.
     Writes,
@@ -79,7 +79,7 @@ impl Figure {
         }
     }
 
-    /// Of a cell as the admin API writes it.
+    /// The figure of a cell, which the admin API writes as an array.
     fn of(self, cell: &Value) -> f64 {
         let number = |at: usize| cell[at].as_f64().unwrap_or(0.0);
         match self {
@@ -95,7 +95,7 @@ impl Figure {
 }
 
 /// Shows the history.
-pub(crate) fn show(history: &History) -> Result<()> {
+pub(crate) fn show(history: &HistoryFlags) -> Result<()> {
     let seconds = history.minutes * 60;
     let step = STEPS.into_iter().find(|step| seconds / step <= COLUMNS_MAX).unwrap_or(STEPS[STEPS.len() - 1]);
     let mut path = format!("/v1/history?from=-{seconds}&step={step}&rows={}", history.rows);
@@ -104,22 +104,22 @@ pub(crate) fn show(history: &History) -> Result<()> {
             path += &format!("&{name}={}", encoded(key));
         }
     }
-    let told = history.showing.asking.get(&path, ANSWER_WITHIN)?;
-    if told["columns"].is_null() {
-        bail!("the server's answer has no columns: is it of another version?");
+    let answer = history.view.admin.get(&path, ANSWER_WITHIN)?;
+    if answer["columns"].is_null() {
+        bail!("the server's answer has no columns: is the server of another version?");
     }
-    history.showing.print(&told, |told| text(told, history.of));
+    history.view.print(&answer, |answer| text(answer, history.of));
     Ok(())
 }
 
-fn text(told: &Value, figure: Figure) -> String {
-    let step = told["step_s"].as_u64().unwrap_or(1).max(1);
-    let (from, to) = (seconds_of_day(&told["from"]), seconds_of_day(&told["to"]));
-    let (rows, columns) = (list(&told["rows"]), list(&told["columns"]));
-    let place = |column: &Value| index(&told["from"], &column["at"], step);
+fn text(answer: &Value, figure: Figure) -> String {
+    let step = answer["step_s"].as_u64().unwrap_or(1).max(1);
+    let (from, to) = (seconds_of_day(&answer["from"]), seconds_of_day(&answer["to"]));
+    let (rows, columns) = (list(&answer["rows"]), list(&answer["columns"]));
+    let place = |column: &Value| index(&answer["from"], &column["at"], step);
     let width = columns.iter().map(place).max().map_or(0, |last| last + 1).max(index(
-        &told["from"],
-        &told["to"],
+        &answer["from"],
+        &answer["to"],
         step,
     ));
     let mut map = vec![vec![0.0; width]; rows.len()];
@@ -134,7 +134,7 @@ fn text(told: &Value, figure: Figure) -> String {
     let most = map.iter().flatten().copied().fold(0.0, f64::max);
     let per_second = rounded(most / step as f64);
     let mut text = format!(
-        "{} from {from} to {to} UTC, {step} s a column; the darkest is {per_second}/s\n",
+        "{} from {from} to {to} UTC, {step} s in each column; the darkest is {per_second}/s\n",
         figure.name()
     );
     let labels: Vec<String> = rows.iter().map(|row| shortened(&cell(&row["low"]))).collect();
@@ -145,16 +145,15 @@ fn text(told: &Value, figure: Figure) -> String {
         text += &format!("{label:label_width$} |{shades}| {sum}\n");
     }
     if columns.iter().any(|column| column["spread"] == true) {
-        text +=
-            "some of it was counted by other boundaries, and is spread evenly over the keys it may be of\n";
+        text += "some columns were counted with other boundaries: their load is spread evenly over the keys it may belong to\n";
     }
-    if let Some(trouble) = told["trouble"].as_str() {
-        text += &format!("nothing is being kept now: {trouble}\n");
+    if let Some(trouble) = answer["trouble"].as_str() {
+        text += &format!("the history is not being stored now: {trouble}\n");
     }
     text
 }
 
-/// By its logarithm: a tenth of the most is still well seen.
+/// The character of a value. It follows the logarithm, so that a tenth of the greatest value is still visible.
 fn shade(value: f64, most: f64) -> char {
     if value <= 0.0 {
         return char::from(SHADES[0]);
@@ -197,7 +196,7 @@ mod tests {
 
     #[test]
     fn rows_are_keys_and_columns_are_times() {
-        let told = json!({
+        let answer = json!({
             "from": "2026-02-28T23:59:40Z", "to": "2026-03-01T00:00:20Z", "step_s": 10,
             "rows": [{"low": "start"}, {"low": "marathon/Half"}],
             "columns": [
@@ -206,17 +205,17 @@ mod tests {
             ],
         });
         assert_eq!(
-            text(&told, Figure::Requests),
-            "requests from 23:59:40 to 00:00:20 UTC, 10 s a column; the darkest is 100/s\n\
+            text(&answer, Figure::Requests),
+            "requests from 23:59:40 to 00:00:20 UTC, 10 s in each column; the darkest is 100/s\n\
              start         |.   | 1\n\
              marathon/Half |  @ | 1000\n\
-             some of it was counted by other boundaries, and is spread evenly over the keys it may be of\n"
+             some columns were counted with other boundaries: their load is spread evenly over the keys it may belong to\n"
         );
-        assert!(text(&told, Figure::Throttled).contains("|  @ | 60\n"));
+        assert!(text(&answer, Figure::Throttled).contains("|  @ | 60\n"));
     }
 
     #[test]
-    fn keys_are_encoded_for_the_query_and_shortened_for_the_eye() {
+    fn keys_are_encoded_for_the_query_and_shortened_for_the_map() {
         assert_eq!(encoded("marathon/\"10 km\""), "marathon%2F%2210%20km%22");
         assert_eq!(shortened("marathon/Half"), "marathon/Half");
         assert_eq!(shortened(&"é".repeat(40)).chars().count(), KEY_CHARS_MAX);

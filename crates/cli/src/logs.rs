@@ -1,13 +1,13 @@
-//! Logs: to standard error, as text or JSON, at the level that `RANGEHOLD_LOG` sets.
+//! Logs go to standard error, as text or JSON, at the level that `RANGEHOLD_LOG` sets.
 //!
-//! Nothing that is logged holds a key, a signature or a token: requests are logged by method and
-//! path, never with their query or headers.
+//! A log line never has an account key, a signature or a token: of a request only the method and the path are
+//! logged, without query and headers.
 
 use tracing_subscriber::EnvFilter;
 
 use crate::config::LogFormat;
 
-/// Begins logging.
+/// Starts logging.
 pub(crate) fn start(format: LogFormat) {
     let filter = EnvFilter::try_from_env("RANGEHOLD_LOG").unwrap_or_else(|_| {
         EnvFilter::new("warn,rangehold=info,rangehold_server=info,rangehold_engine=info")

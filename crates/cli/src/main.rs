@@ -3,24 +3,26 @@
 //! | command | what it does |
 //! |---|---|
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
-//! | `status`, `health` | ask a running server |
+//! | `connection-string` | prints the connection string that the SDKs need |
+//! | `status`, `health` | show the state of a running server |
 //! | `ranges`, `map`, `events` | show and change the ranges of a running server |
-//! | `map script` | runs a file of commands on the map of a running server, or on one in memory |
-//! | `history` | shows how much was asked of which keys over time |
-//! | `rehearse` | lets a range of a running server misbehave, to try retry code |
-//! | `backup`, `restore`, `copy` | copy a store, a running one too |
-//! | `shards` | shard maps of SQL databases |
-//! | `connection-string` | prints what SDKs want |
+//! | `map script` | runs a file of commands on the map of a running server, or on a map in memory |
+//! | `history` | shows the load on keys over time |
+//! | `rehearse` | makes a range of a running server misbehave, to test retry code |
+//! | `shards` | makes, changes and checks shard maps of SQL databases |
+//! | `backup`, `restore`, `copy` | copy a store, which may be in use |
 //!
-//! Exit codes: 0 done, 1 failed, 2 called wrongly.
+//! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong.
 
-mod ask;
+mod admin;
 mod chance;
 mod config;
 mod dev;
+mod events;
 mod history;
 mod logs;
 mod map;
+mod output;
 mod ranges;
 mod rehearse;
 mod shards;
@@ -47,29 +49,29 @@ enum Command {
     Dev(config::DevFlags),
     /// Print the connection string of a server with these settings.
     ConnectionString(config::DevFlags),
-    /// Print what a running server says of itself, as JSON.
-    Status(ask::Asking),
-    /// Exit 0 if a server is ready, 1 if not: for container health checks.
-    Health(ask::Asking),
-    /// Show each range of a running server: where it is, its load, and what is found about that.
-    Ranges(ranges::Ranges),
+    /// Print the status of a running server, as JSON.
+    Status(admin::AdminClient),
+    /// Exit with 0 if a server is ready, and with 1 if not: for container health checks.
+    Health(admin::AdminClient),
+    /// Show each range of a running server: its server, its load, and the verdict on that load.
+    Ranges(ranges::RangesFlags),
     /// Show and change the map of ranges of a running server.
     #[command(subcommand)]
     Map(map::MapCommand),
     /// Show what happened to the ranges of a running server.
-    Events(ranges::Following),
-    /// Show how much was asked of which keys of a running server over the last minutes, as a heat map.
-    History(history::History),
-    /// Let a range misbehave for a while, so that retry code can be tried.
+    Events(events::EventsFlags),
+    /// Show the load on the keys of a running server over the last minutes, as a heat map.
+    History(history::HistoryFlags),
+    /// Make a range of a running server misbehave for a while, to test retry code.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
-    /// Make, change and check shard maps: which tenant's rows are in which SQL database.
+    /// Make, change and check shard maps, which say in which SQL database a tenant's rows are.
     Shards(shards::Shards),
-    /// Copy a store, running or not, into a new directory.
+    /// Copy a store, which may be in use, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
     Restore(stores::FromTo),
-    /// Copy any store to a new place.
+    /// Copy a store, which may be in use, to another place.
     Copy(stores::FromTo),
 }
 
@@ -77,12 +79,12 @@ fn main() -> std::process::ExitCode {
     let done = match Program::parse().command {
         Command::Dev(flags) => dev::run(flags),
         Command::ConnectionString(flags) => dev::print_connection_string(flags),
-        Command::Status(asking) => ask::status(&asking),
-        Command::Health(asking) => ask::health(&asking),
-        Command::Ranges(ranges) => ranges::show(&ranges),
+        Command::Status(admin) => admin::status(&admin),
+        Command::Health(admin) => admin::health(&admin),
+        Command::Ranges(flags) => ranges::show(&flags),
         Command::Map(command) => map::run(command),
-        Command::Events(following) => ranges::events(&following),
-        Command::History(history) => history::show(&history),
+        Command::Events(flags) => events::show(&flags),
+        Command::History(flags) => history::show(&flags),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Shards(shards) => shards::run(&shards),
         Command::Backup(stores) => stores::run(&stores, "backed up"),

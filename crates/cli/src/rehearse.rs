@@ -1,4 +1,5 @@
-//! `rehearse`: a range of a running server misbehaves for a while, so that retry code can be tried.
+//! `rangehold rehearse`: makes a range of a running server misbehave for a while, so that users can test their
+//! retry code.
 
 use std::time::Duration;
 
@@ -7,57 +8,57 @@ use clap::{Args, Subcommand};
 use rangehold_server::admin::rehearsals::{Order, Part};
 use serde_json::{Value, json};
 
-use crate::ask::{ANSWER_WITHIN, Asking};
+use crate::admin::{ANSWER_WITHIN, AdminClient};
 use crate::map;
 
 const PATH: &str = "/v1/rehearsals";
 
-/// What is rehearsed.
+/// `rangehold rehearse ...`
 #[derive(Debug, Subcommand)]
 pub(crate) enum Rehearse {
-    /// The range moves to another server now. With the profile `cloud` some requests for it get 503 and
-    /// some a late 500 meanwhile; with `fast` nothing is to be seen of it but a short wait.
+    /// Move the range to another server now. With the profile `cloud`, some requests for it get 503 or a late
+    /// 500 during the move; with `fast`, clients see only a short wait.
     Move {
         /// The range, such as r7, or a key that it holds, such as marathon/Half.
         range: String,
-        /// The server, such as s2; if it is not given, the one with the least load.
+        /// The server, such as s2 [default: the other server with the least load]
         #[arg(long, value_name = "SERVER")]
         to: Option<String>,
         #[command(flatten)]
-        asking: Asking,
+        admin: AdminClient,
     },
-    /// Every request for the range gets 503 ServerBusy, and queries end before it.
+    /// Answer every request for the range with 503 ServerBusy. Queries end before it.
     Offline(Lasting),
-    /// A share of the requests for the range gets 503 ServerBusy.
+    /// Answer a share of the requests for the range with 503 ServerBusy.
     Busy {
         #[command(flatten)]
         lasting: Lasting,
-        /// Which share, above 0 and 1 at most.
+        /// The share of requests: above 0, and at most 1.
         #[arg(long, default_value_t = 0.5)]
         rate: f64,
     },
-    /// A share of the requests for the range gets a late 500 OperationTimedOut; of those that write,
-    /// half are done all the same.
+    /// Answer a share of the requests for the range with a late 500 OperationTimedOut. Half of the writes
+    /// among them are done nevertheless.
     Timeout {
         #[command(flatten)]
         lasting: Lasting,
-        /// Which share, above 0 and 1 at most.
+        /// The share of requests: above 0, and at most 1.
         #[arg(long, default_value_t = 0.5)]
         rate: f64,
-        /// How late.
+        /// How long the answer takes, such as 500ms, 10s or 2m.
         #[arg(long, value_name = "TIME", default_value = "2s", value_parser = parse_time)]
         late: Duration,
-        /// Answer 504, as a gateway on the way would.
+        /// Answer 504 in place of 500, as a gateway on the way would.
         #[arg(long)]
         gateway: bool,
     },
-    /// Print what is rehearsed, as JSON.
-    List(Asking),
+    /// Print the rehearsals that run now, as JSON.
+    List(AdminClient),
     /// End all rehearsals.
-    Stop(Asking),
+    Stop(AdminClient),
 }
 
-/// Which range, for how long, and of which server.
+/// The range, how long it misbehaves, and the server.
 #[derive(Debug, Args)]
 pub(crate) struct Lasting {
     /// The range, such as r7, or a key that it holds, such as marathon/Half.
@@ -66,28 +67,28 @@ pub(crate) struct Lasting {
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_time)]
     lasting: Duration,
     #[command(flatten)]
-    asking: Asking,
+    admin: AdminClient,
 }
 
-/// Gives the order to the server, and prints what is rehearsed then.
+/// Starts or ends a rehearsal, and prints the rehearsals that run then.
 pub(crate) fn run(rehearse: &Rehearse) -> Result<()> {
-    let (asking, order) = match rehearse {
-        Rehearse::Move { range, to, asking } => {
-            return print(&map::move_away(asking, range, to.as_deref())?);
+    let (admin, order) = match rehearse {
+        Rehearse::Move { range, to, admin } => {
+            return print(&map::move_away(admin, range, to.as_deref())?);
         }
-        Rehearse::List(asking) => return print(&asking.get(PATH, ANSWER_WITHIN)?),
-        Rehearse::Stop(asking) => return print(&asking.delete(PATH)?),
-        Rehearse::Offline(lasting) => (&lasting.asking, order(lasting, Part::Offline)),
+        Rehearse::List(admin) => return print(&admin.get(PATH, ANSWER_WITHIN)?),
+        Rehearse::Stop(admin) => return print(&admin.delete(PATH)?),
+        Rehearse::Offline(lasting) => (&lasting.admin, order(lasting, Part::Offline)),
         Rehearse::Busy { lasting, rate } => {
-            (&lasting.asking, Order { rate: Some(*rate), ..order(lasting, Part::Busy) })
+            (&lasting.admin, Order { rate: Some(*rate), ..order(lasting, Part::Busy) })
         }
         Rehearse::Timeout { lasting, rate, late, gateway } => {
             let (rate, late_seconds) = (Some(*rate), Some(late.as_secs_f64()));
             let gateway = *gateway;
-            (&lasting.asking, Order { rate, late_seconds, gateway, ..order(lasting, Part::Timeout) })
+            (&lasting.admin, Order { rate, late_seconds, gateway, ..order(lasting, Part::Timeout) })
         }
     };
-    print(&asking.post(PATH, &json!(order), ANSWER_WITHIN)?)
+    print(&admin.post(PATH, &json!(order), ANSWER_WITHIN)?)
 }
 
 fn order(lasting: &Lasting, act: Part) -> Order {
@@ -111,7 +112,8 @@ fn parse_time(text: &str) -> Result<Duration> {
     };
     let number: f64 =
         number.parse().with_context(|| format!("{text:?}: write a time as 500ms, 10s or 2m"))?;
-    Duration::try_from_secs_f64(number * unit).with_context(|| format!("{text:?} is no time"))
+    Duration::try_from_secs_f64(number * unit)
+        .with_context(|| format!("{text:?} is too long: write a time as 500ms, 10s or 2m"))
 }
 
 #[cfg(test)]
@@ -119,7 +121,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn times() {
+    fn times_have_a_unit() {
         assert_eq!(parse_time("500ms").unwrap(), Duration::from_millis(500));
         assert_eq!(parse_time("1.5s").unwrap(), Duration::from_millis(1500));
         assert_eq!(parse_time("2m").unwrap(), Duration::from_secs(120));

@@ -1,7 +1,6 @@
-//! `backup`, `restore` and `copy`: one store into another place.
+//! `rangehold backup`, `restore` and `copy`: copy a store to another place.
 //!
-//! All three are the engine's copy by checkpoint. They differ in what people mean by them, and so
-//! in the word that is printed.
+//! All three do the same: the engine's copy by checkpoint. They differ only in the word that is printed.
 
 use anyhow::{Context, Result};
 use clap::Args;
@@ -11,29 +10,29 @@ use rangehold_engine::store::{StoreLocation, StoreOptions};
 
 use crate::chance;
 
-/// From where to where.
+/// The store to copy, and the new one.
 #[derive(Debug, Args)]
 pub(crate) struct FromTo {
-    /// The store to read: a data directory, or file://...; it may be in use.
+    /// The store to read: a data directory, or file://... It may be in use.
     #[arg(long, value_name = "STORE")]
     from: String,
-    /// The store to make: a directory that is not there, or is empty.
+    /// The store to make: a directory that does not exist, or is empty.
     #[arg(long, value_name = "STORE")]
     to: String,
 }
 
-/// Rows between two lines about progress.
+/// How many rows are copied between two lines about progress.
 const ROWS_BETWEEN_LINES: u64 = 100_000;
 
-/// Copies, and prints what was done.
+/// Copies a store, and prints how much was copied. `done` is the word for it.
 pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
     let from = StoreLocation::parse(&stores.from)?;
     let to = StoreLocation::parse(&stores.to)?;
     let seed = chance::seed()?;
-    let mut told = 0;
+    let mut reported = 0;
     let mut progress = |report: &CopyReport| {
-        if report.rows >= told + ROWS_BETWEEN_LINES {
-            told = report.rows;
+        if report.rows >= reported + ROWS_BETWEEN_LINES {
+            reported = report.rows;
             eprintln!("{} rows, {} bytes so far", report.rows, report.bytes);
         }
     };

@@ -1,6 +1,6 @@
-//! Tables for people: columns side by side, as wide as what is in them.
+//! Tables as text: each column is as wide as its widest cell.
 
-/// Lines with the cells of `rows` under `head`, two spaces apart.
+/// The lines of a table with the titles `head` and the cells of `rows`, with two spaces between columns.
 pub(crate) fn text_table<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let width = |column: usize| {
         let cells = rows.iter().map(|row| row[column].chars().count());

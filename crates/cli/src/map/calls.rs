@@ -1,4 +1,4 @@
-//! What the commands about the map ask of a server's admin API, and how its answers are printed.
+//! Calls of the admin API about the map, and the texts that the commands print.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -7,21 +7,22 @@ use anyhow::Result;
 use rangehold_map::script::Asked;
 use serde_json::{Value, json};
 
-use crate::ask::{ANSWER_WITHIN, Asking, encoded};
-use crate::ranges::{Showing, cell, keys, list, name, note};
+use crate::admin::{ANSWER_WITHIN, AdminClient, encoded};
+use crate::output::{View, cell, keys, list, name, note};
 use crate::text_table::text_table;
 
-/// How long a change may take: two ranges get ready for it, one after the other, in half a minute each.
+/// How long a change may take. Before it begins, two ranges may get ready one after the other, for at most half a
+/// minute each.
 const CHANGE_WITHIN: Duration = Duration::from_secs(180);
 
-/// Shows which range is where.
-pub(super) fn show(showing: &Showing) -> Result<()> {
-    showing.print(&showing.asking.get("/v1/map", ANSWER_WITHIN)?, map_text);
+/// Shows the ranges, and the server of each.
+pub(super) fn show(view: &View) -> Result<()> {
+    view.print(&view.admin.get("/v1/map", ANSWER_WITHIN)?, map_text);
     Ok(())
 }
 
-/// Has a change carried out, and shows what came of it.
-pub(super) fn change(showing: &Showing, asked: &Asked) -> Result<()> {
+/// Asks the server for a change, and shows the result.
+pub(super) fn change(view: &View, asked: &Asked) -> Result<()> {
     let word = |word: &dyn Display| json!(word.to_string());
     let (verb, body) = match asked {
         Asked::Split { range, at } => ("split", json!({ "at": word(at), "range": word(range) })),
@@ -30,26 +31,26 @@ pub(super) fn change(showing: &Showing, asked: &Asked) -> Result<()> {
         Asked::Offline(range) => ("offline", json!({ "range": word(range) })),
         Asked::Online(range) => ("online", json!({ "range": word(range) })),
     };
-    let changed = showing.asking.post(&format!("/v1/map/{verb}"), &body, CHANGE_WITHIN)?;
-    showing.print(&changed, changed_text);
+    let changed = view.admin.post(&format!("/v1/map/{verb}"), &body, CHANGE_WITHIN)?;
+    view.print(&changed, changed_text);
     Ok(())
 }
 
-/// The map's entry of one range, in an answer that is otherwise the whole map's.
-pub(super) fn find(asking: &Asking, range: &str) -> Result<Value> {
-    asking.get(&format!("/v1/map?range={}", encoded(range)), ANSWER_WITHIN)
+/// The map's entry of one range, in the form of an answer with the whole map.
+pub(super) fn find(admin: &AdminClient, range: &str) -> Result<Value> {
+    admin.get(&format!("/v1/map?range={}", encoded(range)), ANSWER_WITHIN)
 }
 
-/// Moves a range to another server now: to `to`, or else to the one with the least load.
-pub(crate) fn move_away(asking: &Asking, range: &str, to: Option<&str>) -> Result<Value> {
+/// Moves a range to the server `to`; `None` is the other server with the least load.
+pub(crate) fn move_away(admin: &AdminClient, range: &str, to: Option<&str>) -> Result<Value> {
     let to = match to {
         Some(to) => to.to_owned(),
         None => {
-            let found = find(asking, range)?;
-            least_loaded_other(&asking.get("/v1/ranges", ANSWER_WITHIN)?, range, &found["ranges"][0])?
+            let found = find(admin, range)?;
+            least_loaded_other(&admin.get("/v1/ranges", ANSWER_WITHIN)?, range, &found["ranges"][0])?
         }
     };
-    asking.post("/v1/map/move", &json!({ "range": range, "to": to }), CHANGE_WITHIN)
+    admin.post("/v1/map/move", &json!({ "range": range, "to": to }), CHANGE_WITHIN)
 }
 
 fn least_loaded_other(seen: &Value, range: &str, entry: &Value) -> Result<String> {
@@ -63,10 +64,10 @@ fn least_loaded_other(seen: &Value, range: &str, entry: &Value) -> Result<String
     }
 }
 
-/// Lists the broken rules of the map, and fails if there are any.
-pub(super) fn check(showing: &Showing) -> Result<()> {
-    let checked = showing.asking.get("/v1/map/check", ANSWER_WITHIN)?;
-    showing.print(&checked, |checked| {
+/// Lists the rules that the map breaks. Fails if it breaks any.
+pub(super) fn check(view: &View) -> Result<()> {
+    let checked = view.admin.get("/v1/map/check", ANSWER_WITHIN)?;
+    view.print(&checked, |checked| {
         let findings: Vec<String> = list(&checked["findings"]).iter().map(cell).collect();
         match findings.is_empty() {
             true => format!("version {}: every rule holds\n", checked["version"]),

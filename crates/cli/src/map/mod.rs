@@ -13,77 +13,78 @@ use rangehold_map::script::{Asked, KeyName, Target};
 
 pub(crate) use self::calls::move_away;
 use self::script::Script;
-use crate::ranges::Showing;
+use crate::output::View;
 
-/// `rangehold map ...`. Ranges are named r2, or r2@3 (refused unless it is in generation 3), or by a key
-/// that they hold; keys are written as table/PartitionKey or table/"Partition Key".
+/// `rangehold map ...`. A range is named r2; or r2@3, which is refused if the range is not in generation 3;
+/// or by a key that it holds. A key is written as table/PartitionKey or table/"Partition Key".
 #[derive(Debug, Subcommand)]
 pub(crate) enum MapCommand {
-    /// Show which range is where.
-    Show(Showing),
-    /// List the rules of the map that are broken; fails if there are any.
-    Check(Showing),
-    /// Cut a range in two, before the partition at KEY.
+    /// Show the ranges, and the server of each.
+    Show(View),
+    /// List the rules that the map breaks. Fails if it breaks any.
+    Check(View),
+    /// Split a range in two, before the partition at KEY.
     Split {
-        /// Where to cut, such as marathon/Full.
+        /// The first key of the right half, such as marathon/Full.
         key: KeyName,
-        /// Only if this range holds the key.
+        /// Split only if this range holds the key.
         #[arg(long)]
         range: Option<Target>,
         #[command(flatten)]
-        showing: Showing,
+        view: View,
     },
-    /// Make two neighbours one range.
+    /// Merge two neighbouring ranges into one.
     Merge {
         /// The range with the lower keys.
         left: Target,
-        /// The other.
+        /// The range with the higher keys.
         right: Target,
         #[command(flatten)]
-        showing: Showing,
+        view: View,
     },
-    /// Give a range to another server of the process.
+    /// Move a range to another server of the process.
     Move {
         /// The range.
         range: Target,
         /// The server, such as s2.
         to: ServerId,
         #[command(flatten)]
-        showing: Showing,
+        view: View,
     },
-    /// Let a range refuse every request.
+    /// Take a range offline: it refuses every request.
     Offline {
         /// The range.
         range: Target,
         #[command(flatten)]
-        showing: Showing,
+        view: View,
     },
-    /// Let a range that is offline serve again.
+    /// Set a range online: it serves requests again.
     Online {
         /// The range.
         range: Target,
         #[command(flatten)]
-        showing: Showing,
+        view: View,
     },
-    /// Run a file of commands, one a line, up to the first that fails: split, merge, move, offline,
-    /// online, map, check, find, table, wait. With --dry-run all of the language, and no server.
+    /// Run a file of commands, one on each line: split, merge, move, offline, online, map, check, find, table
+    /// and wait. The first command that fails ends the run. With --dry-run there is no server, and the file
+    /// may use all commands of the language.
     Script(Script),
 }
 
 /// Shows the map, or changes it.
 pub(crate) fn run(command: MapCommand) -> Result<()> {
-    let (showing, asked) = match command {
-        MapCommand::Show(showing) => return calls::show(&showing),
-        MapCommand::Check(showing) => return calls::check(&showing),
+    let (view, asked) = match command {
+        MapCommand::Show(view) => return calls::show(&view),
+        MapCommand::Check(view) => return calls::check(&view),
         MapCommand::Script(script) => return script.run(),
-        MapCommand::Split { key, range, showing } => {
+        MapCommand::Split { key, range, view } => {
             let range = range.unwrap_or_else(|| Target::Holding(key.clone()));
-            (showing, Asked::Split { range, at: key })
+            (view, Asked::Split { range, at: key })
         }
-        MapCommand::Merge { left, right, showing } => (showing, Asked::Merge { left, right }),
-        MapCommand::Move { range, to, showing } => (showing, Asked::Move { range, to }),
-        MapCommand::Offline { range, showing } => (showing, Asked::Offline(range)),
-        MapCommand::Online { range, showing } => (showing, Asked::Online(range)),
+        MapCommand::Merge { left, right, view } => (view, Asked::Merge { left, right }),
+        MapCommand::Move { range, to, view } => (view, Asked::Move { range, to }),
+        MapCommand::Offline { range, view } => (view, Asked::Offline(range)),
+        MapCommand::Online { range, view } => (view, Asked::Online(range)),
     };
-    calls::change(&showing, &asked)
+    calls::change(&view, &asked)
 }

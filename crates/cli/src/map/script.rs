@@ -1,4 +1,4 @@
-//! `map script`: a file of commands, for the map of a running server or for one in memory.
+//! `rangehold map script`: runs a file of commands on the map of a running server, or on a map in memory.
 //!
 //! ```text
 //! # Full and Half get servers of their own.
@@ -9,14 +9,14 @@
 //! check
 //! ```
 //!
-//! The language, its parser and the machine that runs it in memory are those of the golden tests
-//! ([`rangehold_map::script`]). With `--dry-run` nothing but that machine is used: loads may be invented
-//! (`observe`), and what the planner would do with them is said (`plan`), in the form of a golden file. Without
-//! it, each command goes to a running server through the admin API, and what comes back is printed as
-//! `rangehold map` prints it.
+//! The language, its parser and the interpreter in memory are those of the golden tests
+//! ([`rangehold_map::script`]). With `--dry-run` only that interpreter runs. A script may then invent loads
+//! (`observe`) and ask what the planner would do with them (`plan`), and the output has the form of a golden
+//! file. Without it, each command goes to a running server through the admin API, and the answers are printed
+//! as `rangehold map` prints them.
 //!
-//! **A script is read before it is begun.** A word that is misspelt in the last line, or a command that a
-//! running service has no use for, shall not leave a map behind that is half changed.
+//! **The whole script is read before its first command runs.** So a misspelt word in the last line, or a
+//! command that only `--dry-run` has, cannot leave the map half changed.
 
 use std::io::Read;
 use std::thread;
@@ -27,32 +27,32 @@ use rangehold_map::script::{Command, KeyName, Line, Live, MapScript, golden, par
 use serde_json::Value;
 
 use super::calls;
-use crate::ranges::{Showing, cell, keys, list, name};
+use crate::output::{Format, View, cell, keys, list, name};
 
 /// `rangehold map script ...`
 #[derive(Debug, Args)]
 pub(crate) struct Script {
-    /// The commands, one a line; `-` reads them from standard input.
+    /// File with the commands, one on each line; `-` reads standard input.
     file: String,
-    /// Run it on a new map in memory, without any server, and print the script with what came of it.
+    /// Run the commands on a new map in memory, without a server. Prints the script with its results.
     #[arg(long, conflicts_with = "output")]
     dry_run: bool,
     #[command(flatten)]
-    showing: Showing,
+    view: View,
 }
 
 impl Script {
-    /// Runs the commands up to the first that fails.
+    /// Runs the commands, up to the first that fails.
     pub(crate) fn run(&self) -> Result<()> {
         let text = read(&self.file)?;
         if self.dry_run {
             return in_memory(&text);
         }
         for (number, line, command) in live(&text)? {
-            if self.showing.is_text() {
+            if self.view.output == Format::Text {
                 println!("> {line}");
             }
-            give(&self.showing, command).with_context(|| format!("line {number}: {line}"))?;
+            run_live(&self.view, command).with_context(|| format!("line {number}: {line}"))?;
         }
         Ok(())
     }
@@ -76,41 +76,44 @@ fn in_memory(text: &str) -> Result<()> {
     ended
 }
 
-/// The commands as a running service is given them, each with its line.
+/// The commands for a running server, each with its line. Fails if a command is only for `--dry-run`.
 fn live(text: &str) -> Result<Vec<(usize, Command, Live)>> {
-    let lines = parse_lines(text).map_err(|why| anyhow!("{why}; nothing was begun"))?;
+    let lines = parse_lines(text).map_err(|why| anyhow!("{why}; no command was run"))?;
     let command = |Line { number, command }: Line| match command.clone().live() {
         Ok(live) => Ok((number, command, live)),
-        Err(why) => Err(anyhow!("line {number}: {why}; nothing was begun: --dry-run runs this in memory")),
+        Err(why) => Err(anyhow!("line {number}: {why}; no command was run: --dry-run runs this in memory")),
     };
     lines.into_iter().map(command).collect()
 }
 
-/// Gives one command to the service.
-fn give(showing: &Showing, command: Live) -> Result<()> {
+/// Runs one command on a running server.
+fn run_live(view: &View, command: Live) -> Result<()> {
     match command {
-        Live::Map => calls::show(showing),
-        Live::Check => calls::check(showing),
-        Live::Change(asked) => calls::change(showing, &asked),
+        Live::Map => calls::show(view),
+        Live::Check => calls::check(view),
+        Live::Change(asked) => calls::change(view, &asked),
         Live::Find(key) => {
-            let found = calls::find(&showing.asking, &key.to_string())?;
-            showing.print(&found, |found| whereabouts(&key, found));
+            let found = calls::find(&view.admin, &key.to_string())?;
+            view.print(&found, |found| whereabouts(&key, found));
             Ok(())
         }
         Live::Table(table) => {
-            let found = calls::find(&showing.asking, &table.to_string())?;
-            showing.print(&found, |_| "there is such a table\n".to_owned());
+            let found = calls::find(&view.admin, &table.to_string())?;
+            view.print(&found, |_| "there is such a table\n".to_owned());
             Ok(())
         }
         Live::Wait(time) => {
-            #[expect(clippy::disallowed_methods, reason = "the time of a real service goes by by itself")]
+            #[expect(
+                clippy::disallowed_methods,
+                reason = "the script waits for a real server, in real time"
+            )]
             thread::sleep(time);
             Ok(())
         }
     }
 }
 
-/// Such as `marathon/Half is in r3@2 [marathon/Half, end) of s2`.
+/// A sentence such as `marathon/Half is in r3@2 [marathon/Half, end) of s2`.
 fn whereabouts(key: &KeyName, found: &Value) -> String {
     let ranges = list(&found["ranges"]).iter();
     ranges

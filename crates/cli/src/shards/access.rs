@@ -1,4 +1,5 @@
-//! Who one is at PostgreSQL servers: by the address, the environment and the password file, as `psql` has it.
+//! The user, the password and the TLS settings for PostgreSQL servers. They come from the address, the
+//! environment and the password file, as for `psql`.
 
 use std::env::VarError;
 use std::path::{Path, PathBuf};
@@ -7,13 +8,13 @@ use anyhow::{Context, Result, bail};
 use rangehold_shardmap::Location;
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Roots, Tls};
 
-/// Where the global map is, and how databases are reached.
+/// The location of the global map, and how to connect to databases.
 pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
     let user =
         from_environment("PGUSER")?.or(from_environment("USER")?).unwrap_or_else(|| "postgres".to_owned());
     let mode = from_environment("PGSSLMODE")?;
     let roots = from_environment("PGSSLROOTCERT")?.map(|name| Roots::named(&name));
-    // What the address says of it comes first: then nobody asks what is in the environment, as with `psql`.
+    // The address counts before the environment. As in `psql`, the environment is then not even checked.
     let mode = mode.filter(|_| !url.split_once('?').is_some_and(|(_, query)| query.contains("sslmode=")));
     let tls = Tls::of_settings(mode.as_deref(), roots.clone()).context("PGSSLMODE in the environment")?;
     let (location, access, given) =
@@ -39,7 +40,7 @@ pub(super) fn reach(url: &str) -> Result<(Location, PostgresAccess)> {
     Ok((location, access.named("rangehold shards")))
 }
 
-/// A variable that is set and not empty.
+/// A variable of the environment; `None` if it is not set, or empty.
 fn from_environment(name: &str) -> Result<Option<String>> {
     match std::env::var(name) {
         Ok(value) => Ok(Some(value).filter(|value| !value.is_empty())),
@@ -53,12 +54,12 @@ fn password_file() -> Option<PathBuf> {
     named.or_else(|| Some(PathBuf::from(std::env::var_os("HOME")?).join(".pgpass")))
 }
 
-/// A file that others may read is no place for passwords, and is passed over, as `psql` does.
+/// Reads the password file. A file that other users may read is ignored, as `psql` does.
 fn read_private(file: &Path) -> Option<String> {
     use std::os::unix::fs::PermissionsExt;
     let mode = std::fs::metadata(file).ok()?.permissions().mode();
     if mode & 0o077 != 0 {
-        eprintln!("{} is passed over: others may read it (chmod 0600)", file.display());
+        eprintln!("{} is ignored, because other users may read it: run chmod 0600 on it", file.display());
         return None;
     }
     std::fs::read_to_string(file).ok()
@@ -78,7 +79,7 @@ fn password_for(lines: &str, place: &Location, user: &str) -> Option<String> {
     lines.lines().filter(|line| !line.starts_with('#')).find_map(fits)
 }
 
-/// Fields between colons; a backslash takes the next character as it is.
+/// The fields between colons. The character after a backslash is taken as it is.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut characters) = (vec![String::new()], line.chars());
     while let Some(character) = characters.next() {

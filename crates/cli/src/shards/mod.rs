@@ -1,20 +1,25 @@
-//! `shards`: shard maps of SQL databases, made, changed, looked at and put right.
+//! `rangehold shards`: makes, changes, shows and repairs shard maps of SQL databases.
 //!
-//! Each command opens the global map, does one thing, and says what came of it: in a table for people, in JSON
-//! for programs (`--output json`). What is decided is decided in the library; here it gets its words.
+//! Each command opens the global map, does one thing, and prints the result: as text for people, or as JSON for
+//! programs (`--output json`). The library makes all decisions; this module reads the arguments and writes the
+//! texts.
 
 mod access;
-mod living;
-mod maps;
+mod answer;
+mod any_map;
+mod exec;
+mod map;
+mod mapping;
 mod recovery;
-mod show;
+mod shard;
+mod tenants;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
 use rangehold_shardmap::{CreateMode, ManagerOptions, ShardMapManager};
 use serde_json::json;
 
-use crate::shards::show::Shown;
+use self::answer::Answer;
 
 /// `rangehold shards`
 #[derive(Debug, Args)]
@@ -25,23 +30,23 @@ pub(crate) struct Shards {
     command: Command,
 }
 
-/// What every command takes.
+/// The arguments of all commands.
 #[derive(Debug, Args)]
 pub(crate) struct Common {
-    /// Where the global map is: sqlite:PATH or postgres://USER@SERVER:PORT/DATABASE[?sslmode=verify-full].
-    /// Passwords come from PGPASSWORD or the file that PGPASSFILE names (~/.pgpass); the user from PGUSER where
-    /// the address has none. Shards are reached as the same user.
+    /// Location of the global map: sqlite:PATH or postgres://USER@SERVER:PORT/DATABASE[?sslmode=verify-full].
+    /// The password comes from PGPASSWORD, or from the file that PGPASSFILE names (~/.pgpass). The user comes
+    /// from PGUSER if the location has none. The same user connects to the shards.
     #[arg(long, env = "RANGEHOLD_SHARDS_GLOBAL", value_name = "URL", global = true)]
     global: Option<String>,
-    /// Which shard map; may be left out where there is only one.
+    /// Name of the shard map [default: the only one]
     #[arg(long, value_name = "NAME", global = true)]
     map: Option<String>,
-    /// For people or for programs.
+    /// The form of the output: text for people, json for programs.
     #[arg(long, value_name = "FORMAT", default_value = "text", global = true)]
     output: Output,
 }
 
-/// How things are printed.
+/// The form of the output.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Output {
     /// Tables and sentences.
@@ -54,38 +59,39 @@ enum Output {
 enum Command {
     /// Make a global map.
     Init {
-        /// Drop the one that is there. Shards keep their local maps.
+        /// Drop the global map that exists. Shards keep their local maps.
         #[arg(long)]
         replace: bool,
     },
-    /// Make the database that you have the first shard; no row is copied.
-    Adopt(living::Adopt),
+    /// Make your database the first shard of a map. No row is copied.
+    Adopt(tenants::Adopt),
     /// Make, delete and list shard maps.
     #[command(subcommand)]
-    Map(maps::MapCommand),
-    /// Add, remove and change shards of a map.
+    Map(map::MapCommand),
+    /// Add, remove, change and list the shards of a map.
     #[command(subcommand)]
-    Shard(maps::ShardCommand),
-    /// Change which keys are on which shard. No row is moved.
+    Shard(shard::ShardCommand),
+    /// Change which keys are mapped to which shard. No row is moved.
     #[command(subcommand)]
-    Mapping(maps::MappingCommand),
-    /// Show where a key is.
+    Mapping(mapping::MappingCommand),
+    /// Show the shard of a key.
     Locate {
         /// The key.
         key: String,
     },
     /// Show all mappings of a map.
     List,
-    /// Compare the global map with what each shard says; fails if they differ.
+    /// Compare the global map with the local map of each shard. Fails if they differ.
     Check,
-    /// Show the operations that are under way or were abandoned.
+    /// Show the operations that are under way, or were abandoned.
     Pending,
-    /// End abandoned operations; or make the global map and a shard say the same.
+    /// End abandoned operations; or repair what differs between the global map and a shard.
     Recover(recovery::Recover),
     /// Give a new tenant, or the next ranges, a shard.
-    Provision(living::Provision),
-    /// Run a script in every shard, the first one alone; run it again to go on after a failure.
-    Exec(living::Exec),
+    Provision(tenants::Provision),
+    /// Run a script in every shard: first in one alone, then in the others. After a failure, run the command
+    /// again to continue.
+    Exec(exec::Exec),
     /// Show how many tenants and bytes each shard has.
     Sizes,
 }
@@ -93,56 +99,56 @@ enum Command {
 /// Runs a command.
 pub(crate) fn run(shards: &Shards) -> Result<()> {
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
-    let shown = runtime.block_on(answer(shards))?;
+    let answer = runtime.block_on(run_command(shards))?;
     match shards.common.output {
-        Output::Json => println!("{:#}", shown.json),
-        Output::Text => print!("{}", shown.text),
+        Output::Json => println!("{:#}", answer.json),
+        Output::Text => print!("{}", answer.text),
     }
-    match shown.failed {
+    match answer.failed {
         None => Ok(()),
         Some(why) => anyhow::bail!(why),
     }
 }
 
-async fn answer(Shards { common, command }: &Shards) -> Result<Shown> {
+async fn run_command(Shards { common, command }: &Shards) -> Result<Answer> {
     if let Command::Init { replace } = command {
         return init(common, *replace).await;
     }
     if let Command::Adopt(adopt) = command {
-        return living::adopt(common, adopt).await;
+        return tenants::adopt(common, adopt).await;
     }
     let manager = common.open().await?;
     match command {
-        Command::Init { .. } | Command::Adopt(_) => unreachable!("answered above"),
-        Command::Map(command) => maps::map(&manager, command).await,
-        Command::Shard(command) => maps::shard(&maps::any(&manager, common).await?, command).await,
-        Command::Mapping(command) => maps::mapping(&maps::any(&manager, common).await?, command).await,
-        Command::Locate { key } => maps::locate(&maps::any(&manager, common).await?, key).await,
-        Command::List => maps::list(&maps::any(&manager, common).await?).await,
+        Command::Init { .. } | Command::Adopt(_) => unreachable!("both returned above"),
+        Command::Map(command) => map::run(&manager, command).await,
+        Command::Shard(command) => shard::run(&any_map::any(&manager, common).await?, command).await,
+        Command::Mapping(command) => mapping::run(&any_map::any(&manager, common).await?, command).await,
+        Command::Locate { key } => mapping::locate(&any_map::any(&manager, common).await?, key).await,
+        Command::List => mapping::list(&any_map::any(&manager, common).await?).await,
         Command::Check => recovery::check(&manager).await,
         Command::Pending => recovery::pending(&manager).await,
         Command::Recover(recover) => recovery::recover(&manager, common, recover).await,
         Command::Provision(provision) => {
-            living::provision(&maps::any(&manager, common).await?, provision).await
+            tenants::provision(&any_map::any(&manager, common).await?, provision).await
         }
-        Command::Exec(exec) => living::exec(&manager, exec).await,
-        Command::Sizes => living::sizes(&maps::any(&manager, common).await?).await,
+        Command::Exec(exec) => exec::exec(&manager, exec).await,
+        Command::Sizes => tenants::sizes(&any_map::any(&manager, common).await?).await,
     }
 }
 
-async fn init(common: &Common, replace: bool) -> Result<Shown> {
+async fn init(common: &Common, replace: bool) -> Result<Answer> {
     let mode = if replace { CreateMode::ReplaceExisting } else { CreateMode::KeepExisting };
     let (location, options) = common.reach()?;
     let manager = ShardMapManager::create(location, mode, options).await?;
-    let text = format!("the global map is at {}\n", manager.location());
-    Ok(Shown::new(json!({ "global": manager.location().to_string() }), text))
+    let text = format!("made the global map at {}\n", manager.location());
+    Ok(Answer::new(json!({ "global": manager.location().to_string() }), text))
 }
 
 impl Common {
-    /// The global map's place, and how databases are reached.
+    /// The location of the global map, and how to connect to databases.
     fn reach(&self) -> Result<(rangehold_shardmap::Location, ManagerOptions)> {
         let url = self.global.as_deref().context(
-            "where is the global map? give --global sqlite:PATH or postgres://..., or set RANGEHOLD_SHARDS_GLOBAL",
+            "give the location of the global map by --global sqlite:PATH or --global postgres://..., or set RANGEHOLD_SHARDS_GLOBAL",
         )?;
         let (location, postgres) = access::reach(url)?;
         let owner = format!("rangehold shards, process {}", std::process::id());
@@ -151,7 +157,7 @@ impl Common {
 
     async fn open(&self) -> Result<ShardMapManager> {
         let (location, options) = self.reach()?;
-        let hint = "the global map does not open; 'rangehold shards init' makes one";
+        let hint = "cannot open the global map; 'rangehold shards init' makes one";
         ShardMapManager::open(location, options).await.context(hint)
     }
 }

@@ -1,4 +1,4 @@
-//! `check`, `pending` and `recover`.
+//! `rangehold shards check`, `pending` and `recover`: find and repair what differs between maps.
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
@@ -7,46 +7,47 @@ use rangehold_shardmap::{Location, PendingOperation, ShardKey, ShardMapManager};
 use serde_json::json;
 
 use super::Common;
-use super::show::Shown;
+use super::answer::Answer;
 use crate::text_table::text_table;
 
 /// `rangehold shards recover`
 #[derive(Debug, Args)]
 pub(crate) struct Recover {
-    /// Instead of ending operations: make the global map and this shard say the same.
-    #[arg(long, value_name = "PLACE", requires = "keep")]
+    /// Do not end operations, but make the global map and this shard agree.
+    #[arg(long, value_name = "LOCATION", requires = "keep")]
     shard: Option<String>,
-    /// Whose word counts.
+    /// Which of the two is right.
     #[arg(long, requires = "shard")]
     keep: Option<Keep>,
-    /// The shard is lost: take it and its mappings out of the global map.
-    #[arg(long, value_name = "PLACE", conflicts_with = "shard")]
+    /// Remove a lost shard and its mappings from the global map.
+    #[arg(long, value_name = "LOCATION", conflicts_with = "shard")]
     detach: Option<String>,
-    /// A database that is a shard already: add it to the global map, by what it says itself.
-    #[arg(long, value_name = "PLACE", conflicts_with_all = ["shard", "detach"])]
+    /// Add a database that already is a shard to the global map, with the mappings that it has.
+    #[arg(long, value_name = "LOCATION", conflicts_with_all = ["shard", "detach"])]
     attach: Option<String>,
 }
 
-/// Whose word counts.
+/// Which of two maps is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Keep {
-    /// The global map's.
+    /// The global map is right.
     Global,
-    /// The shard's.
+    /// The shard is right.
     Shard,
 }
 
-pub(super) async fn check(manager: &ShardMapManager) -> Result<Shown> {
+/// Compares the global map with every shard. Fails if they differ.
+pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
     let (mut rows, mut compared) = (Vec::new(), 0);
-    for place in manager.shard_locations().await? {
+    for location in manager.shard_locations().await? {
         compared += 1;
-        match manager.recovery().detect(&place, None).await {
+        match manager.recovery().detect(&location, None).await {
             Ok(found) => {
                 for differences in found.iter().filter(|found| !found.is_empty()) {
                     rows.extend(difference_rows(differences)?);
                 }
             }
-            Err(error) => rows.push([place.to_string(), String::new(), String::new(), error.to_string()]),
+            Err(error) => rows.push([location.to_string(), String::new(), String::new(), error.to_string()]),
         }
     }
     let pending = manager.pending_operations().await?.len();
@@ -56,14 +57,14 @@ pub(super) async fn check(manager: &ShardMapManager) -> Result<Shown> {
     let json = json!({ "shards": compared, "pending": pending, "findings": json.collect::<Vec<_>>() });
     if rows.is_empty() {
         let text =
-            format!("{compared} shards say what the global map says; {pending} operations are under way\n");
-        return Ok(Shown::new(json, text));
+            format!("{compared} shards agree with the global map; {pending} operations are under way\n");
+        return Ok(Answer::new(json, text));
     }
     let why = format!(
-        "{} differences; 'rangehold shards recover --shard PLACE --keep ...' resolves them",
+        "{} differences; 'rangehold shards recover --shard LOCATION --keep ...' resolves them",
         rows.len()
     );
-    Ok(Shown::new(json, text_table(["shard", "map", "keys", ""], &rows)).or_failed(Some(why)))
+    Ok(Answer::new(json, text_table(["shard", "map", "keys", ""], &rows)).or_failed(Some(why)))
 }
 
 fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
@@ -72,7 +73,7 @@ fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
         let what = match difference.mapped_by {
             MappedBy::GlobalOnly => "only the global map has it",
             MappedBy::ShardOnly => "only the shard has it",
-            MappedBy::Both => "both have it, by different mappings",
+            MappedBy::Both => "both have it, with different mappings",
         };
         let keys = format!("{} to {high}", difference.low);
         [found.location().to_string(), found.map().name, keys, what.to_owned()]
@@ -80,7 +81,8 @@ fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
     Ok(found.differences()?.into_iter().map(row).collect())
 }
 
-pub(super) async fn pending(manager: &ShardMapManager) -> Result<Shown> {
+/// Shows the operations that have not ended.
+pub(super) async fn pending(manager: &ShardMapManager) -> Result<Answer> {
     let operations = manager.pending_operations().await?;
     let row = |operation: &PendingOperation| {
         let state = if operation.abandoned { "abandoned" } else { "under way" };
@@ -101,44 +103,49 @@ pub(super) async fn pending(manager: &ShardMapManager) -> Result<Shown> {
     });
     let json = json.collect();
     if rows.is_empty() {
-        return Ok(Shown::new(json, "no operation is under way\n".to_owned()));
+        return Ok(Answer::new(json, "no operation is under way\n".to_owned()));
     }
-    Ok(Shown::new(json, text_table(["operation", "kind", "map", "owner", "state", "way"], &rows)))
+    Ok(Answer::new(json, text_table(["operation", "kind", "map", "owner", "state", "way"], &rows)))
 }
 
-pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover: &Recover) -> Result<Shown> {
+/// Ends abandoned operations, or does one of the repairs.
+pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover: &Recover) -> Result<Answer> {
     let map = common.map.as_deref();
-    if let (Some(place), Some(keep)) = (&recover.shard, recover.keep) {
-        return resolve(manager, map, &Location::parse(place)?, keep).await;
+    if let (Some(location), Some(keep)) = (&recover.shard, recover.keep) {
+        return resolve(manager, map, &Location::parse(location)?, keep).await;
     }
-    if let Some(place) = &recover.detach {
-        manager.recovery().detach(&Location::parse(place)?, map).await?;
-        return Ok(Shown::new(json!({ "detached": place }), format!("{place} is no shard any more\n")));
+    if let Some(location) = &recover.detach {
+        manager.recovery().detach(&Location::parse(location)?, map).await?;
+        return Ok(Answer::new(
+            json!({ "detached": location }),
+            format!("{location} is not a shard any more\n"),
+        ));
     }
-    if let Some(place) = &recover.attach {
-        let attached = manager.recovery().attach(&Location::parse(place)?, map).await?;
-        let text = format!("{place} is a shard of {} maps; 'check' compares its mappings\n", attached.len());
-        return Ok(Shown::new(json!({ "attached": place, "maps": attached.len() }), text));
+    if let Some(location) = &recover.attach {
+        let attached = manager.recovery().attach(&Location::parse(location)?, map).await?;
+        let text =
+            format!("{location} is a shard of {} maps; 'check' compares its mappings\n", attached.len());
+        return Ok(Answer::new(json!({ "attached": location, "maps": attached.len() }), text));
     }
     let (ended, failed) = manager.recover_pending().await?;
     if let Some(error) = failed.first() {
         bail!("{ended} operations were ended, {} could not be: {error}", failed.len());
     }
-    Ok(Shown::new(json!({ "ended": ended }), format!("{ended} abandoned operations were ended\n")))
+    Ok(Answer::new(json!({ "ended": ended }), format!("{ended} abandoned operations were ended\n")))
 }
 
 async fn resolve(
     manager: &ShardMapManager,
     map: Option<&str>,
-    place: &Location,
+    location: &Location,
     keep: Keep,
-) -> Result<Shown> {
+) -> Result<Answer> {
     let how = if keep == Keep::Global { Resolution::KeepGlobal } else { Resolution::KeepShard };
     let mut resolved = 0;
-    for found in manager.recovery().detect(place, map).await? {
+    for found in manager.recovery().detect(location, map).await? {
         resolved += found.differences()?.len();
         manager.recovery().resolve(found, how).await?;
     }
-    let text = format!("{resolved} differences with {place} are resolved\n");
-    Ok(Shown::new(json!({ "shard": place.to_string(), "resolved": resolved }), text))
+    let text = format!("{resolved} differences with {location} are resolved\n");
+    Ok(Answer::new(json!({ "shard": location.to_string(), "resolved": resolved }), text))
 }

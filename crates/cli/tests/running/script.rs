@@ -108,7 +108,7 @@ fn a_running_server_is_given_the_commands_up_to_the_first_that_fails() {
     ] {
         let ended = run(script);
         assert!(ended.code == Some(1) && ended.complained.contains(says), "{ended:?}");
-        assert!(ended.said.is_empty() && ended.complained.contains("nothing was begun"), "{ended:?}");
+        assert!(ended.said.is_empty() && ended.complained.contains("no command was run"), "{ended:?}");
     }
     assert!(program.says(&["map", "show"]).contains("version 6"));
 }

@@ -1,4 +1,4 @@
-//! Asking a running server by its admin endpoint; `status` and `health`.
+//! A client of the admin API of a running server, and the commands `status` and `health`.
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
@@ -10,46 +10,46 @@ use clap::Args;
 use rangehold_server::admin::TOKEN_FILE;
 use serde_json::Value;
 
-/// How long a server may take to answer what it knows.
+/// How long a server may take to answer a question that needs no work.
 pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
-/// Bytes of an answer.
+/// Bytes of an answer at most.
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
-/// Which server.
+/// The server to ask, and how to reach it.
 #[derive(Debug, Args)]
-pub(crate) struct Asking {
-    /// Its admin endpoint.
+pub(crate) struct AdminClient {
+    /// The server's admin endpoint.
     #[arg(long, env = "RANGEHOLD_ADMIN", value_name = "ADDR:PORT", default_value = "127.0.0.1:10080")]
     admin: SocketAddr,
-    /// Its data directory, where the admin token is.
+    /// The server's data directory, which holds the admin token.
     #[arg(long, env = "RANGEHOLD_DATA", value_name = "DIR", default_value = "./rangehold-data")]
     data: PathBuf,
 }
 
 /// Prints the server's status.
-pub(crate) fn status(asking: &Asking) -> Result<()> {
-    let status = asking.get("/v1/status", ANSWER_WITHIN)?;
+pub(crate) fn status(admin: &AdminClient) -> Result<()> {
+    let status = admin.get("/v1/status", ANSWER_WITHIN)?;
     println!("{status:#}");
     Ok(())
 }
 
-impl Asking {
-    /// What the admin API says at `path`, waiting so long for it.
+impl AdminClient {
+    /// Reads `path`. Waits for the answer no longer than `within`.
     pub(crate) fn get(&self, path: &str, within: Duration) -> Result<Value> {
-        self.ask(&Request { method: "GET", path, body: "", within })
+        self.send(&Request { method: "GET", path, body: "", within })
     }
 
-    /// What the admin API answers to a command.
+    /// Sends `body` to `path`. Waits for the answer no longer than `within`.
     pub(crate) fn post(&self, path: &str, body: &Value, within: Duration) -> Result<Value> {
-        self.ask(&Request { method: "POST", path, body: &body.to_string(), within })
+        self.send(&Request { method: "POST", path, body: &body.to_string(), within })
     }
 
-    /// What the admin API answers when something is to go.
+    /// Deletes the resource at `path`.
     pub(crate) fn delete(&self, path: &str) -> Result<Value> {
-        self.ask(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
+        self.send(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
     }
 
-    fn ask(&self, request: &Request<'_>) -> Result<Value> {
+    fn send(&self, request: &Request<'_>) -> Result<Value> {
         let path = self.data.join(TOKEN_FILE);
         let token = std::fs::read_to_string(&path).with_context(|| {
             format!("cannot read the admin token {}; is --data the server's directory?", path.display())
@@ -58,7 +58,7 @@ impl Asking {
         if status == 200 {
             return serde_json::from_str(&body).context("the server's answer is not JSON");
         }
-        // What the API refuses it says in a sentence; what comes before the API, as text.
+        // The API's errors are JSON. An error from before the API, such as a refused connection limit, is text.
         let refused: Option<Value> = serde_json::from_str(&body).ok();
         match refused.as_ref().and_then(|refused| refused["error"]["message"].as_str()) {
             Some(message) => bail!("{message}"),
@@ -67,7 +67,6 @@ impl Asking {
     }
 }
 
-/// One request.
 struct Request<'a> {
     method: &'a str,
     path: &'a str,
@@ -77,30 +76,31 @@ struct Request<'a> {
 }
 
 /// Succeeds if the server is ready.
-pub(crate) fn health(asking: &Asking) -> Result<()> {
+pub(crate) fn health(admin: &AdminClient) -> Result<()> {
     let ready = Request { method: "GET", path: "/readyz", body: "", within: ANSWER_WITHIN };
-    let (status, body) = exchange(asking.admin, &ready, None)?;
-    let said = troubles(&body);
+    let (status, body) = exchange(admin.admin, &ready, None)?;
+    let troubles = troubles(&body);
     if status != 200 {
-        bail!("not ready: {}", said.join("; "));
+        bail!("not ready: {}", troubles.join("; "));
     }
     println!("ready");
-    said.iter().for_each(|trouble| println!("{trouble}"));
+    troubles.iter().for_each(|trouble| println!("{trouble}"));
     Ok(())
 }
 
-/// The sentences in an answer about readiness; the answer itself, if it is another one.
+/// The troubles that an answer about readiness names; the whole answer, if it has another form.
 fn troubles(body: &str) -> Vec<String> {
     let Ok(answer) = serde_json::from_str::<Value>(body) else { return vec![body.trim().to_owned()] };
     let sentence = |trouble: &Value| trouble["sentence"].as_str().map(str::to_owned);
     answer["troubles"].as_array().into_iter().flatten().filter_map(sentence).collect()
 }
 
-/// One HTTP/1.1 request of the plainest kind; a client library would be larger than its use here.
+/// Sends one simple HTTP/1.1 request. This use does not justify a client library.
 fn exchange(address: SocketAddr, request: &Request<'_>, token: Option<&str>) -> Result<(u16, String)> {
     let Request { method, path, body, within } = request;
-    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN)
-        .with_context(|| format!("no server answers at {address}; give its admin endpoint by --admin"))?;
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER_WITHIN).with_context(|| {
+        format!("no server answers at {address}; give the address of its admin endpoint by --admin")
+    })?;
     stream.set_read_timeout(Some(*within))?;
     let authorization = token.map(|token| format!("Authorization: Bearer {token}\r\n")).unwrap_or_default();
     let length = body.len();
@@ -110,14 +110,17 @@ fn exchange(address: SocketAddr, request: &Request<'_>, token: Option<&str>) -> 
          Connection: close\r\n\r\n{body}"
     )?;
     let mut answer = String::new();
-    stream.take(ANSWER_BYTES_MAX).read_to_string(&mut answer).context("the server broke off its answer")?;
+    stream
+        .take(ANSWER_BYTES_MAX)
+        .read_to_string(&mut answer)
+        .context("the server closed the connection before its answer was complete")?;
     let (head, body) = answer.split_once("\r\n\r\n").context("the server's answer is not HTTP")?;
     let status =
         head.split(' ').nth(1).and_then(|s| s.parse().ok()).context("the server's answer is not HTTP")?;
     Ok((status, body.to_owned()))
 }
 
-/// Percent-encoded for a query.
+/// A key, percent-encoded for the query of a URI.
 pub(crate) fn encoded(key: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_.~".contains(&byte);
     key.bytes()

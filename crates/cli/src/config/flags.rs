@@ -1,0 +1,193 @@
+//! The settings as users give them, each of which may be absent.
+
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, ValueEnum};
+use rangehold_server::profile::Profile;
+use serde::Deserialize;
+
+/// The settings of `rangehold dev`, as flags, variables of the environment, and keys of the file.
+#[derive(Debug, Clone, Default, Args, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, default)]
+pub(crate) struct DevFlags {
+    /// TOML file with settings; its keys are the names of the flags.
+    #[arg(long, env = "RANGEHOLD_CONFIG", value_name = "FILE")]
+    #[serde(skip)]
+    pub(super) config: Option<PathBuf>,
+    /// Directory of the data; it is made if it does not exist [default: ./rangehold-data]
+    #[arg(long, env = "RANGEHOLD_DATA", value_name = "DIR")]
+    pub(super) data: Option<PathBuf>,
+    /// Keep everything in memory. When the program ends, the data is lost.
+    #[arg(long, env = "RANGEHOLD_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
+    pub(super) in_memory: Option<bool>,
+    /// Address to listen on [default: 127.0.0.1]
+    #[arg(long, env = "RANGEHOLD_HOST", value_name = "ADDR")]
+    pub(super) host: Option<IpAddr>,
+    /// Address of the admin endpoint (health, metrics, status), which is never encrypted [default: 127.0.0.1]
+    #[arg(long, env = "RANGEHOLD_ADMIN_HOST", value_name = "ADDR")]
+    pub(super) admin_host: Option<IpAddr>,
+    /// Port of the table service; 0 chooses a free port [default: 10002]
+    #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
+    pub(super) table_port: Option<u16>,
+    /// Port of the admin endpoint; 0 chooses a free port [default: 10080]
+    #[arg(long, env = "RANGEHOLD_ADMIN_PORT", value_name = "N")]
+    pub(super) admin_port: Option<u16>,
+    /// Memory for caches and buffers, such as 512MiB or 2GiB [default: 512MiB]
+    #[arg(long, env = "RANGEHOLD_MEMORY", value_name = "SIZE")]
+    pub(super) memory: Option<String>,
+    /// Number of partition servers in this process; each has its own ranges [default: 1]
+    #[arg(long, env = "RANGEHOLD_SERVERS", value_name = "N")]
+    pub(super) servers: Option<u64>,
+    /// Whether the manager splits, merges and moves ranges as their load requires; with `off`, only
+    /// `rangehold map` does [default: on]
+    #[arg(long, env = "RANGEHOLD_MANAGER", value_name = "on|off")]
+    pub(super) manager: Option<Switch>,
+    /// Accounts as `name:key1[:key2];...`, in place of the well-known development account.
+    #[arg(long, env = "RANGEHOLD_ACCOUNTS", value_name = "LIST", hide_env_values = true)]
+    pub(super) accounts: Option<String>,
+    /// Allow an address that other machines can reach, although everybody knows the well-known key.
+    #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", num_args = 0..=1, default_missing_value = "true")]
+    pub(super) allow_public_well_known_key: Option<bool>,
+    /// PEM file with the TLS certificate chain; needs --tls-key.
+    #[arg(long, env = "RANGEHOLD_TLS_CERT", value_name = "FILE")]
+    pub(super) tls_cert: Option<PathBuf>,
+    /// PEM file with the private key of the certificate; needs --tls-cert.
+    #[arg(long, env = "RANGEHOLD_TLS_KEY", value_name = "FILE")]
+    pub(super) tls_key: Option<PathBuf>,
+    /// `self-signed` uses TLS with a development certificate, which is kept in DATA/tls/.
+    #[arg(long, env = "RANGEHOLD_TLS", value_name = "MODE")]
+    pub(super) tls: Option<TlsMode>,
+    /// Accept bearer tokens: a JSON file with "keys", "issuers" and "audiences", or `claims-only` for
+    /// development, with which anybody can make a token.
+    #[arg(long, env = "RANGEHOLD_OAUTH", value_name = "FILE|claims-only")]
+    pub(super) oauth: Option<String>,
+    /// Refuse writes while less than this is free on the disk [default: 1 % of it, but at least 64MiB]
+    #[arg(long, env = "RANGEHOLD_DISK_RESERVE", value_name = "SIZE")]
+    pub(super) disk_reserve: Option<String>,
+    /// `fast` serves as fast as it can; `cloud` behaves as the cloud's documentation says, with budgets, busy
+    /// answers and short pages, to test retry code [default: fast]
+    #[arg(long, env = "RANGEHOLD_PROFILE", value_name = "PROFILE")]
+    pub(super) profile: Option<ProfileName>,
+    /// Disk space for the history of load, which `rangehold history` shows; 0 keeps none [default: 256MiB]
+    #[arg(long, env = "RANGEHOLD_HISTORY_BUDGET", value_name = "SIZE")]
+    pub(super) history_budget: Option<String>,
+    /// Store keys in the history, so that it shows the same detail after a restart. Without this flag only
+    /// hashes of keys are stored.
+    #[arg(long, env = "RANGEHOLD_HISTORY_KEYS", num_args = 0..=1, default_missing_value = "true")]
+    pub(super) history_keys: Option<bool>,
+    /// Form of the log lines [default: text]
+    #[arg(long, env = "RANGEHOLD_LOG_FORMAT", value_name = "FORMAT")]
+    pub(super) log_format: Option<LogFormat>,
+    /// Do not wait for the disk: a power failure then loses acknowledged writes. Only for tests.
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    pub(super) unsafe_no_fsync: Option<bool>,
+    /// Kill the process after this step of a change of ranges was reached N times, such as `cloned:2`
+    /// (default: once). Only for tests.
+    #[arg(long, env = "RANGEHOLD_CRASH_AFTER_STEP", value_name = "STEP[:N]", hide = true)]
+    pub(super) crash_after_step: Option<String>,
+}
+
+/// The name of a [`Profile`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ProfileName {
+    /// As fast as this program can.
+    Fast,
+    /// As the cloud's documentation says.
+    Cloud,
+}
+
+impl ProfileName {
+    pub(super) fn profile(self) -> Profile {
+        match self {
+            Self::Fast => Profile::fast(),
+            Self::Cloud => Profile::cloud(),
+        }
+    }
+}
+
+/// Whether the manager changes ranges.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Switch {
+    /// Ranges are changed as their load requires.
+    On,
+    /// Ranges are changed only by command.
+    Off,
+}
+
+/// The source of the TLS certificate, where no files are given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TlsMode {
+    /// A development certificate, which the first start makes.
+    SelfSigned,
+}
+
+/// The form of log lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object on each line.
+    Json,
+}
+
+impl DevFlags {
+    /// Reads the settings in a TOML file.
+    pub(super) fn from_file(path: &Path) -> Result<Self> {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        // The error's own text would show the line, which may hold an account key.
+        toml::from_str(&text).map_err(|error: toml::de::Error| {
+            let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+            anyhow!("cannot use {}, line {line}: {}", path.display(), error.message())
+        })
+    }
+
+    /// These settings; where one is absent, that of `file`.
+    pub(super) fn or(self, file: Self) -> Self {
+        // --in-memory as a flag counts more than a directory in the file, and a certificate as a flag more than
+        // one in the file.
+        let in_memory = self.in_memory == Some(true);
+        let own_tls = self.tls.is_some() || self.tls_cert.is_some();
+        let file = Self {
+            data: file.data.filter(|_| !in_memory),
+            tls: file.tls.filter(|_| !own_tls),
+            tls_cert: file.tls_cert.filter(|_| !own_tls),
+            tls_key: file.tls_key.filter(|_| !own_tls),
+            ..file
+        };
+        /// Takes each field from `self`, or else from `file`. A field that is not listed does not compile.
+        macro_rules! either {
+            ($($field:ident),*) => { Self { config: self.config, $($field: self.$field.or(file.$field)),* } };
+        }
+        either!(
+            data,
+            in_memory,
+            host,
+            admin_host,
+            table_port,
+            admin_port,
+            memory,
+            servers,
+            manager,
+            accounts,
+            allow_public_well_known_key,
+            tls_cert,
+            tls_key,
+            tls,
+            oauth,
+            disk_reserve,
+            profile,
+            history_budget,
+            history_keys,
+            log_format,
+            unsafe_no_fsync,
+            crash_after_step
+        )
+    }
+}

@@ -1,0 +1,74 @@
+//! `rangehold shards shard`: adds, removes, changes and lists the shards of a map.
+
+use anyhow::Result;
+use clap::Subcommand;
+use rangehold_shardmap::{KindOfMap, Location, Shard, ShardKey, ShardMap, ShardUpdate};
+
+use super::answer::{Answer, shard_json};
+use super::any_map::{AnyMap, of_either};
+use crate::text_table::text_table;
+
+/// `rangehold shards shard ...`. A location is sqlite:PATH or postgres://SERVER:PORT/DATABASE.
+#[derive(Debug, Subcommand)]
+pub(crate) enum ShardCommand {
+    /// Add a database to the map as a shard.
+    Add {
+        /// The database's location.
+        location: String,
+    },
+    /// Remove a shard that has no mappings.
+    Remove {
+        /// The database's location.
+        location: String,
+    },
+    /// Set a shard online or offline, or give the new location of its database.
+    Update {
+        /// The database's location.
+        location: String,
+        /// Whether new tenants may be placed on the shard.
+        #[arg(long)]
+        online: Option<bool>,
+        /// The new location of the same database.
+        #[arg(long, value_name = "LOCATION")]
+        to: Option<String>,
+    },
+    /// List the shards of the map.
+    List,
+}
+
+/// Runs a command about the shards of a map.
+pub(super) async fn run(map: &AnyMap, command: &ShardCommand) -> Result<Answer> {
+    of_either!(map, map => run_on(map, command).await)
+}
+
+async fn run_on<M: KindOfMap>(map: &ShardMap<ShardKey, M>, command: &ShardCommand) -> Result<Answer> {
+    let done = |verb: &str, shard: &Shard| {
+        Answer::new(shard_json(shard), format!("{verb} the shard at {}\n", shard.location()))
+    };
+    match command {
+        ShardCommand::Add { location } => {
+            let shard = map.create_shard(&Location::parse(location)?).await?;
+            Ok(done("added", &shard))
+        }
+        ShardCommand::Remove { location } => {
+            let shard = map.shard(&Location::parse(location)?).await?;
+            map.delete_shard(&shard).await?;
+            Ok(done("removed", &shard))
+        }
+        ShardCommand::Update { location, online, to } => {
+            let shard = map.shard(&Location::parse(location)?).await?;
+            let to = to.as_deref().map(Location::parse).transpose()?;
+            let update = ShardUpdate { online: *online, location: to };
+            Ok(done("updated", &map.update_shard(&shard, &update).await?))
+        }
+        ShardCommand::List => {
+            let shards = map.shards().await?;
+            let row = |shard: &Shard| {
+                let status = if shard.is_online() { "online" } else { "offline" };
+                [shard.location().to_string(), status.to_owned()]
+            };
+            let rows: Vec<[String; 2]> = shards.iter().map(row).collect();
+            Ok(Answer::new(shards.iter().map(shard_json).collect(), text_table(["shard", "status"], &rows)))
+        }
+    }
+}
