@@ -1,16 +1,16 @@
-//! Batches: any body is a batch or is refused, and the parts of one lie in its body, in order.
+//! Batches: any body is read as a batch or is refused, and the parts of a batch lie in its body, in order.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use rangehold_protocol::table::batch::{Batch, parse};
 
-/// The boundary is fixed, so that the fuzzer need not find it in two places.
+/// The boundary is fixed, because the fuzzer would have to find the same one for the header and the body.
 const CONTENT_TYPE: &str = "multipart/mixed; boundary=batch_a";
 
 fuzz_target!(|data: &[u8]| {
     check(CONTENT_TYPE, data);
-    // The first line as the content type too.
+    // The first line is used as the content type too.
     let mut lines = data.splitn(2, |byte| *byte == b'\n');
     if let (Some(Ok(content_type)), Some(body)) = (lines.next().map(std::str::from_utf8), lines.next()) {
         check(content_type, body);
@@ -41,8 +41,8 @@ fn check(content_type: &str, body: &[u8]) {
     again(&batch);
 }
 
-/// Written in the plain form that SDKs send, the same batch comes out. Left out are bodies that hold
-/// what looks like a boundary.
+/// A batch that is written in the SDKs' form is read as the same batch. Bodies that contain a boundary are left
+/// out.
 fn again(batch: &Batch<'_>) {
     let plain =
         |part: &rangehold_protocol::table::batch::Part<'_>| !part.body.windows(2).any(|pair| pair == b"--");

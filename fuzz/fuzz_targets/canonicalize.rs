@@ -1,7 +1,7 @@
-//! Signatures with an account key: what a client signed by the documented rule is taken, and nothing
-//! that was changed after it was signed is.
+//! Signatures with an account key: a request that a client signed by the documented rule is accepted, and a
+//! request that was changed after that is refused.
 //!
-//! The input is lines: method, path, query, content type, MD5, and a choice of what is changed.
+//! Each line of the input is one part: method, path, query, content type, MD5, and the part to change.
 
 #![no_main]
 
@@ -60,7 +60,7 @@ fuzz_target!(|data: &[u8]| {
         if scheme == "SharedKey" && choice != method {
             assert!(!taken(&AuthRequest { method: choice, ..request }, "acct", keys, now), "another method");
         }
-        // One character more is another path, whatever the spelling.
+        // With one more character it is another path, in every spelling.
         let longer = format!("{path}x");
         assert!(!taken(&AuthRequest { path: &longer, ..request }, "acct", keys, now), "another path");
     }

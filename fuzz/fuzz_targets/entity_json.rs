@@ -1,5 +1,5 @@
-//! The JSON of an entity: any bytes are an entity or are refused with a code, and an entity that was
-//! taken keeps the limits that its module promises and can be stored and read back.
+//! The JSON of an entity: any bytes are read as an entity or are refused with a code. An accepted entity is within
+//! the limits that its module promises, and can be stored and read back.
 
 #![no_main]
 
@@ -25,7 +25,7 @@ fuzz_target!(|data: &[u8]| {
             );
             assert!(!entity.properties[..index].iter().any(|(other, _)| other == name), "{name} twice");
         }
-        // What serde_json refuses is no JSON, whatever our own reader thinks of it.
+        // Our reader must not accept anything that serde_json refuses.
         assert!(serde_json::from_slice::<serde::de::IgnoredAny>(data).is_ok(), "taken, and no JSON");
         let properties = || entity.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
         let stored = encode(Timestamp::from_ticks(1), properties());

@@ -1,5 +1,5 @@
-//! Filters: any text is a filter or is refused; a filter printed is the same filter; and its answer
-//! agrees with an evaluator written as plainly as possible, for entities made of its own constants.
+//! Filters: any text is read as a filter or is refused, and a printed filter is read as the same filter. For
+//! entities with values from the filter's own constants, its answer equals that of a very simple evaluator.
 
 #![no_main]
 
@@ -13,7 +13,7 @@ use rangehold_protocol::table::row::{RowView, encode};
 use rangehold_protocol::table::value::Value;
 
 fuzz_target!(|data: &[u8]| {
-    // The last bytes choose the entity, the others are the text.
+    // The last bytes choose the entity. The others are the text.
     let (text, choices) = data.split_at(data.len() - data.len().min(8));
     let Ok(text) = std::str::from_utf8(text) else {
         return;
@@ -59,7 +59,7 @@ struct Entity {
 }
 
 impl Entity {
-    /// An entity whose values are constants of the filter, or beside them.
+    /// An entity whose values are the filter's constants, or near them.
     fn choose(comparisons: &[&Comparison], choices: &[u8]) -> Self {
         let mut entity = Self {
             partition_key: "p".into(),
@@ -107,7 +107,7 @@ impl Entity {
     }
 }
 
-/// The constant itself, a neighbour, or a value of another type.
+/// The constant itself, a value next to it, or a value of another type.
 fn beside(value: &Value, choice: u8) -> Value {
     let step = i64::from(choice % 3) - 1;
     match value {
@@ -140,7 +140,7 @@ fn beside(value: &Value, choice: u8) -> Value {
     }
 }
 
-/// How a value stands to a constant: less where their types do not compare, `None` where NaN is.
+/// The order of a value and a constant. It is less if their types cannot be compared, and `None` if one is NaN.
 fn stands(value: &Value, literal: &Value) -> Option<Ordering> {
     match (value, literal) {
         (Value::String(a), Value::String(b)) => Some(a.encode_utf16().cmp(b.encode_utf16())),

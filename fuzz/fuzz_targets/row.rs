@@ -1,4 +1,4 @@
-//! Stored rows: any bytes are a row or are refused, and what a row holds survives being stored again.
+//! Stored rows: any bytes are read as a row or are refused, and a row that is stored again stays the same.
 
 #![no_main]
 
@@ -11,8 +11,8 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     assert_eq!(properties.len(), row.len());
-    // A look-up by name trusts the stored hash of the name, so it may fail to find what a damaged row
-    // lists, but what it finds is listed.
+    // A look-up by name relies on the stored hash of the name. In a damaged row it may miss a property that is
+    // listed, but it must not find one that is not listed.
     for (name, _) in &properties {
         if let Ok(Some(found)) = row.get(name) {
             let listed = properties.iter().any(|(listed, value)| listed == name && same(*value, found));
@@ -30,7 +30,7 @@ fuzz_target!(|data: &[u8]| {
     }
 });
 
-/// Equality by bits: a NaN is the same as itself.
+/// Compares by bits, so that NaN equals NaN.
 fn same(
     a: rangehold_protocol::table::value::ValueRef<'_>,
     b: rangehold_protocol::table::value::ValueRef<'_>,

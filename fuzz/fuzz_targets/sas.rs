@@ -1,7 +1,7 @@
-//! Shared access signatures: no token is taken that was not signed, a token that was signed never
-//! panics whatever its fields say, and a table's token never reaches beyond its table and keys.
+//! Shared access signatures: an unsigned token is refused, a signed token never causes a panic, and a token for a
+//! table reaches only that table and its keys.
 //!
-//! The input is lines, the values of the fields of a token.
+//! Each line of the input is the value of one field of a token.
 
 #![no_main]
 
@@ -26,7 +26,7 @@ fuzz_target!(|data: &[u8]| {
     table(&lines, &key);
 });
 
-/// The text as the whole query of a request: its signature cannot be right.
+/// Uses the text as the whole query of a request. Its signature cannot be right.
 fn unsigned(text: &str, key: &AccountKey) {
     let Ok(query) = Query::parse(text) else { return };
     let request = request(&query);
@@ -45,7 +45,7 @@ fn account(lines: &[&str], key: &AccountKey) {
     let Ok(principal) = taken else { return };
     assert!(matches!(principal, Principal::AccountSas { .. }), "{principal:?}");
     assert!(AccountSas::authenticate(&request, "other", std::slice::from_ref(key), now()).is_err());
-    // One character of what was signed is different.
+    // One character of the signed text is changed.
     let changed = raw.replacen("sp=", "sp=r", 1);
     if let Ok(query) = Query::parse(&changed) {
         let request = AuthRequest { query: &query, ..request };
@@ -98,7 +98,7 @@ fn table(lines: &[&str], key: &AccountKey) {
     }
 }
 
-/// Fields have fixed lines; an empty line leaves the field at a value that is taken.
+/// Each field has a fixed line. For an empty line the field keeps a value that is accepted.
 fn field<'a>(lines: &[&'a str], name: &str) -> &'a str {
     let (index, usual) = match name {
         "sp" => (0, "raud"),

@@ -1,4 +1,5 @@
-//! Continuation tokens: any text is a token, a key, or refused; and every text survives as a token.
+//! Continuation tokens: any text is read as a token, is read as a key, or is refused. Every text that is written
+//! as a token is read back.
 
 #![no_main]
 
@@ -12,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
         return;
     };
     let token = encode_part(text);
-    // Longer texts than a token may hold are no keys either.
+    // A text that is longer than a token may be is not a key either.
     if let Ok(decoded) = decode_part(&token) {
         assert_eq!(decoded, text, "as {token}");
     }

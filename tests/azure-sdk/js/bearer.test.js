@@ -1,5 +1,5 @@
-// What makes a bearer token good, with signatures verified and with claims checked alone; and how the
-// others are refused. Needs RANGEHOLD_BIN (see server.js).
+// Which bearer tokens are accepted, by a server that verifies signatures and by one that checks only claims; and how
+// the others are refused. Needs RANGEHOLD_BIN (see server.js).
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -12,7 +12,7 @@ const issuer = new TokenIssuer();
 const stranger = new TokenIssuer(issuer.keyId);
 const now = Math.floor(Date.now() / 1000);
 
-// [what, token, whether checking claims alone accepts it; undefined: not asked there]
+// [name, token, whether a server that checks only claims accepts it; undefined: not tested there]
 const BAD_TOKENS = [
   ["of a wrong audience", issuer.token({ aud: "https://vault.azure.net" }), false],
   ["without an audience", issuer.token({ aud: undefined }), false],
@@ -47,7 +47,7 @@ for (const [mode, tokens, claimsOnly] of MODES) {
       ["with a slash after the audience", { aud: `${AUDIENCE}/` }],
       ["of the newer issuer form", { iss: `https://login.microsoftonline.com/${TENANT}/v2.0` }],
     ]) {
-      // A file of issuers means just those issuers.
+      // With a file of issuers, only those issuers are accepted.
       if (!claimsOnly && claims.iss) continue;
       test(`a token ${what} is good`, async () => {
         await works(server.hostStyle(new TokenCredential(issuer.token(claims))));
@@ -91,7 +91,7 @@ async function works(service) {
   await table.deleteTable();
 }
 
-// Refused with 401 and a challenge that names who issues tokens; with 403 in versions before there were challenges.
+// The answer is 401 with a challenge that names the issuer of tokens, or 403 in versions before challenges.
 async function challenged(server, token) {
   const listing = (version) => server.hostStyle(new TokenCredential(token), version).client().listTables().next();
   await assert.rejects(listing("2020-12-06"), (error) => {

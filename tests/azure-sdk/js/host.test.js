@@ -1,4 +1,4 @@
-// Every operation again as against the cloud: https, the account in the name of the host, and a
+// All operations as clients of the cloud send them: over https, with the account in the host's name, and with a
 // bearer token whose signature the server verifies. Needs RANGEHOLD_BIN (see server.js).
 
 import { after, describe } from "node:test";

@@ -1,4 +1,4 @@
-// Every operation, path style with the account's key, against a running server:
+// All operations in path style, with the account's key, against a running server:
 //
 //   RANGEHOLD_TABLE_ENDPOINT   default http://127.0.0.1:10002/devstoreaccount1
 //   RANGEHOLD_ACCOUNT, RANGEHOLD_KEY   default: the well-known development account

@@ -1,7 +1,7 @@
-// A server of our own: starts the program with TLS and bearer tokens, for the tests that need both.
+// Starts the program with TLS and bearer tokens, for the tests that need both.
 //
-// RANGEHOLD_BIN names the program. Its data, certificate and configuration live in a temporary
-// directory that goes with it.
+// RANGEHOLD_BIN names the program. Its data, certificate and settings are in a temporary directory, which is
+// removed when the server stops.
 
 import { spawn } from "node:child_process";
 import { once } from "node:events";
@@ -52,7 +52,7 @@ class Server {
     Object.assign(this, { child, data, url: new URL(url), certificate });
   }
 
-  // The account as the cloud addresses it: by the name of the host, under a verified certificate.
+  // The account in the cloud's form: in the host's name, with a verified certificate.
   hostStyle(credential, version) {
     const endpoint = `https://${WELL_KNOWN_ACCOUNT}.table.localhost:${this.url.port}`;
     return new Service({ endpoint, credential, version, agent: this.agent });
@@ -67,7 +67,7 @@ class Server {
     });
   }
 
-  // Connects to this server whatever the name, so that nothing leaves this machine.
+  // Connects to this server for every host name, so that nothing leaves this machine.
   get agent() {
     const lookup = (name, options, done) =>
       options.all ? done(null, [{ address: "127.0.0.1", family: 4 }]) : done(null, "127.0.0.1", 4);
@@ -84,7 +84,7 @@ class Server {
   }
 }
 
-// Waits for the line that tells the address, and keeps reading so that the program never blocks.
+// Waits for the line with the address. Reads on after it, so that the program never blocks.
 function listeningAt(child) {
   return new Promise((resolve, reject) => {
     const late = setTimeout(

@@ -1,5 +1,5 @@
-// The service under test, as the operations see it: an endpoint, the credential to use, and what
-// else a client needs to get there (for host style: a name look-up that stays on this machine).
+// The service under test, as the operations use it: an endpoint, a credential, and what else a client needs to
+// reach it (for host style: a look-up of host names that stays on this machine).
 
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
@@ -10,8 +10,8 @@ export const WELL_KNOWN_KEY =
   "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
 export class Service {
-  // endpoint: URL of the account. credential: of the clients made here; the account's key if left out.
-  // agent: an https.Agent, where the way to the server is special. version: of the service, if another than the SDK's.
+  // endpoint: URL of the account. credential: used by all clients; without it, the account's key.
+  // agent: an https.Agent, if the server needs one. version: of the service, if it is not the SDK's.
   constructor({ endpoint, account = WELL_KNOWN_ACCOUNT, key = WELL_KNOWN_KEY, credential, agent, version }) {
     this.endpoint = endpoint.replace(/\/$/, "");
     this.account = account;
@@ -32,12 +32,12 @@ export class Service {
     return new TableClient(this.endpoint, name, credential, this.options(policies));
   }
 
-  // A client of one table that holds nothing but a SAS.
+  // A client of one table that has only a SAS.
   tableWithSas(name, sas) {
     return this.table(name, new AzureSASCredential(sas));
   }
 
-  // A new, empty table under a name of its own, dropped when the test ends.
+  // A new, empty table with a unique name. It is deleted when the test ends.
   async newTable(test, prefix = "js") {
     const table = this.table(newName(prefix));
     await table.createTable();
@@ -53,7 +53,7 @@ export class Service {
     return {
       version: this.version,
       allowInsecureConnection: this.endpoint.startsWith("http:"),
-      // A test wants to see the first answer, not the third.
+      // No retries, because a test checks the first answer.
       retryOptions: { maxRetries: 0 },
       additionalPolicies: [route, ...policies].map((policy) => ({ policy, position: "perCall" })),
     };
@@ -76,7 +76,7 @@ export async function refused(call, status, code, text) {
   });
 }
 
-// Runs tasks, so many at a time, and gives their results in order.
+// Runs tasks, at most `width` at a time, and returns their results in order.
 export async function inParallel(width, tasks) {
   const results = new Array(tasks.length);
   let next = 0;
@@ -97,7 +97,7 @@ export async function all(iterator) {
   return items;
 }
 
-// The raw response of an SDK call, besides what the SDK makes of it: `await raw((o) => client.x(o))`.
+// The raw response of an SDK call, beside the SDK's own result: `await raw((o) => client.x(o))`.
 export async function raw(call) {
   let response;
   await call({ onResponse: (seen) => (response = seen) });

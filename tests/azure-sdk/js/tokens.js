@@ -1,4 +1,4 @@
-// Bearer tokens as Azure's login service makes them, signed by a key made here.
+// Bearer tokens in the form of Azure's login service, signed by a key that is made here.
 
 import { generateKeyPairSync, sign } from "node:crypto";
 
@@ -20,7 +20,7 @@ export class TokenIssuer {
     return { ...this.publicKey.export({ format: "jwk" }), kid: this.keyId, use: "sig", alg: "RS256" };
   }
 
-  // A token; what is given replaces the usual claims or header fields.
+  // A token. The arguments replace the usual claims and header fields.
   token(claims = {}, header = {}) {
     const now = Math.floor(Date.now() / 1000);
     const usual = {

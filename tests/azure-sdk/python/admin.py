@@ -6,18 +6,18 @@ import urllib.error
 import urllib.parse
 import urllib.request
 
-# How often a change is asked for again, where the answer is that nothing was done.
+# How often a change is asked for again if the answer says that nothing was done.
 AGAIN_MAX = 10
-# Between two looks at what is under way.
+# Seconds between two looks at the rehearsals.
 POLL_SECONDS = 0.1
-# For an answer: a change waits for its range to get ready, half a minute at most.
+# Seconds for an answer. A change waits at most half a minute until its range is ready.
 ANSWER_SECONDS_MAX = 120
-# What the profile shows of a move is over long before.
+# Seconds. The effects of a move in the profile end long before.
 QUIET_SECONDS_MAX = 60
 
 
 class Admin:
-    """Has ranges changed, and tells of them."""
+    """Changes ranges, and reports about them."""
 
     def __init__(self, address, token_file):
         self.url = f"http://{address}"
@@ -27,7 +27,7 @@ class Admin:
         self._change("split", {"at": key})
 
     def move(self, key, server):
-        """Gives the range that holds a key to a server."""
+        """Moves the range that holds a key to a server."""
         self._change("move", {"range": key, "to": server})
 
     def server_of(self, key):
@@ -40,7 +40,7 @@ class Admin:
         return [server["server"] for server in self._get("/v1/ranges")["servers"]]
 
     def wait_until_quiet(self):
-        """Until no range misbehaves any more, on order or because it moved."""
+        """Waits until no range misbehaves any more, because of a rehearsal or of a move."""
         end = time.monotonic() + QUIET_SECONDS_MAX
         while self._get("/v1/rehearsals"):
             if time.monotonic() > end:
@@ -48,7 +48,7 @@ class Admin:
             time.sleep(POLL_SECONDS)
 
     def throttled(self):
-        """How many requests were not let in, of all causes."""
+        """How many requests were not let in, for any reason."""
         text = self._open(f"{self.url}/metrics").read().decode()
         lines = [line for line in text.splitlines() if line.startswith("rangehold_throttled_total")]
         return sum(int(line.rsplit(" ", 1)[1]) for line in lines)

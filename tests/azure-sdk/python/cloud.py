@@ -38,9 +38,9 @@ import run
 from admin import Admin
 from cloud_table import AWAY, HOT
 
-# Documented target of a partition, entities a second.
+# The documented target of a partition, in entities per second.
 TARGET = 2_000
-# What the quiet client writes.
+# The table of the quiet client.
 QUIET = ("quiet", "1")
 
 
@@ -64,7 +64,7 @@ def parse_arguments():
 
 
 def run_in_environment(options):
-    """Runs this file again, with the Python that has the SDK."""
+    """Runs this file again in the Python that has the SDK."""
     try:
         python = run.set_up_python(options.cache.resolve())
     except (OSError, subprocess.SubprocessError) as error:
@@ -81,7 +81,7 @@ def job(options):
 
 
 def hot_partition(text, admin):
-    """The first part; what must hold of it."""
+    """Runs the first part, and returns its checks."""
     quiet, read = Quiet(text), []
     alone = quiet.during(lambda: time.sleep(2))
     busy_before, begun = admin.throttled(), time.monotonic()
@@ -92,7 +92,7 @@ def hot_partition(text, admin):
 
     beside = quiet.during(work)
     seconds, busy = time.monotonic() - begun, admin.throttled() - busy_before
-    # Written once, and read once by each.
+    # Everything was written once, and each reader read it once.
     entities = len(HOT) * (1 + len(read))
     print(f"{entities} hot entities in {seconds:.1f} s, {entities / seconds:.0f} a second, {busy} requests not let in")
     for pages in read:
@@ -108,7 +108,7 @@ def hot_partition(text, admin):
         "a filter that nothing matches ends, after an empty page for each range": len(unmatched)
         >= len(cloud_table.CUTS)
         and not any(unmatched),
-        # One second's worth is there at the beginning, and half of one may be owed at the end.
+        # At the beginning there is budget for one second, and at the end half a second may be owed.
         "the partition was held at its target": entities <= TARGET * (seconds + 1.5) + 1000,
         "it was used": entities >= TARGET * seconds / 4,
         "requests were not let in": busy > 0,
@@ -118,7 +118,7 @@ def hot_partition(text, admin):
 
 
 def moving_range(text, admin):
-    """The second part; what must hold of it."""
+    """Runs the second part, and returns its checks."""
     begun, came_from = time.monotonic(), admin.server_of(cloud_table.MOVED)
     moves = cloud_moves.Moves(text, admin)
     moves.run()
@@ -126,7 +126,7 @@ def moving_range(text, admin):
     print(f"moved from {came_from} to {', '.join(moves.moved_to)} in {seconds:.1f} s, among", end=" ")
     print(f"{sum(moves.progress)} writes and listings; answers: {dict(sorted(moves.statuses.items()))}")
     for error in moves.errors:
-        # An answer's error is many lines long, and the first one says what it is.
+        # An error has many lines. The first one says what it is.
         print(f"not done: {type(error).__name__}: {str(error).partition(chr(10))[0]}")
     pages = cloud_table.read_pages(text)
     turns = {(row["PartitionKey"], row["RowKey"]): row.get("turn") for page in pages for row in page}
@@ -150,14 +150,14 @@ def judge(checks):
 
 
 class Quiet:
-    """A client that writes one entity after another, unhurried, and never tries twice."""
+    """A client that writes one entity after another, with pauses and without retries."""
 
     def __init__(self, text):
         self.client = cloud_table.client(text, retry_total=0)
         self.refused = []
 
     def during(self, act):
-        """Does `act`, and works meanwhile; the median time that a write took."""
+        """Runs `act` while the client writes. Returns the median time of a write."""
         times, over = [], threading.Event()
 
         def work():

@@ -1,4 +1,4 @@
-"""A job that goes on while a range moves: is what the SDK does by default enough?
+"""A job that continues while a range moves: are the SDK's default retries enough?
 
 What the profile shows of a move, for some seconds, are 503 `ServerBusy` and late 500 `OperationTimedOut`. The SDK
 sends a request again three times: at once, 1.6 s later, and 3.2 s after that. So what a move shows must be over
@@ -22,23 +22,23 @@ from concurrent.futures import ThreadPoolExecutor
 import cloud_table
 
 READERS = 2
-# How often the range moves at most, until both kinds of answers were met: a 500 is one answer in twenty.
+# How many times the range moves at most, until both kinds of answers came: one answer in twenty is a 500.
 MOVES_MAX = 5
 POLL_SECONDS = 0.05
-# For every client to get through; the SDK's retries take 5 s, and what is late 2 s each time.
+# Seconds for every client to succeed once. The SDK's retries take 5 s, and each late answer 2 s.
 PROGRESS_SECONDS_MAX = 60
 
 
 class Moves:
-    """The job, and what became of it."""
+    """The job, and its results."""
 
     def __init__(self, text, admin):
         self.text, self.admin = text, admin
-        # Of every attempt, retries included.
+        # The status of every attempt, retries included.
         self.statuses = Counter()
         self.errors = []
         self.moved_to = []
-        # How many entities, or listings, each client got done; and what they are.
+        # How many entities or listings each client has done, and the errors.
         self.progress = [0] * (cloud_table.WORKERS + READERS)
         self.turns = {}
         self.listings = []
@@ -69,7 +69,7 @@ class Moves:
             self.admin.wait_until_quiet()
 
     def _all_got_through(self, work):
-        """Waits until every client got something done from now on; false if one has ended."""
+        """Waits until every client has done something more. False if a client has ended."""
         before, end = list(self.progress), time.monotonic() + PROGRESS_SECONDS_MAX
         while not all(now > then for now, then in zip(self.progress, before)):
             if any(task.done() for task in work):
@@ -80,7 +80,7 @@ class Moves:
         return True
 
     def _write(self, number):
-        """Writes its share of the entities turn after turn; the first turn to its end, whatever happens."""
+        """Writes its share of the entities again and again. It always completes the first turn."""
         mine, turn = cloud_table.AWAY[number :: cloud_table.WORKERS], 0
         with cloud_table.client(self.text, raw_response_hook=self._count) as table:
             while turn == 0 or not self.over.is_set():
@@ -99,5 +99,5 @@ class Moves:
             self.progress[number] += 1
 
     def _count(self, response):
-        # The SDK calls this behind its retries, once for each answer.
+        # The SDK calls this once for each answer, below its retries.
         self.statuses[response.http_response.status_code] += 1

@@ -1,4 +1,4 @@
-"""The table of the job: its keys, how it is cut into ranges, how it is written and read with the SDK.
+"""The table of the job: its keys, its ranges, and how the SDK writes and reads it.
 
     cloudjob/*        away-0, away-1, away-2      a range that moves while it is used
     cloudjob/empty    nothing                     a range without an entity
@@ -11,13 +11,13 @@ TABLE = "cloudjob"
 CUTS = [f"{TABLE}/*", f"{TABLE}/empty", f"{TABLE}/full"]
 # A key of the range that moves, as the admin API writes keys.
 MOVED = f"{TABLE}/away"
-# The keys of what is written, in the order of a listing. The range that moves has more than a page of entities,
-# and not two.
+# The keys of the entities, in the order of a listing. The range that moves has more than one page of entities,
+# and less than two.
 AWAY = [(f"away-{part}", f"{row:06}") for part in range(3) for row in range(400)]
 HOT = [("hot", f"{row:06}") for row in range(8_000)]
-# Entities of a full page, as documented.
+# Entities in a full page, as documented.
 PAGE = 1_000
-# Clients at once, and entities of a transaction.
+# Clients that work at the same time, and entities in a transaction.
 WORKERS = 3
 BATCH = 100
 KEY = "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw=="
@@ -31,14 +31,14 @@ def connection_string(host, port):
 
 
 def client(text, **options):
-    """A client of the table, with the SDK's defaults for everything that is not named."""
+    """A client of the table, with the SDK's defaults for everything that is not given."""
     from azure.data.tables import TableClient
 
     return TableClient.from_connection_string(text, TABLE, **options)
 
 
 def make(text, admin):
-    """Makes the table, and has it cut while it is empty."""
+    """Makes the table, and splits its range while it is empty."""
     from azure.data.tables import TableServiceClient
 
     TableServiceClient.from_connection_string(text).create_table_if_not_exists(TABLE)
@@ -47,13 +47,13 @@ def make(text, admin):
 
 
 def at_once(act):
-    """What several threads return that each do `act` with their number."""
+    """Runs `act` in several threads, each with its number, and returns the results."""
     with ThreadPoolExecutor(WORKERS) as threads:
         return list(threads.map(act, range(WORKERS)))
 
 
 def write_all(text):
-    """Puts the entities of all partitions, by transactions."""
+    """Writes the entities of all partitions, in transactions."""
     batches = []
     for keys in [AWAY[:400], AWAY[400:800], AWAY[800:], HOT]:
         batches += [keys[begin : begin + BATCH] for begin in range(0, len(keys), BATCH)]
@@ -61,7 +61,7 @@ def write_all(text):
     def write(number):
         with client(text) as table:
             for batch in batches[number::WORKERS]:
-                # Writing the same once more changes nothing: a request that the SDK sends again may have been done.
+                # Upserts, because the SDK may repeat a request that was done already.
                 table.submit_transaction([("upsert", entity(*key)) for key in batch])
 
     at_once(write)
@@ -72,7 +72,7 @@ def entity(partition_key, row_key, turn=0):
 
 
 def read_pages(text, wanted=None, **options):
-    """The entities of each page of a query, or of the whole table. Only a page with a token has a next one."""
+    """The entities of each page of a query, or of the whole table. A page without a token is the last one."""
     with client(text, **options) as table:
         found = table.query_entities(wanted) if wanted else table.list_entities()
         return [list(page) for page in found.by_page()]
@@ -83,8 +83,8 @@ def keys(pages):
 
 
 def end_with_ranges(pages):
-    """Whether the pages of the whole table ended where the ranges do: a short one with the range that moves, and
-    then an empty one with the range without an entity, each with a token."""
+    """Whether the pages of the whole table end where the ranges end: a short page with the range that moves, and
+    then an empty page with the range that has no entities, each with a token."""
     ends = [index for index, page in enumerate(pages) if page and keys([page])[-1] == AWAY[-1]]
     if len(ends) != 1:
         return False

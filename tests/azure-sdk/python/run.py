@@ -38,12 +38,12 @@ HERE = Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[2]
 SDK = "azure_data_tables-12.7.0"
 SDK_SHA256 = "b14fc94a3223a2835ff5688e17d8e107b27c7cd7c4114138f2ac81373723705d"
-# A stored access policy of two tests expired in October 2025; a right server refuses it today.
+# Two tests use a stored access policy that expired in October 2025. A correct server refuses it today.
 EDITS = {
     "test_table_entity.py": ("datetime(2025, 10, 12)", "datetime(2099, 10, 12)"),
     "test_table_entity_async.py": ("datetime(2025, 10, 12)", "datetime(2099, 10, 12)"),
 }
-# Of the 479 tests of the release: path leaves out 142, host 106 (what is left out, and why, is in live/).
+# The release has 479 tests. Path style leaves out 142 and host style 106; live/ has the list and the reasons.
 LEAST = {"path": 335, "host": 371}
 SUITE_SECONDS_MAX = 1500
 TEST_SECONDS_MAX = 60
@@ -84,11 +84,11 @@ def parse_arguments():
 
 
 class SetUpError(Exception):
-    """The tests could not be had; says why."""
+    """The tests could not be installed. The text says why."""
 
 
 def set_up_python(cache):
-    """The virtual environment's python; made on the first run and when requirements.txt changes."""
+    """The Python of the virtual environment, which is made on the first run and when requirements.txt changes."""
     wanted = (HERE / "requirements.txt").read_text()
     python, stamp = cache / "venv" / "bin" / "python", cache / "venv" / "requirements.txt"
     if not stamp.exists() or stamp.read_text() != wanted:
@@ -123,7 +123,7 @@ def set_up_tests(cache, python):
 
 
 def run_suite(options, python, tests, out):
-    """Runs pytest; gives one record per test: id, outcome, seconds, message."""
+    """Runs pytest, and returns one record for each test: id, outcome, seconds, message."""
     results = out / "results.json"
     results.unlink(missing_ok=True)
     scheme, path = ("http", "/devstoreaccount1") if options.style == "path" else ("https", "")
@@ -161,7 +161,7 @@ def run_suite(options, python, tests, out):
 
 
 def judge(options, results, out):
-    """Prints counts and every surprise; the exit status."""
+    """Prints the counts and every unexpected result. Returns the exit status."""
     failed = {name: record for name, record in results.items() if record["outcome"] != "passed"}
     expected = expected_failures(options.style)
     passed = len(results) - len(failed)
@@ -183,7 +183,7 @@ def judge(options, results, out):
 
 
 def expected_failures(style):
-    """Tests named in expected-failures.txt for a style: `style test: reason` a line."""
+    """The tests in expected-failures.txt for a style. Each line is `style test: reason`."""
     expected = set()
     for line in (HERE / "expected-failures.txt").read_text().splitlines():
         if not line.strip() or line.startswith("#"):

@@ -28,7 +28,7 @@ class Malformed(unittest.TestCase):
         self.assertEqual((after.status, after.json), (200, self.before), "the server goes on, and nothing was changed")
 
     def survives(self, *request, refused=True, **options):
-        """The request is answered without a fault of the server; with `refused`, by a status of 400 or more."""
+        """Checks that the answer is not a server error; with `refused`, that its status is 400 or more."""
         with self.subTest(request=str(request)[:200]):
             reply = rest.send(*request, **options)
             self.assertTrue(reply.status < 500 or reply.status == 501, reply)

@@ -1,4 +1,4 @@
-"""Signed requests to a table service, byte for byte as the caller words them.
+"""Signed requests to a table service, byte for byte as the caller writes them.
 
 An HTTP library would tidy up what these tests want sent as it is (odd paths, duplicate headers,
 wrong lengths), so requests are written to a socket here; only the replies are parsed by the
@@ -47,7 +47,7 @@ class Reply:
 
     @property
     def error(self):
-        """(code, text) of an error body, JSON or XML; the text without request id and time."""
+        """The code and the text of an error body, JSON or XML. The text is without request id and time."""
         if self.text.lstrip().startswith("{"):
             error = self.json["odata.error"]
             return error["code"], error["message"]["value"].split("\nRequestId:")[0]
@@ -59,7 +59,7 @@ class Reply:
 
 
 def send(method, path, query="", body=b"", headers=(), *, prefix=f"/{ACCOUNT}", host=None, signed=True, key=KEY):
-    """Sends a request to `{prefix}{path}?{query}` and gives its reply.
+    """Sends a request to `{prefix}{path}?{query}` and returns its reply.
 
     `headers` replaces the usual ones by name; a value of None leaves one out. `host` is for host style, with an
     empty prefix. `signed=False` leaves Authorization out.
@@ -103,7 +103,7 @@ def hmac_sha256(key, text):
 
 
 def exchange(request, method="GET"):
-    """Sends bytes and gives the parsed reply."""
+    """Sends bytes and returns the parsed reply."""
     with socket.create_connection((HOST, PORT), timeout=REPLY_SECONDS_MAX) as connection:
         try:
             connection.sendall(request)
@@ -115,7 +115,7 @@ def exchange(request, method="GET"):
 
 
 def exchange_any(request):
-    """Sends bytes that may be no request at all; gives whatever comes until the server closes or falls silent."""
+    """Sends any bytes. Returns what comes until the server closes the connection or sends no more."""
     with socket.create_connection((HOST, PORT), timeout=REPLY_SECONDS_MAX) as connection:
         answer = io.BytesIO()
         try:
@@ -129,7 +129,7 @@ def exchange_any(request):
 
 
 def new_table():
-    """Creates a table under a name of its own; gives the name."""
+    """Creates a table with a unique name, and returns the name."""
     name = "raw" + uuid.uuid4().hex
     reply = send("POST", "/Tables", body={"TableName": name})
     assert reply.status == 201, reply
@@ -155,7 +155,7 @@ def insert(table, partition, row, **properties):
 
 
 def query(table, filter=None, **options):
-    """The page of a query; `filter` is text, other options by name without their `$`."""
+    """A page of a query. `filter` is a text; other options are given by name without their `$`."""
     wanted = {"filter": filter, **options}
     return send(
         "GET",
@@ -165,7 +165,7 @@ def query(table, filter=None, **options):
 
 
 def batch(table, operations, *, prefix=f"/{ACCOUNT}", host=None):
-    """A transaction of `(method, partition, row, properties)`; for POST the keys stand in the body."""
+    """Sends a transaction of `(method, partition, row, properties)`. For POST the keys are in the body."""
     changes = []
     for method, partition, row, properties in operations:
         path = f"/{table}" if method == "POST" else entity_path(table, partition, row)
@@ -205,7 +205,7 @@ def parts(reply):
 
 
 def part_error(reply):
-    """(status, code, text) of the one part of a failed transaction."""
+    """The status, code and text of the only part of a failed transaction."""
     ((status, body),) = parts(reply)
     error = body["odata.error"]
     return status, error["code"], error["message"]["value"].split("\nRequestId:")[0]

@@ -21,7 +21,7 @@ if __name__ == "__main__":
     loader = unittest.defaultTestLoader
     suite = loader.loadTestsFromNames(names) if names else loader.discover(here)
     result = unittest.TextTestRunner(verbosity=1).run(suite)
-    # A failure within a subTest counts for its test.
+    # A failure in a subTest counts as a failure of its test.
     failed = len({getattr(test, "test_case", test).id() for test, _ in result.failures + result.errors})
     print(f"{result.testsRun - failed} passed, {failed} failed", flush=True)
     sys.exit(0 if result.wasSuccessful() and result.testsRun else 1)

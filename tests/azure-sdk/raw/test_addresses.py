@@ -1,4 +1,4 @@
-"""How the account stands in an address: in the path, or in the name of the host."""
+"""The account in an address: in the path, or in the host's name."""
 
 import unittest
 

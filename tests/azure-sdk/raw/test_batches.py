@@ -1,4 +1,4 @@
-"""Transactions: wrong answers 7, 8 and 16 of Azurite, answered right."""
+"""Transactions: requests that Azurite answers wrongly (numbers 7, 8 and 16)."""
 
 import unittest
 

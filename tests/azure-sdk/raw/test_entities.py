@@ -1,4 +1,4 @@
-"""Entities: wrong answers 9, 10, 11, 14, 20, 22, 24 and 25 of Azurite, answered right."""
+"""Entities: requests that Azurite answers wrongly (numbers 9, 10, 11, 14, 20, 22, 24 and 25)."""
 
 import base64
 import json
@@ -17,7 +17,7 @@ class Entities(unittest.TestCase):
         self.addCleanup(rest.drop_table, self.table)
 
     def post(self, body, **headers):
-        """Inserts properties under p, r; or the body as it is, if it is text."""
+        """Inserts properties under the keys p and r; or the body as it is, if it is a text."""
         body = body if isinstance(body, str) else {"PartitionKey": "p", "RowKey": "r", **body}
         return rest.send(
             "POST",

@@ -1,4 +1,4 @@
-"""Filters over rows of mixed types: wrong answers 1 to 6 of Azurite, answered right.
+"""Filters over rows of mixed types: requests that Azurite answers wrongly (numbers 1 to 6).
 
 The rule, recorded from the real service: a value of another type than the literal counts as less
 than the literal, so `ne`, `lt` and `le` hold and the others do not. An Int32 literal is widened to
@@ -58,7 +58,7 @@ class Filters(unittest.TestCase):
         self.assertEqual(self.matches("v gt ''"), {"String"})
         self.assertEqual(self.matches("v ge ''"), {"String", "StringEmpty"})
         self.assertEqual(self.matches("v gt datetime'2019-01-01T00:00:00Z'"), {"DateTime"})
-        # A value of another type is less than the literal, an absent one is nothing.
+        # A value of another type is less than the literal. An absent value matches nothing.
         self.assertEqual(self.matches("v lt datetime'2019-01-01T00:00:00Z'"), VALUED - {"DateTime"})
 
     def test_04_not_equal_widens_like_equal(self):

@@ -1,4 +1,4 @@
-"""Malformed addresses, options, headers and signatures, and bytes that are no HTTP at all."""
+"""Malformed addresses, options, headers and signatures, and bytes that are not HTTP."""
 
 import socket
 import unittest
@@ -130,7 +130,7 @@ class MalformedRequests(Malformed):
                 self.survives("GET", f"/{self.table}()", f"{token}&{more}", signed=False)
 
     def test_what_is_no_http(self):
-        """Bytes on the wire that are no request: any 4xx, or a closed connection."""
+        """Bytes that are not a request: the answer is any 4xx, or a closed connection."""
         prefix = f"/{rest.ACCOUNT}"
         for request in (
             b"", b"\r\n\r\n", b"x", b"\x00" * 1000, b"\xff" * 1000, b"GET", b"GET /", b"GET / HTTP/1.1",

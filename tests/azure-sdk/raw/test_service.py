@@ -1,4 +1,4 @@
-"""Tables, errors, authentication, policies and properties: the other wrong answers of Azurite, answered right."""
+"""Tables, errors, authentication, policies and properties: the other requests that Azurite answers wrongly."""
 
 import email.utils
 import re
@@ -205,7 +205,7 @@ class Properties(unittest.TestCase):
         self.assertLess(abs(email.utils.parsedate_to_datetime(synced).timestamp() - time.time()), 3600)
 
     def test_26_statistics_are_signed_over_the_primary_s_path(self):
-        """As clients do that sign before they turn to the secondary."""
+        """Signs as clients do that sign before they change to the secondary endpoint."""
         date = email.utils.formatdate(usegmt=True)
         signed = f"GET\n\n\n{date}\n/{rest.ACCOUNT}/{rest.ACCOUNT}/?comp=stats"
         headers = XML | {

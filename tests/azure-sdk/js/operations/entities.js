@@ -1,4 +1,4 @@
-// Entities one at a time: insert, get, update, upsert, delete; ETags and conflicts.
+// Single entities: insert, get, update, upsert, delete; ETags and conflicts.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -249,7 +249,7 @@ async function properties(table, rowKey = "r") {
   return own;
 }
 
-// The SDK hands on the metadata address under its wire name.
+// The SDK returns the metadata address under its name on the wire.
 function withoutMetadata({ "odata.metadata": metadata, ...entity }) {
   return entity;
 }

@@ -1,4 +1,4 @@
-// Keys: every legal character in every operation, the illegal ones refused, and the order of rows.
+// Keys: every legal character in every operation, the refusal of illegal characters, and the order of rows.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

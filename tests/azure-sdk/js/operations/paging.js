@@ -1,4 +1,4 @@
-// Paging: 10,000 entities come once each and in order, however they are cut into pages.
+// Paging: 10,000 entities come once each and in order, with every size of pages.
 
 import assert from "node:assert/strict";
 import { after, before, describe, test } from "node:test";
@@ -124,7 +124,7 @@ export default function paging(service) {
   });
 }
 
-// The inserts of all addresses, as transactions of one partition each.
+// The inserts of all entities, as transactions of one partition each.
 function transactions(addresses) {
   const cuts = [];
   for (let at = 0; at < addresses.length; at += TRANSACTION_OPERATIONS) {

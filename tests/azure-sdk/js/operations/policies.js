@@ -6,7 +6,7 @@ import { raw, refused } from "../service.js";
 
 export default function policies(service) {
   describe("stored access policies", () => {
-    // The service takes the account's key for these, never a bearer token.
+    // The service accepts only the account's key for these, not a bearer token.
     const owned = async (t) => service.table((await service.newTable(t)).tableName, service.keyCredential);
 
     test("a new table has none", async (t) => {

@@ -1,4 +1,4 @@
-// Properties of the service, CORS as browsers meet it, and the statistics of the secondary.
+// Properties of the service, CORS as browsers use it, and the statistics of the secondary endpoint.
 
 import assert from "node:assert/strict";
 import http from "node:http";
@@ -29,7 +29,7 @@ export default function properties(service) {
       };
       assert.equal((await raw((options) => client.setProperties(wanted, options))).status, 202);
       const { logging, hourMetrics, minuteMetrics } = await client.getProperties();
-      // Through JSON, which drops what the SDK gives as undefined.
+      // JSON drops the fields that the SDK gives as undefined.
       assert.deepEqual(JSON.parse(JSON.stringify({ logging, hourMetrics, minuteMetrics })), wanted);
     });
 

@@ -23,7 +23,7 @@ const MIXED = {
   binary: new Uint8Array([0x0a, 0x1b]),
 };
 
-// A value of another type than the literal counts as less than it: `ne`, `lt` and `le` hold, the others do not.
+// A value of another type than the literal counts as less: `ne`, `lt` and `le` are true, the others are false.
 // An Int32 literal compares with Int64 and Double values by number, an Int64 literal with Double values; no other
 // types compare. A property that is absent makes every comparison false.
 const valued = (...without) =>
@@ -31,7 +31,7 @@ const valued = (...without) =>
     .filter((row) => !without.includes(row))
     .sort();
 
-// [filter over v, the row keys that match, in order]; "absent" has no v at all.
+// [filter over v, the row keys that match, in order]; the row "absent" has no v.
 const FILTERS = [
   ["v eq 'a'", ["textA"]],
   ["v eq '5'", ["text5"]],

@@ -1,4 +1,4 @@
-// Shared access signatures: of the account, of a table, with key ranges and stored policies.
+// Shared access signatures for the account and for a table, with key ranges and stored policies.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -239,7 +239,7 @@ function keyRanges(service) {
     }
     for (const [partitionKey, rowKey] of outside) {
       const entity = { partitionKey, rowKey, v: 1 };
-      // A read is cut to the range, so there the entity does not exist; a write is refused.
+      // A read is limited to the key range, so it does not find the entity; a write is refused.
       await refused(table.getEntity(partitionKey, rowKey), 404, "ResourceNotFound");
       const writes = [
         () => table.createEntity(entity),

@@ -1,4 +1,4 @@
-// Transactions: every kind of operation, all or nothing, the failing operation named.
+// Transactions: every kind of operation; all or nothing is applied, and the error names the operation that failed.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";

@@ -1,4 +1,4 @@
-// Property types: every type goes in and comes back as it was, at its edges too; what does not fit is refused.
+// Property types: values of every type, also at the limits, come back as they were sent; other values are refused.
 
 import assert from "node:assert/strict";
 import { describe, test } from "node:test";
@@ -6,7 +6,7 @@ import { raw, refused } from "../service.js";
 
 const text64KiB = "ä".repeat(32 * 1024);
 
-// [what, the property as the SDK takes it, the value as it gives it back (if another)]
+// [name, the property as it is given to the SDK, the value that the SDK returns (if it differs)]
 const ROUND_TRIPS = [
   ["an empty string", ""],
   ["a string that looks like a number", "5"],

@@ -31,7 +31,7 @@ ACCOUNT_URL = f"https://{ACCOUNT}{CLOUD_SUFFIX}" if HOST_STYLE else ENDPOINT
 SLEEP_SECONDS_MAX = 0.05
 MESSAGE_CHARACTERS_MAX = 600
 
-# These have https or the cloud's host name written into them, or need a bearer token.
+# These tests contain https or the cloud's host name, or need a bearer token.
 NEEDS_HOST_STYLE = (
     "test_table_client_with_named_key_credential",
     "test_table_service_client_with_named_key_credential",
@@ -40,14 +40,14 @@ NEEDS_HOST_STYLE = (
     "test_table_client_with_token_credential",
     "test_table_service_client_with_token_credential",
 )
-# These ask Azure's login service, or a mock of it, and never reach the service under test.
+# These tests use only Azure's login service, or a mock of it, and not the service under test.
 NO_SERVER = ("test_list_tables_with_invalid_credential", "test_error_handling")
-# Waits for a client-side time-out that a near server may beat: passes or fails by chance.
+# Expects a time-out in the client, but a near server may answer sooner: it passes or fails by chance.
 CHANCE = ("test_retry_on_socket_timeout_async",)
 
 
 def runs(item):
-    """Whether a collected test has something to say about the service under test."""
+    """Whether a collected test tests the service under test."""
     name, test_class = item.name.split("[")[0], item.cls.__name__ if item.cls else ""
     bearer = "AAD" in test_class or "aad" in item.nodeid.lower().split("::")[-1]
     return not (
@@ -71,7 +71,7 @@ def pytest_configure(config):
     import azure.identity
     import azure.identity.aio
 
-    # Before the import of the tests' base class, which takes its credential from there.
+    # This must happen before the tests' base class is imported, because that takes its credential from here.
     azure.identity.DefaultAzureCredential = BearerCredential
     azure.identity.aio.DefaultAzureCredential = AsyncBearerCredential
     from _shared.testcase import TableTestCase
@@ -100,7 +100,7 @@ def cut_sleeps():
 
 
 def look_up_here():
-    """Every name of the cloud's table service is the server under test, in this process."""
+    """In this process, every host name of the cloud's table service leads to the server under test."""
     server, look_up = urlsplit(ENDPOINT), socket.getaddrinfo
 
     def getaddrinfo(host, port, *args, **kwargs):
@@ -127,7 +127,7 @@ def trust_any_certificate():
 
 
 def bearer_token():
-    """A token as Azure's login service words it, without a valid signature; and its expiry."""
+    """A token in the form of Azure's login service, without a valid signature; and its expiry."""
 
     def part(value):
         return base64.urlsafe_b64encode(json.dumps(value).encode()).rstrip(b"=").decode()
@@ -147,7 +147,7 @@ def bearer_token():
 
 
 class BearerCredential:
-    """In place of azure.identity.DefaultAzureCredential, which would ask Azure."""
+    """Replaces azure.identity.DefaultAzureCredential, which would ask Azure."""
 
     def __init__(self, *args, **kwargs):
         pass
@@ -168,7 +168,7 @@ class BearerCredential:
 
 
 class AsyncBearerCredential:
-    """In place of azure.identity.aio.DefaultAzureCredential."""
+    """Replaces azure.identity.aio.DefaultAzureCredential."""
 
     def __init__(self, *args, **kwargs):
         pass

@@ -15,7 +15,7 @@ import pytest
 
 from live_service import ACCOUNT, KEY, AsyncBearerCredential, BearerCredential
 
-# Resource names differ from run to run, as the original's live mode has it.
+# Names of resources differ in each run, as in the live mode of the original package.
 RUN = format(int(time.time() * 1000) & 0xFFFFFF, "06x")
 
 
@@ -28,7 +28,7 @@ def is_live_and_not_recording():
 
 
 def take_accepted(function, arguments):
-    """The arguments that the function has parameters for."""
+    """The arguments for which the function has parameters."""
     parameters = inspect.signature(function).parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return arguments
@@ -45,7 +45,7 @@ def recorded_by_proxy(test):
 
 
 class EnvironmentVariableLoader:
-    """A decorator that hands a test the account's name and key under the names it asks for."""
+    """A decorator that gives a test the account's name and key under the names of its parameters."""
 
     def __init__(self, directory, **defaults):
         self.defaults = defaults
@@ -110,7 +110,7 @@ def get_credential(is_async=False, **kwargs):
 
 
 class ResponseCallback:
-    """Rewrites the status of responses, by which tests provoke the SDK's retries."""
+    """Changes the status of responses. Tests use it to make the SDK retry."""
 
     def __init__(self, status=None, new_status=None):
         self.status, self.new_status, self.first, self.count = status, new_status, True, 0
@@ -136,7 +136,7 @@ class RetryCounter:
 
 
 def nothing(*args, **kwargs):
-    """What steers the recording proxy has nothing to do here."""
+    """Replaces a function that controls the recording proxy. There is no proxy here."""
 
 
 set_custom_default_matcher = set_bodiless_matcher = set_function_recording_options = nothing
