@@ -7,20 +7,20 @@ Start the server with
 
     rangehold dev --data DIR --profile cloud --servers 4
 
-and give it `DIR/admin-token`. The table is cut into three ranges, one of them empty. Clients with the SDK's
-default retries and nothing else write and read it, in two parts:
+and give `DIR/admin-token` as TOKEN_FILE. The table is split into three ranges, one of them empty. Clients with
+only the SDK's default retries write and read it, in two parts:
 
 1. Three workers put entities as fast as they can, most of them into one partition, and then read the whole table
-   back, page by page. A client that does not retry at all works quietly in a partition beside the hot one meanwhile.
-2. Three workers write, and two read, the entities of a range that moves to other servers meanwhile.
+   back, page by page. At the same time a client without retries works slowly in a partition beside the hot one.
+2. Three workers write, and two read, the entities of a range, while the range moves to other servers.
 
-It must hold that
+These checks must pass:
 
 - the job completes, and every entity is there once, as it was written last;
 - a page ends with its range, short or empty, with a token;
-- the hot partition was held at its target, 2,000 entities a second, with 503s;
-- the quiet client met no 503, and hardly waited longer than when it was alone;
-- the moves were answered with 503 and with 500, and the SDK's retries were enough.
+- 503 answers held the hot partition at its target of 2,000 entities a second;
+- the quiet client got no 503, and hardly waited longer than when it was alone;
+- the moves caused 503 and 500 answers, and the SDK's retries were enough.
 
 Exit status: 0 if all of it holds; 1 if not; 2 if the SDK could not be installed.
 """
@@ -99,7 +99,7 @@ def hot_partition(text, admin):
         print("a listing came in pages of", *(len(page) for page in pages))
     print(f"quiet neighbour: median {alone * 1000:.1f} ms alone, {beside * 1000:.1f} ms beside the hot partition")
     unmatched = [len(page) for page in cloud_table.read_pages(text, "missing eq 1")]
-    print("a filter that nothing matches came in pages of", *unmatched)
+    print("a filter that matches nothing came in pages of", *unmatched)
     return {
         "every entity is there once": all(cloud_table.keys(pages) == [*AWAY, *HOT, QUIET] for pages in read),
         "a page ended short with its range, and an empty one with the next": all(

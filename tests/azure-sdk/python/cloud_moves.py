@@ -1,17 +1,17 @@
 """A job that continues while a range moves: are the SDK's default retries enough?
 
-What the profile shows of a move, for some seconds, are 503 `ServerBusy` and late 500 `OperationTimedOut`. The SDK
-sends a request again three times: at once, 1.6 s later, and 3.2 s after that. So what a move shows must be over
-within 4.8 s, or a request that came at its beginning may be refused four times.
+For some seconds after a move, the profile answers some requests with 503 `ServerBusy` or a late 500
+`OperationTimedOut`. The SDK sends a request again three times: at once, 1.6 s later, and 3.2 s after that. So these
+answers must end within 4.8 s, or a request from the beginning of a move may be refused four times.
 
-- Writers put single entities. A write that was answered 500 may have been done, and the SDK sends it again: so each
-  is an upsert, which may be done twice. A transaction would not do here. Its `OperationTimedOut` is inside of
-  an answer 202, as all errors of transactions are but 503, and the SDK looks at the outside when it decides
-  whether to try again.
-- Readers read the range page by page, and on into the next ones.
+- Writers put single entities. A write that was answered with 500 may have been done, and the SDK sends it again. So
+  each write is an upsert, which may be done twice. Transactions cannot be used here: their errors, except for 503,
+  are inside an answer with status 202, and the SDK looks only at that status when it decides about a retry.
+- Readers read the range page by page, and continue with the next ranges.
 
-A request can meet two moves if they follow each other closely, and then be refused more than four times. The manager
-lets a range rest for minutes after a move. Here the next one waits until every client got through.
+If two moves follow each other closely, a request can meet both and be refused more than four times. The manager
+waits some minutes after a move before it moves the same range again. Here the next move waits until every client
+succeeded once.
 """
 
 import threading

@@ -3,20 +3,19 @@
 
     run.py HOST PORT [--style path|host] [--least N] [-k EXPRESSION] [--cache DIR] [--out DIR]
 
-The source distribution of azure-data-tables on PyPI carries the SDK's tests. They were written
-and recorded against the real service, so passing them is the nearest thing to a proof that a
-client cannot tell this service from the cloud. Microsoft's internal test package and its recording
-proxy are replaced by the small stand-ins in `live/`; the tests themselves run as they are, but for
-one policy expiry that has passed since (see EDITS).
+The source distribution of azure-data-tables on PyPI contains the SDK's tests. They were written and
+recorded against the real service, so they are the best evidence that a client finds no difference between
+this service and the cloud. `live/` replaces Microsoft's internal test package and its recording proxy. The
+tests themselves are not changed, except for the expiry of one policy, which is in the past by now (see EDITS).
 
 Two styles of address:
 
-  path   http://HOST:PORT/devstoreaccount1, as an emulator is addressed. Tests that need https or
-         the cloud's host name are left out.
-  host   https://devstoreaccount1.table.core.windows.net, as the cloud is addressed; the name is
-         looked up here, in the process, as HOST:PORT, where the server must speak TLS with any
-         certificate. These runs add the tests with bearer tokens; the tokens carry plausible claims and
-         no valid signature, so the server must check claims only:
+  path   http://HOST:PORT/devstoreaccount1, the form for emulators. Tests that need https or the
+         cloud's host name are left out.
+  host   https://devstoreaccount1.table.core.windows.net, the form of the cloud. In this process the
+         name leads to HOST:PORT, where the server must use TLS with any certificate. These runs
+         include the tests with bearer tokens. The tokens have plausible claims but no valid
+         signature, so the server must check only claims:
          rangehold dev --tls self-signed --oauth claims-only
 
 Ends with the line `N passed, N failed`. Exit status: 0 if every failing test is named in

@@ -1,8 +1,8 @@
 """The base of the tests with malformed requests.
 
-Every reply has a status below 500 (or 501, for what is not implemented) and every refusal in JSON or
-XML carries an error code. After each test the server still answers and the one entity that was
-there before is there, unchanged.
+Every reply has a status below 500 (or 501, for an operation that is not implemented), and every error in
+JSON or XML has an error code. After each test the server still answers, and the one entity that was stored
+before is unchanged.
 """
 
 import unittest

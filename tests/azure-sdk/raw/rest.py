@@ -1,8 +1,7 @@
 """Signed requests to a table service, byte for byte as the caller writes them.
 
-An HTTP library would tidy up what these tests want sent as it is (odd paths, duplicate headers,
-wrong lengths), so requests are written to a socket here; only the replies are parsed by the
-standard library. Signatures are SharedKey for tables: HMAC-SHA256 over
+An HTTP library would correct what these tests must send (unusual paths, duplicate headers, wrong
+lengths), so requests are written to a socket here. The standard library only parses the replies. Signatures are SharedKey for tables: HMAC-SHA256 over
 `VERB\\nContent-MD5\\nContent-Type\\nDate\\n/account/path[?comp=...]`.
 """
 

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Run the raw REST tests against a table service: run.py HOST PORT [test names as for unittest].
 
-Needs Python alone. Ends with the line `N passed, N failed`; exit status 0 if none failed.
-The tests named test_01 to test_26 are the 26 wrong answers found in Azurite 3.37.0, each with the
-answer that the real service gives.
+Needs only Python. Ends with the line `N passed, N failed`; the exit status is 0 if none failed.
+The tests test_01 to test_26 are the 26 requests that Azurite 3.37.0 was found to answer wrongly. Each test
+expects the answer of the real service.
 """
 
 import os

@@ -1,9 +1,9 @@
 """Filters over rows of mixed types: requests that Azurite answers wrongly (numbers 1 to 6).
 
-The rule, recorded from the real service: a value of another type than the literal counts as less
-than the literal, so `ne`, `lt` and `le` hold and the others do not. An Int32 literal is widened to
-compare with Int64 and Double values, an Int64 literal to compare with Double values. A property
-that is absent makes every comparison false.
+The rule, recorded from the real service: a value of another type than the literal counts as less than
+the literal, so `ne`, `lt` and `le` are true, and the others are false. An Int32 literal is widened to
+compare with Int64 and Double values, an Int64 literal to compare with Double values. A property that is
+absent makes every comparison false.
 """
 
 import unittest

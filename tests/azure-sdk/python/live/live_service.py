@@ -1,14 +1,14 @@
 """A pytest plugin that points the tests of azure-data-tables at a live table service.
 
-It is told where by the environment, which run.py sets:
+It reads the environment, which run.py sets:
 
   LIVE_ENDPOINT   http://HOST:PORT/ACCOUNT (path style) or https://HOST:PORT (host style)
-  LIVE_STYLE      path, or host: then every test uses https://ACCOUNT.table.core.windows.net and
-                  the name is looked up as HOST:PORT, so that nothing leaves this machine
+  LIVE_STYLE      path or host. With host, every test uses https://ACCOUNT.table.core.windows.net, and
+                  this name leads to HOST:PORT, so that nothing leaves this machine
   LIVE_RESULTS    the file for one JSON record per test
 
-Before each test all tables are deleted, as the tests assume an account of their own. Sleeps, which
-the tests and the SDK's retries make to suit the cloud, are cut to SLEEP_SECONDS_MAX.
+Before each test all tables are deleted, because the tests assume an account of their own. The tests and the
+SDK's retries sleep as long as the cloud needs; here sleeps are shortened to SLEEP_SECONDS_MAX.
 """
 
 import asyncio

@@ -1,8 +1,8 @@
-"""A stand-in for `devtools_testutils`, the package that the SDK's tests import and Microsoft keeps to itself.
+"""Replaces `devtools_testutils`, the package that the SDK's tests import and that Microsoft does not publish.
 
-Written from the names that the tests import; it holds none of the original's code. The original
-records and replays conversations with the real service; here every test runs live, against the
-service that `live_service` is told of. Names, keys and credentials come from there.
+It was written from the names that the tests import, and contains no code of the original. The original
+records and replays conversations with the real service. Here every test runs live, against the service
+that `live_service` gives; names, keys and credentials come from there too.
 """
 
 import asyncio
