@@ -200,6 +200,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_of_settings_has_every_flag_and_no_other() {
+        use clap::Args as _;
+        let page = include_str!("../../../../docs/settings.md");
+        let rows = page.lines().filter_map(|line| line.strip_prefix("| `--")?.split(['`', ' ']).next());
+        let rows: std::collections::BTreeSet<&str> = rows.collect();
+        let command = DevFlags::augment_args(clap::Command::new("dev"));
+        let flags: Vec<_> = command.get_arguments().filter(|flag| !flag.is_hide_set()).collect();
+        for flag in &flags {
+            let variable = format!("RANGEHOLD_{}", flag.get_id().as_str().to_uppercase());
+            assert_eq!(flag.get_env().and_then(|name| name.to_str()), Some(variable.as_str()));
+        }
+        assert_eq!(rows, flags.iter().filter_map(|flag| flag.get_long()).collect());
+    }
+
+    #[test]
     fn a_flag_beats_the_file_and_the_file_beats_the_default() {
         let file = "table-port = 1\nadmin-port = 2\nin-memory = true\nprofile = \"cloud\"";
         let file: DevFlags = toml::from_str(file).unwrap();
