@@ -190,7 +190,7 @@ on_both_stores! {
     }
 
     /// Acceptance 138, 139: a shard is given intervals, with new ids, and then the two are resolved.
-    async fn a_shard_is_made_anew(world) {
+    async fn a_shard_is_rebuilt_from_the_global_map(world) {
         let ranges = three(world).await;
         let (manager, a) = (&ranges.manager, &ranges.places[0]);
         world.sql(a, "delete from @local_mappings");
