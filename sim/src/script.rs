@@ -44,7 +44,7 @@ pub struct Script {
 pub struct Seen {
     /// Its keys, as people write them.
     pub keys: String,
-    /// Who serves it.
+    /// The server of the range.
     pub server: ServerId,
     /// Whether it is served.
     pub online: bool,

@@ -26,7 +26,7 @@ const KEPT: &[(u64, &str)] = &[
     (12, "a request in a dying process looked for newer maps without a pause"),
     (51, "a server whose lease was ended after a pause was given ranges that it may not answer for"),
     (102, "two managers: one range was served in two places, one of them by an old map"),
-    (33, "two managers began the same merge at the same moment, and each believed that he had"),
+    (33, "two managers began the same merge at the same moment, and each believed that it had begun it"),
     (351, "what an executor had in hand was undone by the same executor, and a write was held for too long"),
     (988, "a process that was started again and one that took over for it served the same range"),
     (1459, "two managers: the range that one of them had opened was never served again"),
@@ -38,7 +38,7 @@ const KEPT: &[(u64, &str)] = &[
     ),
     (
         300_387,
-        "a keeper that was shut out by his own range's next opening left it, and nobody flushed that one",
+        "a keeper that was shut out by the next opening of its own range left it, and nobody flushed that one",
     ),
     (423, "scans of whole tables gave the split finder cuts that were not in order, and the judge panicked"),
     (401_110, "a log file whose reading was cut short ended the process by a panic"),

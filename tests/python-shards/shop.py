@@ -8,7 +8,7 @@ import time
 import psycopg
 
 GLOBAL, USER = sys.argv[1:]
-AGAIN = {"RH001", "RH002", "RH005", "40001"}  # moved, offline, changing, conflict: begin anew
+AGAIN = {"RH001", "RH002", "RH005", "40001"}  # moved, offline, changing, conflict: begin again
 places = {}  # what we remember of the global map
 
 

@@ -45,8 +45,8 @@ fn words(line: &str) -> Vec<String> {
             _ => words.push(String::new()),
         }
     }
-    words.retain(|word| !word.is_empty());
-    words
+    let trimmed = words.iter().map(|word| word.trim_matches('\'').to_owned());
+    trimmed.filter(|word| !word.is_empty()).collect()
 }
 
 /// What is wrong in a line; `None` if nothing was found.

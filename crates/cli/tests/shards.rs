@@ -147,7 +147,7 @@ fn postgresql_databases() {
     from_one_database_on(&User::new(Some(place("maps"))), &place("shop"), &place("second"));
 }
 
-/// Who one is, and whom one believes, the environment says, as it says it to `psql`.
+/// The user, the password and the trusted certificates come from the environment, as for `psql`.
 #[test]
 fn a_password_over_tls() {
     let server = postgres::PostgresServer::start();

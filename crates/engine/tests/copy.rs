@@ -169,7 +169,7 @@ async fn an_interrupted_copy_is_not_opened_and_can_be_made_again() {
     }
 }
 
-/// And at once: the database of the target would wait for room for ever.
+/// It fails at once, though the database of the target would wait for room forever.
 #[tokio::test]
 async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

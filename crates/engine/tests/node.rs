@@ -401,7 +401,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
         "{troubles:?}"
     );
 
-    // Whoever brings the file back need not restart the process.
+    // When the file is back, the process need not be restarted.
     gate.set(Passage::Open);
     objects.put(missing, kept.into()).await.unwrap();
     let recovered = async {
@@ -413,7 +413,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
     assert_eq!(server.statistics().troubles, []);
 }
 
-/// As on a full disk, where the database tries for ever.
+/// As on a full disk, where the database tries forever.
 #[tokio::test(start_paused = true)]
 async fn closing_ends_though_nothing_can_be_written() {
     let objects = memory();

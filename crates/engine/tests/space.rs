@@ -144,10 +144,10 @@ impl World {
                 return true;
             }
         }
-        panic!("{what}: left for ever: {:#?}", self.leftovers().await);
+        panic!("{what}: left forever: {:#?}", self.leftovers().await);
     }
 
-    /// Whoever comes next serves every row, and gives all space back.
+    /// The next process serves every row, and gives all space back.
     async fn finish(self, what: &str) {
         let world = self.start_again(&[]).await;
         world.check(what).await;
@@ -173,7 +173,7 @@ async fn a_crash_after_any_step_of_the_return_of_space_is_made_good_by_the_next_
     for step in SpaceStep::ALL {
         let what = format!("crash after {step:?}");
         let world = World::new(&[step]).await;
-        // Who waited for all to be done has gone past the last steps, which leave nothing in the store.
+        // After waiting for all to be done, the process has passed the last steps, which leave nothing in the store.
         if world.settle(&what).await {
             sleep(Duration::from_secs(60)).await;
         }

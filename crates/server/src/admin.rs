@@ -13,8 +13,8 @@
 //! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
-//! A web page that the user visits must not reach this through his browser: a request with an
-//! `Origin` is refused, and one whose `Host` is not this machine (DNS rebinding) too.
+//! A web page must not reach this endpoint through the browser of a user on this machine. So a request with an
+//! `Origin` is refused, and so is one whose `Host` is not this machine (DNS rebinding).
 
 mod api;
 mod body;
@@ -113,7 +113,7 @@ impl Admin {
         self.history.as_ref()
     }
 
-    /// Who carries changes out.
+    /// The manager, which carries out changes.
     pub fn manager(&self) -> &Manager {
         &self.manager
     }

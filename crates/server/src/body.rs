@@ -108,6 +108,6 @@ pub(crate) async fn drain(mut body: Incoming) {
             }
         }
     };
-    // Whoever is slower than this, or sends more, may see a broken connection.
+    // A client that is slower than this, or sends more, may see a broken connection.
     let _ = timeout(limits::DRAIN_WITHIN, finish).await;
 }

@@ -89,8 +89,8 @@ impl Profile {
             account: None,
             table: None,
             partition: None,
-            // Clients that wait for their answers keep each other waiting, and that is no overload: 256
-            // that send batches of 5 ms each wait 640 ms on two cores, which do all they can.
+            // Clients that wait for their answers delay each other, which is not an overload: 256 clients that
+            // send batches of 5 ms each wait 640 ms on two cores, which work all the time.
             overload: OverloadPolicy {
                 delay_max: Duration::from_secs(2),
                 interval: Duration::from_secs(5),

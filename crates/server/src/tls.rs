@@ -22,7 +22,7 @@ pub struct TlsFiles {
 /// Why TLS could not be set up.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file could not be read or is no PEM.
+    /// A file cannot be read, or is not PEM.
     #[error("cannot read {path} as PEM: {reason}")]
     Pem {
         /// The file.

@@ -45,7 +45,7 @@ impl Dice {
     }
 }
 
-/// Optimistic concurrency: of those who read one state only one may write, and he is told.
+/// Optimistic concurrency: of all clients that read one version only one may write, and it learns that.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn conditional_updates_lose_nothing() {
     const CLIENTS: usize = 64;
@@ -127,7 +127,7 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
     assert!(states.iter().all(|count| *count > 2), "the readers saw {states:?} states: too few to tell");
 }
 
-/// Whoever follows a query's tokens sees what was there all the while exactly once, and the rest
+/// A client that follows a query's tokens sees each entity that exists all the time exactly once, and the others
 /// at most once, in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn pages_miss_and_repeat_nothing_that_stays() {

@@ -98,8 +98,8 @@ async fn make_tables(map: &ListShardMap<i64>, shards: &[Location]) -> Result<(),
     Ok(())
 }
 
-/// An order, in the shard that holds its tenant: refused there if the tenant is elsewhere by now, and then sent
-/// where he is.
+/// An order, in the shard that holds its tenant: it is refused there if the tenant has moved, and then sent to
+/// the tenant's new shard.
 async fn order(
     map: &ListShardMap<i64>,
     routing: Option<&Routing>,

@@ -1,7 +1,7 @@
 //! What can go wrong, as an application sees it.
 //!
-//! Categories and codes are those of the elastic database library, so that who comes from there finds his
-//! cases again; what is new stands at the end. [`Code::retry`] says whether the same call may succeed later
+//! Categories and codes are those of the elastic database library, so that code that was written for
+//! it finds the same cases. New codes stand at the end. [`Code::retry`] says whether the same call may succeed later
 //! without anybody's doing.
 
 use std::fmt;
@@ -61,7 +61,7 @@ pub enum Code {
     ShardVersionMismatch,
     /// A shard with mappings is not removed.
     ShardHasMappings,
-    /// The database is no shard of the map.
+    /// The database is not a shard of the map.
     ShardNotValid,
     /// The key has a mapping.
     MappingPointAlreadyMapped,

@@ -21,7 +21,7 @@ pub const SQLITE_STEPS_BETWEEN_LOOKS: i32 = 1_000;
 pub const CANCEL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// How many rows are sent before their answers are awaited.
 pub const ROWS_IN_FLIGHT_MAX: usize = 256;
-/// How long an owner's lease on an operation lasts when nothing else is said. He renews it while he works.
+/// How long an owner's lease on an operation lasts by default. The owner renews it while it works.
 pub const LEASE: Duration = Duration::from_secs(10);
 /// How often a lease is renewed while it lasts.
 pub const RENEWALS_PER_LEASE: u32 = 3;

@@ -56,7 +56,9 @@ impl Location {
     /// [`crate::Code::InvalidArgument`] for an empty path, one with a zero byte, or one that is too long.
     pub fn sqlite(path: &str) -> Result<Self, Error> {
         if path.is_empty() || path.contains('\0') || path.len() > SQLITE_PATH_BYTES_MAX {
-            return Err(Error::argument(format!("{path:?} is no path of a database: give 1 to 1024 bytes")));
+            return Err(Error::argument(format!(
+                "{path:?} is not a path of a database: give 1 to 1024 bytes"
+            )));
         }
         Ok(Self::Sqlite { path: path.into() })
     }
@@ -69,7 +71,7 @@ impl Location {
     pub fn parse(text: &str) -> Result<Self, Error> {
         let unreadable = || {
             Error::argument(format!(
-                "{text:?} is no place: write sqlite:PATH or postgres://SERVER:PORT/DATABASE"
+                "{text:?} is not a location: write sqlite:PATH or postgres://SERVER:PORT/DATABASE"
             ))
         };
         if let Some(path) = text.strip_prefix("sqlite:") {

@@ -136,7 +136,7 @@ on_both_stores! {
         assert_eq!((shard.location(), count), (&place, 2));
         assert_eq!(map.adopt(&place, "orders", "tenant").await.unwrap().1, 0);
         assert_eq!(world.users_tables(&place), before);
-        assert!(map.adopt(&other, "orders", "note").await.is_err(), "a note is no key");
+        assert!(map.adopt(&other, "orders", "note").await.is_err(), "a note is not a key");
         manager.create_shard_map("all", MapKind::Range, ShardKeyType::Text).await.unwrap();
         let all = manager.range_map::<ShardKey>("all").await.unwrap();
         assert_eq!(all.adopt(&place).await.unwrap().1, 1);

@@ -1,5 +1,5 @@
 //! Ids of ranges are given once. A change that was undone may leave a directory behind that bears the id it was to
-//! make: whoever were given the id again would meet files that are not his, or lose his own when those are buried.
+//! make. A range that got the id again would find files that are not its own, or lose its own when those are buried.
 
 use rangehold_map::{RangeId, RangeMap};
 

@@ -58,7 +58,7 @@ pub enum Return {
 /// One operation of a history.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Operation {
-    /// Who asked, for people.
+    /// The client that asked, as a name for people.
     pub who: String,
     /// What was asked for.
     pub call: Call,

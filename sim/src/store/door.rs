@@ -145,7 +145,7 @@ impl Door {
         }
         let mut passage = self.0.passage.subscribe();
         if passage.wait_for(|now| *now == Passage::Open).await.is_err() {
-            // Whoever calls holds the door, so its sender is there; without one, nothing returns.
+            // The caller holds the door, so the door's sender exists. Without a sender, nothing returns.
             std::future::pending::<()>().await;
         }
     }

@@ -109,7 +109,7 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
     possible.into_iter().find(|(fault, can)| *can && weather.strikes(*fault, dice)).map(|(fault, _)| fault)
 }
 
-/// The error that a caller gets; `None` where a fault is none to him.
+/// The error that a caller gets; `None` if the caller does not notice the fault.
 pub(crate) fn error(fault: Option<Fault>, wish: Wish, path: &Path) -> Option<Error> {
     let text = match fault? {
         Fault::StoreBusy | Fault::ThrottledPrefix => "503: slow down",

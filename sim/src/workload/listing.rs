@@ -1,5 +1,5 @@
-//! Listings: while others come and go, the lasting entities of a table are seen once each by whoever
-//! follows the tokens, however long he holds one.
+//! Listings: a client that follows the tokens sees each lasting entity of a table exactly once, while other entities
+//! come and go, and however long the client waits between two pages.
 
 use std::time::Duration;
 

@@ -137,7 +137,7 @@ impl World {
             loop {
                 sleep(Duration::from_millis(100)).await;
                 let same = self.process(number).is_some_and(|process| process.life == life);
-                // Whoever waits for one that does not answer, or was started again, gives up.
+                // A manager that waits for a process that does not answer, or was started again, gives up.
                 let again = lives().zip(&before).any(|(now, before)| now.is_some() && now != *before);
                 if !same || again || (0..self.processes()).any(|other| self.is_gone(other)) {
                     return;

@@ -25,7 +25,7 @@ const BAD_TOKENS = [
   ["of an unknown key id", issuer.token({}, { kid: "other" }), true],
   ["that says it needs no signature", issuer.token({}, { alg: "none" }).replace(/\.[^.]*$/, "."), undefined],
   ["that names a secret's algorithm", issuer.token({}, { alg: "HS256" }), undefined],
-  ["that is no token", "nonsense", false],
+  ["that is not a token", "nonsense", false],
   ["of three empty parts", "..", false],
 ];
 

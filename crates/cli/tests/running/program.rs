@@ -52,7 +52,7 @@ impl Program {
         };
         let tables = address("Table service is successfully listening at http://");
         let admin = address("Admin is listening at http://");
-        // Whoever stops reading makes it fail to print.
+        // If nobody reads its output, it fails to print.
         thread::spawn(move || lines.for_each(drop));
         Self { child, data: data.to_owned(), tables, admin }
     }
@@ -133,7 +133,7 @@ pub(crate) fn rangehold() -> Command {
 pub(crate) fn ended(mut command: Command, input: &str) -> Ended {
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().expect("the program starts");
-    // Dropped once it is written, which ends the input. Who does not read it may have ended before.
+    // Dropped once it is written, which ends the input. A program that does not read its input may have ended before.
     let _ = child.stdin.take().expect("its input").write_all(input.as_bytes());
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();

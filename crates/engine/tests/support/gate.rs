@@ -171,7 +171,7 @@ impl ObjectStore for Gate {
         payload.iter().for_each(|bytes| bytes.hash(&mut hasher));
         self.puts.lock().unwrap().push((location.to_string(), hasher.finish()));
         let result = self.inner.put_opts(location, payload, opts).await;
-        // Whoever died meanwhile does not learn that it is there.
+        // A process that died meanwhile does not learn that the object is there.
         self.read().await;
         result
     }

@@ -51,14 +51,14 @@ fn time(name: &str, text: &str, now: i64) -> Result<i64, Refused> {
     let time = ago.map(|seconds| now - i64::from(seconds));
     time.or_else(|| parse_iso(text).map(Timestamp::unix_seconds)).ok_or_else(|| {
         Refused::malformed(format!(
-            "{name}: {text:?} is no time: write 2026-11-21T16:27:00Z, or -600 for 600 s before now"
+            "{name}: {text:?} is not a time: write 2026-11-21T16:27:00Z, or -600 for 600 s before now"
         ))
     })
 }
 
 fn number(name: &str, text: &str, max: i64) -> Result<i64, Refused> {
     let number = text.parse().ok().filter(|number| (1..=max).contains(number));
-    number.ok_or_else(|| Refused::malformed(format!("{name}: {text:?} is no number from 1 to {max}")))
+    number.ok_or_else(|| Refused::malformed(format!("{name}: {text:?} is not a number from 1 to {max}")))
 }
 
 fn key(name: &str, text: &str, names: &Names) -> Result<Vec<u8>, Refused> {

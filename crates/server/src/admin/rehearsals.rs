@@ -81,7 +81,7 @@ impl Order {
     /// Range, act and time, as they are begun with.
     fn read(&self) -> Result<(Target, Act, Duration), Refused> {
         let seconds = |name: &str, value: f64| {
-            let why = |_| Refused::malformed(format!("{name}: {value} is no number of seconds"));
+            let why = |_| Refused::malformed(format!("{name}: {value} is not a number of seconds"));
             Duration::try_from_secs_f64(value).map_err(why)
         };
         let range = api::target(&self.range)?;

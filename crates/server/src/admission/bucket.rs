@@ -11,7 +11,7 @@
 //!       v
 //! ```
 //!
-//! **Lending.** Whoever finds at least one token is let in, whatever the cost: a batch of a hundred
+//! **Lending.** A request that finds at least one token is let in, whatever it costs: a batch of a hundred
 //! would otherwise never pass a bucket that single writes keep near empty. So the level may fall
 //! below zero, and the next ones wait until that is made up for. What a page returns is known only
 //! while it is read; it is charged as it grows, and the page must end when it owes too much.
@@ -19,7 +19,7 @@
 //! credit, plus what was lent to the last one.
 //!
 //! **Credit by the minute.** Only whole minutes are counted, so that a bucket that is new, or is
-//! made anew after it was forgotten, has none: forgetting never gives anything away.
+//! made again after it was forgotten, has none: forgetting never gives anything away.
 
 use std::time::Duration;
 
@@ -171,7 +171,7 @@ mod tests {
             }
         }
 
-        /// Whoever asks all the time gets the whole rate: nothing is lost.
+        /// A client that asks all the time gets the whole rate: nothing is lost.
         #[test]
         fn a_greedy_user_gets_the_whole_rate(every_ms in 1..50_u64, cost in 1..100_u32) {
             let mut bucket = Bucket::full(&BUDGET, Duration::ZERO);

@@ -12,8 +12,7 @@
 //!                                                    charged as it grows)
 //! ```
 //!
-//! Whoever is not let in gets 503 `ServerBusy`. Which budgets there are says the [`Profile`]; `fast`
-//! has none, and then a request costs two loads of an atomic here.
+//! A request that is not let in gets 503 `ServerBusy`. The [`Profile`] has the budgets; `fast` has none, and then a request costs two loads of an atomic here.
 //!
 //! | module | pure? | what it decides |
 //! |---|---|---|

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_burst_is_no_overload() {
+    fn a_burst_is_not_an_overload() {
         let mut overload = Overload::new(POLICY);
         // Every interval has a moment at which the queue was empty.
         let told = judged(&mut overload, 0, &[900, 900, 900, 900, 0, 900, 0, 900, 900, 900], FLOW);

@@ -79,8 +79,8 @@ impl Tenants {
         account.and_then(|account| account.keep).unwrap_or(self.others)
     }
 
-    /// Decides for the next interval, in which the share `keep` of all is to be let in, and begins
-    /// to count anew.
+    /// Decides for the next interval, in which the share `keep` of all is to be let in, and starts
+    /// a new count.
     pub(crate) fn decide(&mut self, keep: f64) {
         let counted: f64 = self.accounts.iter().map(|account| account.arrived).sum();
         let rest = (self.total - counted).max(0.0);

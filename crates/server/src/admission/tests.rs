@@ -99,7 +99,7 @@ async fn in_fast_everything_is_let_in() {
 struct Machine {
     admission: Admission,
     tenants: Vec<Tenant>,
-    /// Who waits, by the index of its tenant.
+    /// The waiting requests, each by the index of its tenant.
     queue: VecDeque<usize>,
     asked: Vec<u32>,
     served: Vec<u32>,

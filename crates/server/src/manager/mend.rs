@@ -5,8 +5,8 @@
 //! would put both right, by the map and the change records; so the same is done here, without one
 //! ([`rangehold_engine::Executor::mend`]).
 //!
-//! Who opened a database elsewhere may be the next life of one of our servers, and must not be shut out again: nothing
-//! is done then, nor while a server has lost its lease.
+//! The process that opened a database elsewhere may be the next life of one of our servers, and must not be shut out
+//! again. So nothing is done then, and nothing while a server has lost its lease.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

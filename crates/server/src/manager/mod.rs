@@ -218,7 +218,7 @@ impl Manager {
             warn!("{text}");
             let kind = EventKind::ServerEnded;
             self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
-            // Whoever ended it may have given its ranges away already, and written that into the map.
+            // The process that ended it may have moved its ranges already, and written that into the map.
             if let Err(error) = self.0.executor.maps().refresh().await {
                 warn!(%error, "the map cannot be read again");
             }

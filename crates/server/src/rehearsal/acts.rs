@@ -42,10 +42,10 @@ pub enum Act {
 /// Why a rehearsal was not begun.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum NotRehearsed {
-    /// The share is no share.
-    #[error("a rate of {0} is no share of the requests: give one above 0, and 1 at most")]
+    /// The share is not above 0 and at most 1.
+    #[error("a rate of {0} is not a share of the requests: give one above 0, and at most 1")]
     Rate(f64),
-    /// It would last for ever, or not at all.
+    /// It would last too long, or no time.
     #[error("it would last {0:?}: give a time above 0, and {LASTING_MAX:?} at most")]
     Lasting(Duration),
     /// Too late.

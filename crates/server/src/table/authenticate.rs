@@ -13,7 +13,7 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 
 impl TableService {
-    /// Who sent the request. Fails with `AuthenticationFailed` and its kin.
+    /// The proven sender of the request. Fails with `AuthenticationFailed` or a similar error.
     pub(super) async fn authenticate(&self, exchange: &Exchange<'_>) -> Result<Principal, Failure> {
         let keys = self.keys_of(&exchange.address.account);
         let request = auth_request(exchange);
@@ -49,7 +49,7 @@ impl TableService {
             return Ok(AccountSas::authenticate(request, account, keys, exchange.now)?);
         }
         let token = TableSas::authenticate(request, account, keys)?;
-        // Read anew for every request, so that taking a policy away revokes its tokens at once.
+        // The policies are read for every request, so that deleting one revokes its tokens at once.
         let policies = match token.policy_id() {
             Some(_) => self.catalogue(account).find(token.table()).await?.map(|table| table.policies),
             None => None,

@@ -69,7 +69,7 @@ impl Exchange<'_> {
         text(&self.head.headers, name)
     }
 
-    /// Bytes of the body, as the client says; 0 where he does not.
+    /// Bytes of the body, as the client says; 0 if it does not say.
     pub(crate) fn body_bytes(&self) -> u64 {
         self.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0)
     }
@@ -101,7 +101,7 @@ impl Exchange<'_> {
 pub(crate) struct Authorised<'a> {
     /// The request.
     pub(crate) exchange: &'a Exchange<'a>,
-    /// Who sent it, and what they may do.
+    /// The sender, with what it may do.
     pub(crate) principal: Principal,
 }
 
@@ -109,8 +109,8 @@ pub(crate) struct Authorised<'a> {
 const DECISIVE: [&str; 6] =
     ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
 
-/// Refuses decisive headers that come twice or are no text: an unreadable `If-Match` must not be
-/// taken for none, which would make an upsert of an update.
+/// Refuses decisive headers that come twice or are not text. If an unreadable `If-Match` counted as absent, an
+/// update would become an upsert.
 pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
     let malformed = |name: &str, why: &str| {
         let begin = "The value for one of the HTTP headers is not in the correct format";
@@ -144,7 +144,7 @@ pub(crate) fn deadline(query: &Query) -> Result<Instant, TableError> {
         TableError::new(
             ErrorCode::InvalidQueryParameterValue,
             format!(
-                "Value for one of the query parameters specified in the request URI is invalid: timeout={asked} is no number of seconds."
+                "Value for one of the query parameters specified in the request URI is invalid: timeout={asked} is not a number of seconds."
             ),
         )
     })?;

@@ -78,7 +78,7 @@ impl TableService {
             page.writer.page_begin(&mut page.body);
             page
         };
-        // `$top=0` asks for nothing, and a token to nothing would be followed for ever.
+        // `$top=0` asks for nothing. With a token in the answer a client would go on forever.
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
         let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
         let fill = async { Ok(self.router.scan(keys, begin, EntityPage::visit).await?) };
@@ -140,7 +140,7 @@ impl TableService {
 }
 
 /// The keys that a query has to look at: between the filter's bounds, from its token on, and
-/// inside of what the sender's token lets him see.
+/// within what the sender may see.
 fn key_range(
     request: &Authorised<'_>,
     account: &str,

@@ -58,7 +58,7 @@ async fn a_uri_that_cannot_be_decoded_is_refused() {
 }
 
 #[tokio::test]
-async fn bytes_that_are_no_uri_are_refused() {
+async fn bytes_that_are_not_a_uri_are_refused() {
     let service = Service::start().await;
     for target in [&b"/devstoreaccount1/\0"[..], b"/devstoreaccount1/a b", b"http://", b"/\x7f"] {
         let mut request = b"GET ".to_vec();
@@ -69,7 +69,7 @@ async fn bytes_that_are_no_uri_are_refused() {
     // What HTTP reads as a host is none of ours.
     let answer = raw(&service, "GET no-slash HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
     assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
-    // Raw UTF-8 is no URI either, but some clients send it; whoever signs it is told what he asked for.
+    // Raw UTF-8 is not a URI either, but some clients send it, and a signed request with it is answered.
     service.create_table("notes").await;
     let answer = service.send("GET", "/notes(PartitionKey='é',RowKey='r')", &[], b"").await;
     assert_eq!((answer.status, answer.code()), (404, "ResourceNotFound"));

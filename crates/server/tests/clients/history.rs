@@ -173,7 +173,7 @@ async fn a_restart_keeps_the_history_and_keys_only_where_that_was_wanted() {
         service.clock.step(200 * Timestamp::TICKS_PER_SECOND);
         let after = history(&service, "step=10").await;
         let minutes = history(&service, "step=60&from=-600").await;
-        // Whoever asks reads the names of tables: only writes are the same.
+        // Each question reads the names of tables, so only the writes stay the same.
         assert_eq!(sum(&after, 2), sum(&before, 2), "{after}");
         assert_eq!(sum(&minutes, 2), sum(&before, 2), "{minutes}");
         // The boundary of a range is known again with its key or without.
@@ -253,8 +253,8 @@ async fn a_question_that_cannot_be_answered_says_why() {
     let service = Service::open(Wanted { history: Some(options(None)), ..Wanted::default() }).await;
     service.create_table("marathon").await;
     for (query, says) in [
-        ("from=yesterday", "from: \"yesterday\" is no time"),
-        ("step=0", "step: \"0\" is no number from 1 to 86400"),
+        ("from=yesterday", "from: \"yesterday\" is not a time"),
+        ("step=0", "step: \"0\" is not a number from 1 to 86400"),
         ("rows=1000", "rows: \"1000\""),
         ("low=sprint%2FHalf", "no table \"sprint\""),
         ("low=marathon%2FHalf&high=marathon%2FFull", "give a high above low"),

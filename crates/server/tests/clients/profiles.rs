@@ -106,8 +106,8 @@ async fn an_account_above_its_budget_is_told_so() {
     assert!(answers.iter().filter(|answer| answer.status == 200).count() >= 40);
 }
 
-/// Reads of a partition are charged by what they return, so pages come short; and who follows the
-/// tokens, waiting when he is told to, sees every entity once.
+/// Reads of a partition are charged by what they return, so pages are short. A client that follows
+/// the tokens, and waits when it is told to, sees every entity once.
 #[tokio::test]
 async fn short_pages_lead_on_to_everything() {
     let service = Service::with_profile(small()).await;
@@ -195,7 +195,7 @@ async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
 async fn a_page_whose_time_is_over_ends_with_a_token_even_if_it_is_empty() {
     let rules = PageRules { within: Duration::ZERO, ..Profile::cloud().pages };
     let service = three_ranges(Profile { pages: rules, ..Profile::cloud() }).await;
-    // Each page looks at one entity, whatever becomes of it; and who follows the tokens sees all of them.
+    // Each page looks at one entity, whether it matches or not. A client that follows the tokens sees all of them.
     let all = pages(&service, "").await;
     assert!(all.len() >= 5 && all.iter().all(|page| page.len() <= 1), "{all:?}");
     assert_eq!(all.concat().len(), 5);

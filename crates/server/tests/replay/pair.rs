@@ -94,7 +94,7 @@ fn pair(lines: &[&str]) -> Pair {
         target: target.to_owned(),
         headers: headers.iter().map(|line| field(line)).collect(),
         body: body.unwrap_or_default(),
-        status: reply[0].parse().unwrap_or_else(|_| panic!("{title}: {:?} is no status", reply[0])),
+        status: reply[0].parse().unwrap_or_else(|_| panic!("{title}: {:?} is not a status", reply[0])),
         expected_headers: expected_headers.collect(),
         expected_body: match expected_body.as_deref() {
             None => Body::Free,
@@ -118,7 +118,7 @@ fn head_and_body<'a>(lines: &'a [&'a str]) -> (&'a [&'a str], Option<String>) {
 }
 
 fn field(line: &str) -> (String, String) {
-    let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("{line:?} is no header"));
+    let (name, value) = line.split_once(':').unwrap_or_else(|| panic!("{line:?} is not a header"));
     (name.to_owned(), value.trim().to_owned())
 }
 

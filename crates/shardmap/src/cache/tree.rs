@@ -190,7 +190,7 @@ impl Tree {
         gone.iter().filter(|low| self.remove(low)).count()
     }
 
-    /// Builds it anew. One that grew key by key has half-empty nodes, and so twice the memory to look through.
+    /// Builds the tree again. A tree that grew key by key has half-empty nodes, and so twice as much memory to search.
     pub(super) fn pack(&mut self) {
         self.places = std::mem::take(&mut self.places).into_iter().collect();
     }

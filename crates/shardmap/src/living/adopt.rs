@@ -18,7 +18,7 @@ impl ListShardMap<ShardKey> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] for a column that holds what is no key of the map;
+    /// [`crate::Code::InvalidArgument`] for a column with a value that is not a key of the map;
     /// [`crate::Code::StorageOperationFailure`], also where there is no such table.
     pub async fn adopt(
         &self,

@@ -156,7 +156,7 @@ impl FromStr for Every {
     fn from_str(text: &str) -> Result<Self, Error> {
         let unreadable = || {
             Error::argument(format!(
-                "{text:?} is no length of ranges: day, week, month, year, or a number of keys"
+                "{text:?} is not a length of ranges: give day, week, month, year, or a number of keys"
             ))
         };
         match text {

@@ -44,7 +44,7 @@ impl FromStr for PlacementPolicy {
             "tenants" => Ok(Self::FewestTenants),
             "bytes" => Ok(Self::FewestBytes),
             _ => Err(Error::argument(format!(
-                "{text:?} is no policy: tenants (the fewest) and bytes (the fewest) are"
+                "{text:?} is not a policy: give tenants (the fewest) or bytes (the fewest)"
             ))),
         }
     }

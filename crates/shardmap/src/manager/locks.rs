@@ -29,7 +29,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         LockToken(self.manager.0.operations.chance.id())
     }
 
-    /// Locks a mapping for so long, for somebody who says who he is.
+    /// Locks a mapping for this long, for an owner whose name is shown to others.
     ///
     /// # Errors
     ///

@@ -183,7 +183,7 @@ impl ShardMapManager {
         rows.into_iter().map(|mut row| MapRow::read(&mut row).map(Arc::new)).collect()
     }
 
-    /// Deletes the map of this name. That there is none is no error.
+    /// Deletes the map with this name. It is not an error if there is none.
     ///
     /// # Errors
     ///

@@ -157,7 +157,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             Some(found) if found.id == shard.row.id => {
                 refused(Code::ShardVersionMismatch, "was changed meanwhile: get it again")
             }
-            _ => refused(Code::ShardDoesNotExist, "is no shard of the map, or no more"),
+            _ => refused(Code::ShardDoesNotExist, "is not a shard of the map, or not any more"),
         }
     }
 

@@ -129,7 +129,7 @@ impl Operations {
             return Ok(());
         };
         if matches!(&trouble, Trouble::Store(error) if error.failure == Failure::Outrun) {
-            // Somebody thought us dead and took it over; how it ended he knows.
+            // Another process believed that this one was dead, and took the operation over. It knows how it ended.
             return self.after_outrun(&owned, trouble, category).await;
         }
         let copy = owned.clone();
@@ -265,7 +265,7 @@ impl Operations {
     }
 }
 
-/// Whoever wants to know which sides may have been written.
+/// Learns which sides may have been written.
 pub(super) trait Far {
     fn side(&mut self, index: usize);
 }

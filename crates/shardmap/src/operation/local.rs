@@ -1,7 +1,7 @@
 //! The step in a shard: its local map as it shall be.
 //!
-//! It says what shall be there, so that doing it twice does nothing more; and it raises the map's epoch
-//! first, so that who was given up is refused, whatever he still sends.
+//! It says which rows must be there, so doing it twice changes nothing more. It raises the map's epoch first, so
+//! that everything is refused that an earlier owner still sends.
 
 use std::time::Duration;
 

@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Each arrow is one transaction in one database, and may be walked twice. The log row, made by the first
-//! and deleted by the last, says what the operation is, who owns it until when, and with which epoch he
-//! writes; so whoever meets it can take it over and go on. `docs/design/0007-shard-maps.md` has the reasons.
+//! and deleted by the last, says what the operation is, who owns it until when, and with which epoch the
+//! owner writes. So any process that finds the row can take the operation over and continue it. `docs/design/0007-shard-maps.md` has the reasons.
 
 pub(crate) mod begin;
 mod carry;
@@ -39,7 +39,7 @@ use crate::location::Location;
 use crate::metrics::Metrics;
 use crate::store::{Database, Databases, StoreError};
 
-/// Whoever carries operations out: one in each manager.
+/// Carries operations out. Each manager has one.
 pub(crate) struct Operations {
     pub(crate) databases: Databases,
     pub(crate) global: Database,

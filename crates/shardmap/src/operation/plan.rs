@@ -28,7 +28,7 @@ pub enum OperationKind {
     SplitMapping,
     /// Two mappings become one.
     MergeMappings,
-    /// A shard's local map is made anew; the global map stays as it is.
+    /// A shard's local map is made again; the global map stays as it is.
     RepairShard,
 }
 

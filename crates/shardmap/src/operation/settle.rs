@@ -28,9 +28,9 @@ pub struct PendingOperation {
     pub kind: OperationKind,
     /// The shard map that it changes.
     pub map: String,
-    /// Who carries it out.
+    /// The owner that carries it out.
     pub owner: String,
-    /// When he is given up, in microseconds since 1970 of the global map's clock.
+    /// When others may take it over, in microseconds since 1970 by the global map's clock.
     pub lease_until: i64,
     /// When it began, likewise.
     pub began_at: i64,
@@ -53,11 +53,11 @@ enum Look {
 impl Operations {
     /// Waits until the operation is at its end, for at most its owner's lease; ends it if the lease is over.
     ///
-    /// `hurry` is for whoever has met too many: he does not wait any more.
+    /// `hurry` is for a caller that has met too many operations: it does not wait any more.
     ///
     /// # Errors
     ///
-    /// [`Code::PendingOperation`], if the owner has renewed his lease meanwhile, or if the operation can
+    /// [`Code::PendingOperation`], if the owner has renewed its lease meanwhile, or if the operation can
     /// be neither done nor undone now.
     pub(crate) fn settle<'a>(
         &'a self,
@@ -129,7 +129,7 @@ impl Operations {
     async fn bring_to_end(&self, mut owned: Owned) -> Result<(), Trouble> {
         let done = self.renewing(owned.clone(), self.forward_else_back(&mut owned)).await;
         if done.is_err() {
-            // Whoever comes next need not wait for us.
+            // The next process need not wait until this lease ends.
             let _ = self.set_lease(&owned, true).await;
         }
         done

@@ -18,7 +18,7 @@ use crate::limits::{
 };
 use crate::location::Location;
 
-/// Who one is at a server.
+/// The user, and perhaps the password, for a server.
 #[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Credentials {
     /// The role.
@@ -55,7 +55,7 @@ pub enum Roots {
 
 impl Tls {
     /// What PostgreSQL's `sslmode` and `sslrootcert` ask for: `disable`, or `verify-full` against these roots.
-    /// Who names roots and no mode wants `verify-full`; who names neither gets [`Tls::Off`].
+    /// Roots without a mode mean `verify-full`. With neither, the result is [`Tls::Off`].
     ///
     /// # Errors
     ///
@@ -128,7 +128,7 @@ impl PostgresAccess {
         Self { credentials: Arc::new(credentials), ..self }
     }
 
-    /// Who one is at a place.
+    /// The user, and perhaps the password, for a location.
     pub fn credentials(&self, location: &Location) -> Credentials {
         (self.credentials)(location)
     }
@@ -194,7 +194,7 @@ impl PostgresAccess {
         Ok((location, Self::new(credentials, &Tls::of_settings(mode, roots)?)?))
     }
 
-    /// The driver's settings for a place: `None` for one that is no PostgreSQL database.
+    /// The driver's settings for a place: `None` for one that is not a PostgreSQL database.
     pub fn config(&self, location: &Location) -> Option<Config> {
         let Location::Postgres { server, port, database } = location else {
             return None;

@@ -1,6 +1,6 @@
 //! Keys go offline: the transactions on them end, and no others.
 //!
-//! Who takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the transactions
+//! A change that takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the transactions
 //! that hold them. So that the wait ends, a second connection cancels what they are doing, and ends their
 //! sessions when a grace is over: a session that is idle inside of a transaction does nothing that could be
 //! cancelled. A session outside of a transaction holds no fence. It lives, and is refused at its next
@@ -49,7 +49,7 @@ pub(super) async fn close_fences(
         return Ok(());
     }
     let database = tx.database.clone();
-    // Who was ended needs time to undo its work.
+    // A transaction that was ended needs time to undo its work.
     let wait_ms = (grace.unwrap_or_default() + LOCK_TIMEOUT).as_millis();
     let wait_ms = i64::try_from(wait_ms).unwrap_or(LOCK_TIMEOUT_MS_MAX).min(LOCK_TIMEOUT_MS_MAX);
     let values = [Value::from(fences), Value::from(wait_ms)];

@@ -2,8 +2,8 @@
 -- after local.sql; idempotent.
 --
 -- A transaction *enters* a key before it touches the key's rows. From then to its end it holds the fence
--- of the key's mapping, a shared advisory lock. Who takes a key away changes the mapping's row, and is done
--- when nobody holds the fence any more. So at each moment at least one of two is true: the one who enters
+-- of the key's mapping, a shared advisory lock. A change that takes a key away changes the mapping's row, and is
+-- done when no transaction holds the fence any more. So at each moment at least one of two is true: the one who enters
 -- sees the change, or the one who changes sees the lock. That is subtle in one point, the snapshot in which
 -- the row is read:
 --
@@ -104,7 +104,7 @@ $$;
 -- For whoever takes keys away: waits until no transaction holds one of the fences, and lets none enter before
 -- this transaction ends; 55P03 if one takes longer than `wait_ms`. Called before the rows are deleted, in the same transaction: who waits to enter
 -- waits for this lock and then sees what became of the row, and FOR SHARE locks of those who came in time
--- can't be renewed for ever. In the order of their numbers, so that two who close never wait for each other.
+-- can't be renewed forever. Fences are closed in the order of their numbers, so that two closers never wait for each other.
 create or replace function __shard_management.close_fences(fences bigint[], wait_ms bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare

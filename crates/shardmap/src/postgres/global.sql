@@ -1,7 +1,7 @@
 -- The global map: every shard map with its shards and mappings, and the operations under way.
 --
 -- Idempotent: what is there stays. Times are microseconds since 1970 by this database's clock. Keys are
--- bytes in the order-preserving encoding: '' is the least key, a high end that is NULL is no end.
+-- bytes in the order-preserving encoding: '' is the least key, and a high end that is NULL means that there is no end.
 -- Nothing here is a secret: places have no user and no password.
 create schema if not exists __shard_management;
 
@@ -55,7 +55,7 @@ create table if not exists __shard_management.global_mappings (
     online       bool   not null,
     -- Names the advisory lock of the transactions on these keys. A split and a merge give new ones.
     fence        bigint not null,
-    -- Who holds the mapping, for what he says, until when; all NULL, or none.
+    -- The lock's token, its owner in words, and its end; either all three are NULL or none is.
     lock_token   uuid,
     lock_owner   text,
     lock_until   bigint,

@@ -58,8 +58,9 @@ pub(crate) struct PostgresTx {
 impl PostgresDatabase {
     pub(crate) fn new(location: &Location, access: &PostgresAccess) -> Result<Self, StoreError> {
         let failed = |what: &str| StoreError::new(location, Failure::Other, what);
-        let config =
-            access.config(location).ok_or_else(|| failed("this is no place of a PostgreSQL database"))?;
+        let config = access
+            .config(location)
+            .ok_or_else(|| failed("this is not the location of a PostgreSQL database"))?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
         let manager = match access.connector() {
             Some(tls) => Manager::from_config(config, tls, recycling),
@@ -182,7 +183,7 @@ impl PostgresTx {
     }
 
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
-        // A transaction that the script ended and began anew has another number.
+        // If the script ended the transaction and began another one, the number has changed.
         const NUMBER: &str = "select pg_current_xact_id()::text";
         let before = self.query(NUMBER, &[]).await?;
         self.batch(sql).await?;

@@ -16,7 +16,7 @@ begin
     end if;
 end $$;
 
--- `enter(map, value)` and `owns(map, value)` for each type; a NULL is no key.
+-- `enter(map, value)` and `owns(map, value)` for each type; NULL is not a key.
 do $$
 declare
     kind text;

@@ -28,7 +28,7 @@ pub(super) enum Next {
     Read,
     /// Wait for this operation, then look again.
     Wait(Uuid),
-    /// Open these anew, then look again.
+    /// Open these again, and then look again.
     Open(Vec<Seen>),
 }
 

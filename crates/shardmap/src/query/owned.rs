@@ -1,7 +1,7 @@
 //! A table as its owner sees it: the rows whose keys a shard's own local map holds.
 //!
 //! While rows are moved, and after a move until they are cleaned up, a shard has rows of keys that are not its
-//! own. Views and policies hide them; both are made by whoever owns the table, since only he knows which
+//! own. Views and policies hide them; the owner of the table makes both, because only the owner knows which
 //! column is the key. In PostgreSQL the functions of the local map encode the key; in SQLite, which has no
 //! functions of its users' in the file, the view does it in SQL.
 

@@ -3,7 +3,7 @@
 //! The tools compare the local map of a shard with the global map and make one like the other: the way
 //! back is chosen by a person, who knows which of the two was restored. A shard that is gone is detached; one
 //! that came back, or under another name, is attached, with what it says of itself. A global map that is
-//! lost is made anew from the shards.
+//! lost is made again from the shards.
 
 mod attach;
 mod detach;
@@ -38,11 +38,11 @@ pub struct MappingDifference {
     pub low: ShardKey,
     /// The least key above; `None` where there is no end.
     pub high: Option<ShardKey>,
-    /// Who maps these keys.
+    /// The side that maps these keys.
     pub mapped_by: MappedBy,
 }
 
-/// Who maps keys.
+/// The side that maps some keys.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum MappedBy {
     /// The global map alone.
@@ -80,7 +80,7 @@ impl RecoveryManager {
         let found = LocalMap::read_all(&self.0, location, map).await.map_err(failed)?;
         if found.is_empty() {
             let of = map.map(|map| format!(" of {map:?}")).unwrap_or_default();
-            let text = format!("{location} has no local map{of}: it is no shard, or no more");
+            let text = format!("{location} has no local map{of}: it is not a shard, or not any more");
             return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
         }
         Ok(found)
@@ -118,7 +118,7 @@ impl MapDifferences {
     pub fn differences(&self) -> Result<Vec<MappingDifference>, Error> {
         let key_type = self.local.map.key_type();
         let key = |raw: &[u8]| {
-            let damaged = |error| Error::damaged("a mapping has a bound that is no key").because(error);
+            let damaged = |error| Error::damaged("a mapping has a bound that is not a key").because(error);
             ShardKey::from_raw(key_type, raw).map_err(damaged)
         };
         let one = |found: &Difference<ShardMapping>| {

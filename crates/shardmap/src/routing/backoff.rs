@@ -24,7 +24,7 @@ struct Entry {
 }
 
 impl Backoff {
-    /// Whether the global map may be asked now. Who is told so is the only one until the next is due.
+    /// Whether the global map may be asked now. Only one caller is told so, until the next look is due.
     pub(super) fn may_look(&mut self, mapping: MappingId, now: Instant) -> bool {
         if self.0.len() >= BACKED_OFF_MAPPINGS_MAX {
             self.0.retain(|_, entry| now < entry.due);

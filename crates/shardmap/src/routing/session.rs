@@ -32,7 +32,7 @@ impl Session {
     /// Connects.
     pub(super) async fn open(location: &Location, access: &PostgresAccess) -> Result<Self, RoutingError> {
         let connecting = async {
-            let config = access.config(location).ok_or("it is no PostgreSQL database")?;
+            let config = access.config(location).ok_or("it is not a PostgreSQL database")?;
             let (client, control) = connect(&config, access).await?;
             Ok(Self { location: location.clone(), client, control, unsettled: false, lent: false })
         };

@@ -49,7 +49,7 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] for what is no key of this map.
+    /// [`crate::Code::InvalidArgument`] for a value that is not a key of this map.
     pub fn cached_route(&self, key: &K) -> Result<Option<Route>, Error> {
         let key = self.key(key)?;
         Ok(self.remembered(&key))

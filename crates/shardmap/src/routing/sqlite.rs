@@ -1,8 +1,8 @@
 //! Routing to SQLite files.
 //!
 //! A writer has the whole file to itself, so the fence is the transaction: it begins by taking the write lock,
-//! looks whether the key is here, and only then lets its user work. Whoever takes the key away waits for the
-//! lock. A transaction that only reads sees one state of the file, with the mapping as it was in it.
+//! looks whether the key is here, and only then lets its user work. A change that takes the key away waits for
+//! the lock. A transaction that only reads sees one state of the file, with the mapping as it was in it.
 
 use std::path::Path;
 
@@ -106,7 +106,7 @@ impl SqliteShardConnection {
     {
         let Location::Sqlite { path } = &self.route.location else {
             let location = self.route.location.clone();
-            return Err(RoutingError::Unreachable { location, source: "it is no SQLite file".into() });
+            return Err(RoutingError::Unreachable { location, source: "it is not a SQLite file".into() });
         };
         let (path, open) = (path.clone(), self.connection.take());
         let (map, key) = (self.route.map.hyphenated().to_string(), self.key.raw().to_vec());

@@ -2,7 +2,7 @@
 -- triggers in place of the exclusion constraint. Ids are text, truth is 0 and 1.
 --
 -- Idempotent: what is there stays. Times are microseconds since 1970 by this database's clock. Keys are
--- bytes in the order-preserving encoding: '' is the least key, a high end that is NULL is no end.
+-- bytes in the order-preserving encoding: '' is the least key, and a high end that is NULL means that there is no end.
 -- Nothing here is a secret: places have no user and no password.
 create table if not exists __shard_management_global_meta (
     one           integer primary key check (one = 1),
@@ -48,7 +48,7 @@ create table if not exists __shard_management_global_mappings (
     online       integer not null,
     -- Names the advisory lock of the transactions on these keys. A split and a merge give new ones.
     fence        integer not null,
-    -- Who holds the mapping, for what he says, until when; all NULL, or none.
+    -- The lock's token, its owner in words, and its end; either all three are NULL or none is.
     lock_token   text,
     lock_owner   text,
     lock_until   integer,

@@ -1,5 +1,5 @@
-//! An owner dies at each step of each kind of operation, forward and while it is undone. Whoever comes next,
-//! a reader, a writer or a janitor, brings the operation to an end: the map is as before or as after, and the
+//! An owner dies at each step of each kind of operation, forward and while it is undone. The next
+//! reader, writer or janitor brings the operation to an end: the map is as before or as after, and the
 //! places of truth agree.
 
 use std::time::Duration;
@@ -69,7 +69,7 @@ impl Scene {
                 }
             }
         }
-        // A reader ends what holds his key; what holds only a shard waits for a writer or the janitor.
+        // A reader ends an operation that holds its key. One that holds only a shard waits for a writer or the janitor.
         assert!(manager.recover_pending().await.unwrap().1.is_empty());
         for (place, before) in self.ranges.places.iter().zip(&self.tables) {
             assert_eq!(&self.world.users_tables(place), before);
@@ -78,7 +78,7 @@ impl Scene {
     }
 }
 
-/// Lets an owner die at a moment; gives whether he came there.
+/// Lets an owner die at a moment. Returns whether it reached that moment.
 async fn dies(scene: &Scene, broken: Option<Step>, at: (Step, When), number: usize) -> bool {
     if let Some(step) = broken {
         scene.faults.break_step(step);
@@ -166,7 +166,7 @@ on_both_stores! {
     }
 
     /// A reader that meets the operation of a dead owner ends it with at most three transactions in each
-    /// database: besides his look before and his look after.
+    /// database, beside its look before and its look after.
     async fn a_reader_needs_three_transactions(world) {
         for (broken, step) in [(None, Step::GlobalBegin), (None, Step::LocalTarget), (Some(Step::GlobalEnd), Step::TurnBack)] {
             let scene = Scene::new(world).await;
@@ -208,7 +208,7 @@ on_both_stores! {
         check(&reader, &scene.ranges.places).await;
     }
 
-    /// While the owner lives, a reader waits for his lease at most, and is told to try again.
+    /// While the owner lives, a reader waits at most for the owner's lease, and is told to try again.
     async fn a_living_owner_is_waited_for(world) {
         let (world, faults) = (world.again(), Faults::default());
         let lease = Duration::from_millis(600);
@@ -232,14 +232,14 @@ on_both_stores! {
         assert!(began.elapsed() < lease * 4, "{:?}", began.elapsed());
         let pending = reader.pending_operations().await.unwrap();
         assert!(!pending[0].abandoned && !pending[0].undoing);
-        // He dies, and his lease runs out.
+        // The owner dies, and its lease runs out.
         owner.abort();
         assert!(!map.get(&5).await.unwrap().is_online());
         check(&reader, &ranges.places).await;
     }
 
-    /// An owner who stood still so long that he was given up writes late: the shards and the global map refuse
-    /// him, and he learns how his operation ended.
+    /// An owner that stood still until its operation was taken over writes late: the shards and the global map
+    /// refuse the write, and the owner learns how the operation ended.
     async fn who_was_given_up_is_refused(world) {
         for step in [Step::GlobalBegin, Step::LocalSource, Step::LocalTarget] {
             let (world, faults) = (world.again(), Faults::default());

@@ -91,7 +91,7 @@ on_both_stores! {
     }
 
     /// Acceptance 110 to 115, 120 to 122: the step fails, and undoing it fails too: the operation stays in the
-    /// log, and whoever comes next (a writer, a reader) brings it to an end before he goes on.
+    /// log, and the next writer or reader brings it to an end before it goes on.
     async fn a_failing_undo_is_repaired_by_the_next(world) {
         for number in 0..CHANGES {
             for (step, undo) in [

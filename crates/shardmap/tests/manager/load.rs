@@ -161,7 +161,7 @@ on_both_stores! {
                 let mut chance = StdRng::seed_from_u64(task);
                 let mut codes = BTreeSet::new();
                 for _ in 0..25 {
-                    // Of what others have changed meanwhile he knows nothing.
+                    // The task knows nothing of the changes by others.
                     let mut model: Model = vec![Some((0, true)); KEYS as usize];
                     let key = chance.random_range(0..KEYS);
                     let done = match map.lookup(&key, LookIn::CacheThenStore).await {

@@ -5,7 +5,7 @@ use rangehold_shardmap::{MapKind, ShardKey, ShardKeyType};
 use super::world::{Ranges, code};
 
 on_both_stores! {
-    /// Acceptance 21, 22, 26, 27: a map that was made is in the cache; deleted it is gone, and twice is no error.
+    /// Acceptance 21, 22, 26, 27: a map that was made is in the cache. Deleting it removes it, and deleting it again is not an error.
     async fn maps_come_and_go(world) {
         let manager = world.manager().await;
         manager.create_list_map::<i32>("list").await.unwrap();

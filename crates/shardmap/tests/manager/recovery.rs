@@ -163,7 +163,7 @@ on_both_stores! {
         check(manager, &[a.clone(), b.clone()]).await;
     }
 
-    /// Acceptance 134, 135, 136, 137: a global map that is lost, or holds garbage, is made anew from the shards.
+    /// Acceptance 134, 135, 136, 137: a global map that is lost, or holds garbage, is made again from the shards.
     async fn a_global_map_is_made_of_its_shards(world) {
         let ranges = three(world).await;
         let map = ranges.manager.create_list_map::<i32>("points").await.unwrap();

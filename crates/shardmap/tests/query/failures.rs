@@ -127,7 +127,7 @@ on_both_stores! {
     }
 }
 
-/// 185, 197-199: connections that broke while they lay in the pool are made anew, and a server that is away
+/// 185, 197-199: connections that broke while they lay in the pool are made again, and a server that is away
 /// is a failure after the retries.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_was_killed() {

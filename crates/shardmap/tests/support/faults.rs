@@ -10,7 +10,7 @@ use tokio::sync::Notify;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
     Fail(StepFault),
-    /// The owner stands still there, for ever.
+    /// The owner stands still there forever.
     Stop,
 }
 

@@ -42,7 +42,7 @@ impl LocalMap {
         server.create_database(database);
         let client = connect(server, database).await;
         client.batch_execute(LOCAL_SQL).await.expect("the schema of local maps");
-        // Twice, since it is installed anew by each program that adds a shard.
+        // Twice, because each program that adds a shard installs it again.
         client.batch_execute(FENCE_SQL).await.expect("the fence");
         client.batch_execute(FENCE_SQL).await.expect("the fence");
         let id = Uuid::from_u128(1);

@@ -95,7 +95,7 @@ impl World {
         Self { number, made: self.made.clone(), ..Self::new(self.server) }
     }
 
-    /// What a user sees of his table, and that there is no other of his.
+    /// What a user sees of the user's own tables.
     pub fn users_tables(&self, place: &Location) -> String {
         self.sql(place, "select tenant || ' ' || note from orders order by 1")
     }

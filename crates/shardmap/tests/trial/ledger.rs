@@ -1,4 +1,4 @@
-//! Who may write what where: the check that no statement ever ran on a shard that had lost its key.
+//! A ledger of which shard has which key: the check that no statement ever ran on a shard that had lost its key.
 //!
 //! One driver makes all changes of the map, one after the other. So after each of them it is known for every
 //! shard which tenants it does not serve, and that stays so until the next change is done. Every row written

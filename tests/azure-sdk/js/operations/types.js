@@ -143,7 +143,7 @@ function refusals(service) {
     ["Boolean", "maybe"],
   ];
   for (const [type, value, code = "InvalidInput"] of BAD) {
-    test(`${value} is no ${type}`, async (t) => {
+    test(`${value} is not of type ${type}`, async (t) => {
       const table = await service.newTable(t);
       await refused(table.createEntity({ partitionKey: "p", rowKey: "r", v: { type, value } }), 400, code);
       await refused(table.getEntity("p", "r"), 404, "ResourceNotFound");
