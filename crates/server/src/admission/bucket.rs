@@ -11,41 +11,40 @@
 //!       v
 //! ```
 //!
-//! **Lending.** A request that finds at least one token is let in, whatever it costs: a batch of a hundred
-//! would otherwise never pass a bucket that single writes keep near empty. So the level may fall
-//! below zero, and the next ones wait until that is made up for. What a page returns is known only
-//! while it is read; it is charged as it grows, and the page must end when it owes too much.
-//! So in any stretch of time no more is used than the rate gives, plus one second's worth, plus the
-//! credit, plus what was lent to the last one.
+//! **Lending.** A request that finds at least one token is let in, whatever it costs. Otherwise a batch of a hundred
+//! would never pass a bucket that single writes keep nearly empty. So the level may fall below zero, and later
+//! requests wait until it is above zero again. What a page returns is known only while it is read. So it is charged
+//! as it grows, and must end when the debt is too large. In any stretch of time at most this is
+//! used: what the rate gives, one second's worth, the credit, and what was lent to the last request.
 //!
-//! **Credit by the minute.** Only whole minutes are counted, so that a bucket that is new, or is
-//! made again after it was forgotten, has none: forgetting never gives anything away.
+//! **Credit by the minute.** Only whole minutes count. So a new bucket, or one that was forgotten and made
+//! again, has no credit: forgetting a bucket never gives more than the budget.
 
 use std::time::Duration;
 
 use crate::profile::Budget;
 
-/// Over how long unused budget is counted before it becomes credit.
+/// The time over which unused budget is counted before it becomes credit.
 const CREDITED_EVERY: Duration = Duration::from_secs(60);
 
-/// How much of a [`Budget`] is left. Time is counted from any fixed moment.
+/// The part of a [`Budget`] that is left. Time is counted from any fixed moment.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bucket {
     level: f64,
     credit: f64,
-    /// What ran over in this minute.
+    /// The unused budget of this minute.
     saved: f64,
     minute_begun: Duration,
     at: Duration,
 }
 
 impl Bucket {
-    /// One that nothing was taken from for a while.
+    /// A full bucket.
     pub(crate) fn full(budget: &Budget, now: Duration) -> Self {
         Self { level: budget.per_second, credit: 0.0, saved: 0.0, minute_begun: now, at: now }
     }
 
-    /// Takes `cost` if there is a token left; `room` lets it use credit.
+    /// Takes `cost` if there is a token left. With `room` it may use credit.
     pub(crate) fn take(&mut self, budget: &Budget, now: Duration, cost: f64, room: bool) -> bool {
         self.refill(budget, now);
         if self.level >= 1.0 {
@@ -59,8 +58,8 @@ impl Bucket {
         }
     }
 
-    /// Takes `cost` of something that is under way. Whether it may go on: not when it owes as much
-    /// as `lent_max`.
+    /// Takes `cost` for work that is under way, and tells whether it may go on. It may not if the debt has
+    /// reached `lent_max`.
     pub(crate) fn charge(
         &mut self,
         budget: &Budget,
@@ -79,7 +78,7 @@ impl Bucket {
         self.level > -lent_max
     }
 
-    /// Takes up to `most`, and never lends.
+    /// Takes up to `most` tokens, and never lends.
     pub(crate) fn draw(&mut self, budget: &Budget, now: Duration, most: f64) -> f64 {
         self.refill(budget, now);
         let drawn = self.level.clamp(0.0, most.max(0.0));
@@ -87,12 +86,12 @@ impl Bucket {
         drawn
     }
 
-    /// How long until it holds `tokens`, if nothing is taken.
+    /// The time until it holds `tokens`, if nothing is taken.
     pub(crate) fn ready_in(&self, budget: &Budget, tokens: f64) -> Duration {
         Duration::from_secs_f64(((tokens - self.level) / budget.per_second).max(0.0))
     }
 
-    /// A `now` before the last one refills nothing.
+    /// A `now` that lies before the last one adds nothing.
     fn refill(&mut self, budget: &Budget, now: Duration) {
         let passed = now.saturating_sub(self.at);
         self.at = self.at.max(now);

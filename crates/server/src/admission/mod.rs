@@ -1,4 +1,4 @@
-//! Admission: who is let in, before anything is done for a request.
+//! Admission: which requests are let in. It decides before anything else is done for a request.
 //!
 //! ```text
 //!   request of an account -- account's budget --- known: table, partition, entities
@@ -12,17 +12,18 @@
 //!                                                    charged as it grows)
 //! ```
 //!
-//! A request that is not let in gets 503 `ServerBusy`. The [`Profile`] has the budgets; `fast` has none, and then a request costs two loads of an atomic here.
+//! A request that is not let in gets 503 `ServerBusy`. The [`Profile`] has the budgets; `fast` has none, and then
+//! a request costs two loads of an atomic here.
 //!
 //! | module | pure? | what it decides |
 //! |---|---|---|
 //! | `bucket` | yes | how much of a budget is left |
-//! | `recent` | yes | which buckets are kept in mind |
+//! | `recent` | yes | which buckets are kept in memory |
 //! | `vending` | yes | how a budget of the whole service is spent by several front ends |
-//! | `overload`, `tenants` | yes | whether to shed, and whom |
+//! | `overload`, `tenants` | yes | whether to shed, and which tenants |
 //! | `probe` | no | measures the delay that `overload` judges |
 //!
-//! Pure modules take the time as a [`Duration`] since the process began and chance as a number.
+//! Pure modules take the time as a [`Duration`] since the process began, and chance as a number.
 
 mod bucket;
 mod overload;
@@ -50,10 +51,10 @@ use self::vending::{Authority, Purses};
 use crate::metrics::Metrics;
 use crate::profile::{Budget, Profile};
 
-/// Partitions whose buckets are kept in mind.
+/// Partitions whose buckets are kept in memory.
 const PARTITIONS_MAX: usize = 65_536;
-/// How much a page may make its partition owe before it must end: half a second's worth, so that
-/// a lone reader gets whole pages and many readers at once cannot read without end.
+/// How far a page may put its partition into debt before it must end, in seconds of the budget. So a lone reader
+/// gets whole pages, and many readers at once cannot read without end.
 const PAGE_LENDS_SECONDS: f64 = 0.5;
 
 /// Why a request was not let in.
@@ -61,9 +62,9 @@ const PAGE_LENDS_SECONDS: f64 = 0.5;
 pub(crate) enum Cause {
     /// Its account is above its budget.
     Account,
-    /// Its table is.
+    /// Its table is above its budget.
     Table,
-    /// Its partition is.
+    /// Its partition is above its budget.
     Partition,
     /// The process is overloaded, and this is one of its hot tenants.
     Overload,
@@ -71,7 +72,7 @@ pub(crate) enum Cause {
     Rehearsal,
 }
 
-/// Decides for one front end who is let in. Shared by all its requests.
+/// Decides for one front end which requests are let in. All its requests share it.
 pub(crate) struct Admission {
     begun: Instant,
     seed: u64,
@@ -80,15 +81,15 @@ pub(crate) struct Admission {
     partitions: Option<Mutex<Partitions>>,
     shedder: Mutex<Shedder>,
     metrics: Arc<Metrics>,
-    /// Whether arrivals are to be counted, or shed.
+    /// Whether arrivals must be counted or shed.
     pressed: AtomicBool,
     /// Whether credit may be used.
     room: AtomicBool,
-    /// Whether anybody has asked for anything since the last measurement.
+    /// Whether a request came since the last measurement.
     asked: AtomicBool,
 }
 
-/// A budget of the whole service, with both sides of its vending.
+/// A budget of the whole service: the authority that gives tokens, and the purses that get them.
 #[derive(Debug)]
 struct Vended {
     authority: Authority,
@@ -117,8 +118,8 @@ pub(crate) struct Tenant {
 }
 
 impl Admission {
-    /// Admission by the numbers of `profile`; `seed` is of what chance decides. Measures from now on
-    /// how busy the process is.
+    /// Admission by the numbers of `profile`. `seed` decides everything that is random. From now on it measures how
+    /// busy the process is.
     pub(crate) fn start(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Arc<Self> {
         let admission = Arc::new(Self::new(profile, seed, metrics));
         tokio::spawn(probe::run(admission.clone()));
@@ -148,14 +149,14 @@ impl Admission {
         }
     }
 
-    /// Whether tables and partitions make a difference now; while they do not, they need not be named.
+    /// Whether tables and partitions matter now. While they do not, the caller need not find them.
     pub(crate) fn looks_at_partitions(&self) -> bool {
         self.tables.is_some() || self.partitions.is_some() || self.pressed.load(Ordering::Relaxed)
     }
 
-    /// Lets in a transaction of `account`, of whatever kind.
+    /// Lets in a transaction of `account`, of any kind.
     pub(crate) fn admit_account(&self, account: &str) -> Result<(), Cause> {
-        // All threads write here: as seldom as can be.
+        // All threads write here, so it is written only when it changes.
         if !self.asked.load(Ordering::Relaxed) {
             self.asked.store(true, Ordering::Relaxed);
         }
@@ -178,8 +179,8 @@ impl Admission {
         Tenant { account: self.hash(account), partition: self.hash(prefix) }
     }
 
-    /// Lets in a request that touches so many entities of a partition; reads count as one, and what
-    /// they return is charged later ([`Admission::charge`]).
+    /// Lets in a request that touches so many entities of a partition. A read counts as one entity here; the entities
+    /// that it returns are charged later ([`Admission::charge`]).
     pub(crate) fn admit_partition(&self, tenant: Tenant, entities: usize) -> Result<(), Cause> {
         if self.pressed.load(Ordering::Relaxed) && !self.bears(tenant, entities) {
             return Err(Cause::Overload);
@@ -196,7 +197,7 @@ impl Admission {
         self.partitions.is_some()
     }
 
-    /// Charges a partition for entities that a page returns. Whether the page may go on.
+    /// Charges a partition for entities that a page returns, and tells whether the page may go on.
     pub(crate) fn charge(&self, tenant: Tenant, entities: usize) -> bool {
         let Some(partitions) = &self.partitions else { return true };
         let (now, room) = (self.now(), self.room.load(Ordering::Relaxed));
@@ -211,7 +212,7 @@ impl Admission {
         if purses.pay(now, scope, 1.0, |ask| authority.ask(now, ask)) { Ok(()) } else { Err(refused) }
     }
 
-    /// Counts a request, and throws for it where its tenant is one to shed.
+    /// Counts a request. If its tenant is shed, chance decides whether this request is let in.
     fn bears(&self, tenant: Tenant, weight: usize) -> bool {
         let Shedder { tenants, flow, chance, .. } = &mut *locked(&self.shedder);
         let weight = weight as f64;
@@ -223,7 +224,7 @@ impl Admission {
         let_in
     }
 
-    /// Notes how long a task waited that was ready to run.
+    /// Notes how long a task that was ready to run had to wait.
     fn measured(&self, delay: Duration) {
         let Shedder { overload, tenants, flow, .. } = &mut *locked(&self.shedder);
         let Some(pressure) = overload.measured(self.now(), delay, *flow) else { return };
@@ -242,7 +243,7 @@ impl Admission {
         }
     }
 
-    /// Whether anybody has asked since this was called last.
+    /// Whether a request came since the last call.
     fn take_asked(&self) -> bool {
         self.asked.swap(false, Ordering::Relaxed)
     }
@@ -251,7 +252,7 @@ impl Admission {
         self.begun.elapsed()
     }
 
-    /// Seeded, so that nobody can choose keys that share a bucket with another's.
+    /// Seeded, so that a client cannot choose keys that share a bucket with those of another.
     fn hash(&self, of: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.seed, of).hash(&mut hasher);
@@ -266,7 +267,7 @@ impl Partitions {
     }
 }
 
-/// Nothing that is done under these locks leaves a state half changed.
+/// No code under these locks can leave a state half changed.
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

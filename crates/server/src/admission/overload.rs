@@ -1,11 +1,11 @@
-//! Whether the process itself has too much to do, and what share of the requests it can bear.
+//! Decides whether the process has too much to do, and which share of the requests it can bear.
 //!
-//! The signal is a delay that cannot lie: a task that does nothing but sleep is timed, and what it
-//! oversleeps is how long any task waits that is ready to run (see `probe`). It holds for whatever
-//! is short, processor or the threads of the runtime, and needs no guess of what the machine bears.
+//! It is measured by a delay: a task that only sleeps wakes too late, and this delay is the time for which any task
+//! that is ready to run has to wait (see `probe`). It shows a lack of processor time and a lack of threads of the
+//! runtime alike, and does not depend on a guess of what the machine can do.
 //!
-//! As in CoDel, the *least* delay of an interval counts: a burst makes a queue that is soon empty,
-//! and that is what queues are for; a queue that is never empty is one that only shedding ends.
+//! As in CoDel, the *least* delay of an interval counts. A burst makes a queue that is soon empty, which does no
+//! harm. A queue that is never empty during an interval goes away only if requests are shed.
 //!
 //! ```text
 //!             least delay > half               least delay > delay_max
@@ -14,57 +14,57 @@
 //!        +------- all that arrived was within the limit, and waited little +
 //! ```
 //!
-//! While it sheds there is a *limit* on what is let in. It begins below what could be done of what
-//! was let in, falls as long as the delay does not, rises slowly while there is hardly any, and stays
-//! in between. What could be done is read off the delay: where it grew by a third of the interval, a
-//! quarter of what was let in waits. So nothing depends on what requests cost or the machine can do, and
-//! a limit that is not reached sheds nothing.
+//! While the process sheds there is a *limit* on what is let in. It begins below the part of the requests that
+//! could be done. It falls while the delay does not fall, rises slowly while there is hardly any delay, and
+//! else stays. The part that could be done is computed from the delay: if the delay grew by a third of the
+//! interval, a quarter of what was let in waits. So nothing depends on what requests cost or what the machine
+//! can do. A limit that is not reached sheds nothing.
 
 use std::time::Duration;
 
 use crate::profile::OverloadPolicy;
 
-/// The limit as a part of what could be done, while what is let in is too much. With it and the rise,
-/// and the numbers of `cloud`, a machine that is asked for 1.2 to 3 times what it can do is busy for 93 %
-/// of the time and more, and its queue stays below three times `delay_max` (simulated; so were other
-/// parts, and falls that did not look at the growth: those of three times took half a minute).
+/// While too much is let in, the limit as a part of what could be done. This number and the rise were found by
+/// simulation. With the numbers of `cloud`, a machine that gets 1.2 to 3 times the work that it can do is busy for at
+/// least 93 % of the time, and its queue stays below three times `delay_max`. A limit that fell without regard to
+/// the growth of the delay needed half a minute at three times the work.
 const FALL: f64 = 0.9;
-/// By what it rises.
+/// The factor by which the limit rises.
 const RISE: f64 = 1.05;
-/// A delay below this share of the last one is falling.
+/// A delay counts as falling if it is below this share of the last one.
 const FALLING: f64 = 0.95;
-/// The least share that is kept: so that a delay that has another cause than requests does not lock
-/// everybody out.
+/// The least share that is kept. Otherwise a delay with another cause than requests could refuse all
+/// requests.
 const KEEP_MIN: f64 = 0.1;
 
-/// What the last interval told.
+/// The finding of the last interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Pressure {
-    /// All is well, and nothing is counted.
+    /// The delay is small, and arrivals are not counted.
     Calm,
-    /// Arrivals are counted, so that it is known who to shed if it comes to that.
+    /// Arrivals are counted, so that it is known which tenants to shed if that becomes necessary.
     Watching,
-    /// More than can be borne.
+    /// The process has more to do than it can.
     Shedding {
-        /// The share of arrivals to be let in, of 1.
+        /// The share of arrivals to let in, of 1.
         keep: f64,
     },
 }
 
-/// What came in an interval, by weight; nothing while it is calm.
+/// The arrivals of an interval, by weight. They are not counted while it is calm.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Flow {
-    /// Everything.
+    /// All arrivals.
     pub(crate) arrived: f64,
-    /// What was not shed.
+    /// The arrivals that were let in.
     pub(crate) let_in: f64,
 }
 
-/// Judges delays.
+/// Judges delays, one interval after the other.
 #[derive(Debug)]
 pub(crate) struct Overload {
     policy: OverloadPolicy,
-    /// The most that is let in, while it sheds.
+    /// The most that is let in while the process sheds.
     limit: Option<f64>,
     watching: bool,
     room: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Calm, with room.
+    /// Calm, with room to spare.
     pub(crate) fn new(policy: OverloadPolicy) -> Self {
         Self {
             policy,
@@ -92,13 +92,13 @@ impl Overload {
         self.least_before
     }
 
-    /// Whether credit may be used: requests hardly wait.
+    /// Whether credit may be used, because requests hardly wait.
     pub(crate) fn has_room(&self) -> bool {
         self.room
     }
 
-    /// Notes one measurement; at the end of an interval, what it told. `flow` is counted from the
-    /// last interval's end.
+    /// Notes one measurement. At the end of an interval, returns its finding. `flow` is counted from the end of
+    /// the last interval.
     pub(crate) fn measured(&mut self, now: Duration, delay: Duration, flow: Flow) -> Option<Pressure> {
         let least = self.least.map_or(delay, |least| least.min(delay));
         self.least = Some(least);
@@ -124,7 +124,7 @@ impl Overload {
         let growth = least.saturating_sub(self.least_before).div_duration_f64(self.policy.interval);
         let done = flow.let_in / (1.0 + growth);
         match self.limit {
-            // What came while it was calm is not known: it is watched for an interval first.
+            // The arrivals while it was calm were not counted, so one interval is watched first.
             None => (too_long && self.watching).then_some(done * FALL),
             Some(limit) if too_long && !falls => Some(limit.min(done) * FALL),
             Some(limit) if short && flow.arrived <= limit => None,

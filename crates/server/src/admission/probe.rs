@@ -1,7 +1,7 @@
 //! The measurement behind [`Overload`](super::overload::Overload): how late a sleeper wakes.
 //!
-//! A task sleeps until a given moment. What it oversleeps is what any request waits between being
-//! ready and being run: for a thread of the runtime, and for the runtime to look at its timers and
+//! A task sleeps until a given moment. The time by which it wakes too late is the time that any request waits
+//! when it is ready to run: for a thread of the runtime, and until the runtime looks at its timers and
 //! sockets. Nothing else is measured, so nothing else can be mistaken for load.
 
 use std::sync::Arc;
@@ -11,12 +11,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::Admission;
 
-/// Between two measurements.
+/// The time between two measurements.
 const EVERY: Duration = Duration::from_millis(20);
-/// The same while nobody asks for anything, so that a process at rest is left at rest.
+/// The same while there are no requests, so that an idle process stays idle.
 const EVERY_AT_REST: Duration = Duration::from_millis(500);
 
-/// Measures until everybody else let go of `admission`.
+/// Measures until nobody else holds `admission`.
 pub(super) async fn run(admission: Arc<Admission>) {
     let weak = Arc::downgrade(&admission);
     drop(admission);

@@ -1,16 +1,16 @@
 //! A bounded table of what was used lately.
 //!
-//! There are more partitions than memory for their buckets; but a bucket that was not used for a few
-//! seconds is full, and a full one need not be remembered. So the table is a fixed number of sets
-//! of a few places each, as in a processor's cache: a key belongs to one set, and the place that was
-//! used longest ago goes to a newcomer. There is nothing to sweep, and no list to keep in order.
+//! There are more partitions than memory for their buckets. But a bucket that was not used for a few seconds is
+//! full, and a full bucket need not be remembered. So the table has a fixed number of sets with a few places
+//! each, like a processor's cache. A key belongs to one set, and a new key takes the place that was used longest
+//! ago. There is nothing to sweep, and no list to keep in order.
 
 use std::time::Duration;
 
-/// Places of a set.
+/// Places in a set.
 const WAYS: usize = 8;
 
-/// Values by key, where the keys are hashes already.
+/// Values by key. The keys are hashes already.
 #[derive(Debug)]
 pub(crate) struct Recent<V> {
     sets: Vec<Vec<Place<V>>>,
@@ -24,12 +24,12 @@ struct Place<V> {
 }
 
 impl<V> Recent<V> {
-    /// Room for about `most` values; rounded up to a whole number of sets.
+    /// A table for about `most` values, rounded up to a whole number of sets.
     pub(crate) fn new(most: usize) -> Self {
         Self { sets: (0..most.div_ceil(WAYS).next_power_of_two()).map(|_| Vec::new()).collect() }
     }
 
-    /// The value of `key`, made if it is not there.
+    /// The value of `key`. It is made if it is not in the table.
     pub(crate) fn get(&mut self, key: u64, now: Duration, make: impl FnOnce() -> V) -> &mut V {
         let set = key as usize & (self.sets.len() - 1);
         let places = &mut self.sets[set];
@@ -42,7 +42,7 @@ impl<V> Recent<V> {
     }
 }
 
-/// Where the newcomer is now.
+/// The place of the new key.
 fn put<V>(places: &mut Vec<Place<V>>, newcomer: Place<V>) -> usize {
     if places.len() < WAYS {
         places.push(newcomer);

@@ -1,9 +1,10 @@
-//! Whom to shed: the hot tenant first.
+//! Which requests to refuse under overload: those of the hottest tenant first.
 //!
-//! While the process is under pressure the arrivals of each interval are counted, by account and by
-//! partition, in a bounded sketch (SpaceSaving: whoever has more than one part in its size of all
-//! arrivals is in it). When a share must go, accounts are cut down to a common *level*, as water in
-//! vessels: the highest first, and none below the others.
+//! To *shed* a request is to refuse it because the process has too much to do. While the process is under
+//! pressure, the arrivals of each interval are counted by account and by partition, in a bounded sketch
+//! (SpaceSaving: with N places it certainly has each tenant that sends more than 1/N of all arrivals). When a share of the
+//! arrivals must be shed, the accounts are cut down to a common *level*: the highest first, and none below
+//! the level.
 //!
 //! ```text
 //!    arrivals    #
@@ -13,28 +14,26 @@
 //!                a       b       c
 //! ```
 //!
-//! What an account must lose is taken from its partitions in the same way. So a partition that
-//! asks for its fair share is served as if nothing was wrong, whatever its neighbours do. A request
-//! of a partition that is cut down from `rate` to `level` is let in with the probability
-//! `level / rate`.
+//! The cut of an account is divided among its partitions in the same way. So a partition that asks for no
+//! more than its fair share is served as usual, whatever its neighbours do. If a partition is cut down from
+//! `rate` to `level`, each of its requests is let in with the probability `level / rate`.
 //!
-//! **Backing off.** A client that waits before it tries again makes the rate of its partition fall;
-//! one that comes back at once does not. Of partitions whose arrivals fell since they were first
-//! shed, half as much is shed.
+//! **Backing off.** If clients wait before they try again, the rate of their partition falls; if they try again at
+//! once, it does not. A partition whose arrivals fell since it was first shed loses only half as much.
 
-/// Accounts counted.
+/// The most accounts that are counted.
 const ACCOUNTS_MAX: usize = 32;
-/// Partitions counted.
+/// The most partitions that are counted.
 const PARTITIONS_MAX: usize = 128;
-/// What is kept of a count for the next interval.
+/// The share of a count that is carried over to the next interval.
 const REMEMBERED: f64 = 0.5;
-/// A partition backs off when its arrivals fell below this share of those it was first shed at.
+/// A partition backs off when its arrivals fall below this share of those at which it was first shed.
 const BACKED_OFF: f64 = 0.7;
 
-/// Counts arrivals, and decides who is shed.
+/// Counts arrivals, and decides which tenants are shed.
 #[derive(Debug)]
 pub(crate) struct Tenants {
-    /// The probability decided for an account is that of its partitions that are not counted.
+    /// The probability of an account applies to those of its partitions that are not counted.
     accounts: Vec<Count>,
     partitions: Vec<Count>,
     total: f64,
@@ -42,27 +41,27 @@ pub(crate) struct Tenants {
     others: f64,
 }
 
-/// How much arrived of one account or one partition, at most.
+/// The arrivals of one account or one partition; the true number may be lower.
 #[derive(Debug, Clone)]
 struct Count {
     key: u64,
     account: u64,
     arrived: f64,
-    /// With what probability its requests are let in; `None` before the first decision.
+    /// The probability with which its requests are let in; `None` before the first decision.
     keep: Option<f64>,
-    /// The arrivals when it was first shed; `None` while it is not.
+    /// The arrivals when it was first shed; `None` while it is not shed.
     first_shed_at: Option<f64>,
-    /// Whether they have fallen since.
+    /// Whether the arrivals have fallen since then.
     backs_off: bool,
 }
 
 impl Tenants {
-    /// Nothing counted, nobody shed.
+    /// Nothing is counted, and no tenant is shed.
     pub(crate) fn new() -> Self {
         Self { accounts: Vec::new(), partitions: Vec::new(), total: 0.0, others: 1.0 }
     }
 
-    /// Counts a request; `weight` is what it costs, roughly.
+    /// Counts a request; `weight` is roughly what it costs.
     pub(crate) fn arrived(&mut self, account: u64, partition: u64, weight: f64) {
         count(&mut self.accounts, ACCOUNTS_MAX, account, account, weight);
         count(&mut self.partitions, PARTITIONS_MAX, partition, account, weight);
@@ -79,8 +78,8 @@ impl Tenants {
         account.and_then(|account| account.keep).unwrap_or(self.others)
     }
 
-    /// Decides for the next interval, in which the share `keep` of all is to be let in, and starts
-    /// a new count.
+    /// Decides for the next interval, in which the share `keep` of all arrivals is to be let in, and begins a
+    /// new count.
     pub(crate) fn decide(&mut self, keep: f64) {
         let counted: f64 = self.accounts.iter().map(|account| account.arrived).sum();
         let rest = (self.total - counted).max(0.0);
@@ -99,8 +98,8 @@ impl Tenants {
     }
 }
 
-/// Shares what is `allowed` of an account's arrivals among its partitions; returns the probability
-/// of those that are not counted.
+/// Divides the `allowed` arrivals of an account among its partitions. Returns the probability of the partitions
+/// that are not counted.
 fn share_among(partitions: &mut [Count], account: &Count, allowed: f64) -> f64 {
     let of_account = |partition: &&Count| partition.account == account.key;
     let counted: f64 = partitions.iter().filter(of_account).map(|partition| partition.arrived).sum();
@@ -117,7 +116,7 @@ impl Count {
         Self { key, account, arrived, keep: None, first_shed_at: None, backs_off: false }
     }
 
-    /// Half as much is shed of a partition whose clients back off.
+    /// A partition whose clients back off loses half as much.
     fn keep_for_client(&self) -> Option<f64> {
         self.keep.map(|keep| if self.backs_off { keep + (1.0 - keep) / 2.0 } else { keep })
     }
@@ -129,7 +128,7 @@ impl Count {
     }
 }
 
-/// Adds to a count; a newcomer to a full sketch takes the place, and the count, of the least.
+/// Adds to a count. In a full sketch a new tenant takes the place, and the count, of the smallest one.
 fn count(counts: &mut Vec<Count>, most: usize, key: u64, account: u64, weight: f64) {
     if let Some(count) = counts.iter_mut().find(|count| count.key == key) {
         count.arrived += weight;
@@ -144,21 +143,20 @@ fn count(counts: &mut Vec<Count>, most: usize, key: u64, account: u64, weight: f
     *least = Count::new(key, account, least.arrived + weight);
 }
 
-/// A common level to which the highest are cut.
+/// The common level to which the highest counts are cut.
 #[derive(Debug, PartialEq)]
 struct Water {
     level: f64,
-    /// What is kept of everything, after that: 1 unless the level alone is not enough.
+    /// The share that is kept of everything after that; 1, unless the level alone is not enough.
     base: f64,
 }
 
 impl Water {
-    /// The level at which `counts` and the `rest`, which is of many that are all small, together
-    /// come to `allowed`.
+    /// The level at which `counts` and `rest` together come to `allowed`. `rest` is the sum of many small tenants.
     fn level<'a>(counts: impl Iterator<Item = &'a Count>, rest: f64, allowed: f64) -> Self {
         let mut heights: Vec<f64> = counts.map(|count| count.arrived).collect();
         heights.sort_unstable_by(|a, b| b.total_cmp(a));
-        // Below the lowest that is counted nobody is cut alone: the rest may be as high.
+        // Below the lowest count no single tenant is cut: one of the rest may be as high.
         let floor = if rest > 0.0 { heights.last().copied().unwrap_or(0.0) } else { 0.0 };
         let mut below: f64 = heights.iter().sum::<f64>() + rest;
         if below <= allowed {
@@ -176,7 +174,7 @@ impl Water {
         Self { level: floor, base: if left > 0.0 { allowed / left } else { 1.0 } }
     }
 
-    /// The share that is kept of who has this height.
+    /// The share that is kept of a tenant with this count.
     fn share(&self, height: f64) -> f64 {
         if height > self.level { self.level / height * self.base } else { self.base }
     }
@@ -207,7 +205,7 @@ mod tests {
     #[test]
     fn a_hot_account_of_many_partitions_is_shed_and_a_quiet_account_is_not() {
         let mut arrivals: Vec<(u64, u64, u32)> = (0..90).map(|partition| (1, 100 + partition, 10)).collect();
-        // Its one partition is higher than any of the hot account's.
+        // Its only partition has more than any partition of the hot account.
         arrivals.push((2, 10, 100));
         let mut tenants = counted(&arrivals);
         tenants.decide(0.5);
@@ -220,7 +218,7 @@ mod tests {
         let mut tenants = counted(&[(1, 10, 900), (1, 11, 900), (1, 12, 200)]);
         tenants.decide(0.5);
         let before = tenants.probability(1, 10);
-        // The one goes on as before; of the other a third comes.
+        // One partition goes on as before; of the other only a third still arrives.
         for _ in 0..2 {
             tenants.arrived(1, 10, 450.0);
             tenants.arrived(1, 11, 1.0);
@@ -232,8 +230,8 @@ mod tests {
     }
 
     proptest! {
-        /// What is let in comes to the share that was asked for; nobody is cut below a smaller one;
-        /// and who is small enough is not cut at all.
+        /// The requests that are let in come to the share that was wanted. No tenant is cut below a smaller one, and a
+        /// tenant that is small enough is not cut at all.
         #[test]
         fn the_cut_is_exact_and_fair(
             arrivals in prop::collection::vec((0..4_u64, 0..30_u64, 1..1_000_u32), 1..60),

@@ -1,8 +1,8 @@
 //! Budgets of the whole service, spent by its front ends.
 //!
-//! An account's requests come in at every front end, and its budget is one. Asking for each request
-//! would cost a round trip; so an *authority* keeps the account's bucket and hands out tokens for
-//! about a second at a time, and each front end has a *purse* from which it pays alone:
+//! An account has one budget, but its requests come in at every front end. Asking for each request would cost a round
+//! trip. So an *authority* keeps the account's bucket and gives out tokens for about a second at a time, and each
+//! front end pays from its own *purse*:
 //!
 //! ```text
 //!   front end                                  authority
@@ -10,10 +10,10 @@
 //!   pays from it   <-- Grant { tokens, .. } --  (what the bucket has, at most the demand)
 //! ```
 //!
-//! Tokens expire, so that a purse that fell idle keeps nothing back for long. A grant of too little
-//! says when to ask again, so that an account above its budget costs no questions. Today both
-//! sides live in one process and the message is a call; it is a message all the same, since the
-//! authority will be another process.
+//! Tokens expire, so that an idle purse does not keep them from others for long. A grant that is too small says
+//! when to ask again, so that an account above its budget does not cause more questions. Today both sides are in one
+//! process, and the message is a call. It stays a message, because the authority will be another process when
+//! several processes share one store.
 
 use std::time::Duration;
 
@@ -21,32 +21,32 @@ use super::bucket::Bucket;
 use super::recent::Recent;
 use crate::profile::Budget;
 
-/// How much time's use a front end asks for.
+/// The time for which a front end asks tokens.
 const ASKED_FOR: Duration = Duration::from_secs(1);
-/// When tokens that were not used expire.
+/// The time after which unused tokens expire.
 const EXPIRE_AFTER: Duration = Duration::from_secs(2);
-/// The least that is asked for.
+/// The fewest tokens that are asked for.
 const DEMAND_MIN: f64 = 32.0;
-/// How many accounts or tables an authority or a front end keeps in mind.
+/// The most accounts or tables that an authority or a front end remembers.
 const SCOPES_MAX: usize = 4096;
 
-/// A front end's question: tokens of one account or table.
+/// A front end asks for tokens of one account or table.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Ask {
-    /// Which account or table, as a hash.
+    /// The account or table, as a hash.
     pub(crate) scope: u64,
-    /// How many it could use.
+    /// The number of tokens that it could use.
     pub(crate) demand: f64,
 }
 
-/// The answer.
+/// The answer to an [`Ask`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Grant {
-    /// How many it may use.
+    /// The number of tokens that it may use.
     pub(crate) tokens: f64,
-    /// How long they are good for.
+    /// How long they are valid.
     pub(crate) good_for: Duration,
-    /// When to ask again, if they are too few.
+    /// When to ask again, if there are too few.
     pub(crate) again_in: Duration,
 }
 
@@ -58,16 +58,16 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Gives everyone the same budget.
+    /// Every account, or every table, has the same budget.
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, buckets: Recent::new(SCOPES_MAX) }
     }
 
-    /// Answers a front end.
+    /// Answers the question of a front end.
     pub(crate) fn ask(&mut self, now: Duration, ask: &Ask) -> Grant {
         let bucket = self.buckets.get(ask.scope, now, || Bucket::full(&self.budget, now));
         let tokens = bucket.draw(&self.budget, now, ask.demand);
-        // When there is enough for it to be worth the question.
+        // The time until there are enough tokens to be worth a question.
         let worth_it = (self.budget.per_second / 20.0).clamp(1.0, DEMAND_MIN);
         let too_few = tokens < ask.demand;
         let again_in = if too_few { bucket.ready_in(&self.budget, worth_it) } else { Duration::ZERO };
@@ -82,12 +82,12 @@ struct Purse {
     good_until: Duration,
     asked: Duration,
     ask_from: Duration,
-    /// Paid since it last asked.
+    /// The tokens paid since its last question.
     paid: f64,
 }
 
 impl Purse {
-    /// Pays, if there is enough.
+    /// Pays, if there are enough tokens.
     fn pay(&mut self, now: Duration, cost: f64) -> bool {
         let enough = now < self.good_until && self.tokens >= cost;
         if enough {
@@ -97,8 +97,8 @@ impl Purse {
         enough
     }
 
-    /// What to ask for: twice what was used in such a time lately, so that demand that grows is
-    /// met soon. `None` while an answer is known to be useless.
+    /// What to ask for: twice what was used lately in that time, so that growing demand is met soon. `None` while the
+    /// answer is known to be no.
     fn demand(&self, now: Duration, cost: f64) -> Option<f64> {
         let since = now.saturating_sub(self.asked).max(Duration::from_millis(1));
         let lately = self.paid * (ASKED_FOR.as_secs_f64() / since.as_secs_f64()).min(4.0);
@@ -118,12 +118,12 @@ impl Purse {
 pub(crate) struct Purses(Recent<Purse>);
 
 impl Purses {
-    /// Empty ones.
+    /// Purses without tokens.
     pub(crate) fn new() -> Self {
         Self(Recent::new(SCOPES_MAX))
     }
 
-    /// Pays `cost` for `scope`, asking the authority where there is too little. Whether it was paid.
+    /// Pays `cost` for `scope`, and asks the authority if there are too few tokens. Tells whether it was paid.
     pub(crate) fn pay(
         &mut self,
         now: Duration,
@@ -152,8 +152,8 @@ mod tests {
     const BUDGET: Budget = Budget { per_second: 1_000.0, credit: Duration::ZERO };
 
     proptest! {
-        /// However many front ends ask, and whenever: what is granted, and so what is paid, never
-        /// exceeds the budget.
+        /// For any number of front ends and any times of asking: what is granted, and so what is paid, never exceeds the
+        /// budget.
         #[test]
         fn grants_never_exceed_the_budget(
             steps in prop::collection::vec((0..400_u64, 0..3_usize, 1..300_u32), 1..300),

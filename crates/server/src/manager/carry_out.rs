@@ -1,4 +1,4 @@
-//! How a change is carried out: let in, marked, told of, and brought to its end.
+//! Carries a change out: waits for its turn, marks the ranges, reports events, and brings the change to its end.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::Ordering;
@@ -18,13 +18,13 @@ use crate::limits::CHANGES_AT_ONCE;
 /// Why a change was not made.
 #[derive(Debug, Error)]
 pub enum NotDone {
-    /// The executor's reason.
+    /// The executor did not make it, for this reason.
     #[error(transparent)]
     Change(#[from] ChangeError),
-    /// The process is about to stop, and begins no change any more.
+    /// The process is about to stop, and begins no more changes.
     #[error("the process is being stopped: ask again when it runs")]
     Stopping,
-    /// A bug: the change ended without a result. The manager brings it to its end ([`Manager::run`]).
+    /// A bug: the task of the change panicked. The manager brings the change to its end ([`Manager::run`]).
     #[error(
         "the change was broken off by a fault of this program, which will finish or undo it: see the events"
     )]
@@ -32,8 +32,8 @@ pub enum NotDone {
 }
 
 impl Manager {
-    /// Carries a change out, to its end or not at all, even if the caller gives up meanwhile. Waits
-    /// for its turn: [`CHANGES_AT_ONCE`] are under way at most.
+    /// Carries a change out, to its end or not at all, even if the caller gives up meanwhile. At most
+    /// [`CHANGES_AT_ONCE`] changes are under way; further ones wait for their turn.
     pub async fn carry_out(&self, change: Change, names: Arc<Names>) -> Result<Changed, NotDone> {
         let places = Arc::clone(&self.0.places);
         let place = places.acquire_owned().await.map_err(|_| NotDone::Stopping)?;
@@ -50,7 +50,7 @@ impl Manager {
         let _busy = Busy::mark(&self, &change);
         let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
         self.tell(EventKind::Asked, &change, asked.clone());
-        // One that is refused at once has moved nothing, so nothing of it is to be shown.
+        // A move that is refused at once moved nothing, so clients must not see effects of a move.
         if let Some(range) = self.moved_by(&change) {
             self.0.rehearsals.range_moves(range);
         }
@@ -78,7 +78,7 @@ impl Manager {
         }
     }
 
-    /// The range that a change brings to another server; none if it is refused at once.
+    /// The range that a change moves to another server; `None` if the map refuses the change.
     fn moved_by(&self, change: &Change) -> Option<RangeId> {
         let map = self.0.executor.maps().current();
         map.begin(change).ok()?;
@@ -100,16 +100,16 @@ impl Manager {
         self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
     }
 
-    /// Begins no change any more, and waits for those under way.
+    /// Begins no more changes, and waits for those under way.
     pub(crate) async fn finish(&self) {
         let all = u32::try_from(CHANGES_AT_ONCE).expect("a small number");
-        // Fails only if it was closed before, and then nothing is under way.
+        // This fails only if it was closed before, and then nothing is under way.
         let _all = self.0.places.acquire_many(all).await;
         self.0.places.close();
     }
 
     pub(super) fn busy(&self) -> MutexGuard<'_, BTreeMap<RangeId, u32>> {
-        // A holder only counts.
+        // The code under this lock only counts.
         self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -161,7 +161,7 @@ fn kind_of(error: &ChangeError) -> EventKind {
         | ChangeError::NoServer(_)
         | ChangeError::NotYet { .. } => EventKind::Refused,
         ChangeError::Undone { .. } => EventKind::Undone,
-        // Whether the map was stored is not known.
+        // It is not known whether the map was stored.
         ChangeError::BrokenOff { .. } | ChangeError::Store(_) => EventKind::BrokenOff,
     }
 }

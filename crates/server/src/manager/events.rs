@@ -1,4 +1,4 @@
-//! What happened to ranges: a bounded list that can be followed.
+//! The events of ranges: a bounded list that clients can follow.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,56 +21,56 @@ struct Inner {
     progress: watch::Sender<Progress>,
 }
 
-/// What those who follow wait for.
+/// Followers of the list wait for a change of this.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     /// The number of the last event; 0 before the first.
     newest: u64,
-    /// The process stops: nobody should wait any more.
+    /// The process stops, and followers must not wait any longer.
     ended: bool,
 }
 
-/// Something that happened.
+/// An event of the list.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Event {
-    /// Counts the events of the process from 1 on.
+    /// The number of the event, counted from 1 since the process began.
     pub number: u64,
-    /// When.
+    /// When it happened.
     pub at: Timestamp,
-    /// What.
+    /// What happened.
     pub happened: Happened,
 }
 
 /// What happened.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Happened {
-    /// Of which kind it is.
+    /// The kind of the event.
     pub kind: EventKind,
-    /// The ranges it is about; where a change was done, those that hold the keys now.
+    /// The ranges that it concerns. If a change was done, those that hold the keys now.
     pub ranges: Vec<RangeId>,
     /// The sentence for people.
     pub text: String,
-    /// The map in which it is done.
+    /// The version of the map in which the change is done.
     pub map_version: Option<u64>,
-    /// How long writes were held.
+    /// The time for which writes were held.
     pub held_for: Option<Duration>,
 }
 
 /// The kinds of events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum EventKind {
-    /// A change was asked for, and is looked into.
+    /// A change was asked for, and is being examined.
     Asked,
-    /// It is done.
+    /// The change is done.
     Done,
-    /// It was not begun: it does not fit the map, or the range is not ready.
+    /// The change was not begun: it does not fit the map, or the range is not ready.
     Refused,
-    /// It was begun and is undone: the range goes on as before.
+    /// The change was begun and undone: the range goes on as before.
     Undone,
-    /// It was begun and is neither done nor undone yet.
+    /// The change was begun, and is neither done nor undone yet.
     BrokenOff,
-    /// What ranges held that nobody served, or whose change was broken off, is served again, by them or by
-    /// others.
+    /// Ranges were not served, or their change was broken off. Their keys are served again, by them or by other
+    /// ranges.
     Mended,
     /// The cause of a range's load was found.
     Verdict,
@@ -79,7 +79,7 @@ pub enum EventKind {
 }
 
 impl EventKind {
-    /// Its name in JSON and on the command line.
+    /// The name of the kind in JSON and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Asked => "asked",
@@ -95,7 +95,7 @@ impl EventKind {
 }
 
 impl Events {
-    /// Nothing happened yet.
+    /// An empty list.
     pub(crate) fn new(clock: Clock) -> Self {
         Self(Arc::new(Inner { clock, kept: Mutex::default(), progress: watch::Sender::default() }))
     }
@@ -114,13 +114,13 @@ impl Events {
         self.0.progress.send_modify(|progress| progress.newest = number);
     }
 
-    /// Lets those who wait go: there is nothing more to wait for.
+    /// Ends the waiting of all followers: no more events will come.
     pub(crate) fn end(&self) {
         self.0.progress.send_modify(|progress| progress.ended = true);
     }
 
-    /// The events that are kept with numbers above `after`, in their order. A number that this
-    /// process has not reached comes from one that ran before it: then all.
+    /// The events with numbers above `after` that are still kept, in their order. If this process has not reached the
+    /// number yet, it comes from an earlier process, and all events are returned.
     pub fn after(&self, after: u64) -> Vec<Arc<Event>> {
         let kept = self.kept();
         let newest = kept.back().map_or(0, |last| last.number);
@@ -128,17 +128,17 @@ impl Events {
         kept.iter().filter(|event| event.number > after).cloned().collect()
     }
 
-    /// The same, but waits up to `wait` for the first one.
+    /// The same, but if there is none, waits up to `wait` for the first one.
     pub async fn wait_after(&self, after: u64, wait: Duration) -> Vec<Arc<Event>> {
         let mut progress = self.0.progress.subscribe();
         let some = progress.wait_for(|progress| progress.newest != after || progress.ended);
-        // None in time: then what there is, which is nothing.
+        // No event came in time, so the list is empty.
         let _ = timeout(wait, some).await;
         self.after(after)
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
-        // A holder that panicked has at worst not added one.
+        // If a holder panicked, at worst one event is missing.
         self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

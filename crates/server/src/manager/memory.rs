@@ -1,4 +1,4 @@
-//! What the manager remembers of ranges from one look to the next.
+//! What the manager remembers about ranges from one look to the next.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -8,15 +8,15 @@ use rangehold_map::load::Verdict;
 use rangehold_map::plan::RangeObservation;
 use rangehold_map::{Generation, RangeId, ServerId};
 
-/// When ranges changed, as far as it was seen. Times are since the manager began.
+/// When ranges changed, as far as the manager saw it. Times count from its start.
 #[derive(Debug, Default)]
 pub(super) struct Memory {
     ranges: BTreeMap<RangeId, Known>,
-    /// Looks so far: what is there at the first one is not new.
+    /// The number of looks so far. Verdicts that exist at the first one are not new.
     looks: u64,
     /// Servers that had lost their leases at the last look.
     ended: BTreeSet<ServerId>,
-    /// Ranges that nobody served at the last look for such.
+    /// Ranges that nobody served at the last look for such ranges.
     unserved: BTreeSet<RangeId>,
 }
 
@@ -25,14 +25,14 @@ struct Known {
     generation: Generation,
     changed: Option<Duration>,
     moved: Option<Duration>,
-    /// When the last verdict was reached, which tells it from others.
+    /// When the last verdict was reached. This distinguishes it from other verdicts.
     verdict: Option<Duration>,
-    /// The look at which it was there last.
+    /// The last look at which the range existed.
     look: u64,
 }
 
 impl Memory {
-    /// Notes what is seen now. Returns the verdicts that were reached since the last look.
+    /// Notes the state of now. Returns the verdicts that were reached since the last look.
     pub(super) fn look(&mut self, seen: Vec<RangeGlance>, now: Duration) -> Vec<(RangeId, Verdict)> {
         let mut reached = Vec::new();
         self.looks += 1;
@@ -41,7 +41,7 @@ impl Memory {
             let new = || Known::new(generation, (!is_first).then_some(now), None);
             let known = self.ranges.entry(range).or_insert_with(new);
             if known.generation != generation {
-                // It changed hands, or a change of it was undone: as if it had moved.
+                // It has a new owner, or a change of it was undone: both count like a move.
                 *known = Known::new(generation, Some(now), Some(now));
             }
             known.look = look;
@@ -52,19 +52,19 @@ impl Memory {
         reached
     }
 
-    /// The servers that have lost their leases since this was last asked.
+    /// The servers that have lost their leases since the last call.
     pub(super) fn ended(&mut self, servers: &[PartitionServer]) -> Vec<PartitionServer> {
         let ended = |server: &&PartitionServer| server.has_ended() && self.ended.insert(server.id());
         servers.iter().filter(ended).cloned().collect()
     }
 
-    /// Those of the unserved ranges that were unserved when this was last asked, too.
+    /// Those of the unserved ranges that were also unserved at the last call.
     pub(super) fn still_unserved(&mut self, unserved: Vec<RangeId>) -> Vec<RangeId> {
         let before = std::mem::replace(&mut self.unserved, unserved.iter().copied().collect());
         unserved.into_iter().filter(|range| before.contains(range)).collect()
     }
 
-    /// What the planner is told of a range.
+    /// A range as the planner sees it.
     pub(super) fn observation(&self, seen: &RangeSeen, now: Duration, busy: bool) -> RangeObservation {
         let known = self.ranges.get(&seen.range);
         let since = |at: Option<Duration>| at.map_or(Duration::MAX, |at| now.saturating_sub(at));
@@ -74,7 +74,7 @@ impl Memory {
             peak: seen.load.peak,
             bytes: seen.bytes,
             cause: seen.load.verdict.as_ref().map(|verdict| Box::new(verdict.cause.clone())),
-            // One that came after the last look has changed just now.
+            // A range that did not exist at the last look has changed just now.
             unchanged_for: since(known.map_or(Some(now), |known| known.changed)),
             unmoved_for: since(known.and_then(|known| known.moved)),
             busy,

@@ -1,12 +1,12 @@
-//! What has no owner gets one, and what was broken off comes to its end.
+//! Opens ranges that nobody serves, and ends changes that were broken off.
 //!
-//! A change ends neither done nor undone if the store gives no answer at the wrong moment, or if its task panics; its
-//! ranges hold their writes from then on. And a range is lost when somebody opens its database elsewhere. A restart
-//! would put both right, by the map and the change records; so the same is done here, without one
-//! ([`rangehold_engine::Executor::mend`]).
+//! A change is broken off, neither done nor undone, if the store gives no answer at the wrong moment or if its task
+//! panics. From then on its ranges hold their writes. And a server loses a range when another process opens the
+//! range's database. A restart would repair both by the map and the change records. This module does the same without a
+//! restart ([`rangehold_engine::Executor::mend`]).
 //!
-//! The process that opened a database elsewhere may be the next life of one of our servers, and must not be shut out
-//! again. So nothing is done then, and nothing while a server has lost its lease.
+//! The process that opened a database may be the successor of one of our servers, and we must not shut it out in
+//! turn. So in that case nothing is done, and nothing while a server has lost its lease.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -18,12 +18,12 @@ use super::Manager;
 use super::events::{EventKind, Happened};
 use super::memory::Memory;
 
-/// Ranges that are named in one line.
+/// The most ranges that one log line names.
 const NAMED_MAX: usize = 10;
 
 impl Manager {
-    /// Begins to mend, if nothing is being mended, where something was to be mended at the last look, too, or where
-    /// it is not known what the store says.
+    /// Begins to mend, unless mending is already under way. It begins for ranges that also needed it at the last
+    /// look, and for changes of which it is not known what the store says.
     pub(super) fn mend(&self, memory: &mut Memory) {
         let ranges = memory.still_unserved(self.0.executor.unserved());
         if ranges.is_empty() && !self.0.in_doubt.load(Ordering::Relaxed) {
@@ -32,7 +32,7 @@ impl Manager {
         let Ok(alone) = Arc::clone(&self.0.mending).try_acquire_owned() else { return };
         let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { return };
         let manager = self.clone();
-        // Not joined: its end is an event, and `finish` waits for its place.
+        // The task is not joined: its end is an event, and `finish` waits until it gives its place back.
         tokio::spawn(async move {
             manager.open_again(ranges).await;
             drop((alone, place));
@@ -41,7 +41,8 @@ impl Manager {
 
     async fn open_again(&self, ranges: Vec<RangeId>) {
         let named = listed(&ranges);
-        // Before the map is read: what is in doubt from now on, that may not tell.
+        // This mark is cleared before the map is read: a change that becomes doubtful later may not be in that map, and must
+        // set the mark again.
         let in_doubt = self.0.in_doubt.swap(false, Ordering::Relaxed);
         if let Err(error) = self.0.executor.mend().await {
             self.0.in_doubt.fetch_or(in_doubt, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! The partition manager: sees how ranges are loaded, plans what to change, and has it carried out.
+//! The partition manager: observes the load of ranges, plans changes, and has them carried out.
 //!
 //! ```text
 //!   each second       look: verdicts that were reached, ranges that changed hands
@@ -11,17 +11,17 @@
 //!                                                               events
 //! ```
 //!
-//! Plans and people go through the same door, [`Manager::carry_out`]. A change that was let in goes to
-//! its end, whoever asked for it; when the process stops, the manager lets nothing more in and
-//! waits for what is under way. A plan may be late: each of its changes names
-//! the generation for which it was made, and is refused if the range has changed meanwhile.
+//! Changes of a plan and changes that people ask for take the same way, [`Manager::carry_out`]. A change that was begun
+//! goes on to its end. When the process stops, the manager begins no more changes and waits for those under way. A
+//! plan may be late: each of its changes names the generation for which it was made, and is refused if the range has
+//! changed meanwhile.
 //!
-//! A change may be broken off without a crash: while the store gives no answer nobody knows whether it counts. The
-//! manager brings it to its end when the store answers again, and opens what nobody serves (`mend`).
+//! A change may be broken off without a crash: while the store gives no answer, nobody knows whether the change is
+//! done. The manager ends it when the store answers again, and opens ranges that nobody serves (`mend`).
 //!
-//! All servers of one process live and end together with the manager, so a range is never suspected of
-//! having ended one. But a server may lose its lease, to whoever believes it dead: it answers no reads
-//! any more, and the planner is told that it is dead, and gives its ranges to the others.
+//! All servers of a process live and end together with the manager, so no range is ever suspected of having ended a
+//! server. But a server may lose its lease to a process that believes it dead. Then it no longer answers reads. The
+//! planner sees it as dead, and gives its ranges to the others.
 
 mod carry_out;
 mod events;
@@ -54,27 +54,28 @@ use memory::Memory;
 use crate::limits::{CHANGES_AT_ONCE, LOOK_EVERY, MEND_EVERY, PLANNED_CHANGES_AT_ONCE};
 use crate::rehearsal::Rehearsals;
 
-/// By what the manager decides.
+/// The options of a manager.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
-    /// Whether it plans; else it only does what it is told.
+    /// Whether it plans. If not, it makes only the changes that it is asked for.
     pub plans: bool,
     /// The planner's numbers.
     pub policy: Policy,
-    /// What each server is meant to bear, in cost per second.
+    /// The load that each server is meant to bear, in cost per second.
     pub server_capacity: f64,
-    /// The account that is meant where a key names none.
+    /// The account of keys that name none.
     pub account: String,
 }
 
 impl ManagerOptions {
-    /// A manager that plans by the numbers of `policy`. Two ranges at the cap of `load` fill a server.
+    /// A manager that plans by the numbers of `policy`. The capacity of a server is that of two ranges at the cap of
+    /// `load`.
     pub fn new(policy: Policy, load: &LoadPolicy, account: &str) -> Self {
         Self { plans: true, policy, server_capacity: 2.0 * load.cap, account: account.to_owned() }
     }
 }
 
-/// See the module. Clones are the same manager.
+/// The manager of a process; see the module. Clones are the same manager.
 #[derive(Clone)]
 pub struct Manager(Arc<Inner>);
 
@@ -84,11 +85,11 @@ struct Inner {
     options: ManagerOptions,
     events: Events,
     places: Arc<Semaphore>,
-    /// How many changes are being carried out on each range.
+    /// The number of changes that are being carried out on each range.
     busy: Mutex<BTreeMap<RangeId, u32>>,
-    /// Its one place is taken while something is mended.
+    /// Its only permit is taken while something is mended.
     mending: Arc<Semaphore>,
-    /// Whether a change ended without anybody knowing what the store says of it.
+    /// Whether a change ended, and it is not known what the store says about it.
     in_doubt: AtomicBool,
     planned: ArcSwapOption<Planned>,
 }
@@ -96,28 +97,28 @@ struct Inner {
 /// The last plan.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Planned {
-    /// When it was made.
+    /// When the plan was made.
     pub at: Timestamp,
-    /// What it says.
+    /// The plan.
     pub plan: Plan,
 }
 
-/// What a server holds, as it is seen.
+/// A server and its ranges, as the manager sees them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ServerSeen {
     /// The server.
     pub server: ServerId,
-    /// Whether it has lost its lease: it answers no reads and gets no ranges until the process is started
-    /// again.
+    /// Whether it has lost its lease. Then it answers no reads, and gets no ranges until the process is
+    /// restarted.
     pub ended: bool,
-    /// What it is meant to bear, in cost per second.
+    /// The load that it is meant to bear, in cost per second.
     pub capacity: f64,
     /// Its ranges, in the order of their keys.
     pub ranges: Vec<RangeSeen>,
 }
 
 impl Manager {
-    /// A manager of the ranges of `node`. `rehearsals` are told of each range that moves.
+    /// A manager of the ranges of `node`. It tells `rehearsals` of each range that moves.
     pub fn new(node: &Node, rehearsals: Arc<Rehearsals>, options: ManagerOptions) -> Self {
         Self(Arc::new(Inner {
             executor: node.executor().clone(),
@@ -132,22 +133,22 @@ impl Manager {
         }))
     }
 
-    /// What happened.
+    /// The events of its ranges.
     pub fn events(&self) -> &Events {
         &self.0.events
     }
 
-    /// By what it decides.
+    /// Its options.
     pub fn options(&self) -> &ManagerOptions {
         &self.0.options
     }
 
-    /// The last plan; `None` before the first one, and if it does not plan.
+    /// The last plan. `None` before the first one, and for a manager that does not plan.
     pub fn planned(&self) -> Option<Arc<Planned>> {
         self.0.planned.load_full()
     }
 
-    /// What is seen of the servers and their ranges now.
+    /// The servers and their ranges, as they are now.
     pub fn observe(&self) -> Vec<ServerSeen> {
         let capacity = self.0.options.server_capacity;
         let seen = |server: &PartitionServer| ServerSeen {
@@ -159,7 +160,7 @@ impl Manager {
         self.0.executor.servers().iter().map(seen).collect()
     }
 
-    /// Observes, and plans, until it is told to stop. To be run as a task, once.
+    /// Observes and plans until it is told to stop. Run it as a task, once.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         let began = Instant::now();
         let mut memory = Memory::default();
@@ -185,7 +186,7 @@ impl Manager {
         }
     }
 
-    /// Looks at all ranges, and tells of new verdicts.
+    /// Looks at all ranges, and reports new verdicts as events.
     async fn look(&self, memory: &mut Memory, now: Duration) {
         let ranges = self.0.executor.servers().iter().flat_map(PartitionServer::glance).collect();
         let reached = memory.look(ranges, now);
@@ -206,7 +207,7 @@ impl Manager {
         }
     }
 
-    /// Tells of servers that have lost their leases since the last look.
+    /// Reports servers that have lost their leases since the last look.
     async fn look_for_ended(&self, memory: &mut Memory) {
         for server in memory.ended(&self.0.executor.servers()) {
             let ranges: Vec<RangeId> = server.glance().iter().map(|range| range.range).collect();
@@ -218,15 +219,15 @@ impl Manager {
             warn!("{text}");
             let kind = EventKind::ServerEnded;
             self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
-            // The process that ended it may have moved its ranges already, and written that into the map.
+            // The process that took the lease may already have moved the ranges, and written that into the map.
             if let Err(error) = self.0.executor.maps().refresh().await {
                 warn!(%error, "the map cannot be read again");
             }
         }
     }
 
-    /// Makes a plan, keeps its report, and begins as much of it as may be under way at once. What is
-    /// left the next plan finds again, if it is still wanted.
+    /// Makes a plan, keeps its report, and begins as many changes as may be under way at once. The next plan finds the
+    /// others again if they are still wanted.
     async fn plan(&self, memory: &Memory, now: Duration) {
         let map = self.0.executor.maps().current();
         let observations = self.observations(memory, &self.observe(), now);
@@ -239,12 +240,12 @@ impl Manager {
         }
         let names = Arc::new(self.names().await);
         for change in changes {
-            // Some places are kept for people.
+            // Some of the places are left to changes that people ask for.
             if self.0.places.available_permits() <= CHANGES_AT_ONCE - PLANNED_CHANGES_AT_ONCE {
                 return;
             }
             let Ok(place) = Arc::clone(&self.0.places).try_acquire_owned() else { return };
-            // Not joined: its end is an event, and `finish` waits for its place.
+            // The task is not joined: its end is an event, and `finish` waits until it gives its place back.
             tokio::spawn(self.clone().bring_to_its_end(change, Arc::clone(&names), place));
         }
     }

@@ -1,4 +1,4 @@
-//! The names of tables, by which keys are written for people.
+//! The names of tables, to write keys for people.
 
 use std::ops::ControlFlow;
 
@@ -13,9 +13,9 @@ use tracing::debug;
 
 use crate::limits::{NAMED_TABLES_MAX, NAMES_WITHIN};
 
-/// The names of all tables, of the first [`NAMED_TABLES_MAX`] if there are more. `account` is meant
-/// where none is written. If the catalogue cannot be read in time, no table has a name: its id
-/// stands for it, and commands may use that.
+/// The names of all tables, or of the first [`NAMED_TABLES_MAX`]. A key without an account belongs to `account`. If
+/// the catalogue cannot be read in time, no table has a name; then keys are written with the tables' ids, which
+/// commands accept too.
 pub(crate) async fn read(router: &Router, account: &str) -> Names {
     let mut names = Names::new(account);
     for (account, name, id) in tables(router).await {
@@ -24,7 +24,7 @@ pub(crate) async fn read(router: &Router, account: &str) -> Names {
     names
 }
 
-/// Where each table begins, of as many as have names here.
+/// The prefix of the keys of each table that has a name here.
 pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
     tables(router).await.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
 }

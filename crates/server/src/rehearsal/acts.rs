@@ -1,5 +1,4 @@
-//! What is rehearsed, and what a request is answered with because of it. Pure: time and chance are
-//! handed in.
+//! Decides which answer a request gets from a range that rehearses. Pure: time and chance are passed in.
 
 use std::time::Duration;
 
@@ -9,11 +8,11 @@ use rangehold_map::RangeId;
 
 use crate::profile::MovingAnswers;
 
-/// Rehearsals at once.
+/// The most rehearsals at once.
 pub(super) const REHEARSALS_MAX: usize = 64;
-/// The longest that one may last.
+/// The longest time that a rehearsal may last.
 pub(super) const LASTING_MAX: Duration = Duration::from_secs(3600);
-/// The latest that an answer may come: requests end after 30 s by themselves.
+/// The longest delay of an answer. Requests end by themselves after 30 s.
 pub(super) const LATE_MAX: Duration = Duration::from_secs(30);
 /// The share of writes that are done although the answer is a time-out.
 const DONE_ALL_THE_SAME: f64 = 0.5;
@@ -32,9 +31,9 @@ pub enum Act {
     Timeout {
         /// Which share, of 1.
         rate: f64,
-        /// How long after the request came.
+        /// The time from the request to its answer.
         late: Duration,
-        /// Whether the status is 504, as a gateway on the way would answer.
+        /// Whether the status is 504, as a gateway between client and server would answer.
         gateway: bool,
     },
 }
@@ -45,29 +44,29 @@ pub enum NotRehearsed {
     /// The share is not above 0 and at most 1.
     #[error("a rate of {0} is not a share of the requests: give one above 0, and at most 1")]
     Rate(f64),
-    /// It would last too long, or no time.
+    /// The time is zero or too long.
     #[error("it would last {0:?}: give a time above 0, and {LASTING_MAX:?} at most")]
     Lasting(Duration),
-    /// Too late.
+    /// The delay of the answer is too long.
     #[error("an answer {0:?} late would come after the request has ended: give {LATE_MAX:?} at most")]
     Late(Duration),
-    /// Too many.
+    /// There are too many rehearsals already.
     #[error("{REHEARSALS_MAX} rehearsals are under way, which is the most: wait for one to end")]
     TooMany,
 }
 
-/// What a request for a rehearsing range is answered with.
+/// The answer to a request for a range that rehearses.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Staged {
-    /// 503, now.
+    /// 503, at once.
     Busy,
-    /// A time-out, so long from now.
+    /// A time-out, after a delay.
     TimedOut {
-        /// How long.
+        /// The delay from now.
         late: Duration,
         /// 504 instead of 500.
         gateway: bool,
-        /// Whether the request is to be done before.
+        /// Whether the request is carried out before the answer.
         done: bool,
     },
 }
@@ -81,12 +80,12 @@ struct Rehearsal {
     range: RangeId,
     act: Act,
     until: Duration,
-    /// Whether it shows that the range moves, which nobody ordered.
+    /// Whether it shows a move of the range, and so was not asked for by a user.
     moving: bool,
 }
 
 impl Act {
-    /// Whether it can be played.
+    /// Checks whether the act can be played.
     fn check(&self) -> Result<(), NotRehearsed> {
         match *self {
             Self::Busy { rate } | Self::Timeout { rate, .. } if !(rate > 0.0 && rate <= 1.0) => {
@@ -99,7 +98,7 @@ impl Act {
 }
 
 impl Playing {
-    /// Begins one; several of one range add up, in the order in which they were begun.
+    /// Begins a rehearsal. Several rehearsals of one range add up, in the order in which they were begun.
     pub(crate) fn begin(
         &mut self,
         now: Duration,
@@ -123,7 +122,7 @@ impl Playing {
         Ok(())
     }
 
-    /// Begins what the profile shows of a range that moves, in place of what it shows of an earlier move.
+    /// Begins to show a move of the range, as the profile says. This replaces what it shows of an earlier move.
     pub(crate) fn begin_move(
         &mut self,
         now: Duration,
@@ -142,29 +141,29 @@ impl Playing {
         })
     }
 
-    /// Whether there is none.
+    /// Whether nothing is rehearsed.
     pub(crate) fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
 
-    /// Ends all; how many there were.
+    /// Ends all rehearsals, and returns how many there were.
     pub(crate) fn end_all(&mut self) -> usize {
         std::mem::take(&mut self.0).len()
     }
 
-    /// Each that is under way: its range, what it plays, and how much longer.
+    /// All rehearsals: the range, its act, and the time that is left.
     pub(crate) fn list(&self, now: Duration) -> impl Iterator<Item = (RangeId, Act, Duration)> {
         self.0
             .iter()
             .map(move |rehearsal| (rehearsal.range, rehearsal.act, rehearsal.until.saturating_sub(now)))
     }
 
-    /// Ends those whose time is over.
+    /// Ends the rehearsals whose time is over.
     pub(crate) fn forget_ended(&mut self, now: Duration) {
         self.0.retain(|rehearsal| now < rehearsal.until);
     }
 
-    /// What a request for `range` is answered with instead of its own answer, if anything.
+    /// The answer that a request for `range` gets instead of its own, if any.
     pub(crate) fn stage(&self, now: Duration, range: RangeId, chance: &mut impl Rng) -> Option<Staged> {
         let playing = self.0.iter().filter(|rehearsal| rehearsal.range == range && now < rehearsal.until);
         for rehearsal in playing {
@@ -181,7 +180,7 @@ impl Playing {
         None
     }
 
-    /// Whether `range` plays offline: a query ends before it.
+    /// Whether `range` plays offline. The page of a query ends before such a range.
     pub(crate) fn is_offline(&self, now: Duration, range: RangeId) -> bool {
         self.0.iter().any(|rehearsal| {
             rehearsal.range == range && rehearsal.act == Act::Offline && now < rehearsal.until
@@ -200,7 +199,7 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
     const RANGE: RangeId = RangeId(7);
 
-    /// Of ten thousand requests at `now`: how many are busy, time out undone, time out done.
+    /// Of ten thousand requests at `now`, the numbers that are busy, that time out undone, and that time out done.
     fn of_ten_thousand(rehearsals: &Playing, now: Duration, range: RangeId) -> [u32; 3] {
         let mut chance = StdRng::seed_from_u64(1);
         let mut counts = [0; 3];

@@ -1,4 +1,4 @@
-//! Rehearsal: a chosen range misbehaves for a while, as ranges in the cloud do now and then.
+//! Rehearsal: a chosen range misbehaves for a while, as ranges in the cloud sometimes do.
 //!
 //! ```text
 //!   rehearse offline r7 --for 10s                    503 ServerBusy at once; a page of a query ends before r7
@@ -7,13 +7,13 @@
 //!   rehearse move    r7                              the manager moves it; in `cloud` that shows as both kinds
 //! ```
 //!
-//! What is decided is pure (`acts`). The handlers of tables ask, once they know which range a request is
-//! for, and act; while nothing is rehearsed that costs them one load of an atomic.
+//! The decisions are pure (`acts`). The handlers of tables ask for them as soon as they know the range of a request.
+//! While nothing is rehearsed, this costs one load of an atomic.
 //!
-//! **Time-outs tell nothing.** A write that timed out may have been done, and programs that retry it
-//! must bear that. So half of the writes that are answered with a time-out are done.
+//! **A time-out leaves the outcome open.** A write that timed out may have been done, and a program that tries it again
+//! must be able to handle both. So half of the writes that are answered with a time-out are done.
 //!
-//! A range that is split or merged meanwhile is no more, and its rehearsal ends with it.
+//! When a range is split or merged, it ends, and its rehearsal ends with it.
 
 mod acts;
 
@@ -42,37 +42,38 @@ pub struct Rehearsals {
 }
 
 impl Rehearsals {
-    /// None yet. `moving` is what is shown of a range that moves, `seed` of what chance decides.
+    /// No rehearsals yet. `moving` is what clients see of a range that moves. `seed` decides everything that is
+    /// random.
     pub fn new(moving: MovingAnswers, seed: u64) -> Self {
         let playing = Mutex::new((Playing::default(), StdRng::seed_from_u64(seed)));
         Self { begun: Instant::now(), moving, any: AtomicBool::new(false), playing }
     }
 
-    /// Lets `range` play `act` from now on. Fails on what cannot be played, and above the number
-    /// of rehearsals that there may be at once.
+    /// Lets `range` play `act` from now on. Fails if the act cannot be played, or if there are too many rehearsals
+    /// already.
     pub fn begin(&self, range: RangeId, act: Act, lasting: Duration) -> Result<(), NotRehearsed> {
         self.change(|playing, now| playing.begin(now, range, act, lasting))
     }
 
-    /// To be told by whoever moves ranges: `range` begins to move. What that shows is up to the profile.
+    /// Call this when `range` begins to move. The profile decides what clients see of the move.
     pub fn range_moves(&self, range: RangeId) {
         if let Err(why) = self.change(|playing, now| playing.begin_move(now, range, &self.moving)) {
             warn!(%range, %why, "the range moves, and clients are not shown what they would see in the cloud");
         }
     }
 
-    /// Ends all that are under way; how many there were.
+    /// Ends all rehearsals, and returns how many there were.
     pub fn end_all(&self) -> usize {
         self.change(|playing, _| playing.end_all())
     }
 
-    /// Each that is under way: its range, what it plays, and how much longer.
+    /// All rehearsals: the range, its act, and the time that is left.
     pub fn list(&self) -> Vec<(RangeId, Act, Duration)> {
         let Some(playing) = self.locked() else { return Vec::new() };
         playing.0.list(self.begun.elapsed()).collect()
     }
 
-    /// What a request for `range` is answered with instead of its own answer, if anything.
+    /// The answer that a request for `range` gets instead of its own, if any.
     pub(crate) fn stage(&self, range: RangeId) -> Option<Staged> {
         let now = self.begun.elapsed();
         let (playing, chance) = &mut *self.locked()?;
@@ -85,7 +86,7 @@ impl Rehearsals {
         self.locked().is_some_and(|playing| playing.0.is_offline(now, range))
     }
 
-    /// Whether anything is rehearsed, so that a request's range has to be known.
+    /// Whether anything is rehearsed. Only then a request's range must be known.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }
