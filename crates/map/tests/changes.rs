@@ -1,4 +1,4 @@
-//! Changes of a map: whatever is asked for, in whatever order, every version keeps the rules.
+//! Changes of a map: after any changes in any order, every version keeps the rules.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -15,7 +15,7 @@ fn boundary(partition_key: &str) -> Vec<u8> {
     PartitionPrefix::entity("acct", TableId(1), partition_key).as_bytes().to_vec()
 }
 
-/// A stored key in the midst of that partition.
+/// A stored key inside that partition.
 fn inside(partition_key: &str) -> Vec<u8> {
     PartitionPrefix::entity("acct", TableId(1), partition_key).key("row")
 }
@@ -29,7 +29,7 @@ fn first() -> RangeMap {
     RangeMap::single(RangeId(1), home(1, RangeId(1)))
 }
 
-/// What a test does next. Ranges are chosen by index, so that most steps meet one.
+/// A step of a test. Ranges are chosen by index, so that most steps find one.
 #[derive(Debug, Clone)]
 enum Step {
     Split { index: usize, at: Vec<u8> },
@@ -113,7 +113,7 @@ fn take(map: &RangeMap, step: &Step) -> Result<RangeMap, ChangeRefused> {
     }
 }
 
-/// All versions that come of the steps, the first one included. Steps that are refused make none.
+/// All versions that the steps make, with the first one. A refused step makes none.
 fn history(steps: &[Step]) -> Vec<RangeMap> {
     let mut versions = vec![first()];
     for step in steps {
@@ -129,7 +129,8 @@ fn any_steps() -> impl Strategy<Value = Vec<Step>> {
     prop::collection::vec(any_step(), 0..60)
 }
 
-/// Which keys are where, and whether they are served: all that a change and its undoing may not touch.
+/// Where the keys are, and whether they are served: a change that is only begun, or undone, must not touch
+/// this.
 fn served(map: &RangeMap) -> Vec<(RangeId, KeyRange, Home, bool)> {
     map.entries().iter().map(|e| (e.id, e.keys.clone(), e.place, e.online)).collect()
 }
@@ -165,7 +166,7 @@ proptest! {
     }
 
     #[test]
-    fn each_change_that_was_begun_can_be_done_and_undone(steps in any_steps()) {
+    fn every_change_that_was_begun_can_be_done_or_undone(steps in any_steps()) {
         for map in history(&steps) {
             for (index, entry) in map.entries().iter().enumerate() {
                 for step in [Step::Done { index }, Step::Undone { index }] {
@@ -184,7 +185,7 @@ proptest! {
     }
 
     #[test]
-    fn undoing_restores_what_was(steps in any_steps(), step in any_step()) {
+    fn undoing_a_change_restores_the_map(steps in any_steps(), step in any_step()) {
         let versions = history(&steps);
         let map = versions.last().unwrap();
         let Some(asked) = change(map, &step) else { return Ok(()) };
@@ -206,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn of_two_who_assign_the_same_ranges_one_is_refused(steps in any_steps(), to in 1..4u64) {
+    fn a_second_assignment_of_the_same_ranges_is_refused(steps in any_steps(), to in 1..4u64) {
         let versions = history(&steps);
         let map = versions.last().unwrap();
         let free = map.entries().iter().filter(|entry| entry.online && entry.intent.is_none());
@@ -246,9 +247,9 @@ proptest! {
         prop_assert_eq!(map.begin(&asked), Err(ChangeRefused::OtherGeneration { range, made_for, is_in }));
     }
 
-    /// Whatever was begun: once it is done, none of the changes that were ever asked for happens again.
+    /// A change that was made is refused when it comes a second time.
     #[test]
-    fn no_change_happens_twice(steps in any_steps()) {
+    fn no_change_can_be_made_twice(steps in any_steps()) {
         let mut map = first();
         let mut carried_out: Vec<Change> = Vec::new();
         for step in &steps {
@@ -263,7 +264,7 @@ proptest! {
     }
 }
 
-/// How a change is refused that was just begun (or, offline and online, done).
+/// How a change is refused that was just begun (or done, for offline and online).
 fn refusal_of_a_second(change: &Change, map: &RangeMap) -> ChangeRefused {
     match *change {
         Change::Split { range, .. } | Change::Move { range, .. } | Change::Merge { left: range, .. } => {
@@ -284,7 +285,7 @@ fn two_ranges() -> RangeMap {
 }
 
 #[test]
-fn a_merge_undoes_a_split_but_for_the_id() {
+fn a_merge_after_a_split_restores_all_but_the_id() {
     let map = two_ranges();
     let generation = Generation(1);
     let merge = Change::Merge {

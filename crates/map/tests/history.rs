@@ -1,4 +1,4 @@
-//! The history of load: sums are kept on every way, budgets hold, the axis lasts.
+//! The history of load: no step loses counts, budgets hold, and the axis changes rarely.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ use rangehold_map::history::{
 use rangehold_map::load::{Counts, Place, Tally};
 use rangehold_map::{KeyRange, PartitionPrefix, TableId};
 
-/// A hash that is good enough to tell keys of tests apart (FNV-1a).
+/// A hash that is good enough for the keys of tests (FNV-1a).
 fn name(key: &[u8]) -> u64 {
     key.iter()
         .fold(0xCBF2_9CE4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x100_0000_01B3))
@@ -54,7 +54,7 @@ fn tally() -> impl Strategy<Value = Tally> {
 
 proptest! {
     #[test]
-    fn what_a_range_counted_is_in_its_cells(axis in axis(), tally in tally(), low in key(), high in key()) {
+    fn the_counts_of_a_range_are_in_its_cells(axis in axis(), tally in tally(), low in key(), high in key()) {
         let mut cells = Cells::new();
         axis.place(&KeyRange::new(low, Some(high)), &tally, &mut cells);
         prop_assert_eq!(sum(cells.values()), tally.total);
@@ -62,7 +62,7 @@ proptest! {
     }
 
     #[test]
-    fn what_no_place_is_known_of_stays_in_the_range(axis in axis(), rest in counts(), at in any::<prop::sample::Index>()) {
+    fn counts_without_a_place_stay_in_the_range(axis in axis(), rest in counts(), at in any::<prop::sample::Index>()) {
         let range = axis.bucket(at.index(axis.buckets()));
         let mut cells = Cells::new();
         axis.place(&range, &Tally { total: rest, places: Vec::new() }, &mut cells);
@@ -92,7 +92,7 @@ proptest! {
             let all: Vec<Counts> = columns.iter().chain(&roll_up.open(tier)).map(Column::total).collect();
             prop_assert_eq!(sum(&all), total, "{:?}", tier);
         }
-        // Time alone completes everything.
+        // After enough time, every column is complete.
         let done = roll_up.until(at + 120);
         prop_assert!(roll_up.open(Tier::Ten).is_empty() && roll_up.open(Tier::Minute).is_empty(), "{:?}", done);
     }
@@ -114,7 +114,7 @@ proptest! {
             note(first.add(&column), &mut tens, &mut minutes);
         }
         tens.extend(first.finish());
-        // Another process goes on from what was written.
+        // Another process continues from the written columns.
         let known_until = minutes.last().map_or(0, |minute: &Column| minute.at + 60);
         let mut second = RollUp::default();
         for ten in tens.iter().filter(|ten| ten.at >= known_until) {
@@ -176,12 +176,12 @@ proptest! {
     }
 
     #[test]
-    fn bytes_that_are_no_record_are_refused(bytes in vec(any::<u8>(), 0..200), kind in 0u8..4) {
+    fn bytes_that_are_not_a_record_are_refused(bytes in vec(any::<u8>(), 0..200), kind in 0u8..4) {
         let _ = Record::decode(&[&[kind][..], &bytes].concat());
     }
 
     #[test]
-    fn the_budget_holds_and_the_oldest_of_the_finest_go_first(
+    fn the_budget_holds_and_the_oldest_of_the_finest_tier_go_first(
         budget in 1_000u64..20_000,
         segments in vec((0usize..3, 0i64..500, 1u64..3_000), 1..60),
     ) {
@@ -207,7 +207,7 @@ proptest! {
     }
 
     #[test]
-    fn a_view_shows_everything_within_it(
+    fn a_view_shows_all_counts_within_it(
         past in axis(),
         present in axis(),
         columns in vec((0i64..300, cells()), 0..20),
@@ -236,7 +236,7 @@ fn partition(number: usize) -> Vec<u8> {
     PartitionPrefix::entity("acme", TableId(7), &format!("p{number:05}")).as_bytes().to_vec()
 }
 
-/// So many reads of each of these partitions.
+/// A tally with this many reads of each of these partitions.
 fn reads(partitions: impl IntoIterator<Item = usize>, each: u64) -> Tally {
     let counts = Counts { reads: each, ..Counts::default() };
     let places: Vec<_> =
@@ -248,7 +248,7 @@ fn start() -> Vec<Vec<u8>> {
     vec![KeyRange::whole().low().to_vec()]
 }
 
-/// Shows a survey the same load for a while; returns how often the axis changed.
+/// Gives a survey the same load for some seconds. Returns how often the axis changed.
 fn watch(survey: &mut Survey, tally: &Tally, seconds: u64) -> usize {
     let ranges = start();
     (0..seconds)
@@ -260,7 +260,7 @@ fn watch(survey: &mut Survey, tally: &Tally, seconds: u64) -> usize {
 }
 
 #[test]
-fn one_range_shows_structure_after_twenty_seconds_and_a_steady_load_changes_nothing_more() {
+fn one_range_has_several_buckets_after_twenty_seconds_and_then_a_steady_load_changes_nothing() {
     let mut survey = Survey::new(start(), None, name);
     let load = reads(0..1_000, 3);
     assert_eq!(watch(&mut survey, &load, TICKS_BEFORE_SURVEY - 1), 0);
@@ -271,7 +271,7 @@ fn one_range_shows_structure_after_twenty_seconds_and_a_steady_load_changes_noth
 }
 
 #[test]
-fn a_heavy_partition_has_a_bucket_to_itself_and_so_has_the_table_an_edge() {
+fn a_heavy_partition_gets_its_own_bucket_and_its_table_gets_a_boundary() {
     let mut survey = Survey::new(start(), None, name);
     let mut load = reads(0..1_000, 1);
     load.places[500].1.reads = 2_000;
@@ -295,7 +295,7 @@ fn boundaries_stay_when_ranges_are_split_and_merged() {
 }
 
 #[test]
-fn a_load_that_moves_on_for_ever_needs_no_more_than_the_limit() {
+fn a_load_that_always_moves_stays_within_the_limit_of_buckets() {
     let mut survey = Survey::new([start(), vec![partition(1)]].concat(), None, name);
     for hour in 0..60 {
         watch(&mut survey, &reads(hour * 200..(hour + 1) * 200, 5), 600);
@@ -308,7 +308,7 @@ fn a_load_that_moves_on_for_ever_needs_no_more_than_the_limit() {
 }
 
 #[test]
-fn there_are_never_more_buckets_than_the_limit_however_many_ranges() {
+fn many_ranges_stay_within_the_limit_of_buckets() {
     let ranges: Vec<_> = (0..3 * BUCKETS_MAX).map(partition).collect();
     let mut survey = Survey::new(ranges.clone(), None, name);
     assert!(survey.axis().buckets() <= BUCKETS_MAX);
@@ -316,7 +316,7 @@ fn there_are_never_more_buckets_than_the_limit_however_many_ranges() {
 }
 
 #[test]
-fn boundaries_without_their_keys_are_recognised_when_they_are_met() {
+fn boundaries_without_keys_are_recognised_when_their_keys_are_seen() {
     let mut first = Survey::new(start(), None, name);
     watch(&mut first, &reads(0..1_000, 1), TICKS_BEFORE_SURVEY);
     let kept = Boundaries { keys: None, ..Boundaries::clone(first.axis().boundaries()) };
@@ -329,7 +329,7 @@ fn boundaries_without_their_keys_are_recognised_when_they_are_met() {
 }
 
 #[test]
-fn what_is_too_old_goes_whatever_the_budget() {
+fn old_segments_are_deleted_even_within_the_budget() {
     let mut shelf = Shelf::new(1 << 20);
     for tier in Tier::ALL {
         let id = shelf.next_id();
@@ -343,7 +343,7 @@ fn what_is_too_old_goes_whatever_the_budget() {
 }
 
 #[test]
-fn there_are_only_so_many_segments() {
+fn the_number_of_segments_has_a_limit() {
     let mut shelf = Shelf::new(1 << 20);
     for at in 0..2 * SEGMENTS_MAX as i64 {
         shelf.make_room(1, at).unwrap();

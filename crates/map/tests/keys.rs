@@ -10,7 +10,7 @@ use rangehold_map::key::{
 };
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 
-/// Texts in which the codec can go wrong: NUL, its neighbours, the ends of each length of UTF-8,
+/// Texts that are difficult for the codec: NUL, its neighbours, the ends of each length of UTF-8,
 /// both sides of the surrogates, and prefixes of each other.
 fn any_text() -> impl Strategy<Value = String> {
     let tricky = prop::sample::select(vec![
@@ -61,7 +61,7 @@ fn partition_of(key: &Key) -> PartitionPrefix {
     }
 }
 
-/// Where a key belongs, said in numbers and code units. It knows nothing of the codec.
+/// The order of keys by numbers and code units, without the codec.
 type Place = (u8, Vec<u16>, u8, u64, Vec<u16>, Vec<u16>);
 
 fn place(key: &Key) -> Place {
@@ -102,9 +102,9 @@ proptest! {
         }
     }
 
-    /// Bytes that are read as a key are the very bytes of that key: no two forms of one key.
+    /// Bytes that are read as a key are the encoding of that key: no key has two encodings.
     #[test]
-    fn only_the_bytes_of_a_key_are_read_as_one(
+    fn only_the_encoding_of_a_key_is_read_as_a_key(
         key in any_key(),
         damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..3),
         cut in any::<prop::sample::Index>(),
@@ -128,7 +128,7 @@ proptest! {
     }
 
     #[test]
-    fn texts_and_numbers_follow_each_other(parts in prop::collection::vec((any_text(), any::<u64>()), 0..4)) {
+    fn texts_and_numbers_are_read_one_after_another(parts in prop::collection::vec((any_text(), any::<u64>()), 0..4)) {
         let mut bytes = Vec::new();
         for (text, number) in &parts {
             put_text(&mut bytes, text);
@@ -144,7 +144,7 @@ proptest! {
     }
 
     #[test]
-    fn an_open_text_begins_the_texts_that_begin_with_it(text in any_text(), other in any_text()) {
+    fn an_open_text_is_a_prefix_of_the_texts_that_begin_with_it(text in any_text(), other in any_text()) {
         let (mut open, mut closed) = (Vec::new(), Vec::new());
         put_text_open(&mut open, &text);
         put_text(&mut closed, &other);
@@ -153,7 +153,7 @@ proptest! {
     }
 
     #[test]
-    fn a_partition_is_the_keys_that_begin_with_its_prefix(a in any_key(), b in any_key()) {
+    fn a_partition_has_exactly_the_keys_that_begin_with_its_prefix(a in any_key(), b in any_key()) {
         for key in [&a, &b] {
             let whole = KeyRange::whole();
             prop_assert!(whole.contains(&key.encode()));
@@ -172,7 +172,7 @@ proptest! {
         }
     }
 
-    /// Keys near to each other, and cuts near to them.
+    /// Keys and cuts that are near to each other.
     #[test]
     fn a_boundary_has_no_partition_on_both_sides(
         key in any_key(),
@@ -218,7 +218,7 @@ proptest! {
     }
 
     #[test]
-    fn a_catalogue_is_the_keys_that_begin_with_its_prefix(account in any_text(), key in any_key()) {
+    fn a_catalogue_has_exactly_the_keys_that_begin_with_its_prefix(account in any_text(), key in any_key()) {
         let bytes = key.encode();
         let (catalogue, tables, dropped) = match &key {
             Key::ServiceProperties { account: x } => (*x == account, false, false),
@@ -232,7 +232,7 @@ proptest! {
     }
 
     #[test]
-    fn the_end_of_a_prefix_is_the_least_key_beyond_it(
+    fn the_end_of_a_prefix_is_the_least_key_above_it(
         prefix in prop::collection::vec(prop::sample::select(vec![0u8, 1, 0x7F, 0xFE, 0xFF]), 0..4),
         key in prop::collection::vec(prop::sample::select(vec![0u8, 1, 2, 0x7F, 0x80, 0xFE, 0xFF]), 0..6),
     ) {
@@ -268,7 +268,7 @@ fn entity(table: u64, partition_key: &str, row_key: &str) -> Key {
     }
 }
 
-/// Keys in their order. New kinds of keys join; the lines that are there never change.
+/// Keys in their order. New kinds of keys are added; existing lines never change.
 fn golden_keys() -> Vec<Key> {
     let table = |lower_name: &str| Key::Table { account: "acct".into(), lower_name: lower_name.into() };
     let dropped = |id: u64| Key::DroppedTable { account: "acct".into(), table: TableId(id) };
@@ -302,8 +302,7 @@ fn golden_keys() -> Vec<Key> {
         entity(1, "\u{800}", "r"),
         entity(1, "你好", "r"),
         entity(1, "\u{D7FF}", "r"),
-        // By code point these two kinds would stand after the next two; .NET, and so Azure, compares
-        // code units.
+        // By code point these two would come after the next two; .NET, and so Azure, compares code units.
         entity(1, "\u{10000}", "r"),
         entity(1, "\u{1F600}", "\u{10FFFF}"),
         entity(1, "\u{E000}", "r"),
@@ -313,8 +312,7 @@ fn golden_keys() -> Vec<Key> {
     ]
 }
 
-/// The golden file is the form in which keys lie in every store: if this test fails, stores of
-/// earlier releases can no longer be read.
+/// Every store holds its keys in this form. If this test fails, stores of earlier releases cannot be read.
 #[test]
 fn the_golden_keys_never_change() {
     let golden = include_str!("golden/keys.txt");
@@ -327,7 +325,7 @@ fn the_golden_keys_never_change() {
 }
 
 #[test]
-fn bytes_that_no_key_is_made_of() {
+fn bytes_that_are_not_a_key_are_refused() {
     let entity = entity(1, "p", "r").encode();
     for (bytes, at) in [
         (&[][..], 0),

@@ -1,4 +1,4 @@
-//! Ranges as sets of keys, and maps of them.
+//! Intervals of keys, maps of ranges, and the rules of maps.
 
 use proptest::prelude::*;
 use rangehold_map::{
@@ -24,13 +24,13 @@ fn entry(id: u64, low: &[u8], high: Option<&[u8]>) -> RangeEntry {
     }
 }
 
-/// Server `server`, with the database that was made first for range `range`.
+/// Server `server`, with the first database of range `range`.
 fn home(server: u64, range: u64) -> Home {
     let database = DatabaseName { range: RangeId(range), generation: Generation(1), attempt: 1 };
     Home { server: ServerId(server), database }
 }
 
-/// A first version of a map of these entries, which have had all ids below 100.
+/// A map of these entries, in which all ids below 100 were given.
 fn map_of(entries: Vec<RangeEntry>) -> RangeMap {
     RangeMap::new(1, RangeId(100), entries)
 }
@@ -43,7 +43,7 @@ fn cut_at(cuts: &[Vec<u8>]) -> RangeMap {
         let high = lows.get(index + 1).map(Vec::as_slice);
         entry(index as u64 + 1, low, high)
     });
-    // In another order, since a map sorts its entries itself.
+    // In reverse order, because a map sorts its entries itself.
     map_of(entries.rev().collect())
 }
 
@@ -59,14 +59,14 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
     #[test]
-    fn an_intersection_holds_what_both_hold(a in any_range(), b in any_range(), key in any_bytes()) {
+    fn an_intersection_holds_the_keys_that_both_hold(a in any_range(), b in any_range(), key in any_bytes()) {
         let both = a.intersect(&b);
         prop_assert_eq!(both.contains(&key), a.contains(&key) && b.contains(&key));
         prop_assert_eq!(&both, &b.intersect(&a));
     }
 
     #[test]
-    fn an_empty_range_holds_nothing_and_any_other_its_low_key(range in any_range(), key in any_bytes()) {
+    fn an_empty_range_holds_no_key_and_any_other_holds_its_low_key(range in any_range(), key in any_bytes()) {
         if range.is_empty() {
             prop_assert!(!range.contains(&key));
         } else {
@@ -78,7 +78,7 @@ proptest! {
     }
 
     #[test]
-    fn every_key_has_one_range_in_a_good_map(cuts in any_cuts(), key in any_bytes()) {
+    fn every_key_has_one_range_in_a_map_without_findings(cuts in any_cuts(), key in any_bytes()) {
         let map = cut_at(&cuts);
         prop_assert_eq!(map.check(), vec![]);
         let holders: Vec<_> = map.entries().iter().filter(|entry| entry.keys.contains(&key)).collect();
@@ -95,9 +95,9 @@ proptest! {
         prop_assert_eq!(found, shares);
     }
 
-    /// Whatever the entries: a map without findings is one in which each key has exactly one range.
+    /// For any entries: if a map has no findings, each key has exactly one range.
     #[test]
-    fn a_map_without_findings_is_good(
+    fn a_map_without_findings_has_one_range_for_every_key(
         entries in prop::collection::vec(any_range(), 0..4),
         keys in prop::collection::vec(any_bytes(), 8),
     ) {
@@ -116,7 +116,7 @@ proptest! {
 }
 
 #[test]
-fn a_first_map_is_one_range() {
+fn the_first_map_is_one_range() {
     let map = RangeMap::single(RangeId(7), home(3, 7));
     assert_eq!(map.check_homes(), []);
     assert_eq!(map.next_range(), RangeId(8));
@@ -146,7 +146,7 @@ fn each_broken_rule_is_found() {
     assert_eq!(empty, [Finding::Empty { range: RangeId(2) }]);
 }
 
-/// Two ranges, cut at the kind of entities, after `edit`.
+/// A map of two ranges that meet at the first entity, changed by `edit`.
 fn two(edit: impl FnOnce(&mut [RangeEntry])) -> RangeMap {
     let mut entries = vec![entry(1, KeyRange::whole().low(), Some(b"\x20")), entry(2, b"\x20", None)];
     edit(&mut entries);
@@ -200,7 +200,7 @@ fn each_broken_rule_of_a_change_is_found() {
 }
 
 #[test]
-fn each_broken_rule_of_the_service_is_found() {
+fn each_broken_rule_of_partitions_and_databases_is_found() {
     let (one, other) = (RangeId(1), RangeId(2));
     let shared = two(|e| e[1].place = home(2, 1));
     assert_eq!(shared.check(), [], "only the second check sees databases");

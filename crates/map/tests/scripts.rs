@@ -1,7 +1,7 @@
-//! Golden scripts over the map, and the language they are written in.
+//! Golden scripts for the map, and the command language.
 //!
-//! `RANGEHOLD_BLESS=1 cargo nextest run -p rangehold-map` writes what the scripts say now into the
-//! files; read the difference before you keep it.
+//! `RANGEHOLD_BLESS=1 cargo nextest run -p rangehold-map` writes the present outputs into
+//! the files. Read the difference before you keep it.
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 use std::path::Path;
@@ -16,7 +16,7 @@ use rangehold_map::script::{
 use rangehold_map::{Generation, Key, RangeId, RangeMap, ServerId, TableId};
 
 #[test]
-fn golden_scripts() {
+fn golden_scripts_have_their_recorded_outputs() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/scripts");
     let mut files: Vec<_> = folder.read_dir().unwrap().map(|file| file.unwrap().path()).collect();
     files.sort();
@@ -180,9 +180,9 @@ proptest! {
         prop_assert_eq!(parse(&line), Ok(vec![command]), "{}", line);
     }
 
-    /// Nothing that a person types makes the parser panic, and what it takes means one thing.
+    /// No text makes the parser panic, and a command that it reads is written back as the same command.
     #[test]
-    fn whatever_is_typed_is_read_or_refused(
+    fn every_text_is_read_or_refused(
         command in any_command(),
         cut in any::<prop::sample::Index>(),
         with in any_text(),
@@ -198,7 +198,7 @@ proptest! {
 
     /// Keys that are stored, and the ends of partitions, tables and accounts, each in both directions.
     #[test]
-    fn a_stored_key_is_found_again_by_how_it_is_written(
+    fn the_written_form_of_a_stored_key_reads_back(
         key in prop_oneof![
             any_stored().prop_map(|key| key.encode()),
             (any_stored(), any::<prop::sample::Index>()).prop_map(|(key, cut)| {
@@ -263,7 +263,7 @@ fn unhex(digits: &[u8]) -> u8 {
 }
 
 #[test]
-fn a_script_names_the_line_that_it_cannot_read() {
+fn an_error_names_the_line_of_the_script() {
     let script = "# two commands\ntable marathon\n\n  map  \n";
     let table = Command::Table { account: None, name: "marathon".to_owned() };
     assert_eq!(parse(script), Ok(vec![table, Command::Map]));
@@ -272,7 +272,7 @@ fn a_script_names_the_line_that_it_cannot_read() {
 }
 
 #[test]
-fn a_golden_file_keeps_its_comments_and_takes_what_is_said_now() {
+fn a_replay_keeps_comments_and_replaces_outputs() {
     let file = "# A comment.\n\none\ntwo\n----\nold\n\nsilent\n----\nold\n\n# New.\nthree\n";
     let mut lines = Vec::new();
     let said = |line: &str| match line {
@@ -301,7 +301,7 @@ fn a_replay_stops_at_the_command_that_fails() {
     assert_eq!(text, "one\ntwo\n----\none said\ntwo said\n\n# Then.\nthree\nfails\n----\nthree said\n");
 }
 
-/// What a golden file said is no command, and its lines keep their numbers.
+/// The outputs of a golden file are not commands, and commands keep their line numbers.
 #[test]
 fn a_golden_file_is_a_script() {
     let lines = parse_lines("map\n----\nversion 1, next range r2\n\ncheck\n").unwrap();
@@ -310,7 +310,7 @@ fn a_golden_file_is_a_script() {
 }
 
 #[test]
-fn a_running_service_takes_what_asks_and_what_changes() {
+fn a_running_service_accepts_questions_and_changes() {
     let live = |line: &str| line.parse::<Command>().unwrap().live();
     for line in ["table marathon", "map", "check", "find t/a", "split t/a", "merge r1 r2", "move r1 to s2"] {
         assert!(live(line).is_ok(), "{line}");

@@ -1,4 +1,4 @@
-//! Shard keys: bytes, order, and the key that comes next.
+//! Shard keys: their bytes, their order, and the next key.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -18,7 +18,7 @@ fn raw<K: ShardKeyValue>(value: K) -> String {
     hex(value.to_key().unwrap().raw())
 }
 
-/// A value, its bytes and its text lead to each other.
+/// A value, its bytes and its text can be made from each other.
 fn round_trip<K: ShardKeyValue + PartialEq + Debug>(value: &K) {
     let key = value.to_key().unwrap();
     assert_eq!(&K::from_key(&key).unwrap(), value);
@@ -36,7 +36,7 @@ fn a_guid(text: &str) -> Uuid {
 
 /// Acceptance 2, 3: the library's test vectors, to bytes and back.
 #[test]
-fn every_vector_has_its_bytes() {
+fn every_test_vector_has_the_bytes_of_the_reference_library() {
     for (value, bytes) in [
         (i32::MIN, ""),
         (i32::MIN + 1, "00000001"),
@@ -87,7 +87,7 @@ fn extremes_read_back() {
 
 /// Acceptance 4: bytes padded with zeros are the same key, not only the same value.
 #[test]
-fn zeros_at_the_end_of_bytes_do_not_count() {
+fn zero_bytes_at_the_end_are_not_part_of_a_key() {
     let padded = ShardKey::from_raw(ShardKeyType::Binary, &[1, 2, 0, 0]).unwrap();
     assert_eq!(padded, vec![1u8, 2].to_key().unwrap());
     assert_eq!(vec![1u8, 2, 0].to_key().unwrap(), padded);
@@ -106,7 +106,7 @@ fn the_least_key_has_no_bytes() {
     }
 }
 
-/// Acceptance 6: byte 10 counts most, then to 15, then 8, 9, then 7 down to 0.
+/// Acceptance 6: bytes 10 to 15 are compared first, then 8 and 9, then 7 down to 0.
 #[test]
 fn guids_are_in_the_order_of_sql_server() {
     let weight = [10, 11, 12, 13, 14, 15, 8, 9, 7, 6, 5, 4, 3, 2, 1, 0];
@@ -122,7 +122,7 @@ fn guids_are_in_the_order_of_sql_server() {
 
 /// Acceptance 7, 9: two spellings of one instant are one key; others are in the order of UTC.
 #[test]
-fn offsets_do_not_count() {
+fn offsets_are_not_part_of_a_key() {
     let noon =
         |offset_hours: i64| DateTimeOffset::new(date(2026, 5, 1), TimeSpan(offset_hours * 36_000_000_000));
     assert_eq!(noon(2), noon(-7));
@@ -136,7 +136,7 @@ fn offsets_do_not_count() {
 
 /// Acceptance 10: the key after the last but one is the last, and after that there is none.
 #[test]
-fn keys_end() {
+fn after_the_last_key_there_is_none() {
     fn ends<K: ShardKeyValue>(last_but_one: K, last: K) {
         let last = last.to_key().unwrap();
         assert_eq!(last_but_one.to_key().unwrap().next().unwrap(), last);
@@ -160,9 +160,9 @@ fn keys_end() {
     assert!("x".repeat(128).to_key().unwrap().next().is_some(), "texts have no last one");
 }
 
-/// Keys are written and read as people write them, and what does not read is refused with an example.
+/// Keys are written and read as text. A text that is not a key is refused with an example.
 #[test]
-fn keys_are_told_in_words() {
+fn keys_are_written_and_read_as_text() {
     let parse = |key_type: ShardKeyType, text: &str| ShardKey::parse(key_type, text);
     for (key_type, text) in [
         (ShardKeyType::Int32, "-7"),
@@ -201,7 +201,7 @@ fn keys_are_told_in_words() {
 proptest! {
     /// Acceptance 1, 10: keys compare as values, and the next key is the least above.
     #[test]
-    fn order_and_next(a: i64, b: i64, text_a in ".{0,20}", text_b in ".{0,20}") {
+    fn keys_compare_as_values_and_next_is_the_least_above(a: i64, b: i64, text_a in ".{0,20}", text_b in ".{0,20}") {
         let (key_a, key_b) = (a.to_key().unwrap(), b.to_key().unwrap());
         prop_assert_eq!(a.cmp(&b), key_a.cmp(&key_b));
         prop_assert_eq!(key_a.next(), a.checked_add(1).map(|next| next.to_key().unwrap()));
@@ -214,9 +214,9 @@ proptest! {
         }
     }
 
-    /// Acceptance 10: of guids and bytes too.
+    /// Acceptance 10: the same for guids and bytes.
     #[test]
-    fn next_of_guids_and_bytes(guid: u128, bytes in prop::collection::vec(any::<u8>(), 0..129)) {
+    fn next_is_the_least_above_for_guids_and_bytes(guid: u128, bytes in prop::collection::vec(any::<u8>(), 0..129)) {
         for key in [Uuid::from_u128(guid).to_key().unwrap(), bytes.to_key().unwrap()] {
             if let Some(next) = key.next() {
                 prop_assert!(next > key);
@@ -225,9 +225,9 @@ proptest! {
         }
     }
 
-    /// Bytes from anywhere are a key or are refused.
+    /// Any bytes are a key or are refused.
     #[test]
-    fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..140), text in ".{0,40}") {
+    fn any_bytes_are_a_key_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..140), text in ".{0,40}") {
         for &key_type in ShardKeyType::ALL {
             let keys = [ShardKey::from_raw(key_type, &bytes), ShardKey::parse(key_type, &text)];
             for key in keys.into_iter().flatten() {

@@ -1,4 +1,4 @@
-//! Shard maps: the rules of their changes, and a naive model of them.
+//! Shard maps: the rules of their changes, compared with a simple model.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -23,7 +23,7 @@ fn key(value: i32) -> Vec<u8> {
     value.to_key().unwrap().raw().to_vec()
 }
 
-/// A map with a source of ids, and a time at which locks are judged.
+/// A map, a source of ids, and the time for locks.
 struct Rig {
     map: ShardMap,
     given: u64,
@@ -62,7 +62,7 @@ impl Rig {
 
 const OFFLINE: MappingUpdate = MappingUpdate { online: Some(false), shard: None };
 
-/// Acceptance 72, 74, 75: what touches a mapping is refused; what fits between is not.
+/// Acceptance 72, 74, 75: a new mapping that overlaps another is refused; one that fits in a gap is not.
 #[test]
 fn intervals_do_not_overlap() {
     let mut rig = Rig::new(MapKind::Range);
@@ -80,9 +80,9 @@ fn intervals_do_not_overlap() {
     assert_eq!(rig.map.mappings().len(), 3);
 }
 
-/// Acceptance 61, 82: of all pairs of status and place only online, moved, online is refused.
+/// Acceptance 61, 82: an update is refused only if the mapping is online, changes its shard and stays online.
 #[test]
-fn an_update_moves_only_what_is_offline() {
+fn only_an_offline_mapping_goes_to_another_shard() {
     for before in [true, false] {
         for after in [true, false] {
             for moved in [true, false] {
@@ -103,9 +103,9 @@ fn an_update_moves_only_what_is_offline() {
     }
 }
 
-/// Acceptance 58, 79: a mapping from before a change is refused; 56: so is deletion while online.
+/// Acceptance 58, 79: the id of a mapping from before a change is refused; 56: so is deletion while online.
 #[test]
-fn handles_from_before_are_refused() {
+fn old_mapping_ids_are_refused() {
     let mut rig = Rig::new(MapKind::Range);
     let first = rig.add(keys(0, 10), 1).unwrap();
     let delete = |mapping| ShardChange::Delete { mapping, token: LockToken::NONE };
@@ -118,9 +118,9 @@ fn handles_from_before_are_refused() {
     assert!(matches!(rig.change(&same), Err(ShardChangeRefused::UnknownMapping { .. })));
 }
 
-/// Acceptance 88, 89, 91, 92: where a split and a merge are refused, and nothing changes.
+/// Acceptance 88, 89, 91, 92: when a split and a merge are refused; then nothing changes.
 #[test]
-fn a_split_is_inside_and_a_merge_of_neighbours() {
+fn a_split_is_strictly_inside_and_a_merge_joins_neighbours() {
     let mut rig = Rig::new(MapKind::Range);
     let left = rig.add(keys(0, 10), 1).unwrap();
     let before = rig.map.clone();
@@ -149,9 +149,9 @@ fn a_split_is_inside_and_a_merge_of_neighbours() {
     assert!(matches!(list.change(&split), Err(ShardChangeRefused::NotARange)));
 }
 
-/// Acceptance 77, 87, 90, 93, 94: who changes a locked mapping shows its token; a lock that ended is none.
+/// Acceptance 77, 87, 90, 93, 94: a change of a locked mapping needs the token; an ended lock has no effect.
 #[test]
-fn locks_are_shown_or_have_ended() {
+fn a_locked_mapping_needs_the_token_until_the_lock_ends() {
     let mut rig = Rig::new(MapKind::Range);
     let id = rig.add(keys(0, 10), 1).unwrap();
     let token = LockToken(Uuid::from_u128(77));
@@ -189,7 +189,7 @@ fn locks_are_shown_or_have_ended() {
     assert!(matches!(rig.change(&late), Err(ShardChangeRefused::NotLocked { .. })));
 }
 
-/// What the property does next, with mappings chosen by index.
+/// A step of the property, with mappings chosen by index.
 #[derive(Debug, Clone)]
 enum Step {
     Add { low: i32, length: i32, shard: u128 },
@@ -219,10 +219,10 @@ fn model(map: &ShardMap) -> Model {
 }
 
 proptest! {
-    /// Whatever is asked for, each key keeps its shard and status unless the change names it; lookup finds
-    /// what a search of all finds; and an effect turned round undoes the change.
+    /// For any changes: each key keeps its shard and status unless the change names it; a lookup finds the
+    /// same as a search of all mappings; and an exchanged effect undoes the change.
     #[test]
-    fn changes_do_what_they_say(steps in prop::collection::vec(any_step(), 1..40)) {
+    fn a_change_affects_only_the_keys_that_it_names(steps in prop::collection::vec(any_step(), 1..40)) {
         let mut rig = Rig::new(MapKind::Range);
         for step in steps {
             let before = rig.map.clone();
@@ -266,9 +266,9 @@ proptest! {
         }
     }
 
-    /// Acceptance 124, 130: differences are told of just those keys of which the maps differ, once each.
+    /// Acceptance 124, 130: the differences are exactly the keys for which the maps differ, each once.
     #[test]
-    fn differences_are_where_maps_differ(
+    fn differences_cover_exactly_the_keys_for_which_maps_differ(
         global in prop::collection::btree_map(0..40i32, 1..4u128, 0..8),
         local in prop::collection::btree_map(0..40i32, 1..4u128, 0..8),
     ) {

@@ -1,4 +1,4 @@
-//! Which cause is named for which load, and in which words.
+//! The verdicts for several loads, and their sentences.
 
 use proptest::prelude::*;
 use rangehold_map::key::is_partition_boundary;
@@ -6,10 +6,10 @@ use rangehold_map::load::{Cause, HotState, Verdict};
 
 use super::{Dice, RATE, Range, Request, anywhere, appended, read, scan, write};
 
-/// A workload: what comes at a time, in milliseconds.
+/// A workload: the request at a time, in milliseconds.
 type Workload = fn(&mut Dice, u64) -> Request;
 
-/// Milliseconds at which the times in keys begin.
+/// The time in milliseconds at which the keys begin.
 const START: u64 = 5_000_000;
 
 const WORKLOADS: [(&str, &str, Workload); 17] = [
@@ -85,7 +85,7 @@ fn verdict(seed: u64, workload: impl Fn(&mut Dice, u64) -> Request) -> Verdict {
 }
 
 #[test]
-fn each_load_gets_the_verdict_it_deserves() {
+fn each_load_gets_the_right_verdict() {
     for (name, cause, workload) in WORKLOADS {
         for seed in 1..=3 {
             let verdict = verdict(seed, workload);
@@ -154,9 +154,9 @@ fn sentences_have_figures_and_say_what_to_do() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
 
-    /// Of any mixture: what is said is possible.
+    /// For any mixture of loads, shares are between 0 and 1, and so on.
     #[test]
-    fn verdicts_are_possible(
+    fn every_verdict_has_possible_figures(
         seed: u64, append in 0..100u64, hot in 0..60u64, scans in 0..30u64, tenants in 1..30u64, late in 0..400u64,
     ) {
         let mut range = Range::new(seed);

@@ -1,5 +1,4 @@
-//! What the owner of a range concludes from its load: a quick part of what `cargo xtask verdicts` tries,
-//! and how states and verdicts come and go.
+//! The states and verdicts of a range's load. `cargo xtask verdicts` tries many more workloads.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -11,10 +10,10 @@ use std::time::Duration;
 use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample};
 use rangehold_map::{PartitionPrefix, TableId};
 
-/// Requests per second: few, so that the tests are quick. Looks are longer for that.
+/// Few requests per second, so that the tests are fast. The looks are longer in return.
 const RATE: u32 = 300;
 
-/// A request to come: of which kind, to which PartitionKey and RowKey, and of a scan, where it ended.
+/// A request: its kind, its PartitionKey and RowKey, and for a scan, where it ended.
 struct Request {
     access: Access,
     partition: String,
@@ -35,7 +34,7 @@ fn scan(from: String, to: String, entities: u32) -> Request {
     Request { access: Access::Scan, to: Some(to), entities, ..write(from) }
 }
 
-/// Any of 2^64, the next time another one (SplitMix64).
+/// The next random number (SplitMix64).
 struct Dice(u64);
 
 impl Dice {
@@ -59,7 +58,7 @@ fn policy() -> LoadPolicy {
     LoadPolicy { cap: 250.0, ..LoadPolicy::fast() }
 }
 
-/// A range and the time that passes over it.
+/// A range and its time.
 struct Range {
     load: RangeLoad,
     dice: Dice,
@@ -71,7 +70,7 @@ impl Range {
         Self { load: RangeLoad::new(policy(), seed), dice: Dice(seed), second: 0 }
     }
 
-    /// One second with so many requests; `request` is told the time in milliseconds.
+    /// One second with this many requests. `request` gets the time in milliseconds.
     fn second(&mut self, rate: u32, mut request: impl FnMut(&mut Dice, u64) -> Request) -> Load {
         for part in 0..rate {
             let now = u64::from(self.second) * 1_000 + u64::from(part * 1_000 / rate);

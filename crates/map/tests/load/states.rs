@@ -7,11 +7,11 @@ use rangehold_map::load::{Access, Cause, HotState, LoadPolicy, RangeLoad};
 use super::{RATE, Range, anywhere, appended, policy, stored, write};
 
 #[test]
-fn a_range_warms_up_is_looked_at_judged_and_cools_down() {
+fn a_range_becomes_warm_and_hot_is_judged_and_cools_down() {
     let mut range = Range::new(1);
     assert_eq!(range.load.observe().state, HotState::Cold);
     let mut states: Vec<(HotState, u32)> = Vec::new();
-    // 170 of 250 are warm; then hot; then nothing.
+    // 170 of 250 requests per second are warm; then it is hot; then there are none.
     for (seconds, rate) in [(20, 10), (20, 170), (120, RATE), (60, 1)] {
         for _ in 0..seconds {
             let state = range.second(rate, anywhere).state;
@@ -52,17 +52,17 @@ fn a_verdict_against_a_split_is_kept_for_half_an_hour() {
 }
 
 #[test]
-fn a_verdict_falls_when_the_load_is_another() {
+fn a_verdict_is_dropped_when_the_load_changes() {
     let mut range = Range::new(4);
     let first = range.seconds(100, RATE, appended).verdict.unwrap();
     assert_eq!(first.cause.name(), "append");
-    // Two looks at the new load until the verdict falls, a third until the next one.
+    // The verdict is dropped after two looks at the new load, and the next one comes after a third.
     let second = range.seconds(330, RATE, anywhere).verdict.unwrap();
     assert_eq!(second.cause.name(), "split", "{second:?}");
 }
 
 #[test]
-fn doubts_double_the_wait() {
+fn each_unclear_verdict_doubles_the_wait() {
     let mut range = Range::new(5);
     let mut waits = Vec::new();
     let mut last = None;
@@ -81,11 +81,11 @@ fn doubts_double_the_wait() {
 }
 
 #[test]
-fn requests_that_were_refused_show_where_load_wants_to_be() {
+fn refused_requests_show_where_load_would_be() {
     let mut range = Range::new(6);
     let hot = stored("hot", "r");
     for _ in 0..150 {
-        // Warm, with most of what wants to come held back.
+        // Warm, while most requests are refused.
         range.load.throttled(&hot, Access::Write, RATE);
         range.second(
             170,
@@ -103,7 +103,7 @@ fn requests_that_were_refused_show_where_load_wants_to_be() {
 }
 
 #[test]
-fn inserts_that_were_refused_name_no_row() {
+fn refused_inserts_name_no_row() {
     let mut range = Range::new(6);
     for second in 0..150 {
         for row in 0..RATE {
@@ -118,7 +118,7 @@ fn inserts_that_were_refused_name_no_row() {
 }
 
 #[test]
-fn what_was_refused_is_no_reason_to_judge_who_is_not_asked_any_more() {
+fn a_range_without_requests_is_not_judged_for_earlier_refusals() {
     let mut range = Range::new(6);
     let hot = stored("hot", "r");
     for _ in 0..60 {
@@ -137,7 +137,7 @@ fn the_same_requests_give_the_same_verdict() {
 }
 
 #[test]
-fn nothing_is_known_of_a_new_range() {
+fn a_new_range_has_no_load_and_no_peak() {
     let seen = RangeLoad::new(policy(), 1).observe();
     assert_eq!((seen.rate, seen.rate_slow, seen.cost_rate, seen.peak), (0.0, 0.0, 0.0, None));
     assert!(seen.top_keys.is_empty() && seen.verdict.is_none());
@@ -149,7 +149,7 @@ fn nothing_is_known_of_a_new_range() {
 }
 
 #[test]
-fn requests_cost_what_they_touch() {
+fn requests_cost_by_the_entities_that_they_touch() {
     let fast = LoadPolicy::fast();
     assert_eq!([0, 1, 20, 21, 1_000].map(|entities| fast.cost(entities)), [1, 1, 1, 2, 50]);
     assert_eq!([0, 1, 20].map(|entities| LoadPolicy::cloud().cost(entities)), [1, 1, 20]);

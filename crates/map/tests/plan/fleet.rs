@@ -1,4 +1,4 @@
-//! A small service to plan for: a map and what was seen of it, changed together.
+//! A small service for tests of the planner: a map and its observations, which change together.
 
 use std::time::Duration;
 
@@ -23,7 +23,7 @@ pub(crate) fn home(server: u64, range: u64) -> Home {
 }
 
 /// The service: range n is the n-th entry, holds the partitions `100 n` to `100 n + 99`, and has
-/// been there for ever.
+/// never changed.
 #[derive(Debug, Clone)]
 pub(crate) struct Fleet {
     pub(crate) map: RangeMap,
@@ -31,7 +31,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Ranges given by their server and rate, and `servers` servers, counted from 1.
+    /// Ranges, each given by its server and rate, and `servers` servers, counted from 1.
     pub(crate) fn new(servers: u64, ranges: &[(u64, f64)]) -> Self {
         let entries = (1u64..).zip(ranges).map(|(id, (server, _))| RangeEntry {
             id: RangeId(id),
@@ -56,7 +56,7 @@ impl Fleet {
         Self { map, seen }
     }
 
-    /// What was seen of range `id`, to change it.
+    /// The observation of range `id`, to change it.
     pub(crate) fn range(&mut self, id: u64) -> &mut RangeObservation {
         self.seen.ranges.iter_mut().find(|seen| seen.id == RangeId(id)).expect("the range was seen")
     }
@@ -73,7 +73,7 @@ impl Fleet {
         plan(&self.map, &self.seen, policy)
     }
 
-    /// The plan's changes and report, a line each.
+    /// The changes and the report of the plan, in lines.
     pub(crate) fn lines(&self, policy: &Policy) -> Vec<String> {
         self.plan(policy).report.iter().map(ToString::to_string).collect()
     }
@@ -82,7 +82,7 @@ impl Fleet {
         self.map.get(RangeId(id)).expect("the range is in the map").place.server
     }
 
-    /// Carries a plan out, with every rule of the map in force; halves get half the rate each.
+    /// Carries a plan out and checks the rules of the map. After a split, each half gets half of the rate.
     pub(crate) fn execute(&mut self, plan: &Plan) {
         for change in &plan.changes {
             let map = self.map.begin(change).unwrap_or_else(|refused| panic!("{change:?}: {refused}"));
@@ -145,7 +145,7 @@ impl Fleet {
         }
     }
 
-    /// The load of the busiest serving server, in parts of the mean.
+    /// The load of the busiest serving server, as a multiple of the mean.
     pub(crate) fn max_over_mean(&self) -> f64 {
         let plan = self.plan(&Policy::fast());
         if plan.balance.mean > 0.0 { plan.balance.max / plan.balance.mean } else { 1.0 }

@@ -1,4 +1,4 @@
-//! What holds for every plan.
+//! Properties of every plan.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -31,7 +31,7 @@ fn any_quirk() -> impl Strategy<Value = Quirk> {
     ]
 }
 
-/// A service of up to 6 servers and 60 ranges, with all that can be wrong with them.
+/// A service of up to 6 servers and 60 ranges, in all possible states.
 fn any_fleet() -> impl Strategy<Value = Fleet> {
     let rate = prop_oneof![Just(0.0), 1.0..50.0, 50.0..3_000.0];
     let ranges = prop::collection::vec((1u64..=6, rate, any_quirk()), 1..60);
@@ -93,7 +93,7 @@ fn eager() -> Policy {
 
 proptest! {
     #[test]
-    fn every_change_is_one_that_the_map_takes(fleet in any_fleet()) {
+    fn the_map_accepts_every_planned_change(fleet in any_fleet()) {
         let plan = fleet.plan(&eager());
         let mut map = fleet.map.clone();
         for change in &plan.changes {
@@ -106,7 +106,7 @@ proptest! {
     }
 
     #[test]
-    fn a_plan_depends_on_its_arguments_alone_and_not_on_the_order_of_what_was_seen(fleet in any_fleet()) {
+    fn a_plan_depends_only_on_its_arguments_and_not_on_the_order_of_observations(fleet in any_fleet()) {
         let mut shuffled = fleet.clone();
         shuffled.seen.ranges.reverse();
         shuffled.seen.servers.reverse();
@@ -114,7 +114,7 @@ proptest! {
     }
 
     #[test]
-    fn ranges_go_to_servers_that_serve_and_no_moves_make_the_busiest_busier(fleet in any_fleet()) {
+    fn ranges_go_to_serving_servers_and_no_move_makes_the_busiest_busier(fleet in any_fleet()) {
         let plan = fleet.plan(&eager());
         for change in &plan.changes {
             if let Change::Move { to, .. } = change {
@@ -126,19 +126,19 @@ proptest! {
     }
 
     #[test]
-    fn planning_comes_to_rest(mut fleet in any_fleet()) {
+    fn planning_ends_when_the_load_is_steady(mut fleet in any_fleet()) {
         fleet.seen.ranges.iter_mut().for_each(|seen| seen.cause = None);
         let mut quiet = 0;
         for _ in 0..300 {
             let mut plan = fleet.plan(&eager());
-            // What comes and goes with merges is theirs; here it is about moves.
+            // Moves that a merge needs are not counted here.
             plan.changes.retain(|change| !matches!(change, Change::Merge { .. }));
             quiet = if plan.changes.is_empty() { quiet + 1 } else { 0 };
             if quiet > 1 {
                 return Ok(());
             }
             if fleet.seen.ranges.len() < fleet.map.entries().len() {
-                return Ok(()); // Nothing is known about some: they are not what this is about.
+                return Ok(()); // Some ranges are unobserved, and this property is not about them.
             }
             fleet.execute(&plan);
             fleet.pass(Duration::from_secs(600));
@@ -147,10 +147,10 @@ proptest! {
     }
 
     #[test]
-    fn with_many_small_ranges_load_becomes_even(seed in prop::collection::vec((1u64..=5, 20.0..120.0), 150..300)) {
+    fn many_small_ranges_are_balanced_evenly(seed in prop::collection::vec((1u64..=5, 20.0..120.0), 150..300)) {
         let ranges: Vec<(u64, f64)> = seed.iter().map(|(server, rate)| (*server, rate * 2.0)).collect();
         let mut fleet = Fleet::new(5, &ranges);
-        // Without merges, which put load from one server to another.
+        // Without merges, which move load between servers.
         let policy = Policy { calm_utilisation: 0.0, ranges_per_server_low: 100, ..Policy::fast() };
         for _ in 0..60 {
             let plan = fleet.plan(&policy);

@@ -1,4 +1,4 @@
-//! What the planner does in situations that people know, and what it says.
+//! What the planner does in typical situations, and what it reports.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ fn minutes(minutes: u64) -> Duration {
     Duration::from_secs(60 * minutes)
 }
 
-/// Few ranges are kept in most stories, so that they may merge.
+/// In most stories few ranges are kept, so that cold ones may merge.
 fn policy() -> Policy {
     Policy { ranges_per_server_low: 1, ..Policy::fast() }
 }
@@ -21,7 +21,7 @@ fn policy() -> Policy {
 fn a_busy_server_gives_the_largest_range_that_fits() {
     let mut fleet = Fleet::new(2, &[(1, 4_000.0), (1, 3_100.0), (1, 900.0), (2, 2_400.0)]);
     let plan = fleet.plan(&Policy::fast());
-    // r1 and r2 are more than s2 has room for; r3 is not.
+    // s2 has no room for r1 or r2, but for r3.
     assert_eq!(plan.changes, [Change::Move { range: RangeId(3), generation: Generation(1), to: home(2, 3) }]);
     assert_eq!(
         fleet.lines(&Policy::fast()),
@@ -35,7 +35,7 @@ fn a_busy_server_gives_the_largest_range_that_fits() {
 }
 
 #[test]
-fn of_equal_ranges_some_move_though_none_fits_the_room() {
+fn some_of_several_equal_ranges_move_although_none_fits() {
     let mut fleet = Fleet::new(4, &[(1, 3_000.0), (1, 3_000.0), (1, 3_000.0), (2, 3_000.0), (3, 3_000.0)]);
     let plan = fleet.plan(&Policy::fast());
     fleet.execute(&plan);
@@ -44,7 +44,7 @@ fn of_equal_ranges_some_move_though_none_fits_the_room() {
 }
 
 #[test]
-fn of_two_hot_ranges_that_share_a_server_one_goes_though_the_other_server_is_no_emptier() {
+fn one_of_two_hot_ranges_on_a_server_moves_although_the_other_server_is_not_emptier() {
     let mut fleet = Fleet::new(2, &[(1, 5_000.0), (1, 5_000.0), (2, 1_000.0), (2, 1_500.0)]);
     for _ in 0..3 {
         let plan = fleet.plan(&Policy::fast());
@@ -55,7 +55,7 @@ fn of_two_hot_ranges_that_share_a_server_one_goes_though_the_other_server_is_no_
 }
 
 #[test]
-fn a_quiet_service_is_left_alone() {
+fn nothing_moves_in_a_quiet_service() {
     let fleet = Fleet::new(2, &[(1, 1_000.0), (1, 900.0)]);
     let plan = fleet.plan(&Policy::fast());
     assert_eq!(plan.changes, []);
@@ -78,7 +78,7 @@ fn a_range_stays_where_it_moved_to_for_a_while() {
 }
 
 #[test]
-fn what_keeps_a_range_where_it_is_for_now_is_named() {
+fn the_report_names_what_keeps_a_range_in_place() {
     let mut fleet = Fleet::new(2, &[(1, 2_600.0), (1, 2_400.0), (2, 500.0)]);
     fleet.range(1).unchanged_for = Duration::from_secs(2);
     fleet.range(2).unchanged_for = Duration::from_secs(1);
@@ -90,7 +90,7 @@ fn what_keeps_a_range_where_it_is_for_now_is_named() {
 }
 
 #[test]
-fn an_unsplittable_hot_range_is_the_floor_and_is_not_chased() {
+fn a_hot_range_that_cannot_be_split_is_the_floor_and_is_not_moved_again() {
     let mut fleet =
         Fleet::new(4, &[(1, 8_000.0), (1, 50.0), (1, 50.0), (2, 2_000.0), (3, 2_000.0), (4, 2_000.0)]);
     fleet.judge(1, hot_key());
@@ -110,7 +110,7 @@ fn an_unsplittable_hot_range_is_the_floor_and_is_not_chased() {
     assert!(!plan.balance.emergency, "and it is no emergency that nothing can be done about");
 }
 
-/// One request a minute, and all of it for one range of four servers: that is in nobody's way.
+/// A service of four servers with one request a minute, all for one range.
 #[test]
 fn an_idle_service_has_no_floor_to_report() {
     let mut fleet = Fleet::new(4, &[(1, 0.02), (2, 0.0), (3, 0.0), (4, 0.0)]);
@@ -121,7 +121,7 @@ fn an_idle_service_has_no_floor_to_report() {
 }
 
 #[test]
-fn a_server_that_came_back_empty_is_given_ranges() {
+fn a_server_that_came_back_empty_gets_ranges() {
     let mut ranges = Vec::new();
     for server in 1..=49 {
         ranges.extend([(server, 100.0); 50]);
@@ -136,7 +136,7 @@ fn a_server_that_came_back_empty_is_given_ranges() {
 }
 
 #[test]
-fn ranges_of_a_dead_server_are_spread_and_those_of_a_leaving_one_too() {
+fn the_ranges_of_a_dead_or_leaving_server_are_spread() {
     let ranges: Vec<_> = (0..40).map(|range| (range % 5 + 1, 100.0)).collect();
     for standing in [Standing::Dead, Standing::Leaving] {
         let mut fleet = Fleet::new(5, &ranges);
@@ -158,7 +158,7 @@ fn ranges_of_a_dead_server_are_spread_and_those_of_a_leaving_one_too() {
 }
 
 #[test]
-fn a_server_that_was_not_seen_is_dead_and_so_is_what_nobody_saw_of_its_ranges() {
+fn a_server_without_an_observation_is_dead_and_its_unobserved_ranges_move() {
     let mut fleet = Fleet::new(2, &[(1, 100.0), (2, 100.0), (3, 100.0), (3, 100.0)]);
     fleet.seen.ranges.truncate(2);
     let plan = fleet.plan(&Policy::fast());
@@ -169,7 +169,7 @@ fn a_server_that_was_not_seen_is_dead_and_so_is_what_nobody_saw_of_its_ranges() 
 }
 
 #[test]
-fn a_poison_range_ends_two_servers_and_no_more() {
+fn a_poison_range_crashes_at_most_two_servers() {
     let ranges: Vec<_> = (0..40).map(|range| (range % 10 + 1, 100.0)).collect();
     let (mut fleet, mut suspects, policy) = (Fleet::new(10, &ranges), Suspects::default(), Policy::fast());
     let poison = 7;
@@ -196,7 +196,7 @@ fn a_poison_range_ends_two_servers_and_no_more() {
 }
 
 #[test]
-fn suspicion_is_by_different_servers_and_wears_off() {
+fn crashes_count_by_different_servers_and_are_forgotten() {
     let (mut suspects, policy, range) = (Suspects::default(), Policy::fast(), RangeId(1));
     suspects.crashed(ServerId(1), [range], minutes(0));
     suspects.crashed(ServerId(1), [range], minutes(1));
@@ -209,7 +209,7 @@ fn suspicion_is_by_different_servers_and_wears_off() {
 }
 
 #[test]
-fn when_too_many_ranges_are_suspected_none_is_to_blame() {
+fn no_range_is_quarantined_when_too_many_are_suspected() {
     let ranges: Vec<_> = (0..40).map(|range| (range % 2 + 1, 100.0)).collect();
     let mut fleet = Fleet::new(2, &ranges);
     fleet.server(1).standing = Standing::Dead;
@@ -220,7 +220,7 @@ fn when_too_many_ranges_are_suspected_none_is_to_blame() {
 }
 
 #[test]
-fn what_is_under_way_on_a_dead_server_is_finished_first() {
+fn a_change_under_way_on_a_dead_server_is_finished_first() {
     let mut fleet = Fleet::new(2, &[(1, 100.0), (1, 100.0), (2, 100.0)]);
     let split = Change::Split { range: RangeId(1), generation: Generation(1), at: key(150) };
     fleet.map = fleet.map.begin(&split).expect("it is good");
@@ -292,7 +292,7 @@ fn cold_neighbours_merge_when_both_have_been_unchanged_for_ten_minutes() {
 }
 
 #[test]
-fn ranges_do_not_merge_that_were_hot_or_are_not_known_to_have_been_cold() {
+fn ranges_that_were_hot_or_have_an_unknown_peak_do_not_merge() {
     for (peak, merges) in [(Some(390.0), true), (Some(410.0), false), (None, false)] {
         let mut fleet = Fleet::new(1, &[(1, 390.0), (1, 10.0)]);
         fleet.range(1).peak = Some(400.0);
@@ -302,7 +302,7 @@ fn ranges_do_not_merge_that_were_hot_or_are_not_known_to_have_been_cold() {
 }
 
 #[test]
-fn ranges_do_not_merge_into_one_that_would_be_too_coarse_to_balance() {
+fn ranges_do_not_merge_into_one_that_is_too_large_to_balance() {
     // 4 % of the mean load of 3,000/s.
     for (rate, merges) in [(55.0, true), (65.0, false)] {
         let fleet = Fleet::new(2, &[(1, rate), (1, rate), (1, 2_900.0), (2, 3_000.0)]);
@@ -324,7 +324,7 @@ fn neighbours_on_two_servers_merge_after_a_move_and_offline_ones_do_not() {
 }
 
 #[test]
-fn a_server_is_in_one_merge_at_a_time_and_in_more_when_ranges_are_many() {
+fn a_server_is_in_one_merge_at_a_time_or_in_more_when_there_are_many_ranges() {
     let ranges = [(1, 1.0); 8];
     let fleet = Fleet::new(1, &ranges);
     assert_eq!(fleet.plan(&policy()).changes.len(), 1);
@@ -347,7 +347,7 @@ fn a_server_is_in_one_merge_at_a_time_and_in_more_when_ranges_are_many() {
 }
 
 #[test]
-fn of_ranges_that_wait_to_merge_each_is_named_once_and_no_more_than_may() {
+fn each_range_that_waits_to_merge_is_named_once() {
     let mut fleet = Fleet::new(1, &[(1, 1.0); 9]);
     for id in 1..=9 {
         fleet.range(id).unchanged_for = Duration::from_secs(590);
@@ -364,7 +364,7 @@ fn of_ranges_that_wait_to_merge_each_is_named_once_and_no_more_than_may() {
 }
 
 #[test]
-fn a_merge_that_was_begun_keeps_its_server_busy() {
+fn a_merge_under_way_counts_for_its_server() {
     let mut fleet = Fleet::new(2, &[(1, 1.0), (2, 1.0), (2, 1.0), (1, 1.0), (1, 1.0)]);
     let merge = Change::Merge {
         left: RangeId(1),
@@ -378,7 +378,7 @@ fn a_merge_that_was_begun_keeps_its_server_busy() {
 }
 
 #[test]
-fn a_moving_range_counts_where_it_goes() {
+fn the_load_of_a_moving_range_counts_at_its_new_server() {
     let fleet = Fleet::new(2, &[(1, 3_000.0), (1, 2_000.0), (1, 1_000.0), (2, 1_000.0)]);
     let begin = |map: &RangeMap, range| {
         let to = home(2, range);
