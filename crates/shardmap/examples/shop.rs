@@ -12,10 +12,10 @@
 
 use std::error::Error;
 
-use rangehold_shardmap::living::{PlacementPolicy, Rollout, RolloutState};
 use rangehold_shardmap::postgres::PostgresAccess;
 use rangehold_shardmap::query::{Readers, owned_view};
 use rangehold_shardmap::routing::Routing;
+use rangehold_shardmap::tenants::{PlacementPolicy, Rollout, RolloutState};
 use rangehold_shardmap::{Code, CreateMode, ListShardMap, Location, ManagerOptions, ShardMapManager};
 
 /// One statement that both stores understand; the shard's own note says whose rows are at home.

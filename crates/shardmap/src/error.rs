@@ -9,8 +9,6 @@ use std::str::FromStr;
 
 use rangehold_map::shard::{NotAKey, ShardChangeRefused, ShardKeyType};
 
-use crate::store::{Failure, StoreError};
-
 /// Which part refused or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
@@ -188,16 +186,6 @@ impl Error {
 
     pub(crate) fn damaged(message: impl Into<String>) -> Self {
         Self::new(Category::General, Code::Damaged, message)
-    }
-
-    /// What a store's failure is to a caller of this category.
-    pub(crate) fn store(category: Category, error: StoreError) -> Self {
-        let code = match error.failure {
-            Failure::NoSchema => Code::StoreDoesNotExist,
-            Failure::Damaged => Code::Damaged,
-            _ => Code::StorageOperationFailure,
-        };
-        Self::new(category, code, error.to_string()).because(error)
     }
 
     /// What a refusal by the rules of maps is to a caller.

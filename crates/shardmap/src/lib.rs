@@ -26,18 +26,12 @@ mod cache;
 mod chance;
 mod error;
 pub mod limits;
-pub mod living;
 mod location;
 mod manager;
 mod metrics;
 pub mod operation;
-pub mod postgres;
-pub mod query;
-pub mod recovery;
 pub mod routing;
 mod rows;
-mod schema_info;
-mod sqlite;
 mod store;
 
 pub use error::{Category, Code, Error};
@@ -49,5 +43,4 @@ pub use rangehold_map::shard::{
     DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
     ShardKeyValue, TimeSpan,
 };
-pub use schema_info::{SchemaInfo, SchemaInfos, TableInfo};
-pub use store::{Failure, StoreError};
+pub use store::{Failure, StoreError, postgres};

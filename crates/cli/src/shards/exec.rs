@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use rangehold_shardmap::living::{Rollout, RolloutState};
+use rangehold_shardmap::tenants::{Rollout, RolloutState};
 use rangehold_shardmap::{Location, ShardMapManager};
 use serde_json::json;
 

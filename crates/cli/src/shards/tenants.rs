@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use rangehold_shardmap::living::{Every, PlacementPolicy, ShardSize};
+use rangehold_shardmap::tenants::{Every, PlacementPolicy, ShardSize};
 use rangehold_shardmap::{Code, CreateMode, List, Location, Range, ShardMapManager};
 use serde_json::{Value, json};
 

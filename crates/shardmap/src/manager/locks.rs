@@ -109,7 +109,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             tx.commit().await?;
             Ok((found, now))
         };
-        let (found, now) = read.await.map_err(|error: StoreError| Error::store(self.category(), error))?;
+        let (found, now) = read.await.map_err(|error: StoreError| error.seen_by(self.category()))?;
         let found = found.ok_or_else(|| self.gone(mapping.id()))?;
         Ok(Lock::alive(found.row.lock.as_ref(), now).cloned())
     }

@@ -65,7 +65,7 @@ impl ShardMapManager {
         let metrics = self.metrics();
         for met_count in 1.. {
             metrics.global_lookups.one();
-            let found = self.read_key(map, key).await.map_err(|error| Error::store(category, error))?;
+            let found = self.read_key(map, key).await.map_err(|error: StoreError| error.seen_by(category))?;
             match found {
                 Some(Found { mapping: Marked { operation: Some(operation), .. }, .. }) => {
                     let hurry = met_count >= PENDING_MET_MAX;
@@ -94,7 +94,7 @@ impl ShardMapManager {
 
     /// All maps and mappings into the cache.
     pub(super) async fn load_all(&self) -> Result<(), Error> {
-        let failed = |error| Error::store(Category::Factory, error);
+        let failed = |error: StoreError| error.seen_by(Category::Factory);
         for map in self.read_maps().await.map_err(failed)? {
             self.0.cache.put_map(super::maps::name_key(&map.name), &map);
             self.load_map(&map).await.map_err(failed)?;
@@ -254,7 +254,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
 
     async fn read(&self, keys: Option<KeyRange>, shard: Option<&Shard>) -> Result<Vec<Mapping<K>>, Error> {
         let all = self.manager.read_mappings(&self.map, keys.as_ref(), shard.map(|shard| shard.row.id)).await;
-        let all = all.map_err(|error| Error::store(self.category(), error))?;
+        let all = all.map_err(|error: StoreError| error.seen_by(self.category()))?;
         all.into_iter().map(|(mapping, shard)| Mapping::new(&self.map, mapping, shard)).collect()
     }
 
@@ -272,7 +272,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             tx.commit().await?;
             row.map(Found::read).transpose()
         };
-        let found = read.await.map_err(|error: StoreError| Error::store(self.category(), error))?;
+        let found = read.await.map_err(|error: StoreError| error.seen_by(self.category()))?;
         found.map(|found| Mapping::new(&self.map, found.mapping.row, Arc::new(found.shard))).transpose()
     }
 

@@ -149,7 +149,8 @@ impl ShardMapManager {
         if let Some(map) = self.0.cache.map(&key, self.metrics()) {
             return Ok(Some(map));
         }
-        let found = self.read_map(&key).await.map_err(|error| Error::store(Category::Manager, error))?;
+        let found =
+            self.read_map(&key).await.map_err(|error: StoreError| error.seen_by(Category::Manager))?;
         let found = found.map(Arc::new);
         if let Some(map) = &found {
             self.0.cache.put_map(key, map);
@@ -170,7 +171,7 @@ impl ShardMapManager {
     ///
     /// [`Code::StorageOperationFailure`].
     pub async fn shard_maps(&self) -> Result<Vec<MapInfo>, Error> {
-        let maps = self.read_maps().await.map_err(|error| Error::store(Category::Manager, error))?;
+        let maps = self.read_maps().await.map_err(|error: StoreError| error.seen_by(Category::Manager))?;
         Ok(maps.iter().map(|map| MapInfo::from(&**map)).collect())
     }
 
@@ -228,7 +229,7 @@ impl ShardMapManager {
             let place = |mut row: Row| ShardRow::read(&mut row).map(|shard| shard.location);
             rows.into_iter().map(place).collect::<Result<BTreeSet<_>, StoreError>>()
         };
-        let locations = read.await.map_err(|error| Error::store(Category::Manager, error))?;
+        let locations = read.await.map_err(|error: StoreError| error.seen_by(Category::Manager))?;
         Ok(locations.into_iter().collect())
     }
 

@@ -1,13 +1,25 @@
 //! The manager: the way into everything. A process has one, and clones it where it is used.
 
+mod adopt;
+mod calendar;
 mod handles;
 mod list_map;
 mod locks;
 mod lookup;
 mod maps;
+mod placement;
+mod provision;
+mod queries;
+pub mod query;
 mod range_map;
+pub mod recovery;
+mod rollout;
+mod routes;
+mod schema_info;
 mod shard_map;
 mod shards;
+mod sizes;
+pub mod tenants;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +29,7 @@ pub use list_map::ListShardMap;
 pub use lookup::LookIn;
 pub(crate) use maps::write_map;
 pub use range_map::RangeShardMap;
+pub use schema_info::{SchemaInfo, SchemaInfos, TableInfo};
 pub use shard_map::{KindOfMap, List, MappingChange, Range, ShardMap};
 
 use crate::cache::Cache;
@@ -26,7 +39,7 @@ use crate::limits::{DRAIN_GRACE, LEASE};
 use crate::location::Location;
 use crate::metrics::Metrics;
 use crate::operation::{Met, Operations, PendingOperation, StepHook, operations};
-use crate::postgres::PostgresAccess;
+use crate::store::postgres::PostgresAccess;
 use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
 
 /// The version of the store that this program writes. It reads every store of the same major version.
@@ -221,7 +234,12 @@ impl ShardMapManager {
     /// [`Code::StorageOperationFailure`].
     pub async fn pending_operations(&self) -> Result<Vec<PendingOperation>, Error> {
         let found = operations(&self.0.operations.global).await;
-        found.map_err(|error| Error::store(Category::Manager, error))
+        found.map_err(|error: StoreError| error.seen_by(Category::Manager))
+    }
+
+    /// The recovery tools.
+    pub fn recovery(&self) -> recovery::RecoveryManager {
+        recovery::RecoveryManager::of(self.clone())
     }
 
     /// Brings every abandoned operation to an end, forward where it can be: what a janitor calls now and
@@ -261,7 +279,7 @@ impl std::fmt::Debug for ShardMapManager {
 }
 
 fn factory(error: StoreError) -> Error {
-    Error::store(Category::Factory, error)
+    error.seen_by(Category::Factory)
 }
 
 /// The version of the global map; `None` where the tables are empty.

@@ -72,7 +72,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ///
     /// [`Code::StorageOperationFailure`].
     pub async fn shards(&self) -> Result<Vec<Shard>, Error> {
-        let rows = self.read_shards().await.map_err(|error| Error::store(Category::ShardMap, error))?;
+        let rows = self.read_shards().await.map_err(|error: StoreError| error.seen_by(Category::ShardMap))?;
         let mut shards: Vec<Shard> =
             rows.into_iter().map(|row| Shard { map: self.map.id, row: Arc::new(row) }).collect();
         shards.sort_by(|a, b| a.location().cmp(b.location()));
@@ -111,7 +111,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     pub async fn try_shard(&self, location: &Location) -> Result<Option<Shard>, Error> {
         loop {
             let found = self.read_shard_at(location).await;
-            match found.map_err(|error| Error::store(Category::ShardMap, error))? {
+            match found.map_err(|error: StoreError| error.seen_by(Category::ShardMap))? {
                 // A shard that is in an operation for its mappings' sake is there all the while.
                 Some(Marked { row, readable: true, .. }) => {
                     return Ok(Some(Shard { map: self.map.id, row: Arc::new(row) }));
@@ -138,7 +138,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             let found = local::read_local_shard(&mut tx, self.map.id).await?;
             Ok(found)
         };
-        read.await.map_err(|error: StoreError| Error::store(Category::ShardMap, error))
+        read.await.map_err(|error: StoreError| error.seen_by(Category::ShardMap))
     }
 
     /// Asks the shard itself whether it is still as the handle says: of the map, and of this version.

@@ -8,8 +8,7 @@ use rangehold_map::shard::{Effect, Fresh, ShardChange, ShardId, ShardMap, ShardM
 use uuid::Uuid;
 
 use super::plan::{Direction, OperationKind, Plan, Side};
-use super::settle::Met;
-use super::{Operations, Owned, Trouble};
+use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::MAPPINGS_PER_OPERATION_MAX;
 use crate::rows::{MAPPING_COLUMNS, MapRow, Marked, ShardRow, mapping_values, read_mapping};

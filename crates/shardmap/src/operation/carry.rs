@@ -82,7 +82,7 @@ impl Operations {
                 // Our own, begun by a trial whose answer was lost.
                 Ok(Begun::Met(met)) if met.operation == id => {
                     if let Some(owned) =
-                        self.reload(id).await.map_err(|error| Error::store(category, error))?
+                        self.reload(id).await.map_err(|error: StoreError| error.seen_by(category))?
                     {
                         return Ok(Some(owned));
                     }

@@ -30,7 +30,7 @@ pub use hook::{Moment, Step, StepFault, StepHook, When};
 pub(crate) use plan::Plan;
 pub use plan::{Direction, OperationKind};
 pub use settle::PendingOperation;
-pub(crate) use settle::{Met, operations};
+pub(crate) use settle::operations;
 pub(crate) use shards::ShardRequest;
 
 use crate::chance::Chance;
@@ -63,6 +63,12 @@ pub(crate) struct Owned {
     pub(crate) plan: Plan,
 }
 
+/// The operation of another process that was found on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Met {
+    pub(crate) operation: Uuid,
+}
+
 /// What keeps a transaction of the protocol from being committed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
@@ -88,7 +94,7 @@ impl Trouble {
     /// What it is to a caller of this category.
     pub(crate) fn seen_by(self, category: Category) -> Error {
         match self {
-            Self::Store(error) => Error::store(category, error),
+            Self::Store(error) => error.seen_by(category),
             Self::Refused(error) => error,
         }
     }

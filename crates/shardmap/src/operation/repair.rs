@@ -6,8 +6,7 @@ use uuid::Uuid;
 
 use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
 use super::plan::{Direction, OperationKind, Plan, Side};
-use super::settle::Met;
-use super::{Operations, Owned, Step, Trouble};
+use super::{Met, Operations, Owned, Step, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;

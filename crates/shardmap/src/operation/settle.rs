@@ -8,16 +8,10 @@ use uuid::Uuid;
 use super::begin::{read_serial, set_serial};
 use super::hook::Step;
 use super::plan::{Direction, OperationKind, Plan};
-use super::{Operations, Owned, Trouble};
+use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::limits::{OPERATIONS_PER_ROUND_MAX, PENDING_PAUSE_MAX, PENDING_PAUSE_MIN};
 use crate::store::{Database, Failure, For, Row, StoreError, Tx};
-
-/// An operation that holds what we want.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Met {
-    pub(crate) operation: Uuid,
-}
 
 /// An operation in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

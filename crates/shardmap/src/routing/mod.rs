@@ -4,17 +4,18 @@ mod backoff;
 mod connection;
 pub mod error;
 mod flight;
+mod link;
 mod pool;
 mod session;
-mod shard_map;
 mod sqlite;
 mod transaction;
 
-pub use connection::{Find, Lookup, Route, ShardConnection, Typed};
+pub use connection::ShardConnection;
 pub use error::{Retry, RoutingError};
+pub use link::{Find, Lookup, Route};
 pub use pool::Routing;
 pub use sqlite::SqliteShardConnection;
-pub use transaction::{CopyIn, CopyOut, ShardTransaction};
+pub use transaction::{CopyIn, CopyOut, ShardTransaction, Typed};
 
 /// How a transaction sees what others do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -14,7 +14,7 @@ use super::error::RoutingError;
 use super::session::Session;
 use crate::limits::{CONNECT_TIMEOUT, ROUTED_CONNECTION_WAIT, ROUTED_CONNECTIONS_PER_SHARD};
 use crate::location::Location;
-use crate::postgres::PostgresAccess;
+use crate::store::postgres::PostgresAccess;
 
 /// A session that goes back into its pool when it is dropped.
 pub(super) type Pooled = Object<Sessions>;

@@ -15,7 +15,7 @@ use super::error::RoutingError;
 use super::flight::{Control, Escort, FlightStream, IDLE, OPEN};
 use crate::limits::CONNECT_TIMEOUT;
 use crate::location::Location;
-use crate::postgres::PostgresAccess;
+use crate::store::postgres::PostgresAccess;
 
 /// One session.
 pub(super) struct Session {

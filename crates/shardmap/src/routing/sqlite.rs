@@ -9,8 +9,8 @@ use std::path::Path;
 use rangehold_map::shard::{MappingId, ShardKey};
 use rusqlite::{Connection, ErrorCode, OpenFlags, OptionalExtension, Transaction, TransactionBehavior};
 
-use super::connection::{Find, Lookup, Route};
 use super::error::RoutingError;
+use super::link::{Find, Lookup, Route};
 use crate::limits::LOCK_TIMEOUT;
 use crate::location::Location;
 

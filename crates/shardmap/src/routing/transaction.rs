@@ -4,16 +4,19 @@ use std::pin::Pin;
 
 use bytes::Bytes;
 use futures::SinkExt;
-use tokio_postgres::types::ToSql;
+use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{Client, CopyInSink, CopyOutStream, Row, Statement, ToStatement};
 
 use super::Isolation;
-use super::connection::{First, ShardConnection, Typed};
 use super::error::RoutingError;
 use super::flight::Escort;
+use super::link::{First, Link};
 use super::session::Session;
 
-/// A transaction on the key of its [`ShardConnection`]. Dropped without
+/// A parameter of a statement: its value, and its type in PostgreSQL.
+pub type Typed<'a> = (&'a (dyn ToSql + Sync), Type);
+
+/// A transaction on the key of its [`ShardConnection`](super::ShardConnection). Dropped without
 /// [`commit`](ShardTransaction::commit), it is undone.
 ///
 /// After a statement has failed only `ROLLBACK TO SAVEPOINT` helps, as PostgreSQL has it. A statement that ends
@@ -21,7 +24,7 @@ use super::session::Session;
 /// ([`RoutingError::Spent`]), since nothing would fence them.
 #[derive(Debug)]
 pub struct ShardTransaction<'c> {
-    connection: &'c mut ShardConnection,
+    link: &'c mut Link,
     isolation: Isolation,
     read_only: bool,
     state: State,
@@ -64,8 +67,8 @@ macro_rules! request {
 }
 
 impl<'c> ShardTransaction<'c> {
-    pub(super) fn new(connection: &'c mut ShardConnection, isolation: Isolation, read_only: bool) -> Self {
-        Self { connection, isolation, read_only, state: State::New }
+    pub(super) fn new(link: &'c mut Link, isolation: Isolation, read_only: bool) -> Self {
+        Self { link, isolation, read_only, state: State::New }
     }
 
     /// The rows of a statement.
@@ -155,7 +158,7 @@ impl<'c> ShardTransaction<'c> {
     /// Undoes it, and waits until that is done.
     pub async fn rollback(mut self) -> Result<(), RoutingError> {
         if self.state != State::New
-            && let Some(session) = self.connection.session()
+            && let Some(session) = self.link.session()
         {
             let undone = session.settle().await;
             undone.map_err(|error| RoutingError::of_driver(session.location(), error, false))?;
@@ -167,7 +170,7 @@ impl<'c> ShardTransaction<'c> {
     /// The client over which the last statement goes, the commit with it.
     pub(super) async fn depart_last(&mut self) -> Result<&Client, RoutingError> {
         self.expect_entered().await?;
-        let escort = self.connection.escort().and_commit();
+        let escort = self.link.escort().and_commit();
         let session = self.session()?;
         session.depart(escort);
         Ok(session.client())
@@ -196,10 +199,10 @@ impl<'c> ShardTransaction<'c> {
 
     async fn depart(&mut self, attempt: &Attempt) -> Result<&Client, RoutingError> {
         if let Attempt::First(first) = attempt {
-            return self.connection.depart(first).await;
+            return self.link.depart(first).await;
         }
         self.expect_entered().await?;
-        let escort = self.connection.escort();
+        let escort = self.link.escort();
         let session = self.session()?;
         session.depart(escort);
         Ok(session.client())
@@ -212,7 +215,7 @@ impl<'c> ShardTransaction<'c> {
         answer: Result<T, tokio_postgres::Error>,
     ) -> Result<Option<T>, RoutingError> {
         if let Attempt::First(first) = attempt {
-            let answer = self.connection.arrive(first, answer).await?;
+            let answer = self.link.arrive(first, answer).await?;
             if answer.is_some() {
                 self.state = State::Entered;
             }
@@ -242,15 +245,15 @@ impl<'c> ShardTransaction<'c> {
     }
 
     fn session(&mut self) -> Result<&mut Session, RoutingError> {
-        let location = self.connection.location().clone();
-        self.connection.session().ok_or(RoutingError::Spent { location })
+        let location = self.link.route.location.clone();
+        self.link.session().ok_or(RoutingError::Spent { location })
     }
 }
 
 impl Drop for ShardTransaction<'_> {
     fn drop(&mut self) {
         if !matches!(self.state, State::New | State::Over)
-            && let Some(session) = self.connection.session()
+            && let Some(session) = self.link.session()
         {
             session.abandon();
         }

@@ -1,5 +1,6 @@
 //! What a database's failure means to the protocol.
 
+use crate::error::{Category, Code, Error};
 use crate::location::Location;
 
 /// What a failure means.
@@ -40,6 +41,16 @@ pub struct StoreError {
 impl StoreError {
     pub(crate) fn new(location: &Location, failure: Failure, message: impl Into<String>) -> Self {
         Self { location: Box::new(location.clone()), failure, message: message.into() }
+    }
+
+    /// The error that a caller sees, with its category.
+    pub(crate) fn seen_by(self, category: Category) -> Error {
+        let code = match self.failure {
+            Failure::NoSchema => Code::StoreDoesNotExist,
+            Failure::Damaged => Code::Damaged,
+            _ => Code::StorageOperationFailure,
+        };
+        Error::new(category, code, self.to_string()).because(self)
     }
 
     /// Whether the same may succeed in a moment.

@@ -5,8 +5,11 @@
 //! here: how a transaction begins, the schema, the time, and what an error means. A database whose
 //! statements differ (SQL Server has no `on conflict`) would come in here with a text of its own for each.
 
+mod cell;
 mod error;
+pub mod postgres;
 mod reading;
+mod sqlite;
 mod value;
 
 use std::collections::HashMap;
@@ -16,13 +19,15 @@ use std::time::Duration;
 
 use futures::future::BoxFuture;
 
+pub use cell::{Cell, FromCell};
 pub use error::{Failure, StoreError};
-pub(crate) use reading::{Brake, Stop};
+use postgres::{PostgresDatabase, PostgresTx};
+pub(crate) use reading::{Brake, Line, Stop};
+use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
 use crate::location::Location;
-use crate::postgres::{PostgresAccess, PostgresDatabase, PostgresTx};
-use crate::sqlite::{SqliteDatabase, SqliteTx};
+use postgres::PostgresAccess;
 
 /// The databases that a manager has to do with, each opened when it is first needed.
 #[derive(Clone)]

@@ -1,12 +1,27 @@
 //! Rows one by one, for queries over many shards.
 
-use tokio_postgres::{CancelToken, NoTls};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use futures::StreamExt;
+use tokio::sync::mpsc;
+use tokio_postgres::{CancelToken, NoTls, RowStream};
 use tokio_postgres_rustls::MakeRustlsConnect;
 use uuid::Uuid;
 
-use super::{Row, StoreError, Tx};
+use super::{Cell, Row, StoreError, Tx};
 use crate::limits::CANCEL_AGAIN_AFTER;
-use crate::query::{Cell, Line, ShardRows};
+
+/// The rows of one shard, while they come.
+pub(crate) enum ShardRows {
+    /// The driver's stream, and the columns once the first row has come.
+    Postgres { rows: Pin<Box<RowStream>>, columns: Option<Arc<Vec<String>>> },
+    /// What the thread sends that runs the statement.
+    Sqlite(mpsc::Receiver<Result<Line, StoreError>>),
+}
+
+/// Columns, each its name, a tab and its type, and the values of one row.
+pub(crate) type Line = (Arc<Vec<String>>, Vec<Cell>);
 
 /// Stops the statement of a transaction when it is dropped, unless it was released before. SQLite's needs
 /// none: it sees for itself that nobody takes its rows.
@@ -93,6 +108,19 @@ impl Tx {
         match self {
             Self::Postgres(tx) => tx.database().cells(row, columns),
             Self::Sqlite(_) => unreachable!("a stream of PostgreSQL belongs to a transaction there"),
+        }
+    }
+}
+
+impl ShardRows {
+    /// The next row of the shard; `None` after the last one.
+    pub(crate) async fn next(&mut self, tx: &mut Tx) -> Option<Result<Line, StoreError>> {
+        match self {
+            Self::Postgres { rows, columns } => {
+                let row = rows.as_mut().next().await?;
+                Some(tx.cells(row, columns))
+            }
+            Self::Sqlite(rows) => rows.recv().await,
         }
     }
 }

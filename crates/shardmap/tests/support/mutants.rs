@@ -1,6 +1,6 @@
 //! Mistakes in the fence, made on purpose: SQL that replaces `enter` by one that lets writes through.
 
-const FENCE: &str = include_str!("../../src/postgres/fence.sql");
+const FENCE: &str = include_str!("../../src/store/postgres/fence.sql");
 
 /// The lock is taken and the row is read in one statement, so in the snapshot of before the lock.
 pub const ONE_STATEMENT: &str = include_str!("../mutants/one_statement.sql");

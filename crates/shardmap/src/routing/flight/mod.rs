@@ -1,6 +1,6 @@
 //! One flight: the fence leaves together with the statement that it guards.
 //!
-//! A transaction has to enter its key before its first statement ([`fence.sql`](crate::postgres::FENCE_SQL)). Asked
+//! A transaction has to enter its key before its first statement ([`fence.sql`](crate::store::postgres::FENCE_SQL)). Asked
 //! for by itself, that is a round trip more. Sent ahead without waiting, it must be sure that the statement
 //! behind does not run when entering failed, or when even `BEGIN` failed: a cancel that comes a moment late
 //! hits just that, and the statement would run outside of any transaction, without a fence.

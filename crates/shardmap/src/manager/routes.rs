@@ -4,12 +4,10 @@ use std::sync::Arc;
 
 use rangehold_map::shard::{MappingId, ShardKey, ShardKeyValue};
 
-use super::connection::{Find, Lookup, Route, ShardConnection};
-use super::error::RoutingError;
-use super::pool::Routing;
-use super::sqlite::SqliteShardConnection;
+use super::lookup::LookIn;
+use super::shard_map::{KindOfMap, ShardMap};
 use crate::error::Error;
-use crate::manager::{KindOfMap, LookIn, ShardMap};
+use crate::routing::{Find, Lookup, Route, Routing, RoutingError, ShardConnection, SqliteShardConnection};
 use crate::rows::ShardRow;
 
 impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {

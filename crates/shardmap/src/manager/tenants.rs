@@ -4,15 +4,8 @@
 //! What is decided here is decided without IO ([`choose`], [`due`]); the rest asks databases for what the
 //! decision needs, and does it through the maps. `rangehold shards` binds it to a command line.
 
-mod adopt;
-mod calendar;
-mod policy;
-mod provision;
-mod rollout;
-mod sizes;
-
-pub use calendar::{Every, due};
-pub use policy::{PlacementPolicy, choose};
-pub use provision::Provisioned;
-pub use rollout::{Rollout, RolloutState};
-pub use sizes::ShardSize;
+pub use super::calendar::{Every, due};
+pub use super::placement::{PlacementPolicy, choose};
+pub use super::provision::Provisioned;
+pub use super::rollout::{Rollout, RolloutState};
+pub use super::sizes::ShardSize;

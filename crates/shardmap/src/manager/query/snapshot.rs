@@ -92,7 +92,7 @@ async fn look(query: &MultiShardQuery, opened: &mut Opened) -> Result<Vec<Seen>,
         };
         rows.into_iter().map(seen).collect::<Result<Vec<_>, StoreError>>()
     };
-    let mut all = read.await.map_err(|error| Error::store(Category::ShardMap, error))?;
+    let mut all = read.await.map_err(|error: StoreError| error.seen_by(Category::ShardMap))?;
     if let Some(only) = &query.only {
         let missing = only.iter().filter(|place| !all.iter().any(|seen| seen.location == **place));
         opened.unknown = missing

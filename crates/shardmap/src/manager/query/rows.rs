@@ -7,71 +7,10 @@ use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use super::read::{Common, Item, read};
+use super::row::QueryRow;
 use super::snapshot::Opened;
-use super::{Cell, FromCell, MultiShardQuery, Policy, QueryError, ShardFailure};
-use crate::error::Error;
+use super::{MultiShardQuery, Policy, QueryError, ShardFailure};
 use crate::limits::ROWS_IN_FLIGHT_MAX;
-use crate::location::Location;
-
-/// A row, and where it is from.
-#[derive(Debug, Clone, PartialEq)]
-pub struct QueryRow {
-    shard: Arc<Location>,
-    version: i64,
-    columns: Arc<Vec<String>>,
-    cells: Vec<Cell>,
-}
-
-impl QueryRow {
-    pub(super) fn new(
-        shard: Arc<Location>,
-        version: i64,
-        columns: Arc<Vec<String>>,
-        cells: Vec<Cell>,
-    ) -> Self {
-        Self { shard, version, columns, cells }
-    }
-
-    /// The shard that it is from.
-    pub fn shard(&self) -> &Location {
-        &self.shard
-    }
-
-    /// The version of the map in that shard when the row was read: it grows with each change there.
-    pub fn map_version(&self) -> i64 {
-        self.version
-    }
-
-    /// The names of its columns.
-    pub fn columns(&self) -> impl Iterator<Item = &str> {
-        self.columns.iter().map(|column| name(column))
-    }
-
-    /// Its values, in the order of the columns.
-    pub fn cells(&self) -> &[Cell] {
-        &self.cells
-    }
-
-    /// The value in a column, as a Rust type; of two columns of one name the first.
-    ///
-    /// # Errors
-    ///
-    /// [`crate::Code::InvalidArgument`] where there is no such column, or it holds another type.
-    pub fn get<T: FromCell>(&self, column: &str) -> Result<T, Error> {
-        let found = self.columns().position(|found| found == column);
-        let cell = found.and_then(|index| self.cells.get(index));
-        let missing = || {
-            let columns: Vec<&str> = self.columns().collect();
-            Error::argument(format!("there is no column {column:?}: there are {}", columns.join(", ")))
-        };
-        cell.ok_or_else(missing)?.to()
-    }
-}
-
-/// A column is kept as `name type`; SQLite's have no type, and then nothing follows the name.
-fn name(column: &str) -> &str {
-    column.rsplit_once('\t').map_or(column, |(name, _)| name)
-}
 
 /// The rows of all shards of a query, in the order in which they come. Dropped before its end, it stops what
 /// the shards are still doing.

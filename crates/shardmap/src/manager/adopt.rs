@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{ShardKey, ShardKeyType};
 
+use super::query::quoted;
+use super::{KindOfMap, ListShardMap, RangeShardMap, Shard, ShardMap};
 use crate::error::{Category, Error};
 use crate::limits::MAPPINGS_PER_OPERATION_MAX;
 use crate::location::Location;
-use crate::manager::{KindOfMap, ListShardMap, RangeShardMap, Shard, ShardMap};
-use crate::query::quoted;
 use crate::store::{For, StoreError, Tx};
 
 impl ListShardMap<ShardKey> {
@@ -54,7 +54,7 @@ impl ListShardMap<ShardKey> {
             tx.commit().await?;
             rows.into_iter().map(|mut row| row.text()).collect::<Result<Vec<_>, StoreError>>()
         };
-        let words = read.await.map_err(|error| Error::store(Category::ListShardMap, error))?;
+        let words = read.await.map_err(|error: StoreError| error.seen_by(Category::ListShardMap))?;
         words.iter().map(|text| Ok(ShardKey::parse(key_type, text)?)).collect()
     }
 }

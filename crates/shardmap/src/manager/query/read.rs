@@ -1,27 +1,13 @@
 //! Reading one shard: its rows, one after the other, into the stream of all.
 
-use std::pin::Pin;
 use std::sync::{Arc, OnceLock};
 
-use futures::StreamExt;
 use tokio::sync::{Semaphore, mpsc};
-use tokio_postgres::RowStream;
 
 use super::snapshot::{Snapshot, timed};
-use super::{Cell, MultiShardQuery, QueryRow, ShardEvent, ShardFailure, Why};
+use super::{MultiShardQuery, QueryRow, ShardEvent, ShardFailure, Why};
 use crate::location::Location;
-use crate::store::{StoreError, Tx};
-
-/// The rows of one shard, while they come.
-pub(crate) enum ShardRows {
-    /// The driver's stream, and the columns once the first row has come.
-    Postgres { rows: Pin<Box<RowStream>>, columns: Option<Arc<Vec<String>>> },
-    /// What the thread sends that runs the statement.
-    Sqlite(mpsc::Receiver<Result<Line, StoreError>>),
-}
-
-/// Columns, each its name, a tab and its type, and the values of one row.
-pub(crate) type Line = (Arc<Vec<String>>, Vec<Cell>);
+use crate::store::Tx;
 
 /// What goes through the stream of all.
 pub(super) enum Item {
@@ -101,16 +87,4 @@ async fn rows(
     brake.release();
     drop(rows);
     timed(query, location, tx.commit()).await.map(Some)
-}
-
-impl ShardRows {
-    async fn next(&mut self, tx: &mut Tx) -> Option<Result<Line, StoreError>> {
-        match self {
-            Self::Postgres { rows, columns } => {
-                let row = rows.as_mut().next().await?;
-                Some(tx.cells(row, columns))
-            }
-            Self::Sqlite(rows) => rows.recv().await,
-        }
-    }
 }

@@ -7,10 +7,10 @@
 
 use futures::StreamExt;
 
+use super::ShardMapManager;
 use crate::error::{Category, Code, Error};
 use crate::limits::ROLLOUT_SHARDS_AT_ONCE;
 use crate::location::Location;
-use crate::manager::ShardMapManager;
 use crate::store::{Failure, For, StoreError};
 
 /// A script with its name.

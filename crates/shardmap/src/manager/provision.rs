@@ -3,10 +3,10 @@
 use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};
 
 use super::calendar::{Every, due};
-use super::policy::{PlacementPolicy, choose};
+use super::placement::{PlacementPolicy, choose};
 use super::sizes::ShardSize;
+use super::{KindOfMap, ListShardMap, LookIn, Mapping, RangeShardMap, Shard, ShardMap};
 use crate::error::{Category, Code, Error};
-use crate::manager::{KindOfMap, ListShardMap, LookIn, Mapping, RangeShardMap, Shard, ShardMap};
 
 /// Ticks of 100 ns from the year 1 to 1970.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
@@ -103,7 +103,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             let now = tx.now().await?;
             tx.commit().await.map(|()| now)
         };
-        let now = read.await.map_err(|error| Error::store(Category::ShardMap, error))?;
+        let now = read.await.map_err(|error: crate::store::StoreError| error.seen_by(Category::ShardMap))?;
         let Some(time) = DateTime::from_ticks(now.saturating_mul(10).saturating_add(TICKS_TO_1970)) else {
             return Err(Error::damaged(format!(
                 "the global map's clock shows {now} microseconds since 1970"

@@ -3,10 +3,10 @@
 use futures::StreamExt;
 use rangehold_map::shard::ShardKeyValue;
 
+use super::{KindOfMap, Shard, ShardMap};
 use crate::error::{Category, Error};
 use crate::limits::CONNECTIONS_PER_DATABASE_MAX;
 use crate::location::Location;
-use crate::manager::{KindOfMap, Shard, ShardMap};
 use crate::store::{For, StoreError, Tx};
 
 /// A shard with what it holds.
@@ -36,7 +36,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             let mappings = counts.get(&shard.id()).copied().unwrap_or_default();
             async move {
                 let bytes = self.bytes(shard.location()).await;
-                let bytes = bytes.map_err(|error| Error::store(Category::ShardMap, error))?;
+                let bytes = bytes.map_err(|error: StoreError| error.seen_by(Category::ShardMap))?;
                 Ok(ShardSize { shard, mappings, bytes })
             }
         });

@@ -32,33 +32,32 @@
 //! **Price.** Two reads of the global map, and one connection to each shard from its snapshot to its last row.
 //! At most [`MultiShardQuery::at_once`] of the shards are opened, and then read, at the same time.
 
-mod cell;
 mod error;
 mod fit;
 mod owned;
 mod read;
+mod row;
 mod rows;
 mod snapshot;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rangehold_map::shard::ShardKeyValue;
-
-pub use cell::{Cell, FromCell};
 pub use error::{QueryError, ShardFailure, Why};
 pub(crate) use owned::quoted;
 pub use owned::{owned_policy, owned_view};
-pub(crate) use read::{Line, ShardRows};
-pub use rows::{QueryRow, QueryRows};
+pub use row::QueryRow;
+pub use rows::QueryRows;
 
+pub use crate::store::{Cell, FromCell};
+
+use super::ShardMapManager;
 use crate::error::Error;
-use crate::limits::{QUERY_SHARD_WITHIN, QUERY_SHARDS_AT_ONCE, QUERY_SHARDS_MAX};
+use crate::limits::QUERY_SHARDS_MAX;
 use crate::location::Location;
-use crate::manager::{KindOfMap, ShardMap, ShardMapManager};
-use crate::postgres::PostgresAccess;
 use crate::rows::MapRow;
 use crate::store::Databases;
+use crate::store::postgres::PostgresAccess;
 
 /// What becomes of the rows of other shards when one shard fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -124,25 +123,6 @@ pub struct MultiShardQuery {
 impl std::fmt::Debug for MultiShardQuery {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "MultiShardQuery({:?} over {:?})", self.sql, self.map.name)
-    }
-}
-
-impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    /// A query over all shards of this map: one statement that reads. `$1`, `$2` are its parameters.
-    pub fn query(&self, sql: &str) -> MultiShardQuery {
-        MultiShardQuery {
-            manager: self.manager.clone(),
-            map: self.map.clone(),
-            sql: sql.into(),
-            parameters: Arc::default(),
-            policy: Policy::default(),
-            at_once: QUERY_SHARDS_AT_ONCE,
-            shard_within: QUERY_SHARD_WITHIN,
-            within: None,
-            retries: 1,
-            only: None,
-            watch: None,
-        }
     }
 }
 

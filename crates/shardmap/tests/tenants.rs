@@ -6,7 +6,7 @@
 #[path = "support/mod.rs"]
 mod support;
 
-use rangehold_shardmap::living::{Every, PlacementPolicy, Rollout, RolloutState};
+use rangehold_shardmap::tenants::{Every, PlacementPolicy, Rollout, RolloutState};
 use rangehold_shardmap::{Code, Location, MapKind, ShardKey, ShardKeyType, ShardUpdate};
 
 use support::stores::{World, letter};

@@ -14,10 +14,10 @@ use rangehold_map::shard::{Difference, Held, MapKind, ShardKey, ShardMapping, di
 
 pub use resolve::Resolution;
 
+use self::local_map::LocalMap;
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::manager::{MapInfo, ShardMapManager};
-use crate::recovery::local_map::LocalMap;
 use crate::store::StoreError;
 
 /// The recovery tools of a manager.
@@ -53,14 +53,11 @@ pub enum MappedBy {
     Both,
 }
 
-impl ShardMapManager {
-    /// The recovery tools.
-    pub fn recovery(&self) -> RecoveryManager {
-        RecoveryManager(self.clone())
-    }
-}
-
 impl RecoveryManager {
+    pub(super) fn of(manager: ShardMapManager) -> Self {
+        Self(manager)
+    }
+
     /// Compares what a shard says of its maps, or of one, with what the global map says: of the shard, and of
     /// all keys that the shard maps, wherever the global map has them.
     ///
@@ -140,5 +137,5 @@ impl MapDifferences {
 }
 
 fn failed(error: StoreError) -> Error {
-    Error::store(Category::Recovery, error)
+    error.seen_by(Category::Recovery)
 }

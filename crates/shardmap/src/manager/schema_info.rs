@@ -160,7 +160,7 @@ impl SchemaInfos {
             };
             rows.into_iter().map(one).collect::<Result<Vec<_>, StoreError>>()
         };
-        read.await.map_err(|error: StoreError| Error::store(Category::SchemaInfo, error))
+        read.await.map_err(|error: StoreError| error.seen_by(Category::SchemaInfo))
     }
 
     async fn write(&self, sql: &str, name: &str, info: Option<&SchemaInfo>) -> Result<u64, Error> {

@@ -6,8 +6,8 @@ use tokio_postgres::RowStream;
 use tokio_postgres::types::Type;
 
 use super::{PostgresDatabase, PostgresTx};
-use crate::query::{Cell, Line};
 use crate::store::{Brake, Stop, StoreError};
+use crate::store::{Cell, Line};
 
 impl PostgresTx {
     pub(crate) async fn stream(&self, sql: &str, parameters: &[Cell]) -> Result<RowStream, StoreError> {

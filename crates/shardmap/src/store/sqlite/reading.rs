@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::{SqliteDatabase, SqliteTx};
 use crate::limits::{ROWS_IN_FLIGHT_MAX, SQLITE_STEPS_BETWEEN_LOOKS};
-use crate::query::{Cell, Line};
+use crate::store::{Cell, Line};
 use crate::store::{Failure, StoreError};
 
 impl SqliteTx {
