@@ -1,4 +1,4 @@
-//! The accounts a server knows: names and keys.
+//! The accounts of a server: names and keys.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -9,16 +9,16 @@ use rangehold_protocol::auth::AccountKey;
 
 /// The account that every Azure SDK and emulator knows.
 pub const WELL_KNOWN_ACCOUNT: &str = "devstoreaccount1";
-/// Its key, which is public: it protects nothing.
+/// The key of that account. Everybody knows it, so it protects nothing.
 pub const WELL_KNOWN_KEY: &str =
     "Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==";
 
-/// One account: its name and up to two keys, so that one can be replaced while the other serves.
+/// One account: its name and up to two keys, so that one can be replaced while clients use the other.
 #[derive(Clone)]
 pub struct Account {
     /// 3 to 24 lower-case letters and digits.
     pub name: String,
-    /// One or two keys; a signature by either is good.
+    /// One or two keys. A signature by either of them is accepted.
     pub keys: Vec<AccountKey>,
 }
 
@@ -29,10 +29,10 @@ pub struct Accounts(BTreeMap<String, Account>);
 /// Why a list of accounts was refused.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AccountsError {
-    /// Not `name:key` or `name:key:key`. By number, since the text may be a key.
+    /// An entry is not `name:key` or `name:key:key`. It is named by its number, since its text may be a key.
     #[error("account number {0}: write it as name:key or name:key1:key2, and several with ';' between them")]
     Form(usize),
-    /// A name that Azure would refuse. By number, as well.
+    /// A name that Azure would refuse. The entry is named by its number.
     #[error("account number {0}: a name has 3 to 24 lower-case letters and digits")]
     Name(usize),
     /// A key that is not base64. The key itself is not shown.
@@ -111,12 +111,12 @@ impl Account {
     }
 }
 
-/// The accounts as they are now; a running server's are replaced when its settings change.
+/// The accounts of a running server, which are replaced when its settings change.
 #[derive(Debug, Clone)]
 pub struct SharedAccounts(Arc<ArcSwap<Accounts>>);
 
 impl SharedAccounts {
-    /// Begins with `accounts`.
+    /// Accounts that are `accounts` at first.
     pub fn new(accounts: Accounts) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(accounts)))
     }
@@ -126,7 +126,7 @@ impl SharedAccounts {
         self.0.load()
     }
 
-    /// From now on these are the accounts.
+    /// Replaces all accounts.
     pub fn replace(&self, accounts: Accounts) {
         self.0.store(Arc::new(accounts));
     }

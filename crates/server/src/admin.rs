@@ -1,14 +1,14 @@
-//! The admin endpoint: health and metrics for everybody on the loopback, the rest for whoever can
-//! read the token in the data directory.
+//! The admin endpoint. Health and metrics are for everybody who can connect. The rest is for clients that can read
+//! the token in the data directory.
 //!
 //! | path | token | answer |
 //! |---|---|---|
 //! | `/livez`, `/healthz` | no | 200 while the process runs |
-//! | `/readyz` | no | JSON: 200 if every request is served, 503 if some are not; what is wrong |
+//! | `/readyz` | no | JSON: 200 if every request is served, 503 if some are not; and what is wrong |
 //! | `/metrics` | no | Prometheus text |
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
-//! | `POST /v1/map/{split,merge,move,offline,online}` | yes | has a change carried out |
+//! | `POST /v1/map/{split,merge,move,offline,online}` | yes | carries a change out |
 //! | `/v1/history` | yes | JSON: how much was asked of which keys, and when |
 //! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
@@ -63,14 +63,14 @@ pub struct Admin {
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
-    /// Without one nobody is authorised.
+    /// Without a token no request is authorised.
     token: Option<String>,
-    /// The address it listens on, which a `Host` may name.
+    /// The address on which it listens, which a `Host` may name.
     address: IpAddr,
 }
 
-/// The token in `directory`, made from `random` bytes if there is none yet; only its owner may
-/// read the file.
+/// The token in `directory`. If there is none yet, it is made from `random` bytes. Only the owner of the file may
+/// read it.
 pub fn token_in(directory: &Path, random: [u8; 32]) -> std::io::Result<String> {
     let path = directory.join(TOKEN_FILE);
     match std::fs::read_to_string(&path) {
@@ -88,8 +88,8 @@ fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 impl Admin {
-    /// An admin endpoint of `node`, its `manager` and `tables` that will listen on `address` and takes
-    /// `token`; without one it shows no more than health and metrics.
+    /// An admin endpoint of `node`, its `manager` and `tables`, which will listen on `address` and accept `token`.
+    /// Without a token it shows only health and metrics.
     pub fn new(
         node: Node,
         manager: Manager,
@@ -103,17 +103,17 @@ impl Admin {
         Self { node, manager, history, history_places, queries, rehearsals, metrics, token, address }
     }
 
-    /// The same, telling of this history. Without one it says that none is kept.
+    /// Adds the history that it shows. Without one it says that none is kept.
     pub fn with_history(self, history: Option<History>) -> Self {
         Self { history, ..self }
     }
 
-    /// What it tells of the past.
+    /// The history that it shows.
     pub fn history(&self) -> Option<&History> {
         self.history.as_ref()
     }
 
-    /// The manager, which carries out changes.
+    /// The manager, which carries changes out.
     pub fn manager(&self) -> &Manager {
         &self.manager
     }
@@ -176,7 +176,7 @@ impl Admin {
             "/v1/queries" => json_response(StatusCode::OK, &self.queries.to_json()),
             "/v1/events" => answer(self.events(head.uri.query()).await),
             "/v1/history" => match self.history_of(head.uri.query()).await {
-                // Too many numbers for a line each.
+                // There are too many numbers for one line each.
                 Ok(value) => compact(StatusCode::OK, &value),
                 Err(refused) => answer(Err(refused)),
             },
@@ -209,7 +209,7 @@ impl Admin {
         api::change(&self.manager, &map, &asked?).await
     }
 
-    /// The events after a number, as soon as there are some, or none when the wait is over.
+    /// The events after a number. Waits for the first one, and returns an empty list when the waiting time is over.
     async fn events(&self, query: Option<&str>) -> Result<Value, Refused> {
         let (mut after, mut wait) = (0, EVENTS_WAIT);
         for parameter in query.unwrap_or_default().split('&').filter(|parameter| !parameter.is_empty()) {
@@ -227,13 +227,13 @@ impl Admin {
         Ok(api::events(&self.manager.events().wait_after(after, wait).await))
     }
 
-    /// What was asked of keys over time.
+    /// The history of load.
     async fn history_of(&self, query: Option<&str>) -> Result<Value, Refused> {
         let Some(history) = self.history.clone() else { return Err(history::off()) };
         let names = self.manager.names().await;
         let now = self.node.host().clock().now().unix_seconds();
         let question = history::question(query, now, &names)?;
-        // Never closed.
+        // The semaphore is never closed.
         let _place = self.history_places.acquire().await;
         spawn_blocking(move || history::answer(&history.answer(&question), question.to.min(now), &names))
             .await

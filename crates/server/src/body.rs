@@ -1,9 +1,9 @@
 //! Request bodies: read whole, within limits of size, time and the process's memory.
 //!
-//! All bodies under way share one budget ([`Room`]), and so do all replies that clients have not
-//! read yet. A body takes room as it arrives, so a client that trickles holds no more than it
-//! sent, and when there is no room a request waits a while and is then refused with 503. A body
-//! that is not there when its request's time is up is refused too.
+//! All bodies under way share one budget ([`Room`]), and so do all replies that clients have not read yet. A
+//! body takes room as it arrives, so a slow client holds no more than it sent. Without room a request waits
+//! for some time and is then refused with 503. A body that is not complete when the time of its request is over
+//! is refused too.
 
 use std::sync::Arc;
 
@@ -18,28 +18,28 @@ use rangehold_protocol::error::{ErrorCode, TableError};
 use crate::limits;
 
 const UNIT_BYTES: usize = 1024;
-/// At least one body, or reply, of the largest size must fit.
+/// The least budget: one body, or reply, of the largest size must fit.
 const ROOM_BYTES_MIN: u64 = 16 << 20;
 
 /// A budget of bytes that requests share.
 #[derive(Clone)]
 pub(crate) struct Room(Arc<Semaphore>);
 
-/// A body, and the room it takes until it is dropped.
+/// A body, and the room that it takes until it is dropped.
 pub(crate) struct HeldBody {
-    /// All its bytes.
+    /// All bytes of the body.
     pub(crate) bytes: Bytes,
     _room: Option<OwnedSemaphorePermit>,
 }
 
 impl Room {
-    /// One part in `share` of a process's memory.
+    /// A budget of the `share`-th part of the memory of a process.
     pub(crate) fn new(memory_bytes: u64, share: u64) -> Self {
         let units = (memory_bytes / share).max(ROOM_BYTES_MIN) / UNIT_BYTES as u64;
         Self(Arc::new(Semaphore::new(usize::try_from(units).unwrap_or(Semaphore::MAX_PERMITS))))
     }
 
-    /// Room for `bytes`, or `ServerBusy` if there is none in time.
+    /// Takes room for `bytes`. Fails with `ServerBusy` if there is none in time.
     pub(crate) async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, TableError> {
         let units = u32::try_from(bytes.div_ceil(UNIT_BYTES)).unwrap_or(u32::MAX);
         match timeout(limits::ROOM_WITHIN, self.0.clone().acquire_many_owned(units)).await {
@@ -51,7 +51,7 @@ impl Room {
         }
     }
 
-    /// Reads `body`, of at most `bytes_max`, until `deadline`.
+    /// Reads `body`, which may have at most `bytes_max`, until `deadline`.
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` when there is no room in time,
     /// `RequestTimedOut` for a slow client, `InvalidInput` for a body that breaks off.
@@ -96,8 +96,8 @@ impl Room {
     }
 }
 
-/// Reads what is left of a body that was refused, and forgets it. A client that is still sending
-/// when the connection closes never sees the reply; so it is given a while to finish.
+/// Reads the rest of a body that was refused, and drops it. A client that still sends when the connection closes
+/// never sees the reply, so it gets some time to finish.
 pub(crate) async fn drain(mut body: Incoming) {
     let mut bytes = 0;
     let finish = async {

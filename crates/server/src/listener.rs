@@ -1,13 +1,12 @@
 //! Connections: accepting them, TLS, HTTP, and cutting off clients that are slow or too many.
 //!
-//! A listener serves one `handler`, an async function from a request to a reply. Plain
-//! connections speak HTTP/1.1 (what every Azure SDK speaks in the clear); TLS connections speak
-//! what ALPN settled, HTTP/2 or HTTP/1.1. There is no guessing from first bytes.
+//! A listener serves one `handler`, an async function from a request to a reply. Plain connections use HTTP/1.1,
+//! as every Azure SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
+//! never guessed from the first bytes.
 //!
-//! Every connection has an `Activity`: how many requests are open on it, from the head's arrival
-//! to the last byte of the reply, and when something last happened. Beside each connection a
-//! watch ends it when nothing has happened for too long: no first request, no further one, or a
-//! reply that its client does not read.
+//! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to the
+//! last byte of the reply, and the time at which something last happened. A watch beside each connection ends it
+//! when nothing has happened for too long: no request came, or the client does not read its reply.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -32,24 +31,24 @@ use tracing::{debug, warn};
 
 use crate::limits;
 
-/// What a handler is told of the connection that a request came on.
+/// The connection of a request, as its handler sees it.
 #[derive(Debug, Clone)]
 pub struct Connection {
     /// The client's address.
     pub peer: SocketAddr,
-    /// Whether it is encrypted.
+    /// Whether the connection is encrypted.
     pub tls: bool,
     activity: Arc<Activity>,
 }
 
-/// What happens on a connection.
+/// The activity on a connection.
 #[derive(Debug)]
 struct Activity {
     open: AtomicUsize,
     last: Mutex<Instant>,
 }
 
-/// A request that is open: whoever answers it holds this until the reply was sent.
+/// An open request. The code that answers it holds this until the reply is sent.
 #[derive(Debug)]
 pub struct OpenRequest(Arc<Activity>);
 
@@ -62,7 +61,7 @@ impl Activity {
         *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
 
-    /// Returns when nothing has happened for so long that the connection should end.
+    /// Waits until nothing has happened for so long that the connection must end.
     async fn ended(&self) {
         loop {
             tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY).await;
@@ -91,8 +90,8 @@ impl Drop for OpenRequest {
     }
 }
 
-/// Accepts connections on `socket` and serves them until `stop` says so; then finishes the
-/// requests under way, for at most [`limits::SHUTDOWN_WITHIN`].
+/// Accepts connections on `socket` and serves them until `stop` is set. Then it finishes the requests under way, for
+/// at most [`limits::SHUTDOWN_WITHIN`].
 pub async fn serve<H, F>(
     socket: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -116,7 +115,7 @@ pub async fn serve<H, F>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Out of file descriptors, most likely: give the open connections time to end.
+                // Most likely there are no file descriptors left: give open connections time to end.
                 warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 continue;
@@ -134,8 +133,8 @@ pub async fn serve<H, F>(
     }
 }
 
-/// Serves one connection that exists already, by HTTP/1.1 in the clear, until either side ends it:
-/// for whoever has no sockets, as a simulation has none.
+/// Serves one existing connection by HTTP/1.1 without TLS, until either side ends it. The simulation, which has no
+/// sockets, uses it.
 pub async fn serve_stream<S, H, F>(stream: S, peer: SocketAddr, handler: H)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
@@ -143,7 +142,7 @@ where
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let connection = Connection { peer, tls: false, activity: Activity::new() };
-    // Kept while the connection lives: nobody asks it to stop.
+    // Kept while the connection lives. Nothing tells this connection to stop.
     let graceful = GracefulShutdown::new();
     serve_http1(stream, connection, handler, graceful.watcher()).await;
 }
@@ -158,7 +157,7 @@ async fn serve_connection<H, F>(
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
-    // Replies are written whole; waiting to fill a segment would only delay them.
+    // Each reply is written at once, so waiting to fill a segment would only delay it.
     let _ = stream.set_nodelay(true);
     let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
     let Some(acceptor) = tls else {
@@ -186,7 +185,7 @@ where
         async move { Ok::<_, Infallible>(reply.await) }
     });
     let serving = http1::Builder::new()
-        // Without a timer the header time-out below is silently off.
+        // Without a timer the timeout of headers below would not work, and nothing would say so.
         .timer(TokioTimer::new())
         .header_read_timeout(limits::HEADERS_WITHIN)
         .max_buf_size(limits::HEADER_BYTES_MAX)

@@ -1,7 +1,7 @@
-//! What is counted, in Prometheus' text format.
+//! The metrics of a process, in the text format of Prometheus.
 //!
-//! Labels are operations, statuses and the like, never a table's name or a key: those are the
-//! users' data, and unbounded.
+//! Labels are operations, statuses and the like. They are never names of tables or keys: these are the users' data,
+//! and there is no limit to their number.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
@@ -19,7 +19,7 @@ use rangehold_engine::{RangeStatistics, Statistics};
 
 use crate::admission::Cause;
 
-/// Azure's own words for how a request ended, which its metrics use too.
+/// How a request ended, in the words of Azure's own metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
 enum ResponseType {
     Success,
@@ -59,7 +59,7 @@ struct Throttled {
     cause: Cause,
 }
 
-/// What the engine counts, as it was when the metrics were last asked for.
+/// The counters of the engine, as they were when the metrics were last read.
 #[derive(Default)]
 struct EngineGauges {
     map_version: Gauge,
@@ -192,7 +192,7 @@ impl Metrics {
         self.ready_delay.set(least.as_secs_f64());
     }
 
-    /// All metrics as text, with the engine's as they are now.
+    /// All metrics as text, with the present counters of the engine.
     pub fn render(&self, engine: &Statistics) -> String {
         self.engine.set(engine);
         let mut text = String::new();

@@ -1,10 +1,10 @@
 //! Profiles: the numbers that make the service behave as the cloud does, or as well as it can.
 //!
-//! There is one code path and two sets of numbers. `fast`, the default, has no budgets, ends pages
-//! for no other reason than their size, and answers nothing with an error that it could do; only a
-//! process that is really overloaded sheds. `cloud` behaves as the documents of the real service
-//! say, so that a program's retry code can be rehearsed before it meets the cloud. What each number
-//! comes from stands beside it, and for users in `docs/profiles.md`.
+//! There is one code path and two sets of numbers. `fast`, the default, has no budgets, ends pages only by their
+//! size and time, and does every request that it can; it refuses requests only when the process is really
+//! overloaded. `cloud` behaves as the documents of the real service say, so that a program's retry code can be
+//! tried before it meets the cloud. The source of each number stands beside it, and for users in
+//! `docs/profiles.md`.
 
 use std::time::Duration;
 
@@ -18,42 +18,41 @@ use crate::limits;
 pub struct Profile {
     /// Its name in settings and replies of the admin endpoint.
     pub name: &'static str,
-    /// Transactions of one account; a batch counts as one. `None`: as many as the machine bears.
+    /// Transactions of one account; a batch counts as one. `None`: no limit.
     pub account: Option<Budget>,
     /// Transactions of one table.
     pub table: Option<Budget>,
-    /// Entities of one partition: written, or returned by a read, which counts as one at least.
+    /// Entities of one partition that are written, or returned by a read. A read counts as at least one.
     pub partition: Option<Budget>,
-    /// When the process itself is overloaded, and how fast it sheds.
+    /// When the process itself is overloaded, and how fast it refuses requests then.
     pub overload: OverloadPolicy,
     /// When a page of a query ends.
     pub pages: PageRules,
-    /// What a range answers while it moves.
+    /// The answers of a range while it moves.
     pub moving: MovingAnswers,
-    /// When a range is hot, and what is said of that.
+    /// When a range is hot, and how its load is judged.
     pub load: LoadPolicy,
     /// When ranges are split, merged and moved.
     pub plan: Policy,
 }
 
-/// What may be used of something in a second.
+/// A limit of use.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Budget {
     /// Units each second. As many can be used at once after a quiet second.
     pub per_second: f64,
-    /// How many seconds' worth of unused budget is put aside, to be used while the process has room
-    /// to spare.
+    /// The unused budget of so much time is saved. It may be used later, while the process has room to spare.
     pub credit: Duration,
 }
 
-/// When the process is overloaded: see the module `admission`.
+/// When the process is overloaded; see the module `admission`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct OverloadPolicy {
-    /// A task that is ready waits longer than this to run, all through an
+    /// The process is overloaded if a task that is ready to run waits longer than this, all through an
     /// [`OverloadPolicy::interval`].
     pub delay_max: Duration,
-    /// Over which the least delay is taken: only a queue that is never empty is one. More than
-    /// twice the delay, so that one stall does not fill it.
+    /// The time over which the least delay counts: only a queue that is never empty in it shows an overload. It is more
+    /// than twice the delay, so that one stall does not fill it.
     pub interval: Duration,
     /// While a ready task waits no longer than this, there is room to spare for credit.
     pub room_delay_max: Duration,
@@ -62,27 +61,27 @@ pub struct OverloadPolicy {
 /// When a page of a query ends before it is full.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageRules {
-    /// Where the page would leave its range, with a token.
+    /// Whether a page ends, with a token, where it would leave its range.
     pub end_with_range: bool,
     /// How long a page looks for matches, before it ends with a token.
     pub within: Duration,
 }
 
-/// What a range answers while it moves, and for some time afterwards.
+/// The answers of a range while it moves, and for some time afterwards.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MovingAnswers {
-    /// For how long; zero: nothing is to be seen of a move.
+    /// How long clients see effects of a move; zero if they see none.
     pub lasting: Duration,
     /// The share of requests that get 503 `ServerBusy`, of 1.
     pub busy: f64,
-    /// The share that get 500 `OperationTimedOut`, late.
+    /// The share of requests that get a late 500 `OperationTimedOut`.
     pub timeouts: f64,
-    /// How late.
+    /// The delay of that answer.
     pub late: Duration,
 }
 
 impl Profile {
-    /// As good as we can: no budget, no error that could be avoided.
+    /// As well as it can: no budgets, and no error that could be avoided.
     pub fn fast() -> Self {
         Self {
             name: "fast",
@@ -121,9 +120,10 @@ impl Profile {
             },
             // Documented: a page ends at a partition boundary's server, and after 5 s.
             pages: PageRules { end_with_range: true, within: Duration::from_secs(5) },
-            // "A few seconds" of both kinds is what is documented; shares and delay are ours. Over before the
-            // last of the retries that the official SDKs make by default, or a request that came just when
-            // the move began could be refused each time: Python's is sent 4.8 s after the first answer.
+            // Documented are "a few seconds" of both kinds of answers; shares and delay are ours. The effects must be over
+            // before the last of the retries that the official SDKs make by default. Otherwise a request that came
+            // just when the move began could be refused each time. Python's last retry is sent 4.8 s after the first
+            // answer.
             moving: MovingAnswers {
                 lasting: Duration::from_secs(3),
                 busy: 0.5,

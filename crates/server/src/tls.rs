@@ -1,4 +1,4 @@
-//! TLS: given certificates, or a self-signed one for development.
+//! TLS: certificates from files, or a self-signed one for development.
 
 use std::fs;
 use std::io;
@@ -10,7 +10,7 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use tokio_rustls::TlsAcceptor;
 
-/// Where the certificate and its key are.
+/// The files of the certificate and its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TlsFiles {
     /// PEM file with the certificate chain, the server's own first.
@@ -27,18 +27,18 @@ pub enum TlsError {
     Pem {
         /// The file.
         path: PathBuf,
-        /// What the reader said.
+        /// The error of reading it.
         reason: String,
     },
-    /// Certificate and key do not fit, or are of no known kind.
+    /// The certificate and the key do not belong together, or are of an unknown kind.
     #[error("certificate and key cannot be used: {0}")]
     Unusable(#[from] rustls::Error),
     /// The development certificate could not be made or written.
     #[error("cannot make a development certificate in {path}: {reason}")]
     Make {
-        /// The directory it should go to.
+        /// The directory for it.
         path: PathBuf,
-        /// What went wrong.
+        /// The error.
         reason: String,
     },
 }
@@ -62,8 +62,8 @@ pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
     Ok(TlsAcceptor::from(Arc::new(config)))
 }
 
-/// The development certificate in `directory`, made there the first time. It names localhost,
-/// `*.localhost`, `*.table.localhost`, 127.0.0.1 and ::1; a client must be told to trust `cert.pem`.
+/// The development certificate in `directory`, which is made there the first time. It is for localhost,
+/// `*.localhost`, `*.table.localhost`, 127.0.0.1 and ::1. A client must be configured to trust `cert.pem`.
 pub fn self_signed(directory: &Path) -> Result<TlsFiles, TlsError> {
     let files = TlsFiles { certificate: directory.join("cert.pem"), key: directory.join("key.pem") };
     if files.certificate.exists() && files.key.exists() {
@@ -79,7 +79,7 @@ pub fn self_signed(directory: &Path) -> Result<TlsFiles, TlsError> {
     Ok(files)
 }
 
-/// Writes a file that only its owner may read, in place of one that may be there.
+/// Writes a file that only its owner may read. It replaces an older one.
 pub(crate) fn write_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
     use std::io::Write;
     use std::os::unix::fs::OpenOptionsExt;

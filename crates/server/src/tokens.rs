@@ -1,8 +1,8 @@
-//! Bearer tokens: whose signature is trusted, and whether a token bears one.
+//! Bearer tokens: which signatures are trusted, and whether a token has one of them.
 //!
-//! What the claims must say is a rule of the protocol (`rangehold_protocol::auth::bearer`); this
-//! module reads the token's parts and checks its signature against configured keys. A token that is
-//! accepted opens every account of the server: no roles are looked at.
+//! The rules for claims are part of the protocol (`rangehold_protocol::auth::bearer`). This module reads the parts of
+//! a token and checks its signature against the configured keys. A token that is accepted opens every account of the
+//! server: roles are ignored.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -13,7 +13,7 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::auth::bearer::{self, Claims, Expected};
 use serde::Deserialize;
 
-/// Bytes of a token's text; real ones have 1 to 4 KiB.
+/// The most bytes of a token's text. Real tokens have 1 to 4 KiB.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
 /// How bearer tokens are checked.
@@ -24,7 +24,7 @@ pub enum TokenVerifier {
     Signed {
         /// The issuers' public keys.
         keys: JwkSet,
-        /// What the claims must say.
+        /// The rules for the claims.
         expected: Expected,
     },
 }
@@ -35,8 +35,8 @@ pub enum TokenVerifier {
 struct IssuersFile {
     /// A JSON Web Key Set, as issuers publish it.
     keys: Vec<serde_json::Value>,
-    /// Accepted `iss` claims. They must be named: Microsoft signs the tokens of all its customers
-    /// with the same keys, and tells them apart by the issuer alone.
+    /// Accepted `iss` claims. They must be given, because Microsoft signs the tokens of all its customers with the same
+    /// keys, and only the issuer distinguishes them.
     issuers: BTreeSet<String>,
     /// Accepted `aud` claims; empty accepts those of Azure Storage.
     #[serde(default)]
@@ -87,7 +87,7 @@ impl TokenVerifier {
 /// The claims of a token that one of `keys` signed.
 fn signed_claims(token: &str, keys: &JwkSet) -> Option<Claims> {
     let header = jsonwebtoken::decode_header(token).ok()?;
-    // A symmetric algorithm would let anybody sign with a public key.
+    // With a symmetric algorithm everybody could sign, because the key is public.
     let asymmetric = matches!(
         header.alg,
         Algorithm::RS256
@@ -107,7 +107,7 @@ fn signed_claims(token: &str, keys: &JwkSet) -> Option<Claims> {
         None if keys.keys.len() == 1 => &keys.keys[0],
         None => return None,
     };
-    // Times, audience and issuer are the protocol's to check, against the server's own clock.
+    // The crate `protocol` checks times, audience and issuer, with the server's own clock.
     let mut validation = Validation::new(header.alg);
     validation.validate_exp = false;
     validation.validate_aud = false;

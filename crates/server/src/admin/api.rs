@@ -1,4 +1,4 @@
-//! The JSON API about ranges: what is read, and what is asked for. `docs/admin-api.md` describes it.
+//! The JSON API about ranges: reading and changing. `docs/admin-api.md` describes it.
 //!
 //! Keys are written as commands write them ([`rangehold_map::script::KeyName`]), in both directions.
 
@@ -17,13 +17,13 @@ use serde_json::{Value, json};
 
 use crate::manager::{self, Event, Manager, NotDone, Planned, ServerSeen};
 
-/// An answer other than what was asked for.
+/// A refusal, as a reply.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Refused {
     pub(super) status: StatusCode,
-    /// For programs.
+    /// The code, for programs.
     code: &'static str,
-    /// For people.
+    /// The sentence, for people.
     message: String,
 }
 
@@ -73,7 +73,7 @@ impl Refused {
     }
 }
 
-/// What `POST /v1/map/{verb}` asks for; `None` if there is no such verb.
+/// The change that `POST /v1/map/{verb}` asks for; `None` if there is no such verb.
 pub(super) fn asked(verb: &str, body: &[u8]) -> Option<Result<Asked, Refused>> {
     Some(match verb {
         "split" => body_of(body).and_then(|Split { range, at }| {
@@ -100,12 +100,12 @@ pub(super) fn body_of<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
         .map_err(|error| Refused::malformed(format!("the body is not what this takes: {error}")))
 }
 
-/// A range as it is named in requests.
+/// A range as requests name it.
 pub(super) fn target(text: &str) -> Result<Target, Refused> {
     word("range", text)
 }
 
-/// The range that is meant.
+/// The range with this name.
 pub(super) fn found<'a>(range: &Target, map: &'a RangeMap, names: &Names) -> Result<&'a RangeEntry, Refused> {
     range.find(map, names).map_err(|refused| not_meant(&refused, names))
 }
@@ -125,7 +125,7 @@ where
     text.parse().map_err(|error| Refused::malformed(format!("{field}: {error}")))
 }
 
-/// Has a change carried out.
+/// Carries a change out through the manager.
 pub(super) async fn change(manager: &Manager, map: &RangeMap, asked: &Asked) -> Result<Value, Refused> {
     let names = Arc::new(manager.names().await);
     let change = asked.change(map, &names).map_err(|refused| not_meant(&refused, &names))?;
@@ -159,7 +159,7 @@ fn not_done(error: &NotDone, names: &Names) -> Refused {
     Refused { status, code, message }
 }
 
-/// The range that `GET /v1/map?range=` asks for; `None` where it asks for all.
+/// The range that `GET /v1/map?range=` asks for; `None` if it asks for all.
 pub(super) fn only(query: Option<&str>) -> Result<Option<Target>, Refused> {
     let query = Query::parse(query.unwrap_or_default())
         .map_err(|_| Refused::malformed("the query of the URI is not percent-encoded as it should be"))?;
@@ -173,7 +173,7 @@ pub(super) fn only(query: Option<&str>) -> Result<Option<Target>, Refused> {
     Ok(only)
 }
 
-/// `GET /v1/map`, of all ranges or of one.
+/// `GET /v1/map`, for all ranges or for one.
 pub(super) fn map(map: &RangeMap, names: &Names, only: Option<&Target>) -> Result<Value, Refused> {
     let entries = match only {
         Some(range) => std::slice::from_ref(found(range, map, names)?),
@@ -238,7 +238,7 @@ fn server(seen: &ServerSeen) -> Value {
     })
 }
 
-/// The load of a range; null where its server does not hold it.
+/// The load of a range; null if its server does not hold it.
 fn load(entry: &RangeEntry, seen: &[ServerSeen], names: &Names) -> Value {
     let owner = seen.iter().find(|server| server.server == entry.place.server);
     let range = owner.and_then(|owner| owner.ranges.iter().find(|range| range.range == entry.id));

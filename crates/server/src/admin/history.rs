@@ -1,4 +1,4 @@
-//! `GET /v1/history`: how much was asked of which keys, and when.
+//! `GET /v1/history`: the history of load, by key and time.
 
 use http::StatusCode;
 use rangehold_map::history::{Row, ShownColumn};
@@ -13,12 +13,12 @@ use super::api::Refused;
 use crate::history::{Answer, Question};
 use crate::limits::{HISTORY_ROWS, HISTORY_ROWS_MAX};
 
-/// What is shown where nothing is said: the last ten minutes.
+/// The default time to show: the last ten minutes.
 const SECONDS: i64 = 600;
-/// Seconds of a column at most: a day.
+/// The most seconds of a column: a day.
 const STEP_MAX: i64 = 86_400;
 
-/// What the query of a URI asks for; `now` in seconds since 1970.
+/// The question in the query of a URI. `now` is in seconds since 1970.
 pub(super) fn question(query: Option<&str>, now: i64, names: &Names) -> Result<Question, Refused> {
     let query = Query::parse(query.unwrap_or_default())
         .map_err(|_| Refused::malformed("the query of the URI is not percent-encoded as it should be"))?;
@@ -45,7 +45,7 @@ pub(super) fn question(query: Option<&str>, now: i64, names: &Names) -> Result<Q
     Ok(Question { from, to, step, keys: KeyRange::new(low, high), rows_max })
 }
 
-/// A time, or so many seconds before now.
+/// A time, or a negative number: so many seconds before now.
 fn time(name: &str, text: &str, now: i64) -> Result<i64, Refused> {
     let ago = text.strip_prefix('-').and_then(|seconds| seconds.parse::<u32>().ok());
     let time = ago.map(|seconds| now - i64::from(seconds));
@@ -67,7 +67,7 @@ fn key(name: &str, text: &str, names: &Names) -> Result<Vec<u8>, Refused> {
     names.key(&written).map_err(|unknown| Refused::malformed(format!("{name}: {unknown}")))
 }
 
-/// There is none.
+/// The answer if no history is kept.
 pub(super) fn off() -> Refused {
     Refused::with(
         StatusCode::CONFLICT,
@@ -76,7 +76,7 @@ pub(super) fn off() -> Refused {
     )
 }
 
-/// The answer as JSON; `asked_until` is until when was asked for.
+/// The answer as JSON. `asked_until` is the end of the time that was asked for.
 pub(super) fn answer(answer: &Answer, asked_until: i64, names: &Names) -> Value {
     let goes_on = answer.to < asked_until;
     let kept: Vec<Value> = (answer.kept.iter())

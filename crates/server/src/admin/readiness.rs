@@ -1,23 +1,22 @@
 //! `/readyz`: whether requests are served, and what is wrong.
 //!
-//! Everybody who can connect may read it: ranges and servers are named by their numbers, never by
-//! keys.
+//! Everybody who can connect may read it. So it names ranges and servers by their numbers, and never shows a key.
 
 use rangehold_engine::{Statistics, Trouble};
 use serde_json::{Value, json};
 
-/// Something that is not as it should be.
+/// Something that is wrong.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Told {
-    /// For programs.
+    /// The kind, for programs.
     kind: &'static str,
-    /// What it keeps from being served: then the process is not ready.
+    /// What is not served because of it. If this is not empty, the process is not ready.
     pub(super) stops: Option<&'static str>,
-    /// For people.
+    /// The sentence, for people.
     sentence: String,
 }
 
-/// What is wrong, the worst first; `history` is why the history of load is not being kept.
+/// Everything that is wrong, the worst first. `history` says why the history of load is not kept.
 pub(super) fn troubles(engine: &Statistics, history: Option<String>) -> Vec<Told> {
     let mut told = Vec::new();
     if engine.disk_low {
@@ -37,14 +36,14 @@ pub(super) fn troubles(engine: &Statistics, history: Option<String>) -> Vec<Told
 fn of_engine(trouble: &Trouble) -> Told {
     let (kind, stops) = match trouble {
         Trouble::Range { .. } => ("range", Some("requests")),
-        // Its ranges are lost to readers until others have them.
+        // Its ranges cannot be read until other servers have them.
         Trouble::Server { ranges, .. } => ("server", (*ranges > 0).then_some("reads")),
         Trouble::Task(_) => ("task", None),
     };
     Told { kind, stops, sentence: trouble.to_string() }
 }
 
-/// The body.
+/// The body of the reply.
 pub(super) fn answer(ready: bool, troubles: &[Told]) -> Value {
     let told = |told: &Told| json!({ "kind": told.kind, "stops": told.stops, "sentence": told.sentence });
     json!({ "ready": ready, "troubles": troubles.iter().map(told).collect::<Vec<_>>() })

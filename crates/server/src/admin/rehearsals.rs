@@ -1,4 +1,4 @@
-//! Rehearsals by the admin endpoint.
+//! Rehearsals, through the admin endpoint.
 //!
 //! | request | what it does |
 //! |---|---|
@@ -6,7 +6,7 @@
 //! | `POST /v1/rehearsals` | begins one: the body is an [`Order`] in JSON |
 //! | `DELETE /v1/rehearsals` | ends all |
 //!
-//! Ranges are named as everywhere in the API, and refusals are those of the whole API.
+//! Names of ranges and refusals are those of the whole API.
 
 use std::time::Duration;
 
@@ -19,20 +19,20 @@ use serde_json::{Value, json};
 use super::api::{self, Refused};
 use crate::rehearsal::{Act, Rehearsals};
 
-/// What is rehearsed, in words.
+/// A rehearsal, as requests and replies write it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Order {
-    /// Which range, such as `r7`; or `r7@3`, or a key that it holds. In a list, its id.
+    /// The range, such as `r7` or `r7@3`, or a key that it holds. In a list, its id.
     pub range: String,
-    /// What it plays.
+    /// The act.
     pub act: Part,
-    /// For how many seconds; in a list, how many are left.
+    /// For how many seconds. In a list, how many are left.
     pub seconds: f64,
-    /// The share of requests, of 1, for `busy` and `timeout`; all if it is not given.
+    /// The share of requests, of 1, for `busy` and `timeout`. All of them if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
-    /// How many seconds late a time-out is told; 2 if it is not given.
+    /// By how many seconds a time-out is late; 2 if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_seconds: Option<f64>,
     /// Whether a time-out has the status 504 and not 500.
@@ -40,19 +40,19 @@ pub struct Order {
     pub gateway: bool,
 }
 
-/// The parts that a range can play; see [`Act`].
+/// The acts that a range can play; see [`Act`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Part {
     /// 503 at once.
     Offline,
-    /// 503 for a share.
+    /// 503 for a share of the requests.
     Busy,
-    /// A late 500 or 504 for a share.
+    /// A late 500 or 504 for a share of the requests.
     Timeout,
 }
 
-/// How late a time-out is told, where the order does not say.
+/// The delay of a time-out if the order does not give one.
 const LATE_SECONDS: f64 = 2.0;
 
 impl Order {
@@ -60,7 +60,7 @@ impl Order {
         let order = |act| Self {
             range: range.to_string(),
             act,
-            // To a tenth: it is for people.
+            // Rounded to a tenth, for people.
             seconds: (left.as_secs_f64() * 10.0).ceil() / 10.0,
             rate: None,
             late_seconds: None,
@@ -78,7 +78,7 @@ impl Order {
         }
     }
 
-    /// Range, act and time, as they are begun with.
+    /// The range, the act and the time of the rehearsal to begin.
     fn read(&self) -> Result<(Target, Act, Duration), Refused> {
         let seconds = |name: &str, value: f64| {
             let why = |_| Refused::malformed(format!("{name}: {value} is not a number of seconds"));
@@ -98,8 +98,8 @@ impl Order {
     }
 }
 
-/// Answers a GET, POST or DELETE with what is rehearsed then. Ranges are those of `map`, and tables are
-/// called as in `names`.
+/// Does a GET, POST or DELETE, and answers with the rehearsals that are under way afterwards. Ranges are those of
+/// `map`, and tables have the names of `names`.
 pub(super) fn answer(
     rehearsals: &Rehearsals,
     method: &Method,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    /// Two ranges, r2 and from `marathon/Half` on r3, which is in generation 2.
+    /// Two ranges: r2, and from `marathon/Half` on r3, which is in generation 2.
     fn halves() -> (RangeMap, Names) {
         let mut halves = MapScript::new();
         for command in script::parse("table marathon\nsplit marathon/Half\nmove r3 to s2").unwrap() {

@@ -1,7 +1,7 @@
-//! The segments of some tiers, in a directory or in memory, within one budget.
+//! The segments of one or more tiers, in a directory or in memory, within one budget.
 //!
-//! Files are named `10s-<first column>-<number>.segment`. Nothing is appended to a file of an earlier process:
-//! only its newest files can have a torn tail, and that is cut when they are opened.
+//! Files are named `10s-<first column>-<number>.segment`. A process never appends to a file of an earlier process.
+//! Only the newest files of a process can have a torn end, which is cut off when they are opened.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,10 +17,10 @@ use tracing::warn;
 use super::segment::{Body, HEAD_BYTES, cut_tail, frame};
 
 const EXTENSION: &str = ".segment";
-/// A segment takes at most such a part of the budget, so that what goes to make room is a small part.
+/// A segment takes at most this part of the budget, so that deleting one to make room loses only a small part.
 const SEGMENT_PART: u64 = 32;
 
-/// See the module.
+/// Segments within a budget; see the module.
 #[derive(Debug)]
 pub(super) struct Archive {
     shelf: Shelf,
@@ -39,17 +39,17 @@ struct Open {
     axis: Arc<Boundaries>,
 }
 
-/// What earlier processes left.
+/// What earlier processes left in the directory.
 #[derive(Debug, Default)]
 pub(super) struct Left {
     /// The last axis.
     pub(super) axis: Option<Arc<Boundaries>>,
-    /// When the last whole minute ended, in seconds since 1970.
+    /// The end of the last whole minute, in seconds since 1970.
     pub(super) minutes_until: i64,
 }
 
 impl Archive {
-    /// An empty one in memory.
+    /// An empty archive in memory.
     pub(super) fn in_memory(budget_bytes: u64) -> Self {
         Self {
             shelf: Shelf::new(budget_bytes),
@@ -60,7 +60,7 @@ impl Archive {
         }
     }
 
-    /// The one in `directory`, which is there; columns are written with their keys if `with_keys` says so.
+    /// The archive in `directory`, which must exist. With `with_keys`, columns are written with their keys.
     pub(super) fn open(directory: &Path, budget_bytes: u64, with_keys: bool) -> io::Result<(Self, Left)> {
         let mut archive = Self::in_memory(budget_bytes);
         let mut found: BTreeMap<Tier, Vec<(i64, SegmentId, PathBuf)>> = BTreeMap::new();
@@ -77,7 +77,7 @@ impl Archive {
             for at in 0..files.len() {
                 let (from, id, path) = &files[at];
                 let to = match files.get(at + 1) {
-                    // Two processes may have written to one column.
+                    // Two processes may have written columns of the same time.
                     Some((next, ..)) => (next + tier.step()).min(from + tier.segment_span() + tier.step()),
                     None => {
                         let (axis, to) = inspect(path, tier)?;
@@ -99,7 +99,7 @@ impl Archive {
         Ok((archive, left))
     }
 
-    /// Appends a column. On an error it is lost, and the next one begins a new segment.
+    /// Appends a column. On an error the column is lost, and the next one begins a new segment.
     pub(super) fn append(&mut self, tier: Tier, column: &Column) -> io::Result<()> {
         let appended = self.try_append(tier, column);
         if appended.is_err() {
@@ -127,7 +127,7 @@ impl Archive {
         self.delete(gone);
         if !self.open.contains_key(&tier) {
             if known {
-                // The open segment had to go; the next one needs the axis too.
+                // The open segment was deleted to make room, so the next one must begin with the axis.
                 return self.try_append(tier, column);
             }
             let id = self.create(tier, column.at)?;
@@ -173,14 +173,14 @@ impl Archive {
         gone.iter().filter_map(|id| self.bodies.remove(id)).for_each(Body::delete);
     }
 
-    /// Waits until what was appended is on the disk.
+    /// Waits until all appended columns are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         let mut open = self.open.values().filter_map(|open| self.bodies.get(&open.id));
         open.try_for_each(Body::sync)
     }
 
-    /// Shows `visit` the columns of a tier that began between two times. What cannot be read is left
-    /// out, and said in the log.
+    /// Calls `visit` with the columns of a tier that begin between two times. Columns that cannot be read are left out,
+    /// with a warning in the log.
     pub(super) fn read(&self, tier: Tier, from: i64, to: i64, mut visit: impl FnMut(&Column)) {
         for id in self.shelf.between(tier, from, to) {
             let Some(body) = self.bodies.get(&id) else { continue };
@@ -203,7 +203,7 @@ impl Archive {
         }
     }
 
-    /// What is kept of each tier, and for how much.
+    /// The segments that are kept of each tier, and their size.
     pub(super) fn shelf(&self) -> &Shelf {
         &self.shelf
     }
@@ -216,8 +216,7 @@ fn body_name(body: &Body) -> Option<&Path> {
     }
 }
 
-/// Looks into the newest segment of a tier: its last axis, and when its last column ended. A torn tail
-/// is cut.
+/// Reads the last axis in the newest segment of a tier, and the end of its last column. A torn end is cut off.
 fn inspect(path: &Path, tier: Tier) -> io::Result<(Option<Arc<Boundaries>>, i64)> {
     let found = Body::File(path.to_owned()).read()?;
     let torn_bytes = fs::metadata(path)?.len().saturating_sub(found.whole as u64);
