@@ -33,8 +33,8 @@ pub(crate) fn run(flags: DevFlags) -> Result<()> {
     runtime.block_on(serve(flags, config))
 }
 
-/// Makes the process use small pages of memory. The allocator asks for pages of 2 MiB, and a page stays as long as
-/// anything in it is used. With them a thousand ranges held three times the memory that they use.
+/// Makes the process use small pages of memory. The allocator asks for pages of 2 MiB, and a page stays as
+/// long as anything in it is used. With such pages a thousand ranges held three times the memory that they use.
 fn refuse_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
         warn!(%error, "the process may use more memory than --memory: huge pages could not be switched off");

@@ -11,8 +11,8 @@ use crate::admin::{ANSWER_WITHIN, AdminClient, encoded};
 use crate::output::{View, cell, keys, list, name, note};
 use crate::text_table::text_table;
 
-/// How long a change may take. Before it begins, two ranges may get ready one after the other, for at most half a
-/// minute each.
+/// How long a change may take. Before it begins, two ranges may get ready one after the other, for at most
+/// half a minute each.
 const CHANGE_WITHIN: Duration = Duration::from_secs(180);
 
 /// Shows the ranges, and the server of each.

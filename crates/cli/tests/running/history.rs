@@ -1,4 +1,4 @@
-//! The history of load survives `kill -9` of the program, but for its last seconds.
+//! The history of load survives `kill -9` of the program, except for the last seconds.
 
 use std::fs;
 use std::path::Path;
@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::program::Program;
 
-/// Pause between two writes, and how many of them are the last seconds.
+/// The pause between two writes, and how many writes fall into the last seconds.
 const PACE: Duration = Duration::from_millis(20);
 const LAST_SECONDS: u64 = 200;
 
-/// Writes that the history knows of, in columns of so many seconds.
+/// The number of writes in the history, in columns of `step` seconds.
 fn writes(program: &Program, step: u32) -> u64 {
     let told = program.admin(&format!("/v1/history?step={step}"));
     let columns = told["columns"].as_array().expect("columns").iter();
@@ -19,7 +19,7 @@ fn writes(program: &Program, step: u32) -> u64 {
     cells.map(|cell| cell[2].as_u64().expect("a number")).sum()
 }
 
-/// Bytes of the segments of ten seconds.
+/// The size of the segments with columns of ten seconds, in bytes.
 fn bytes_of_tens(data: &Path) -> u64 {
     let Ok(files) = fs::read_dir(data.join("history")) else { return 0 };
     let files = files.map(|file| file.expect("a file"));
@@ -33,7 +33,7 @@ fn kill_9_takes_no_more_than_the_last_seconds() {
     let data = directory.path().join("data");
     let program = Program::start(&data, &[]);
     program.create_table("marathon");
-    // One write after the other until a column of ten seconds was written, which every ten seconds one is.
+    // Writes one row after another, until the history has stored a column of ten seconds.
     let mut rows: u32 = 0;
     let before = loop {
         program.insert("Full", &rows.to_string());

@@ -1,4 +1,4 @@
-//! The program against itself: a server that was started, and the commands that speak to it.
+//! The program as a server, and its commands as clients of that server.
 
 #![expect(clippy::disallowed_methods, reason = "a real process is driven from outside")]
 

@@ -1,10 +1,10 @@
-//! `ranges`, `map` and `events`: what they show of a server that runs, and do to it.
+//! `ranges`, `map` and `events`: what they show of a running server, and how they change it.
 
 use serde_json::{Value, json};
 
 use crate::program::Program;
 
-/// The lines of a text that hold all of `words`.
+/// The number of lines with all of `words`.
 fn lines_with(text: &str, words: &[&str]) -> usize {
     text.lines().filter(|line| words.iter().all(|word| line.contains(word))).count()
 }

@@ -1,4 +1,4 @@
-//! `rehearse`: what a client sees of a range that misbehaves on order.
+//! `rehearse`: the answers that a client gets from a range that misbehaves.
 
 use std::time::{Duration, Instant};
 
@@ -6,7 +6,7 @@ use serde_json::json;
 
 use crate::program::Program;
 
-/// Longer than the test.
+/// A time that is longer than the test.
 const LONG: &str = "60m";
 
 #[test]
@@ -18,7 +18,7 @@ fn clients_see_what_is_rehearsed() {
     program.insert("Half", "1");
     program.says(&["map", "split", "marathon/Half"]);
 
-    // By a key, as ranges may be named everywhere.
+    // The range is named by a key.
     let offline = program.answers(&["rehearse", "offline", "marathon/Half", "--for", LONG]);
     assert_eq!((&offline[0]["range"], &offline[0]["act"]), (&json!("r3"), &json!("offline")), "{offline}");
     refused(&program, 503, "ServerBusy");
@@ -26,7 +26,7 @@ fn clients_see_what_is_rehearsed() {
     assert_eq!(program.answers(&["rehearse", "stop"]), json!([]));
     assert_eq!(program.entity("Half", "1").0, 200);
 
-    // In a generation.
+    // The range is named with its generation.
     let busy = program.answers(&["rehearse", "busy", "r3@1", "--rate", "1", "--for", LONG]);
     assert_eq!((&busy[0]["range"], &busy[0]["rate"]), (&json!("r3"), &json!(1.0)), "{busy}");
     refused(&program, 503, "ServerBusy");
@@ -59,7 +59,7 @@ fn clients_see_what_is_rehearsed() {
     }
 }
 
-/// A client who asks for Half is refused so.
+/// Checks that a request for Half gets this status and code.
 fn refused(program: &Program, status: u16, code: &str) {
     let (got, body) = program.entity("Half", "1");
     assert!(got == status && body.contains(code), "{got} {body}");

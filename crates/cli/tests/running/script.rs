@@ -1,4 +1,4 @@
-//! `map script`: one language, on a server that runs and on a map in memory.
+//! `map script`: one language, for a running server and for a map in memory.
 
 use std::fs;
 use std::path::Path;
@@ -23,7 +23,7 @@ fn in_memory(script: &str) -> Ended {
 }
 
 #[test]
-fn in_memory_the_whole_language_is_run_and_what_came_of_it_printed() {
+fn in_memory_all_commands_run_and_the_script_is_printed_with_its_results() {
     let told = in_memory(STORY);
     assert_eq!(told.code, Some(0), "{told:?}");
     assert_eq!(
@@ -48,9 +48,9 @@ fn in_memory_the_whole_language_is_run_and_what_came_of_it_printed() {
     }
 }
 
-/// The golden scripts of the map are scripts for people too.
+/// The golden scripts of the map crate can be run as they are.
 #[test]
-fn a_golden_script_is_printed_as_it_is() {
+fn a_golden_script_is_printed_unchanged() {
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../map/tests/scripts/marathon.txt");
     let mut command = rangehold();
     command.args(["map", "script", "--dry-run"]).arg(&file);
@@ -58,7 +58,7 @@ fn a_golden_script_is_printed_as_it_is() {
 }
 
 #[test]
-fn a_running_server_is_given_the_commands_up_to_the_first_that_fails() {
+fn a_running_server_gets_the_commands_up_to_the_first_that_fails() {
     let directory = tempfile::tempdir().expect("a directory");
     let program = Program::start(&directory.path().join("data"), &["--servers", "2", "--manager", "off"]);
     program.create_table("marathon");
@@ -67,7 +67,7 @@ fn a_running_server_is_given_the_commands_up_to_the_first_that_fails() {
                   wait 1ms\nfind marathon/Half/0001\nmap\ncheck\n";
     fs::write(&file, script).expect("it is written");
     let said = program.says(&["map", "script", file.to_str().expect("text")]);
-    // How long writes were held is another time each time.
+    // The time for which writes were held differs in each run.
     let lines: Vec<&str> =
         said.lines().map(|line| line.split(" writes were").next().unwrap_or(line)).collect();
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_running_server_is_given_the_commands_up_to_the_first_that_fails() {
     assert!(!stopped.said.contains("online"), "nothing comes after it: {stopped:?}");
     assert!(run("table walk\n").complained.contains("line 1: table walk: there is no table \"walk\""));
 
-    // What cannot all be done is not begun.
+    // A script that cannot run to its end is not begun.
     for (script, says) in [
         ("online r3\nplan\n", "line 2: plan works only on a map in memory: a running service plans"),
         ("online r3\nobserve r3 rate=9\n", "line 2: observe works only on a map in memory"),

@@ -73,8 +73,13 @@ fn put_seconds(out: &mut Vec<u8>, time: UtcDateTime) {
 }
 
 /// `value` in `width` digits.
-fn put_digits(out: &mut Vec<u8>, value: u32, width: u32) {
-    out.extend((0..width).rev().map(|place| b'0' + (value / 10u32.pow(place) % 10) as u8));
+fn put_digits(out: &mut Vec<u8>, mut value: u32, width: usize) {
+    let start = out.len();
+    out.resize(start + width, b'0');
+    for digit in out[start..].iter_mut().rev() {
+        *digit += (value % 10) as u8;
+        value /= 10;
+    }
 }
 
 /// `Mon, 20 Sep 2021 22:00:47 GMT` (RFC 1123), the form of HTTP's dates; a fraction is dropped.
