@@ -1,4 +1,4 @@
-//! How boundaries are named where their keys are not stored: by a salted hash.
+//! The names of boundaries whose keys are not stored: salted hashes.
 
 use std::fs;
 use std::io;
@@ -11,21 +11,21 @@ use crate::tls::write_private;
 /// Name of the file with the salt, beside the segments.
 const SALT_FILE: &str = "salt";
 
-/// Hashes boundaries. The salt keeps hashes of two directories from being compared, and lists of
-/// hashes that somebody made beforehand from being of use.
+/// Hashes boundaries. Because of the salt, hashes of two directories cannot be compared, and lists of hashes that were
+/// made in advance are useless.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Hasher {
     salt: [u8; 16],
 }
 
 impl Hasher {
-    /// With the salt in `directory`; `random` becomes the salt if there is none.
+    /// A hasher with the salt in `directory`. If there is none, `random` becomes the salt.
     pub(super) fn in_directory(directory: &Path, random: [u8; 16]) -> io::Result<Self> {
         let path = directory.join(SALT_FILE);
         match fs::read(&path) {
             Ok(bytes) => match bytes.try_into() {
                 Ok(salt) => return Ok(Self { salt }),
-                // Cut short by a crash when it was made: nothing was hashed with it.
+                // A crash cut the file short when it was made, so nothing was hashed with it.
                 Err(_) => write_private(&path, &random)?,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => write_private(&path, &random)?,
@@ -34,7 +34,7 @@ impl Hasher {
         Ok(Self { salt: random })
     }
 
-    /// With this salt, for a history that ends with the process.
+    /// A hasher with this salt, for a history that ends with the process.
     pub(super) fn new(salt: [u8; 16]) -> Self {
         Self { salt }
     }

@@ -5,8 +5,8 @@
 //!   record   length of the payload (4 bytes), CRC-32 of the payload (4 bytes), payload
 //! ```
 //!
-//! Numbers are little-endian. A record that is not whole, or whose check does not fit, ends the segment: what
-//! comes after it cannot be told from it.
+//! Numbers are little-endian. A record that is incomplete, or whose check is wrong, ends the segment, because it is not
+//! known where the next record begins.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -19,19 +19,19 @@ use tracing::warn;
 const HEAD: &[u8; 8] = b"RHHIST01";
 /// Before each payload.
 const FRAME_BYTES: usize = 8;
-/// Bytes of one payload; the largest axis with the longest keys is smaller.
+/// The most bytes of one payload. The largest axis with the longest keys has fewer.
 const PAYLOAD_BYTES_MAX: usize = 16 << 20;
 
-/// Where the bytes of a segment are.
+/// The place of the bytes of a segment.
 #[derive(Debug)]
 pub(super) enum Body {
-    /// In memory, and gone with the process.
+    /// In memory, until the process ends.
     Memory(Vec<u8>),
     /// In this file.
     File(PathBuf),
 }
 
-/// What was found in a segment.
+/// The content of a segment.
 #[derive(Debug, Default)]
 pub(super) struct Found {
     /// Its columns, in the order in which they were written.
@@ -43,7 +43,7 @@ pub(super) struct Found {
 }
 
 impl Body {
-    /// A new one, with its head.
+    /// A new segment, with its head.
     pub(super) fn create(path: Option<PathBuf>) -> io::Result<Self> {
         match path {
             None => Ok(Self::Memory(HEAD.to_vec())),
@@ -54,7 +54,7 @@ impl Body {
         }
     }
 
-    /// Adds records in frames, all or, if the disk refuses, as good as none: a part of them is a torn tail.
+    /// Adds records in frames. If the disk refuses, a part of them may be written; it counts as a torn end.
     pub(super) fn append(&mut self, framed: &[u8]) -> io::Result<()> {
         match self {
             Self::Memory(bytes) => bytes.extend_from_slice(framed),
@@ -63,7 +63,7 @@ impl Body {
         Ok(())
     }
 
-    /// Waits until it is on the disk, with its name.
+    /// Waits until the segment and its name are on the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         if let Self::File(path) = self {
             File::open(path)?.sync_data()?;
@@ -74,7 +74,7 @@ impl Body {
         Ok(())
     }
 
-    /// Lets go of its space.
+    /// Frees its space.
     pub(super) fn delete(self) {
         if let Self::File(path) = self
             && let Err(error) = fs::remove_file(&path)
@@ -83,7 +83,7 @@ impl Body {
         }
     }
 
-    /// Reads what is in it.
+    /// Reads its content.
     pub(super) fn read(&self) -> io::Result<Found> {
         match self {
             Self::Memory(bytes) => Ok(read(bytes)),
@@ -130,7 +130,7 @@ fn next(bytes: &[u8]) -> Option<&[u8]> {
     (length <= PAYLOAD_BYTES_MAX && crc32fast::hash(payload) == check).then_some(payload)
 }
 
-/// Cuts what is behind the last whole record of a file off.
+/// Cuts off everything after the last whole record of a file.
 pub(super) fn cut_tail(path: &Path, whole: usize) -> io::Result<()> {
     let file = OpenOptions::new().write(true).open(path)?;
     file.set_len(whole as u64)?;

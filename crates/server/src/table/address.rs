@@ -1,25 +1,25 @@
-//! Which account a request is for, and how its URIs are written.
+//! The account that a request is for, and the form of its URIs.
 //!
 //! *Host style*, as in the cloud: `account.table.core.windows.net/people`. *Path style*, as with
 //! emulators: `127.0.0.1:10002/account/people`. A host is read in host style when it has at least
-//! two labels and the first, with `-secondary` cut off, is an account we know; everything else
-//! (IP addresses, `localhost`, the name of a container) is path style. The secondary endpoint has
-//! `-secondary` after the account's name in either style.
+//! two labels and the first, without `-secondary`, is an account of this server. Everything else (IP addresses,
+//! `localhost`, the name of a container) is path style. The secondary endpoint has `-secondary` after the
+//! account's name in both styles.
 
 use crate::accounts::Accounts;
 
 const SECONDARY: &str = "-secondary";
 
-/// Where a request was sent.
+/// The address of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Address {
-    /// The account's name, without `-secondary`. Nothing says yet that the account exists.
+    /// The account's name, without `-secondary`. The account may not exist.
     pub(crate) account: String,
-    /// Whether it came to the secondary endpoint.
+    /// Whether the request came to the secondary endpoint.
     pub(crate) secondary: bool,
     /// Whether the path began with the account.
     pub(crate) path_style: bool,
-    /// The URI of the account's root as the client wrote it, without a slash in the end.
+    /// The URI of the account's root as the client wrote it, without a slash at the end.
     pub(crate) base: String,
     /// The path below the account, as sent.
     pub(crate) path: String,
@@ -46,7 +46,7 @@ impl Address {
             None => (rest, ""),
         };
         let (account, secondary) = without_secondary(segment);
-        // The Python SDK names the account once more after a secondary endpoint.
+        // The Python SDK repeats the account's name after a secondary endpoint.
         let path = match path.strip_prefix('/').and_then(|below| below.strip_prefix(account)) {
             Some(rest) if secondary && (rest.is_empty() || rest.starts_with('/')) => rest,
             _ => path,
@@ -60,8 +60,8 @@ impl Address {
         }
     }
 
-    /// The path below the account of a URI inside a batch. Its scheme and host are not looked at:
-    /// behind a proxy they need not be ours. In path style the account may stand before the path.
+    /// The path below the account of a URI inside a batch. Scheme and host are ignored: behind a proxy they may not be
+    /// ours. In path style the account may be the first part of the path.
     pub(crate) fn inner_path<'a>(&self, uri: &'a str) -> (&'a str, &'a str) {
         let (uri, query) = uri.split_once('?').unwrap_or((uri, ""));
         let path = match uri.find("://") {

@@ -1,8 +1,7 @@
-//! From a request to a principal: the one gate before every handler.
+//! From a request to a principal: every request passes here before its handler.
 //!
-//! There is exactly one function that makes a [`Principal`], and no handler runs without one. It
-//! looks at where the credentials are (an `Authorization` header, or `sig` in the query) and
-//! refuses a request that brings both or none.
+//! Exactly one function makes a [`Principal`], and no handler runs without one. It finds the credentials in an
+//! `Authorization` header or in `sig` in the query, and refuses a request that has both or none.
 
 use rangehold_protocol::auth::sas::{AccountSas, TableSas};
 use rangehold_protocol::auth::{AccountKey, AuthRequest, Principal, bearer, shared_key};
@@ -33,7 +32,7 @@ impl TableService {
         }
     }
 
-    /// The keys of an account; none for one that does not exist, which then fails as a wrong key does.
+    /// The keys of an account. An account that does not exist has none, and then fails like a wrong key.
     fn keys_of(&self, account: &str) -> Vec<AccountKey> {
         self.accounts.load().get(account).map(|account| account.keys.clone()).unwrap_or_default()
     }

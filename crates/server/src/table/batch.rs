@@ -1,8 +1,8 @@
-//! Entity group transactions: up to a hundred writes to one partition, whole or not at all; or one
-//! read alone.
+//! Entity group transactions: up to a hundred writes to one partition, all of them or none; or a single
+//! read.
 //!
-//! Parts are routed by the same code as requests of their own, and each is authorised by itself:
-//! a SAS signs the outer URI only, but its permissions and keys hold for every part.
+//! Parts are routed by the same code as single requests, and each is authorised by itself: a SAS signs only the outer
+//! URI, but its permissions and key ranges apply to every part.
 
 use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
@@ -38,8 +38,8 @@ impl TableService {
         } else {
             match self.transaction(request, &batch).await {
                 Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
-                // Recorded inside and outside of the batch; outside is where SDKs look when they
-                // decide whether to try again.
+                // Recorded inside and outside of the batch. SDKs look outside when they decide
+                // whether to try again.
                 Err(failure) if failure.error.code == ErrorCode::ServerBusy => return Err(failure),
                 Err(failure) => {
                     let part = failed_part(request.exchange, &batch, failure);
@@ -118,8 +118,8 @@ impl TableService {
     }
 }
 
-/// The one part that tells of a failed batch. Its text begins with the index of the operation that
-/// failed; but of a transaction of one, an error that the store found is told without.
+/// The only part in the reply to a failed batch. Its text begins with the index of the operation that failed. In a
+/// transaction of one operation, an error that the store found has no index.
 fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> Reply {
     let operation = failure.operation.unwrap_or(0);
     let lone_change = !batch.query && batch.operations.len() == 1 && failure.error.code.is_found_by_store();
@@ -127,7 +127,7 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
         true => failure.error,
         false => TableError::new(failure.error.code, format!("{operation}:{}", failure.error.text)),
     };
-    // One operation too many is the fault of none of them: their ids and wishes do not matter.
+    // When there are too many operations no single one is wrong, so their ids and preferences do not matter.
     let too_many = batch.operations.len() > BATCH_OPERATIONS_MAX;
     let part = batch.operations.get(operation).or(batch.operations.first()).filter(|_| !too_many);
     let wish = part.map(wish);
@@ -140,7 +140,7 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
     dress(reply, part)
 }
 
-/// What a part's headers say of its reply.
+/// The headers of a part that concern its reply.
 fn wish(part: &Part<'_>) -> ReplyWish {
     let accepts = part.headers.iter().filter(|(name, _)| name.eq_ignore_ascii_case("accept"));
     let level = MetadataLevel::negotiate(None, accepts.map(|(_, value)| *value)).unwrap_or_default();
@@ -172,7 +172,7 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
     Ok(prepared)
 }
 
-/// Whether `next` may stand in one transaction with the operations before it.
+/// Checks that `next` may be in one transaction with the operations before it.
 fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
     let Some(first) = before.first() else {
         return Ok(());
@@ -187,7 +187,7 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
     Ok(())
 }
 
-/// Puts the headers of a part in the order in which the service was recorded writing them.
+/// Puts the headers of a part into the order in the recordings of the service.
 fn dress(mut reply: Reply, part: Option<&Part<'_>>) -> Reply {
     let content_id = part.and_then(|part| part.content_id()).map(|id| ("Content-ID", id.to_owned()));
     let own = std::mem::take(&mut reply.headers);

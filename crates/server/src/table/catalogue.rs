@@ -1,15 +1,14 @@
-//! The catalogue: which tables an account has, and their stored access policies.
+//! The catalogue of an account: its tables, and their stored access policies.
 //!
-//! Each account's catalogue is one partition of the key space. A table's row is stored under its
-//! name in lower case and holds the id under which its entities are kept; nothing caches it, so
-//! every request sees the newest name, id and policies through the one read path of a range.
+//! The catalogue of an account is one partition of the key space. The row of a table is stored under the table's name in
+//! lower case, and has the id of the table, which is part of the keys of its entities. The row is not cached, so every
+//! request sees the newest name, id and policies.
 //!
-//! **Deleting a table** is one durable write of the catalogue: the name goes, and a row that says
-//! "id so-and-so was dropped" comes. From then on the name is free. Then the owner of the
-//! entities' range records the id durably and refuses it, and only then the DELETE is
-//! acknowledged. A crash between the two is finished by the range's next opening, which reads the
-//! catalogue's dropped ids; any other failure by the range's sweeper, which reads them each minute.
-//! The rows themselves go by compaction, in the background.
+//! **Deleting a table** begins with one durable write of the catalogue. It removes the name and adds a row which says that
+//! the id was dropped. From then on the name is free. Then the owner of each range with entities records the
+//! id durably and refuses it, and only then the DELETE is acknowledged. After a crash between the two steps, the next
+//! opening of the range does the second one: it reads the dropped ids in the catalogue. After any other failure the
+//! sweeper does it, which reads them each minute. Compaction removes the rows in the background.
 
 use std::ops::ControlFlow;
 
@@ -56,14 +55,14 @@ impl Catalogue<'_> {
         stored.map(|bytes| TableRecord::decode(&bytes).map_err(damaged)).transpose()
     }
 
-    /// The table of this name; `TableNotFound` if there is none, `InvalidResourceName` if there
-    /// can be none.
+    /// The table of this name. Fails with `TableNotFound` if there is none, and with `InvalidResourceName` if no
+    /// table can have this name.
     pub(crate) async fn open(&self, name: &str) -> Result<TableRecord, Failure> {
         check_table_name(name)?;
         self.find(name).await?.ok_or_else(|| TableError::from(ErrorCode::TableNotFound).into())
     }
 
-    /// Creates a table. `TableAlreadyExists` if the name is taken in any case.
+    /// Creates a table. Fails with `TableAlreadyExists` if the name is in use; upper and lower case are the same.
     pub(crate) async fn create(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
         check_table_name(name)?;
         let key = self.key(name);
@@ -79,8 +78,8 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    /// Deletes a table; `ResourceNotFound` if there is none. When this returns, no request reads
-    /// or writes its entities any more, and the name may be used again.
+    /// Deletes a table. Fails with `ResourceNotFound` if there is none. After this no request reads or writes the table's
+    /// entities, and the name may be used again.
     pub(crate) async fn delete(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
         let (router, account) = (self.router.clone(), self.account.to_owned());
         let key = self.key(name);
@@ -113,8 +112,8 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    /// Up to `most` tables for which `wanted` holds, from the name `from` on; where `only` names the
-    /// one that can be wanted, no other is looked at.
+    /// Up to `most` tables for which `wanted` holds, from the name `from` on. If `only` names a table, only that one is
+    /// looked at.
     pub(crate) async fn page(
         &self,
         from: Option<&str>,

@@ -112,8 +112,8 @@ impl TableService {
         Err(wrong_key_count(&request.exchange.address.account, table).into())
     }
 
-    /// The id of a table, for a sender who may do `action` on it. That a table is not there is
-    /// told before anything that is wrong with the body, but only to whom it concerns.
+    /// The id of a table, for a sender that may do `action` on it. The error for a missing table comes before errors in
+    /// the body. A sender without permission does not learn whether the table exists.
     async fn open_for(
         &self,
         request: &Authorised<'_>,
@@ -143,8 +143,8 @@ impl TableService {
         prepared.reply(&exchange.address.base, account, written)
     }
 
-    /// Applies writes to one partition (the PartitionKey of the first), whole or not at all, and
-    /// gives the timestamp of all of them. `bytes` is what they weigh while they are held. A failure names the operation that failed.
+    /// Applies writes to one partition (the PartitionKey of the first), all of them or none. Returns their common
+    /// timestamp. `bytes` is the memory that they need while they are held. A failure names the operation that failed.
     pub(super) async fn apply(
         &self,
         account: &str,

@@ -1,4 +1,4 @@
-//! One request, read once: what every handler needs to know of it.
+//! What every handler needs to know about a request. It is read once.
 
 use http::header::{self, HeaderMap};
 use http::request::Parts;
@@ -14,10 +14,10 @@ use super::address::Address;
 use crate::limits;
 use crate::listener::Connection;
 
-/// What a client asked for with `Prefer`.
+/// The preference of a client, from the header `Prefer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prefer {
-    /// Nothing was asked.
+    /// The client has no preference.
     Unsaid,
     /// The created resource in the reply.
     Content,
@@ -26,7 +26,7 @@ pub(crate) enum Prefer {
 }
 
 impl Prefer {
-    /// Reads the header; what it does not know it takes as unsaid.
+    /// Reads the header. An unknown value counts as no preference.
     pub(crate) fn of(header: Option<&str>) -> Self {
         match header.map(|h| h.trim().to_ascii_lowercase()).as_deref() {
             Some("return-content") => Self::Content,
@@ -35,7 +35,7 @@ impl Prefer {
         }
     }
 
-    /// The value of `Preference-Applied`, which is sent only where something was asked.
+    /// The value of `Preference-Applied`, which is sent only if the client has a preference.
     pub(crate) const fn applied(self) -> Option<&'static str> {
         match self {
             Self::Unsaid => None,
@@ -49,7 +49,7 @@ impl Prefer {
 pub(crate) struct Exchange<'a> {
     /// Method, URI and headers as they came.
     pub(crate) head: &'a Parts,
-    /// The connection it came on.
+    /// The connection of the request.
     pub(crate) connection: &'a Connection,
     /// Account, style and path.
     pub(crate) address: Address,
@@ -57,19 +57,19 @@ pub(crate) struct Exchange<'a> {
     pub(crate) request_id: &'a str,
     /// Decoded query parameters.
     pub(crate) query: Query,
-    /// The wall clock's time when the request came: what signatures and tokens are judged by.
+    /// The time of the wall clock when the request came. Signatures and tokens are checked with it.
     pub(crate) now: Timestamp,
-    /// When the client has waited long enough.
+    /// The deadline of the request.
     pub(crate) deadline: Instant,
 }
 
 impl Exchange<'_> {
-    /// A header's value, if it is there once at least and is text.
+    /// The first value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         text(&self.head.headers, name)
     }
 
-    /// Bytes of the body, as the client says; 0 if it does not say.
+    /// Bytes of the body, as the client announces them; 0 if it does not.
     pub(crate) fn body_bytes(&self) -> u64 {
         self.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0)
     }
@@ -80,8 +80,8 @@ impl Exchange<'_> {
         MetadataLevel::negotiate(self.query.get("$format"), accepts)
     }
 
-    /// The JSON level, or the default where the client asks for something we do not write: errors
-    /// are JSON whatever was asked.
+    /// The JSON level. It is the default if the client asks for a format that we do not write, because errors are
+    /// JSON in any case.
     pub(crate) fn level_or_default(&self) -> MetadataLevel {
         self.level().unwrap_or_default()
     }
@@ -105,11 +105,11 @@ pub(crate) struct Authorised<'a> {
     pub(crate) principal: Principal,
 }
 
-/// Headers that say who sent a request, or on what condition it acts.
+/// Headers with the credentials or the conditions of a request.
 const DECISIVE: [&str; 6] =
     ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
 
-/// Refuses decisive headers that come twice or are not text. If an unreadable `If-Match` counted as absent, an
+/// Refuses such headers if they come twice or are not text. If an unreadable `If-Match` counted as absent, an
 /// update would become an upsert.
 pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
     let malformed = |name: &str, why: &str| {
@@ -134,7 +134,7 @@ pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// When a request that comes now must be answered: `timeout` seconds, 30 at most.
+/// The deadline of a request that comes now: after `timeout` seconds, at most 30.
 pub(crate) fn deadline(query: &Query) -> Result<Instant, TableError> {
     let now = Instant::now();
     let Some(asked) = query.get("timeout").filter(|t| !t.is_empty()) else {

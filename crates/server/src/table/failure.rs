@@ -1,4 +1,4 @@
-//! Why a request did not succeed: the client's fault, or ours.
+//! Why a request did not succeed: by a fault of the client, or by ours.
 
 use rangehold_engine::{ReadError, WriteError};
 use rangehold_protocol::error::{ErrorCode, TableError};
@@ -8,7 +8,7 @@ use tracing::error;
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
 pub(crate) struct Failure {
-    /// What the client is told.
+    /// The error for the client.
     pub(crate) error: TableError,
     /// Index of the operation in a batch that failed.
     pub(crate) operation: Option<usize>,
@@ -33,15 +33,15 @@ impl From<ErrorCode> for Failure {
     }
 }
 
-/// Stored bytes that cannot be read back. The client can do nothing; the operator is told.
+/// Stored bytes that cannot be read. The client cannot do anything about it, so the operator is told in the log.
 pub(crate) fn damaged(error: impl std::fmt::Display) -> Failure {
     error!(%error, "a stored row is damaged");
     ErrorCode::InternalError.into()
 }
 
-/// Soon over by itself.
+/// The cause ends soon by itself.
 const BEING_OPENED: &str = "The server is busy: the range is being opened.";
-/// Until somebody sets it online again.
+/// The cause lasts until somebody sets the range online.
 const OFFLINE: &str = "The server is busy: the range was taken offline.";
 
 impl From<ReadError> for Failure {
@@ -63,7 +63,7 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
             WriteError::NotOwned | WriteError::Unavailable(_) => busy(BEING_OPENED),
             WriteError::Offline(_) => busy(OFFLINE),
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
-            // The text names the disk, so that whoever reads it knows what to free.
+            // The text names the disk, so that the reader knows where to free space.
             full @ WriteError::DiskFull { .. } => busy(format!(
                 "The server is busy: {full}. Reads are served; writes go on when there is room."
             )),

@@ -1,11 +1,11 @@
-//! Dressing a reply: the headers that the service was recorded sending, and the bodies of errors.
+//! Finishes a reply: the headers that the recordings of the service have, and the bodies of errors.
 //!
 //! | reply | headers |
 //! |---|---|
-//! | every one | `Server`, `Date`, `x-ms-request-id`, and what the client sent of `x-ms-version` and `x-ms-client-request-id` |
-//! | JSON | `X-Content-Type-Options`; `Cache-Control`, but not with errors that are found while the request is read |
+//! | all | `Server`, `Date`, `x-ms-request-id`; `x-ms-version` and `x-ms-client-request-id` if the client sent them |
+//! | JSON | `X-Content-Type-Options`; `Cache-Control`, except with errors that are found while the request is read |
 //! | errors in XML | `x-ms-error-code` |
-//! | unauthenticated | `x-ms-error-code`; neither of JSON's, nor `x-ms-version`; a plain content type |
+//! | not authenticated | `x-ms-error-code`; no headers of JSON and no `x-ms-version`; a plain content type |
 
 use http::request::Parts;
 use rangehold_protocol::auth::bearer;
@@ -17,7 +17,7 @@ use super::exchange::{self, Exchange};
 use super::reply::Reply;
 use super::{Arrival, Outcome, UNAUTHENTICATED};
 
-/// Puts on what every reply has.
+/// Adds the headers that every reply has.
 pub(super) fn finish(
     exchange: Option<&Exchange<'_>>,
     head: &Parts,
@@ -54,7 +54,7 @@ pub(super) fn finish(
     reply
 }
 
-/// The reply to a request whose sender is known, and which failed.
+/// The reply to a request that failed, and whose sender is known.
 fn refused(
     exchange: Option<&Exchange<'_>>,
     arrival: &Arrival,
@@ -104,10 +104,10 @@ fn in_xml(error: &TableError, arrival: &Arrival) -> Reply {
     .header("x-ms-error-code", error.code.name())
 }
 
-/// Whether an error in JSON comes with `Cache-Control`. Recorded with it: what is found in the
-/// store or by what is below the reading of URIs, filters and bodies. Recorded without: what that
-/// reading finds, which is all of `InvalidInput` but queries that are well-formed and not offered
-/// (`$top` above its limit, `eq null`), and the names of tables but the name of one to be created.
+/// Whether an error in JSON has `Cache-Control`. In the recordings, errors that are found in the store or after the
+/// URI, the filter and the body have been read have it. Errors found while these are read do not have it. These are all
+/// of `InvalidInput`, except for queries that are well-formed but not offered (`$top` above its limit, `eq null`); and
+/// bad names of tables, except the name of a table to be created.
 fn has_cache_control(operation: &str, error: &TableError) -> bool {
     match error.code {
         code if code.is_found_by_store() => true,

@@ -1,10 +1,10 @@
-//! A page of entities: what it takes of the rows it is shown, and when it ends.
+//! A page of entities: which rows it takes, and when it ends.
 //!
 //! A page is built in one pass over the rows between the filter's bounds: each row is filtered and
 //! written as JSON straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its
-//! time is up, or when a partition has returned more than its budget. A token points at the next entity
-//! that matches, as the real service's does, so that the last page has none; but a full page looks ahead
-//! for it only so far ([`limits::LOOK_AHEAD_ROWS_MAX`]), and then points at the first entity not looked at.
+//! time is over, or when a partition has returned more than its budget. A token points at the next entity that matches,
+//! as in the real service, so that the last page has no token. But a full page looks at a limited number of rows
+//! for it ([`limits::LOOK_AHEAD_ROWS_MAX`]), and then points at the first entity that it did not look at.
 
 use std::ops::ControlFlow;
 
@@ -22,7 +22,7 @@ use super::admit::PageCharge;
 use super::failure::{Failure, damaged};
 use crate::limits;
 
-/// A page of entities under construction.
+/// A page of entities while it is built.
 pub(super) struct EntityPage<'a> {
     pub(super) query: &'a EntityQuery,
     pub(super) writer: EntityWriter<'a>,
@@ -31,9 +31,9 @@ pub(super) struct EntityPage<'a> {
     pub(super) charge: Option<PageCharge<'a>>,
     pub(super) body: Vec<u8>,
     pub(super) items: usize,
-    /// Rows looked at.
+    /// Rows that were looked at.
     pub(super) looked_at: usize,
-    /// Those of them that were looked at when the page was full.
+    /// Rows that had been looked at when the page was full.
     pub(super) ahead: usize,
     /// The stored key of the entity before which it ended.
     pub(super) ended_before: Option<Vec<u8>>,
@@ -43,7 +43,7 @@ pub(super) struct EntityPage<'a> {
 }
 
 impl EntityPage<'_> {
-    /// Takes the next row; breaks when the page is done.
+    /// Takes the next row. Breaks when the page is complete.
     pub(super) fn visit(&mut self, key: &[u8], value: &Bytes) -> ControlFlow<()> {
         match self.take(key, value) {
             Ok(flow) => flow,
@@ -58,7 +58,7 @@ impl EntityPage<'_> {
         let (partition_key, row_key) = entity_keys(key).map_err(damaged)?;
         let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
         self.ahead += usize::from(full);
-        // The first row is looked at however late it is: each page is a step forward.
+        // The first row is looked at even after the deadline, so that each page makes progress.
         let late = self.looked_at > 0 && Instant::now() >= self.until;
         if late || self.ahead > limits::LOOK_AHEAD_ROWS_MAX {
             return Ok(self.end_before(key, partition_key, row_key));

@@ -1,4 +1,4 @@
-//! Prepared writes: read from a body and checked, on their own or as part of a batch.
+//! Prepared writes: read from a body and checked, as a request of their own or as part of a batch.
 
 use rangehold_map::Timestamp;
 use rangehold_protocol::auth::Action;
@@ -17,7 +17,7 @@ use super::exchange::Prefer;
 use super::failure::{Failure, damaged};
 use super::reply::Reply;
 
-/// A write that was read and checked, with what its reply needs.
+/// A write that was read and checked, with everything that its reply needs.
 pub(crate) struct Prepared {
     /// Table name as the client wrote it.
     pub(crate) table: String,
@@ -25,11 +25,11 @@ pub(crate) struct Prepared {
     pub(crate) write: Write,
     /// How the client wants the reply to an insert.
     pub(crate) prefer: Prefer,
-    /// At which level.
+    /// The JSON level of that reply.
     pub(crate) level: MetadataLevel,
 }
 
-/// What of a request's headers shapes the reply to a write.
+/// The headers of a request that decide the form of the reply to a write.
 #[derive(Clone, Copy)]
 pub(crate) struct ReplyWish {
     pub(crate) prefer: Prefer,
@@ -74,12 +74,12 @@ impl Prepared {
         Ok(Self { table, write, prefer: wish.prefer, level: wish.level })
     }
 
-    /// What the sender must be permitted to do.
+    /// The permission that the sender needs.
     pub(crate) fn action(&self) -> Action {
         action_of(self.write.kind)
     }
 
-    /// The reply once the write is durable with timestamp `written`.
+    /// The reply when the write is durable with the timestamp `written`.
     pub(crate) fn reply(&self, base: &str, account: &str, written: Timestamp) -> Result<Reply, Failure> {
         let write = &self.write;
         match write.kind {
@@ -112,7 +112,7 @@ impl Prepared {
     }
 }
 
-/// What the sender of a write must be permitted to do.
+/// The permission that the sender of a write needs.
 pub(crate) const fn action_of(kind: WriteKind) -> Action {
     match kind {
         WriteKind::Insert => Action::InsertEntity,

@@ -1,8 +1,8 @@
 //! Queries: pages of entities and of tables.
 //!
-//! A query is answered in pages, and a client that follows their tokens sees every entity that existed
-//! all the while exactly once, because a token is a key and keys do not move. What a page takes says
-//! `page`, how far it may look `reach`.
+//! A query is answered in pages. A client that follows their tokens sees every entity that existed the whole time
+//! exactly once, because a token is a key, and keys do not move. The module `page` decides what a page takes, and
+//! `reach` how far it may look.
 
 use std::collections::BTreeSet;
 
@@ -40,7 +40,7 @@ impl TableService {
         let level = exchange.level()?;
         request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
-        // Before the table is looked up: an id must not grow old in a queue.
+        // Waits for a place before the table is looked up, so that the table's id does not grow old in the queue.
         let _place = timeout(limits::ROOM_WITHIN, self.pages.acquire()).await.map_err(|_| {
             TableError::new(ErrorCode::ServerBusy, "The server is busy: too many queries are under way.")
         })?;
@@ -78,7 +78,7 @@ impl TableService {
             page.writer.page_begin(&mut page.body);
             page
         };
-        // `$top=0` asks for nothing. With a token in the answer a client would go on forever.
+        // `$top=0` asks for nothing. If the answer had a token, a client would go on forever.
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
         let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
         let fill = async { Ok(self.router.scan(keys, begin, EntityPage::visit).await?) };
@@ -96,7 +96,7 @@ impl TableService {
         Ok(reply)
     }
 
-    /// What a page took that looked at `keys`.
+    /// The cost of a page that looked at `keys`.
     fn counts(&self, keys: &KeyRange, page: &EntityPage<'_>) -> Counts {
         let seen = keys.intersect(&KeyRange::new(Vec::new(), page.ended_before.clone()));
         let map = self.router.map();
@@ -139,8 +139,8 @@ impl TableService {
     }
 }
 
-/// The keys that a query has to look at: between the filter's bounds, from its token on, and
-/// within what the sender may see.
+/// The keys that a query has to look at: between the bounds of the filter, from the token on, and only those that the
+/// sender may see.
 fn key_range(
     request: &Authorised<'_>,
     account: &str,

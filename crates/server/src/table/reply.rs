@@ -8,7 +8,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::listener::OpenRequest;
 
-/// What a reply holds until its client has read it.
+/// The resources that a reply holds until its client has read it.
 pub(crate) struct Sending {
     pub(crate) _open: OpenRequest,
     pub(crate) _room: Option<OwnedSemaphorePermit>,
@@ -25,14 +25,14 @@ impl AsRef<[u8]> for SentBody {
     }
 }
 
-/// A reply in the making: of a request of its own, or of one part of a batch.
+/// A reply while it is built: to a single request, or to one part of a batch.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Reply {
     /// HTTP status.
     pub(crate) status: u16,
     /// Headers in the order in which a part of a batch shows them.
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// The body; empty for none.
+    /// The body. An empty one is not sent.
     pub(crate) body: Vec<u8>,
 }
 
@@ -58,10 +58,10 @@ impl Reply {
         self.headers.push((name, value.into()));
     }
 
-    /// The reply as hyper sends it. A header value that cannot stand in a header is left out; all
-    /// come from our own encoders, which write visible ASCII, or were headers before.
+    /// The reply as hyper sends it. A value that is not allowed in a header is left out. There should be none: all values
+    /// come from our own encoders, which write visible ASCII, or from headers.
     ///
-    /// `sending` is dropped when the last byte has left.
+    /// `sending` is dropped when the last byte was sent.
     pub(crate) fn into_response(self, sending: Sending) -> Response<Full<Bytes>> {
         let body = Bytes::from_owner(SentBody { bytes: self.body, _sending: sending });
         let mut response = Response::new(Full::new(body));

@@ -113,8 +113,8 @@ impl TableService {
         Ok(Reply::empty(202))
     }
 
-    /// `GET /?restype=service&comp=stats`, on the secondary endpoint only. Data is in one place, so
-    /// the replica is live and never behind.
+    /// `GET /?restype=service&comp=stats`, on the secondary endpoint only. There is only one copy of the data, so the
+    /// replica is live and never late.
     pub(super) async fn get_service_stats(&self, request: &Authorised<'_>) -> Result<Reply, Failure> {
         request.principal.permit(Action::GetStats, None, None)?;
         if !request.exchange.address.secondary {
@@ -123,8 +123,8 @@ impl TableService {
         Ok(Reply::with_body(200, XML, properties::stats(request.exchange.now)))
     }
 
-    /// `OPTIONS`: a browser asks whether it may send a request. No authentication, as browsers
-    /// send none.
+    /// `OPTIONS`: a browser asks whether it may send a request. Browsers send no credentials with this, so none are
+    /// checked.
     pub(super) async fn preflight(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
         let (Some(origin), Some(method)) =
             (exchange.header("origin"), exchange.header("access-control-request-method"))
@@ -145,16 +145,16 @@ impl TableService {
         Ok(reply)
     }
 
-    /// Adds the CORS headers to the reply to an actual request: what a browser needs to show the
-    /// reply to a page of another origin, and what a cache needs to keep it apart from others.
+    /// Adds the CORS headers to the reply to an actual request. A browser needs them to show the reply to a page of another
+    /// origin, and a cache needs them to distinguish it from other replies.
     pub(super) async fn add_cors(&self, exchange: &Exchange<'_>, reply: &mut Reply) {
         let (origin, method) = (exchange.header("origin"), exchange.head.method.as_str());
-        // Without an origin only replies that a cache may keep say anything; writes need no look.
+        // Without an origin only replies that a cache may keep get a header; writes need no rules.
         if origin.is_none() && !matches!(method, "GET" | "HEAD") {
             return;
         }
-        // A reply that is ready goes out even if its CORS rules cannot be read; without the headers
-        // the browser keeps it from the page.
+        // A reply that is ready is sent even if the CORS rules cannot be read. Without the headers the browser does not
+        // show it to the page.
         let Ok(Some(properties)) = self.known_properties(exchange).await else {
             return;
         };
@@ -164,7 +164,7 @@ impl TableService {
         });
     }
 
-    /// The service properties of the account, if there is one of that name.
+    /// The service properties of the account, if the account exists.
     async fn known_properties(
         &self,
         exchange: &Exchange<'_>,
@@ -177,7 +177,7 @@ impl TableService {
     }
 }
 
-/// The name in the body of a create: `{"TableName":"x"}`, read as any entity is.
+/// The name in the body of a create: `{"TableName":"x"}`, which is read like an entity.
 fn table_name(body: &[u8]) -> Result<String, TableError> {
     let properties = Entity::from_json(body, KeyRule::InUri)?.properties;
     let name = properties.into_iter().find(|(name, _)| name == "TableName");
