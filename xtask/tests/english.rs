@@ -26,7 +26,7 @@ const SKIPPED: [&str; 5] = ["target", "node_modules", "corpus", "artifacts", "en
 /// Words that are wrong everywhere.
 const WORDS: [&str; 6] = ["he", "his", "him", "himself", "anew", "manieth"];
 /// Pairs of words that are wrong everywhere.
-const PAIRS: [[&str; 2]; 3] = [["for", "ever"], ["of", "whom"], ["whatever", "becomes"]];
+const PAIRS: [[&str; 2]; 4] = [["for", "ever"], ["of", "whom"], ["whatever", "becomes"], ["fn", "who"]];
 /// Words that may follow "is no" and "are no".
 const AFTER_NO: [&str; 9] =
     ["longer", "more", "less", "fewer", "better", "worse", "later", "greater", "different"];
@@ -131,6 +131,7 @@ fn wrong_forms_are_found_and_right_ones_are_not() {
         "# It lasts for ever",
         "is no key of it",
         "fn bytes_that_are_no_row_are_refused() {",
+        "async fn who_asks_first_gets_it() {",
     ] {
         assert!(fault(wrong).is_some(), "{wrong}");
     }

@@ -428,7 +428,7 @@ async fn closing_ends_though_nothing_can_be_written() {
 }
 
 #[tokio::test]
-async fn who_opens_a_range_takes_it() {
+async fn a_node_that_opens_a_range_takes_it() {
     let objects = memory();
     let first = open(&objects, options(&Clock::system())).await;
     put(&first, "p", "1", "v").await.unwrap();

@@ -30,7 +30,7 @@ async fn begin(client: &Client, mode: &str) {
 }
 
 #[tokio::test]
-async fn who_is_refused_learns_why() {
+async fn a_refused_transaction_learns_why() {
     let server = PostgresServer::start();
     let (map, client) = shard(&server, "refusals").await;
     for inside in ["0a", "0aff", "13ffff"] {
@@ -105,7 +105,7 @@ async fn both_mutants_let_a_writer_through() {
 }
 
 #[tokio::test]
-async fn who_has_entered_is_waited_for() {
+async fn a_transaction_that_has_entered_is_waited_for() {
     let server = PostgresServer::start();
     for (number, mode) in ["READ COMMITTED", "REPEATABLE READ"].into_iter().enumerate() {
         let name = format!("holds{number}");

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_backs_off_is_shed_less() {
+    fn a_client_that_backs_off_is_shed_less() {
         let mut tenants = counted(&[(1, 10, 900), (1, 11, 900), (1, 12, 200)]);
         tenants.decide(0.5);
         let before = tenants.probability(1, 10);

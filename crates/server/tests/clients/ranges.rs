@@ -120,7 +120,7 @@ async fn refusals_say_what_is_wrong() {
 }
 
 #[tokio::test]
-async fn only_who_has_the_token_changes_ranges() {
+async fn only_a_client_with_the_token_changes_ranges() {
     let service = Service::start().await;
     let bearer = format!("Bearer {ADMIN_TOKEN}");
     let token = ("Authorization", bearer.as_str());
@@ -142,7 +142,7 @@ async fn only_who_has_the_token_changes_ranges() {
 }
 
 #[tokio::test]
-async fn who_follows_events_does_not_hold_up_the_end() {
+async fn a_client_that_follows_events_does_not_delay_the_end() {
     let service = Service::start().await;
     let admin = service.running.admin_address;
     let bearer = format!("Bearer {ADMIN_TOKEN}");

@@ -240,7 +240,7 @@ on_both_stores! {
 
     /// An owner that stood still until its operation was taken over writes late: the shards and the global map
     /// refuse the write, and the owner learns how the operation ended.
-    async fn who_was_given_up_is_refused(world) {
+    async fn an_owner_that_was_given_up_is_refused(world) {
         for step in [Step::GlobalBegin, Step::LocalSource, Step::LocalTarget] {
             let (world, faults) = (world.again(), Faults::default());
             let options = ManagerOptions { hook: faults.hook(), lease: Duration::from_secs(3600), ..world.options() };
