@@ -105,7 +105,7 @@ fn take(map: &RangeMap, step: &Step) -> Result<RangeMap, ChangeRefused> {
         (&Some(Intent::Merge { into, .. }), _) => map.merge_done(entry.id, home(3, into)),
         (&Some(Intent::MergeWith { left }), _) => {
             let Some(Intent::Merge { into, .. }) = map.get(left).unwrap().intent else {
-                panic!("{left} is no left side of a merge in {map:?}")
+                panic!("{left} is not the left side of a merge in {map:?}")
             };
             map.merge_done(left, home(3, into))
         }

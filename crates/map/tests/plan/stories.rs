@@ -107,7 +107,7 @@ fn a_hot_range_that_cannot_be_split_is_the_floor_and_is_not_moved_again() {
              has 3525/s on average; one partition has 83 % of it"
         ]
     );
-    assert!(!plan.balance.emergency, "and it is no emergency that nothing can be done about");
+    assert!(!plan.balance.emergency, "a load that no plan can relieve is not an emergency");
 }
 
 /// A service of four servers with one request a minute, all for one range.

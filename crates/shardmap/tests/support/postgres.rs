@@ -12,7 +12,7 @@
 //! The programs are those of Debian's package `postgresql` (or of the folder that `RANGEHOLD_POSTGRES_BIN`
 //! names). They refuse to run as root, so root starts them as the user `postgres`.
 //!
-//! Who ends a server: `Drop`. A test that is killed can't drop anything, so a small guard process waits
+//! `Drop` ends a server. A test that is killed can't drop anything, so a small guard process waits
 //! until the pipe to the test closes, and then ends the server and removes its files.
 //!
 //! The postmaster is a child of the test, not of `pg_ctl`: so that a killed one is buried at once (a
@@ -286,7 +286,7 @@ pub fn binaries() -> PathBuf {
     PathBuf::from(format!("/usr/lib/postgresql/{newest}/bin"))
 }
 
-/// Who runs the servers when this process is root: user and group of `postgres`.
+/// The user and group that run the servers when this process is root: those of `postgres`.
 pub fn unprivileged() -> Option<(u32, u32)> {
     if !rustix::process::geteuid().is_root() {
         return None;
