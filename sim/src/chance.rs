@@ -1,8 +1,7 @@
-//! Everything that chance decides in a run comes from its seed.
+//! The seed of a run decides everything that is random in it.
 //!
-//! There is one generator for each purpose. If one were shared, a client that asks once more would
-//! change every fault of the store after it, and a failing seed would fall apart under the first
-//! line of debugging.
+//! There is one generator for each purpose. With a shared one, a single additional request of a client would change
+//! every later fault of the store, and a seed that fails would pass after any change of the code.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 
@@ -18,7 +17,7 @@ pub struct Chance(u64);
 pub struct Dice(StdRng);
 
 impl Chance {
-    /// That of the run of `seed`.
+    /// The chance of the run of `seed`.
     pub fn of_seed(seed: u64) -> Self {
         Self(seed)
     }
@@ -28,9 +27,9 @@ impl Chance {
         Dice(StdRng::seed_from_u64(self.number(name)))
     }
 
-    /// A number for the purpose that `name` names: the seed of somebody else's generator.
+    /// A number for the purpose that `name` names, as the seed of another generator.
     pub fn number(self, name: &str) -> u64 {
-        // Its keys are fixed, so that it gives the same everywhere.
+        // Its keys are fixed, so that it gives the same number on every machine.
         let mut hasher = DefaultHasher::new();
         (self.0, name).hash(&mut hasher);
         hasher.finish()
@@ -50,7 +49,7 @@ impl Dice {
 
     /// True with probability `p`.
     pub fn happens(&mut self, p: f64) -> bool {
-        // Drawn in any case, so that whether something is possible does not shift what follows.
+        // A number is drawn in any case, so that later draws do not depend on `p`.
         self.0.random::<f64>() < p
     }
 

@@ -1,9 +1,8 @@
 //! The log of a run: every call of the store, every answer to a client, everything that was done to
 //! the cluster, each with its simulated time.
 //!
-//! Two runs of one seed must have the same log, or something in the code takes its time or its
-//! chance from elsewhere. The log is hashed as it is written; its lines are printed only when
-//! somebody wants to read them.
+//! Two runs of one seed must have the same log. If they differ, something in the code takes its time or its chance from
+//! elsewhere. The log is hashed as it is written; its lines are printed only on request.
 
 use std::fmt::{self, Write as _};
 use std::hash::{DefaultHasher, Hasher};
@@ -46,7 +45,7 @@ impl Events {
         let mut written = self.written();
         written.count += 1;
         let event = format_args!("{:>5}.{:06} {who:<8} {what}\n", micros / 1_000_000, micros % 1_000_000);
-        // A hasher takes everything.
+        // Writing to a hasher never fails.
         let _ = written.write_fmt(event);
     }
 
@@ -57,7 +56,7 @@ impl Events {
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
-        // One thread; a poisoned log is still a log.
+        // There is one thread, and a log is useful also after a panic.
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! What can go wrong, as switches: each is on in some seeds and off in the others.
+//! Everything that can go wrong, as switches. Each is on in some seeds and off in the others.
 //!
 //! | catalogue | switch, or why one process cannot have it |
 //! |---|---|
@@ -13,7 +13,7 @@
 //! | **network** drop, half open | [`Fault::LostReply`]: the reply never comes, the connection hangs |
 //! | delay, clog, reorder | [`Fault::SlowNetwork`]; connections overtake one another in any case |
 //! | duplicates | [`Fault::DuplicateRequest`] |
-//! | partitions between front end, partition server and manager | not here: they speak by calls, not yet by a network |
+//! | partitions between front end, partition server and manager | not here: they call each other, and use no network yet |
 //! | **store** 503, slow down | [`Fault::StoreBusy`] |
 //! | timeout before the effect | [`Fault::TimeoutBefore`] |
 //! | timeout after the effect | [`Fault::TimeoutAfter`] |
@@ -22,7 +22,7 @@
 //! | stale LIST | [`Fault::StaleList`]; not of manifests, which the engine below a range must see as they are |
 //! | torn append | [`Fault::TornUpload`]: a store has no appends; the upload of a file breaks off |
 //! | bit flip | [`Fault::FlippedBit`], while it is read: nothing here changes what is stored |
-//! | truncated read | [`Fault::TruncatedRead`], of files of all kinds |
+//! | truncated read | [`Fault::TruncatedRead`], of all kinds of files |
 //! | misdirected read | [`Fault::MisdirectedRead`] |
 //! | ENOSPC | [`Fault::StoreFull`] |
 //! | 10x latency | [`Fault::SlowStore`] |
@@ -31,16 +31,16 @@
 //! | manager dead for long | [`Fault::ManagerDead`], for up to the whole run |
 //! | stale map at a front end | [`Fault::StaleMap`] |
 //! | restart in the middle of a change | [`Fault::CrashMidChange`] |
-//! | map rolled back, upgrade N, N+1, N | not here: a run has one program and one past |
+//! | map rolled back, upgrade N, N+1, N | not here: a run has one version of the program, and its store is never restored |
 //! | **load** flash crowd | [`Fault::FlashCrowd`] |
 //! | retry storm | [`Fault::RetryStorm`] |
-//! | poison request | not here: no request is known that kills a server; one that does fails the run |
+//! | poison request | not here: no request is known that ends a server; if one did, the run would fail |
 //! | **client** slow body | [`Fault::SlowBody`] |
 //! | cancelled request | [`Fault::CancelledRequest`] |
 //! | duplicate request ids | [`Fault::DuplicateRequest`] |
 //!
-//! The end of each run is *calm*: the switches go off, what was crashed or paused comes back, and
-//! the cluster must then serve everything again.
+//! The end of each run is *calm*: the switches go off, processes that crashed or were stopped come back, and then the
+//! cluster must serve everything again.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -51,11 +51,11 @@ use crate::chance::{Chance, Dice};
 /// A switch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// A process ends at any moment, and comes back after a while.
+    /// A process ends at a random moment, and comes back after a while.
     Crash,
-    /// A process ends again as soon as it is up, several times.
+    /// A process ends as soon as it has started, several times in a row.
     CrashLoop,
-    /// A process stands still for 1 to 60 s, and then goes on as if nothing had been.
+    /// A process is stopped for 1 to 60 s, and then goes on as if nothing had happened.
     Pause,
     /// The calls of one process take ten times as long for a while.
     SlowProcess,
@@ -77,17 +77,18 @@ pub enum Fault {
     TimeoutAfter,
     /// A call of the store has its effect, and an error comes at once.
     LostResponse,
-    /// A conditional put has its effect, and is told that somebody was faster: its own first try.
+    /// A conditional put has its effect, but the answer says that another writer was faster. That writer was its own first
+    /// try.
     OwnConflict,
-    /// A listing shows what was there up to 2 s before.
+    /// A listing shows the state of up to 2 s before.
     StaleList,
-    /// The upload of a file breaks off in the middle, and nothing of it is there.
+    /// The upload of a file breaks off in the middle, and no part of the file exists.
     TornUpload,
-    /// A bit is not what was written, while it is read.
+    /// A read returns one wrong bit; the stored file stays right.
     FlippedBit,
-    /// The bytes of another object of its kind come, or of another place in it.
+    /// A read returns bytes of another object of the same kind, or of another place in the object.
     MisdirectedRead,
-    /// Fewer bytes come than were asked for.
+    /// A read returns fewer bytes than were asked for.
     TruncatedRead,
     /// The store takes no writes for a while.
     StoreFull,
@@ -99,13 +100,13 @@ pub enum Fault {
     TwoManagers,
     /// There is no manager for a while.
     ManagerDead,
-    /// A front end does not hear of new maps for a while.
+    /// A front end does not see new maps for a while.
     StaleMap,
     /// A process crashes at a named step of a split, merge or move.
     CrashMidChange,
     /// Many clients come at once, all to one partition.
     FlashCrowd,
-    /// Clients that are refused ask again at once, and again.
+    /// Clients that are refused try again at once, and again.
     RetryStorm,
     /// The body of a request comes slowly.
     SlowBody,
@@ -158,7 +159,7 @@ impl Fault {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // `StoreBusy` is `store-busy` to people.
+        // People write `StoreBusy` as `store-busy`.
         for (at, letter) in format!("{self:?}").char_indices() {
             if letter.is_uppercase() && at > 0 {
                 f.write_str("-")?;
@@ -169,11 +170,11 @@ impl fmt::Display for Fault {
     }
 }
 
-/// Seeds without any fault: there no client may see an error, whatever is split, merged or moved.
+/// The share of seeds without any fault. In these no client may see an error, whatever is split, merged or moved.
 const FAULTLESS_SHARE: f64 = 0.12;
-/// How likely a switch is on in a seed that has faults.
+/// The probability that a switch is on in a seed with faults.
 const ON_SHARE: f64 = 0.2;
-/// How likely a fault that strikes single calls strikes one: between these.
+/// The bounds of the probability with which a fault of single calls strikes a call.
 const STRIKE_SHARES: (f64, f64) = (0.002, 0.05);
 
 /// The faults of one run. Clones are the same.
@@ -189,19 +190,20 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct Switch {
-    /// How likely it strikes one call; `None` when the switch is off.
+    /// The probability that it strikes a call; `None` if the switch is off.
     share: Option<f64>,
-    /// For faults that last: whether it does so now.
+    /// For a fault that lasts: whether it is active now.
     raging: AtomicBool,
     struck: AtomicU64,
 }
 
 impl Weather {
-    /// The faults that the seed's chance has chosen.
+    /// The faults that the seed chooses.
     pub fn of(chance: Chance) -> Self {
         let mut dice = chance.dice("weather");
         let faultless = dice.happens(FAULTLESS_SHARE);
-        // This switch came later: with dice of its own it leaves the others as they were in each seed.
+        // This switch was added later. It has a generator of its own, so that the other switches of each seed stay as they
+        // were.
         let mut own = chance.dice("misdirected reads");
         let switches = Fault::ALL.map(|fault| {
             let dice = if fault == Fault::MisdirectedRead { &mut own } else { &mut dice };
@@ -238,14 +240,14 @@ impl Weather {
         !Fault::ALL.into_iter().any(|fault| self.is_on(fault))
     }
 
-    /// Whether no switch is on that a client may feel: who is told of no maps, or has no manager, serves
-    /// all the same.
+    /// Whether no switch is on that a client may notice. A process that sees no new maps or has no manager must still serve
+    /// every request.
     pub fn is_harmless(&self) -> bool {
         let harmless = |fault| matches!(fault, Fault::StaleMap | Fault::ManagerDead);
         !Fault::ALL.into_iter().any(|fault| self.is_on(fault) && !harmless(fault))
     }
 
-    /// From now on nothing strikes any more.
+    /// Ends all faults from now on.
     pub fn calm_down(&self) {
         self.0.calm.store(true, Ordering::Relaxed);
         *self.throttled() = None;
@@ -267,7 +269,7 @@ impl Weather {
         strikes
     }
 
-    /// Notes that a fault took place that somebody else brought about.
+    /// Counts a fault that other code has caused.
     pub fn struck(&self, fault: Fault) {
         self.switch(fault).struck.fetch_add(1, Ordering::Relaxed);
     }
@@ -280,7 +282,7 @@ impl Weather {
         self.switch(fault).raging.store(raging, Ordering::Relaxed);
     }
 
-    /// Whether a fault that lasts does so now.
+    /// Whether a fault that lasts is active now.
     pub fn rages(&self, fault: Fault) -> bool {
         self.switch(fault).raging.load(Ordering::Relaxed) && !self.is_calm()
     }

@@ -1,5 +1,5 @@
-//! ETags only grow: whoever writes an entity later gives it a later tag, whatever was moved, lost or
-//! deleted meanwhile, and one tag stands for one value.
+//! ETags only grow: a later write of an entity gives it a later tag, even if ranges were moved, processes crashed or the
+//! entity was deleted meanwhile. And one tag stands for one value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use super::register::Value;
 pub struct Sight {
     /// When the client asked.
     pub begun: Duration,
-    /// When it was told.
+    /// When the client got the answer.
     pub ended: Duration,
     /// The time in the tag; later times are greater.
     pub tag: u64,
@@ -40,7 +40,7 @@ pub fn check(sights: &[Sight]) -> Vec<String> {
     findings
 }
 
-/// Tags that are smaller than one that somebody had been told before they were asked for.
+/// Tags that are smaller than a tag that some client already knew when they were asked for.
 fn going_back(sights: &[Sight]) -> Vec<String> {
     let mut by_end: Vec<&Sight> = sights.iter().collect();
     by_end.sort_by_key(|sight| sight.ended);

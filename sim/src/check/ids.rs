@@ -1,9 +1,10 @@
-//! Ids of ranges are given once. A change that was undone may leave a directory behind that bears the id it was to
-//! make. A range that got the id again would find files that are not its own, or lose its own when those are buried.
+//! The id of a range is given only once. A change that was undone may leave a directory with the id that it would have
+//! used. If another range got this id, it would find foreign files, or lose its own files when the foreign ones are
+//! removed.
 
 use rangehold_map::{RangeId, RangeMap};
 
-/// The ids that a map allows to be given although an earlier version had given them, or passed them by.
+/// The ids that a map may give out although an earlier version has given them out or skipped them.
 pub fn given_again(before: &RangeMap, after: &RangeMap) -> Vec<RangeId> {
     (after.next_range().0..before.next_range().0).map(RangeId).collect()
 }

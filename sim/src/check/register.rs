@@ -1,11 +1,11 @@
 //! A linearizable register: is there one order of all operations on a key that explains what every
 //! client was told?
 //!
-//! Each operation must take its place somewhere between its call and its return. One of unknown
-//! outcome may do so at any time after its call, or never. The search is the one of Wing and Gong
-//! with Lowe's memory: it tries the operations that may come next, and remembers in which state of
-//! the register it has already tried a set of them. Keys are checked each for itself, which is
-//! allowed because linearizability is local.
+//! Each operation must take effect at some moment between its call and its return. An operation of unknown outcome
+//! may take effect at any time after its call, or never. The search is that of Wing and Gong with Lowe's memory: it
+//! tries the operations that may come next, and remembers the sets of operations that it has already tried, with the
+//! state of the register after them. Each key is checked by itself, which is allowed because linearizability
+//! is local.
 
 use std::collections::HashSet;
 use std::fmt;
@@ -19,13 +19,13 @@ pub type Value = u64;
 pub enum Call {
     /// The value.
     Read,
-    /// To put a value where there is none.
+    /// To insert a value if there is none.
     Insert(Value),
     /// To put a value in any case.
     Upsert(Value),
-    /// To put a value where there is what is expected.
+    /// To replace the value if it is the expected one.
     Replace(Value, Expected),
-    /// To take the value away where it is what is expected.
+    /// To delete the value if it is the expected one.
     Delete(Expected),
 }
 
@@ -49,9 +49,9 @@ pub enum Return {
     Exists,
     /// There is none.
     Missing,
-    /// There is another one than expected.
+    /// There is another value than the expected one.
     Mismatch,
-    /// Nothing: it may have been done, or will be, or not.
+    /// No answer: it may have been done, may be done later, or never.
     Unknown,
 }
 
@@ -66,7 +66,7 @@ pub struct Operation {
     pub begun: Duration,
     /// What was told.
     pub told: Return,
-    /// When; not heeded where nothing was.
+    /// When the answer came. It is ignored if there was no answer.
     pub ended: Duration,
 }
 
@@ -75,15 +75,15 @@ pub struct Operation {
 pub enum Verdict {
     /// An order that explains everything.
     Linearizable,
-    /// No order does; in words, where the best of them gets stuck.
+    /// No order explains it. The text says where the best order fails.
     Not(String),
     /// The search was given up.
     Undecided,
 }
 
-/// Operations on one key. More of them are not decided.
+/// The most operations on one key that are judged.
 const OPERATIONS_MAX: usize = 256;
-/// States that are looked at before the search is given up.
+/// The most states that are tried before the search is given up.
 const STEPS_MAX: usize = 1_000_000;
 
 type State = Option<Value>;
@@ -93,7 +93,7 @@ impl Operation {
         self.told != Return::Unknown
     }
 
-    /// What is there after the operation took place in `state`; `None` where it cannot have.
+    /// The state after the operation took effect in `state`; `None` if it cannot take effect there.
     fn after(&self, state: State) -> Option<State> {
         let (told, after) = match self.call {
             Call::Read => (Return::Value(state), state),
@@ -147,7 +147,7 @@ struct Search<'a> {
     operations: Vec<&'a Operation>,
     tried: HashSet<(Taken, State)>,
     open: Vec<(Taken, State)>,
-    /// The most known operations that found their place, with what was left then.
+    /// The largest number of answered operations that found a place so far, and the operations that were left then.
     best: (usize, Taken, State),
 }
 
@@ -184,12 +184,12 @@ impl<'a> Search<'a> {
         self.operations.iter().enumerate().filter(left).count()
     }
 
-    /// Adds what can come next: whatever began before all that is left had ended.
+    /// Adds the operations that can come next: those that began before any of the remaining ones ended.
     fn extend(&mut self, taken: &Taken, state: State) {
         for index in self.candidates(taken) {
             let operation = self.operations[index];
             match operation.after(state) {
-                // What nobody was told of needs no place if it changes nothing.
+                // An operation without an answer needs no place if it changes nothing.
                 Some(after) if operation.is_known() || after != state => {
                     self.open.push((taken.with(index), after));
                 }

@@ -1,11 +1,11 @@
-//! Standing still: a process that is stopped, as by SIGSTOP, does nothing until it goes on.
+//! A stopped process: it does nothing until it is continued, as after SIGSTOP.
 
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-/// Whether a process stands still. Clones are the same switch.
+/// Whether a process is stopped. Clones are the same switch.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Freezer(Arc<Mutex<State>>);
 
@@ -16,7 +16,7 @@ struct State {
 }
 
 impl Freezer {
-    /// Stops, or lets go on.
+    /// Stops or continues the process.
     pub(crate) fn set(&self, frozen: bool) {
         let woken = {
             let mut state = self.state();
@@ -26,12 +26,12 @@ impl Freezer {
         woken.into_iter().for_each(Waker::wake);
     }
 
-    /// Whether it stands still now.
+    /// Whether the process is stopped now.
     pub(crate) fn is_frozen(&self) -> bool {
         self.state().frozen
     }
 
-    /// `future`, which is not polled while this stands still.
+    /// Runs `future`, but does not poll it while the process is stopped.
     pub(crate) fn hold<F: Future>(&self, future: F) -> Held<F> {
         Held { freezer: self.clone(), future: Box::pin(future) }
     }

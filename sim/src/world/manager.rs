@@ -1,9 +1,9 @@
-//! The manager's part: gives ranges of processes that do not answer to others, opens what nobody
-//! holds, and splits, merges and moves at random.
+//! The simulated manager. It gives the ranges of processes that do not answer to other processes, opens ranges that
+//! nobody holds, and splits, merges and moves ranges at random.
 //!
-//! Each process could be the manager. One is: the first that is up; with [`Fault::TwoManagers`] a
-//! second one believes that it is, too. A manager does one thing at a time, in a task of its own: when
-//! its process crashes, or the one it waits for, the task is given up where it stands.
+//! Each process could be the manager. The first one that is up is the manager; with [`Fault::TwoManagers`] a second one
+//! believes that it is. A manager does one thing at a time, in a task of its own. When its process crashes, or the
+//! process for which it waits, the task is dropped at the place where it is.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -25,16 +25,16 @@ use crate::faults::Fault;
 
 /// How long a process must be silent before its ranges are given to others.
 const SILENT_FOR: Duration = Duration::from_secs(2);
-/// How long a manager waits for one thing to be done before it turns to others.
+/// How long a manager waits for one thing before it does another.
 const PATIENCE: Duration = Duration::from_secs(90);
 /// How long a manager may be dead before the next one takes its place.
 const ELECTED_AFTER: Duration = Duration::from_secs(1);
 /// How long looking for a place to split may take.
 const SCANNED_WITHIN: Duration = Duration::from_secs(2);
-/// Ranges beyond which nothing is split.
+/// With so many ranges nothing is split any more.
 const RANGES_MAX: usize = 6;
 
-/// What there is to be done.
+/// The things that a manager can do.
 #[derive(Debug)]
 enum Job {
     TakeOver(ServerId),
@@ -102,7 +102,7 @@ impl World {
         self.some_change(&map, dice).await.map(Job::Change)
     }
 
-    /// Lets the first process that is up carry a change out, to its end or until it must be given up.
+    /// Carries a change out by the first process that is up, to its end or until it must be given up.
     pub async fn ask_for(&self, change: Change) {
         if let Some(process) = (0..self.processes()).find_map(|number| self.process(number)) {
             self.do_one(&process, Job::Change(change)).await;
@@ -150,7 +150,7 @@ impl World {
             () = lost => {}
             () = sleep(PATIENCE) => self.events().add(format_args!("m{number}"), format_args!("gives up")),
         }
-        // What had been asked of others goes on there; here nobody waits for it any more.
+        // Work that was given to other processes goes on there, but nothing waits for it here.
         if self.process(number).is_none_or(|process| process.life != life) {
             abort.abort();
         }
@@ -161,7 +161,7 @@ impl World {
             && self.for_how_long(number) > SILENT_FOR
     }
 
-    /// Whether the process of a server has not been heard of for so long that it is given up.
+    /// Whether the process of a server has been silent for so long that it counts as dead.
     fn is_silent(&self, server: ServerId) -> bool {
         self.is_gone(self.process_of(server))
     }
@@ -179,7 +179,7 @@ impl World {
     /// A change that makes sense, chosen at random.
     async fn some_change(&self, map: &RangeMap, dice: &mut Dice) -> Option<Change> {
         let entries = map.entries();
-        // What is offline comes back soon, and at once when all is calm.
+        // A range that is offline comes back soon, and at once during the calm.
         let offline = entries.iter().position(|entry| !entry.online);
         let back = offline.filter(|_| dice.happens(0.4) || self.weather().is_calm());
         let at = back.unwrap_or_else(|| dice.index(entries.len()));
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// A split at the begin of some partition, or table, that is there.
+    /// A split at the beginning of some existing partition or table.
     async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change> {
         let process = self.process(self.process_of(entry.place.server))?;
         let server = process.servers().iter().find(|own| own.id() == entry.place.server)?;

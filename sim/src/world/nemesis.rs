@@ -1,5 +1,5 @@
-//! What befalls the cluster: for each switch that is on and works on processes, clocks or the store as
-//! a whole, a task that lets it strike now and then until all is calm.
+//! The faults of the cluster. Each switch that is on and concerns processes, clocks or the whole store has a task that
+//! lets it strike from time to time, until the calm.
 
 use std::sync::PoisonError;
 use std::time::Duration;
@@ -12,15 +12,15 @@ use super::World;
 use crate::chance::Dice;
 use crate::faults::Fault;
 
-/// Longest clock skew, and longest step.
+/// The largest error of a clock, and its largest step.
 const CLOCK_OFF_MAX_SECONDS: i64 = 15 * 60;
-/// How often a stopped clock is set back.
+/// How often a clock that stands still is set back.
 const STOPPED_CLOCK_EVERY: Duration = Duration::from_millis(100);
-/// Starts of a crash loop.
+/// The number of starts in a crash loop.
 const CRASH_LOOP_MAX: u64 = 6;
 
 impl World {
-    /// Lets loose what is on.
+    /// Starts a task for each switch that is on.
     pub fn let_loose(&self) {
         for fault in Fault::ALL.into_iter().filter(|fault| self.weather().is_on(*fault)) {
             let (world, mut dice) = (self.clone(), self.dice(&fault.to_string()));
@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// One stroke of a fault, from its begin to its end. Faults of single calls strike elsewhere.
+    /// One stroke of a fault, from its beginning to its end. Faults of single calls strike elsewhere.
     async fn strike(&self, fault: Fault, dice: &mut Dice) {
         let number = dice.index(self.processes());
         match fault {
@@ -89,7 +89,7 @@ impl World {
             Fault::CrashMidChange => {
                 self.set_trap(*dice.pick(&Step::ALL));
             }
-            // One process without a real manager has nobody who could be the second.
+            // With one process and no real manager, no second process could be a manager.
             Fault::TwoManagers if self.processes() == 1 && self.0.size.planner.is_none() => {}
             Fault::TwoManagers | Fault::ManagerDead | Fault::StaleMap => {
                 self.weather().set_raging(fault, true);
@@ -101,7 +101,7 @@ impl World {
         }
     }
 
-    /// What happens after a step of a change: a process may be meant to die there.
+    /// The hook after each step of a change: a process may have to crash there.
     pub(super) async fn after_step(self, number: usize, life: u64, step: Step, range: RangeId) {
         self.events().add(format_args!("p{number}.{life}"), format_args!("{} of {range}", step.name()));
         let trapped = {
@@ -162,7 +162,7 @@ impl World {
         (*dice.pick(&prefixes)).to_owned()
     }
 
-    /// Waits between `low` and `high` milliseconds, or until all is calm.
+    /// Waits between `low` and `high` milliseconds, or until the calm.
     async fn while_stormy(&self, dice: &mut Dice, low: u64, high: u64) {
         self.while_stormy_for(Duration::from_millis(dice.between(low, high))).await;
     }

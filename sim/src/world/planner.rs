@@ -1,4 +1,4 @@
-//! The real manager in a simulated process: by what it decides, and what came of that.
+//! The real manager in a simulated process: its numbers, and the changes that it makes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use rangehold_server::manager::{EventKind, Events as Happenings, LoadPolicy, Man
 use super::Planner;
 use crate::events::Events;
 
-/// How long one look for what happened waits.
+/// How long one request for new events waits.
 const FOLLOWED_FOR: Duration = Duration::from_secs(60);
 
 /// Changes that were planned and are done.
@@ -58,7 +58,7 @@ impl Planned {
 }
 
 impl Planner {
-    /// By what it judges the load of ranges.
+    /// The numbers by which it judges the load of ranges.
     pub(super) fn load(self) -> LoadPolicy {
         match self {
             Self::Moves(_) => LoadPolicy::fast(),
@@ -66,8 +66,8 @@ impl Planner {
         }
     }
 
-    /// A manager in a hurry, so that it has something to do in the minute that a run lasts, and with
-    /// servers so weak that the few requests of a run are a load.
+    /// A manager that decides quickly, since a run lasts a minute, and with servers so weak that the few requests of a run
+    /// are a load for them.
     pub(super) fn options(self) -> ManagerOptions {
         let hasty = Policy {
             tick: Duration::from_secs(2),
@@ -88,7 +88,7 @@ impl Planner {
                     split_rate: load.cap * load.hot_share,
                     ranges_per_server_high: 2,
                     ranges_per_server_low: 0,
-                    // Together two halves are nearly as hot as the whole was: they are to be merged soon.
+                    // Two halves together are nearly as hot as the whole was, and must be merged soon.
                     merge_share: 2.0,
                     merge_grain: 1_000.0,
                     settle: Duration::from_secs(1),
@@ -100,7 +100,7 @@ impl Planner {
     }
 }
 
-/// Judges a few requests per second within ten seconds, by what would be chance anywhere else.
+/// Judges a few requests per second within ten seconds. Elsewhere such small numbers would be chance.
 fn hasty_load(cap: f64) -> LoadPolicy {
     LoadPolicy {
         cap,
