@@ -1,8 +1,8 @@
 //! The map of ranges as it is stored: numbered objects that are only ever created.
 //!
-//! `cluster/map/00000000000000000001.json` is the first version, and so on. Whoever changes the
-//! map creates the next number; if that exists, somebody was faster. The newest number counts, and
-//! the oldest ones are deleted after a while.
+//! `cluster/map/00000000000000000001.json` is the first version, and so on. A process that changes the map
+//! creates the object with the next number. If that exists, another process was faster. The newest number
+//! counts, and the oldest ones are deleted after a while.
 //!
 //! ```json
 //! {"format":2,"version":9,"next_range":4,"author":"1-17","ranges":[{"id":1,"low":"10","high":null,"generation":1,
@@ -168,8 +168,8 @@ impl Maps {
         Ok(self.current())
     }
 
-    /// Makes and stores the next version from the newest one. If somebody else was faster,
-    /// `change` is asked again, with his version. An error of the store leaves open whether the
+    /// Makes and stores the next version from the newest one. If another process was faster, `change` is
+    /// asked again, with the version of that process. After an error of the store it is unknown whether the
     /// version was stored; the next change finds out.
     pub(crate) async fn change(
         &self,
@@ -293,7 +293,7 @@ mod tests {
 
     /// Both mean the same map; only one of them made it.
     #[tokio::test]
-    async fn of_two_who_make_the_same_change_one_has_made_it() {
+    async fn of_two_processes_that_make_the_same_change_one_has_made_it() {
         let (_, one, other) = two_processes().await;
         let map = one.current();
         let (range, place) = (RangeId(1), map.entries()[0].place);
@@ -319,7 +319,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_slept_until_his_number_was_free_again_is_not_taken_at_his_word() {
+    async fn a_process_that_slept_until_its_number_was_free_again_makes_the_next_version() {
         let (objects, awake, asleep) = two_processes().await;
         for _ in 0..3 * MAP_VERSIONS_KEPT {
             awake.change(|map| later(map, 1)).await.unwrap().unwrap();

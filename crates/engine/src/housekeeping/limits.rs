@@ -27,7 +27,7 @@ pub(crate) const REWRITTEN_IN_ONE_GO_BYTES_MAX: u64 = 64 << 20;
 pub(crate) const CHILD_LEFT_ALONE: Duration = Duration::from_secs(5);
 /// Bytes over the oldest layer at which a database that is left alone is made one run.
 pub(crate) const LAYERED_BYTES_MIN: u64 = 64 << 10;
-/// The same as a part of all: what is written anew is at most this many times what was written.
+/// The same as a part of all bytes: what is written again is at most this many times what was written.
 pub(crate) const LAYERED_PART_MIN: u64 = 6;
 /// At most one of these each: a compactor costs some 20 ms, and there may be a thousand of them.
 pub(crate) const LAYERED_EVERY: Duration = Duration::from_secs(2);
@@ -41,7 +41,7 @@ pub(crate) const COMPACTIONS_AT_ONCE_MAX: usize = 2;
 pub(crate) const COMPACTION_POLL: Duration = Duration::from_millis(100);
 /// How often a compactor notes that it is still at work.
 pub(crate) const COMPACTION_HEARTBEAT: Duration = Duration::from_secs(2);
-/// After how long without such a note its work is begun anew. A process that was killed leaves such
+/// After how long without such a note its work is begun again. A process that was killed leaves such
 /// work, and a full level 0, or a range that is to change hands, waits for it.
 pub(crate) const COMPACTION_HEARTBEAT_MISSED: Duration = Duration::from_secs(10);
 /// Steps without a result after which a compaction has failed, such as on a damaged file.

@@ -15,7 +15,7 @@ struct MapObject {
     format: u32,
     version: u64,
     next_range: Option<u64>,
-    /// Who wrote it. None in what early releases wrote.
+    /// The process that wrote the version. Early releases did not write this.
     #[serde(skip_serializing_if = "Option::is_none")]
     author: Option<String>,
     ranges: Vec<RangeObject>,
@@ -55,7 +55,7 @@ const fn yes() -> bool {
     true
 }
 
-/// Who wrote these bytes, if they say so.
+/// The process that wrote these bytes; `None` if they do not say.
 pub(super) fn author(bytes: &[u8]) -> Option<String> {
     serde_json::from_slice::<Author>(bytes).ok()?.author
 }

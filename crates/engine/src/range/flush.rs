@@ -36,8 +36,8 @@ struct Queue {
     ended: Option<String>,
 }
 
-/// Who waits for a flush, with his place among the writes of the range: what is durable is not under way
-/// any more, though its writer may take a while to say so.
+/// A write that waits for a flush, with its place among the writes of the range. The place is free when the
+/// write is durable, and not only when its writer says so.
 #[derive(Debug)]
 struct Waiting {
     settle: oneshot::Sender<Result<(), String>>,

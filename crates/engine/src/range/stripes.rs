@@ -55,7 +55,7 @@ impl Stripes {
 
     /// Waits until every write that holds a stripe now has let go of it.
     pub(crate) async fn wait_for_holders(&self) {
-        // Who takes one that is not made yet comes later.
+        // A write that takes a stripe that is not made yet comes later.
         for stripe in self.0.iter().filter_map(OnceLock::get) {
             drop(stripe.lock().await);
         }

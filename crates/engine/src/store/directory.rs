@@ -55,14 +55,14 @@ impl Directories {
     }
 
     /// Removes `directory` and those below it, which hold no files but what interrupted writes left.
-    /// If it is not there, that is as well. Whoever writes there at the same time gets an error, here
-    /// or there.
+    /// It is not an error if the directory does not exist. If a file is written there at the same time, either
+    /// that write fails or this call does.
     pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
         self.forget(directory);
         if directory.try_exists()? {
             sweep(directory)?;
             remove_empty(directory)?;
-            // Whoever wrote there at the same time may have noted it again.
+            // A write at the same time may have noted the directory again.
             self.forget(directory);
         }
         Ok(())

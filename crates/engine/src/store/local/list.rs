@@ -1,9 +1,9 @@
 //! Listing: a directory of a few files is listed on the spot.
 //!
-//! Whoever opens, clones or changes a database lists its manifests first: a handful of files. Done the
-//! ordinary way that is two hand-overs to a blocking thread and two waits for a turn after them, each
-//! of which was seen to take 10 ms where requests keep the processors busy; a split lists a dozen
-//! times while writes are held.
+//! Opening, cloning or changing a database begins with a list of its manifests: a handful of files. In the
+//! ordinary way a list takes two calls on a blocking thread and two waits for a turn after them. Each of these
+//! was seen to take 10 ms while requests keep the processors busy, and a split lists a dozen times while writes
+//! are held.
 
 use std::fs::{self, DirEntry};
 use std::io;

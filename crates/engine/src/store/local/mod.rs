@@ -107,7 +107,7 @@ impl SealedDirectory {
         if let Some(open) = self.0.open_files.get(location) {
             return Ok(open);
         }
-        // Whoever opens a database asks for the files of its log until there is none.
+        // Opening a database asks for the files of its log, one after another, until one does not exist.
         if let Err(error) = fs::symlink_metadata(file)
             && error.kind() == io::ErrorKind::NotFound
         {

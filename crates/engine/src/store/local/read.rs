@@ -54,7 +54,7 @@ impl SealedFile {
         let file = File::open(file)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(ReadError::Damaged("it is no file".to_owned()));
+            return Err(ReadError::Damaged("it is not a file".to_owned()));
         }
         let len = metadata.len();
         let end_len = len.min(TAIL_LEN + SEAL_LEN);
