@@ -1,6 +1,7 @@
-//! What a process remembers of the global map, so that finding a key's shard costs no IO.
+//! The cache of the global map in a process, so that the shard of a key is found without IO.
 //!
-//! A cache may be old: the shard decides. The mappings of one map lie in a [tree] by their low bounds.
+//! A cache may be old; the shard itself decides. The mappings of one map are in a [tree], ordered by their
+//! low bounds.
 
 mod tree;
 
@@ -15,23 +16,23 @@ use crate::limits::CACHED_MAPPINGS_MAX;
 use crate::metrics::Metrics;
 use crate::rows::{MapRow, ShardRow};
 
-/// A mapping that is remembered, with its shard.
+/// A cached mapping with its shard.
 #[derive(Debug)]
 pub(crate) struct Cached {
     pub(crate) mapping: ShardMapping,
     pub(crate) shard: Arc<ShardRow>,
 }
 
-/// What a manager remembers.
+/// The cache of a manager.
 #[derive(Debug, Default)]
 pub(crate) struct Cache {
-    /// By name in lower case.
+    /// The maps, by name in lower case.
     maps: RwLock<HashMap<String, Arc<MapRow>>>,
     mappings: RwLock<HashMap<Uuid, Arc<RwLock<Tree>>>>,
 }
 
 impl Cache {
-    /// The map of this name, if it is remembered.
+    /// The map of this name, if it is cached.
     pub(crate) fn map(&self, name_key: &str, metrics: &Metrics) -> Option<Arc<MapRow>> {
         let found = self.maps.read().unwrap_or_else(PoisonError::into_inner).get(name_key).cloned();
         if found.is_some() {
@@ -61,12 +62,12 @@ impl Cache {
         })
     }
 
-    /// The mapping of a key, if it is remembered.
+    /// The mapping of a key, if it is cached.
     pub(crate) fn lookup(&self, map: Uuid, key: &[u8], metrics: &Metrics) -> Option<Arc<Cached>> {
         self.look(map, key, metrics, |leaf| Arc::clone(leaf.cached()))
     }
 
-    /// The mapping of a key and its shard, if they are remembered.
+    /// The mapping of a key and its shard, if they are cached.
     pub(crate) fn route(
         &self,
         map: Uuid,
@@ -89,7 +90,7 @@ impl Cache {
         found
     }
 
-    /// Remembers mappings, and forgets those that held some of their keys.
+    /// Caches mappings, and forgets those that hold some of the same keys.
     pub(crate) fn put(&self, map: Uuid, mappings: impl IntoIterator<Item = Cached>, metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -98,7 +99,7 @@ impl Cache {
             put += 1;
             metrics.mappings_dropped.add(tree.drop_overlapping(&cached.mapping) as u64);
             if tree.len() >= CACHED_MAPPINGS_MAX {
-                // Which one goes does not matter: what is asked for again comes back.
+                // Any of them may go: a mapping that is needed again comes back.
                 tree.pop_first();
                 metrics.mappings_dropped.one();
             }
@@ -110,7 +111,7 @@ impl Cache {
         }
     }
 
-    /// Forgets whatever holds a key of these mappings.
+    /// Forgets all mappings that hold a key of these mappings.
     pub(crate) fn forget(&self, map: Uuid, mappings: &[ShardMapping], metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -119,7 +120,7 @@ impl Cache {
         }
     }
 
-    /// Forgets whatever holds a key.
+    /// Forgets the mapping that holds a key.
     pub(crate) fn forget_key(&self, map: Uuid, key: &[u8], metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -129,7 +130,7 @@ impl Cache {
         }
     }
 
-    /// How many mappings of a map are remembered.
+    /// How many mappings of a map are cached.
     pub(crate) fn count(&self, map: Uuid) -> usize {
         self.tree(map).read().unwrap_or_else(PoisonError::into_inner).len()
     }

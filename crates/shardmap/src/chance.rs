@@ -6,11 +6,11 @@ use rand::rngs::{StdRng, SysRng};
 use rand::{Rng, SeedableRng};
 use uuid::{Builder, Uuid};
 
-/// A source of ids that were never given before.
+/// A source of random ids.
 pub(crate) struct Chance(Mutex<StdRng>);
 
 impl Chance {
-    /// Ids from a seed: the same seed gives the same ids. Without one, it is drawn from the system.
+    /// Ids from a seed: the same seed gives the same ids. Without a seed, the system gives one.
     pub(crate) fn new(seed: Option<u64>) -> Self {
         let seeded = seed.map(StdRng::seed_from_u64);
         let drawn =

@@ -1,8 +1,8 @@
 //! What can go wrong, as an application sees it.
 //!
-//! Categories and codes are those of the elastic database library, so that code that was written for
-//! it finds the same cases. New codes stand at the end. [`Code::retry`] says whether the same call may succeed later
-//! without anybody's doing.
+//! Categories and codes are those of the elastic database library, so that code that was written for it finds
+//! the same cases. New codes are at the end. [`Code::retry`] says whether the same call may succeed later,
+//! with nothing changed.
 
 use std::fmt;
 use std::str::FromStr;
@@ -22,60 +22,60 @@ pub enum Category {
     ListShardMap,
     /// The mappings of a range map.
     RangeShardMap,
-    /// What a shard or a store said of a handle or of itself.
+    /// A shard or a store that refused a handle, or is not valid itself.
     Validation,
     /// Recovery tools.
     Recovery,
     /// Notes on sharded tables.
     SchemaInfo,
-    /// All else.
+    /// Everything else.
     General,
 }
 
 /// What is wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Code {
-    /// There is a global map in the database, and it was to be kept.
+    /// The database already has a global map.
     StoreAlreadyExists,
-    /// There is no global map in the database.
+    /// The database has no global map.
     StoreDoesNotExist,
     /// The store is of another major version than this program.
     StoreVersionMismatch,
-    /// There is a shard map of this name, of whatever kind.
+    /// There is already a shard map of this name, of either kind.
     ShardMapAlreadyExists,
     /// There is no shard map of this name.
     ShardMapLookupFailure,
-    /// The shard map was deleted meanwhile.
+    /// The shard map has been deleted.
     ShardMapDoesNotExist,
-    /// A map that has shards is not deleted.
+    /// A map that has shards cannot be deleted.
     ShardMapHasShards,
     /// The map is of another kind, or its keys are of another type.
     ShardMapTypeConversion,
-    /// The map has a shard at that place.
+    /// The map already has a shard at that location.
     ShardLocationAlreadyExists,
-    /// The shard is not in the map, or no more.
+    /// The shard is not in the map, or no longer.
     ShardDoesNotExist,
     /// The shard has changed since the handle was made.
     ShardVersionMismatch,
-    /// A shard with mappings is not removed.
+    /// A shard that has mappings cannot be removed.
     ShardHasMappings,
     /// The database is not a shard of the map.
     ShardNotValid,
-    /// The key has a mapping.
+    /// The key already has a mapping.
     MappingPointAlreadyMapped,
-    /// Some key of the interval has a mapping.
+    /// Some key of the interval already has a mapping.
     MappingRangeAlreadyMapped,
     /// The mapping has changed since the handle was made, or is gone.
     MappingDoesNotExist,
-    /// Nobody said where this key lives.
+    /// The key has no mapping.
     MappingNotFoundForKey,
     /// The key's mapping is offline.
     MappingIsOffline,
-    /// Only an offline mapping is deleted or moved.
+    /// Only an offline mapping can be deleted or moved.
     MappingIsNotOffline,
-    /// The mapping is locked by another, or not by you any more.
+    /// The mapping is locked by another holder, or your lock has ended.
     MappingLockOwnerMismatch,
-    /// The mapping is locked already.
+    /// The mapping is already locked.
     MappingAlreadyLocked,
     /// Transactions on keys that go offline could not be ended.
     MappingDrainFailure,
@@ -83,14 +83,15 @@ pub enum Code {
     StorageOperationFailure,
     /// There is no note of this name.
     SchemaInfoNameDoesNotExist,
-    /// There is a note of this name.
+    /// There is already a note of this name.
     SchemaInfoNameConflict,
-    /// The table is in the note already.
+    /// The table is already in the note.
     TableInfoAlreadyPresent,
-    /// An argument cannot be: a key that is too long, a split outside, neighbours that are none.
+    /// An invalid argument, such as a key that is too long, a split key outside the mapping, or mappings that
+    /// are not neighbours.
     InvalidArgument,
-    /// An operation that somebody else has begun is in the way: its owner lives, or it could be neither done
-    /// nor undone yet.
+    /// The operation of another process is in the way: its owner still runs, or it could be neither done nor
+    /// undone yet.
     PendingOperation,
     /// The store holds what this program would never write.
     Damaged,
@@ -188,7 +189,7 @@ impl Error {
         Self::new(Category::General, Code::Damaged, message)
     }
 
-    /// What a refusal by the rules of maps is to a caller.
+    /// The error for a change that the rules of maps refuse.
     pub(crate) fn refused(category: Category, key_type: ShardKeyType, refused: &ShardChangeRefused) -> Self {
         use ShardChangeRefused as Refused;
         let code = match refused {

@@ -1,9 +1,9 @@
 //! Shard maps: which of your databases holds which keys.
 //!
-//! A *shard* is a database. A *shard map* says which keys lie in which shard: single keys
-//! ([`ListShardMap`]) or intervals ([`RangeShardMap`]). The truth about it is kept in three places: a
-//! *global map* in one database, in which everything is found; a *local map* in each shard, which decides
-//! what the shard serves; and a cache in your program. [`ShardMapManager`] is the way in.
+//! A *shard* is a database. A *shard map* says which keys lie in which shard: single keys ([`ListShardMap`])
+//! or intervals ([`RangeShardMap`]). It is kept in three places: a *global map* in one database, in which
+//! every key is found; a *local map* in each shard, which decides what the shard serves; and a cache in your
+//! program. [`ShardMapManager`] is the entrance.
 //!
 //! ```no_run
 //! use rangehold_shardmap::{CreateMode, Location, ManagerOptions, ShardMapManager};
@@ -19,8 +19,8 @@
 //! # }
 //! ```
 //!
-//! A change touches the global map and one or two shards, without a transaction over them: [`operation`]
-//! says how it is done whole or not at all, whoever crashes.
+//! A change writes to the global map and to one or two shards, without a common transaction. [`operation`]
+//! explains how it is done as a whole or not at all, even if a process crashes.
 
 mod cache;
 mod chance;

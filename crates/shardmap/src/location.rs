@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::limits::{DATABASE_BYTES_MAX, SERVER_CHARACTERS_MAX, SQLITE_PATH_BYTES_MAX};
 
-/// Where a database is: no more than a global map may say of it, so no user and no password.
+/// Where a database is. It is stored in global maps, so it has no user and no password.
 ///
-/// Cheap to clone: each connection carries one.
+/// It is cheap to clone: each connection has one.
 ///
-/// Servers are compared without regard to case, as names of hosts are; databases and paths exactly, as
+/// Names of servers are compared without regard to case. Names of databases and paths are compared exactly, as
 /// PostgreSQL and file systems do.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -63,11 +63,11 @@ impl Location {
         Ok(Self::Sqlite { path: path.into() })
     }
 
-    /// Reads `sqlite:PATH`, `postgres://SERVER[:PORT]/DATABASE`, as [`Location`] writes itself.
+    /// Reads `sqlite:PATH` or `postgres://SERVER[:PORT]/DATABASE`, as `Display` writes them.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`]; a user or a password is refused too: they have no place here.
+    /// [`crate::Code::InvalidArgument`], also for a text with a user or a password.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let unreadable = || {
             Error::argument(format!(
@@ -78,13 +78,13 @@ impl Location {
             return Self::sqlite(path);
         }
         if text.contains('@') {
-            // Not shown: what is before it may be a password.
+            // The text is not shown, because it may hold a password.
             return Err(Error::argument("a place has no user and no password: give credentials apart"));
         }
         let rest = text.strip_prefix("postgres://").or_else(|| text.strip_prefix("postgresql://"));
         let (authority, database) = rest.and_then(|rest| rest.split_once('/')).ok_or_else(unreadable)?;
         let (server, port) = match authority.rsplit_once(':') {
-            // The colons of an address in brackets are its own.
+            // Colons inside brackets belong to the address.
             Some((server, port)) if !port.contains(']') => (server, port.parse().map_err(|_| unreadable())?),
             _ => (authority, 5432),
         };

@@ -1,8 +1,8 @@
 //! The mappings of one map by their low bounds, so that the mapping of a key is found at once.
 //!
-//! With a million of them nearly every look at another piece of memory has to wait for it. So what is compared on
-//! the way down is one number, the first eight bytes of a bound; and what routing wants to know lies in the tree
-//! itself. Bounds that begin alike, as texts often do, share a place, and have a tree of their own there.
+//! With a million mappings, nearly every access to another piece of memory has to wait. So a search compares
+//! only one number, the first eight bytes of a bound, and the tree itself holds the data that routing needs.
+//! Bounds with the same first bytes, as texts often have, share a place, and have a tree of their own there.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,10 +15,10 @@ use smallvec::SmallVec;
 use super::Cached;
 use crate::rows::ShardRow;
 
-/// Bytes of a low bound that lie in the tree: all of a key's but of long texts and byte strings.
+/// How many bytes of a low bound are in the tree: whole keys, except long texts and byte strings.
 const INLINE_BYTES: usize = 16;
 
-/// See the module.
+/// The mappings of one map.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
     places: BTreeMap<u64, Place>,
@@ -32,7 +32,7 @@ enum Place {
     Many(BTreeMap<Vec<u8>, Leaf>),
 }
 
-/// A mapping in the tree, with copies of what is asked for most.
+/// A mapping in the tree, with copies of the data that is needed most.
 #[derive(Debug)]
 pub(super) struct Leaf {
     low: SmallVec<[u8; INLINE_BYTES]>,
@@ -43,7 +43,7 @@ pub(super) struct Leaf {
     cached: Arc<Cached>,
 }
 
-/// The first eight bytes of a bound as a number: numbers that differ are in the order of their bounds.
+/// The first eight bytes of a bound as a number. Different numbers have the order of their bounds.
 fn first_bytes(bound: &[u8]) -> u64 {
     let mut first = [0; 8];
     for (to, from) in first.iter_mut().zip(bound) {
@@ -93,7 +93,7 @@ impl Leaf {
 }
 
 impl Place {
-    /// The last one whose low bound is at or below the key.
+    /// The last mapping whose low bound is at or below the key.
     fn at_or_below(&self, key: &[u8]) -> Option<&Leaf> {
         match self {
             Self::One(leaf) => (*leaf.low <= *key).then_some(leaf),
@@ -104,7 +104,7 @@ impl Place {
         }
     }
 
-    /// Those whose low bounds are above `low` and below `high`, which is above it.
+    /// The mappings whose low bounds are above `low` and below `high`.
     fn between(&self, low: &[u8], high: Option<&[u8]>) -> impl Iterator<Item = &Leaf> {
         let is_between = |leaf: &&Leaf| *leaf.low > *low && high.is_none_or(|high| *leaf.low < *high);
         let to = high.map_or(Bound::Unbounded, Bound::Excluded);
@@ -134,13 +134,13 @@ impl Tree {
         let first = first_bytes(key);
         let mut below = self.places.range(..=first).rev();
         let (begin, place) = below.next()?;
-        // Bounds that begin otherwise are all below the key.
+        // All bounds with other first bytes are below the key.
         let same = if *begin == first { place.at_or_below(key) } else { place.leaves().next_back() };
         let leaf = same.or_else(|| below.next()?.1.leaves().next_back())?;
         leaf.reaches(key).then_some(leaf)
     }
 
-    /// Puts a mapping in place of the one with its low bound, if there is one.
+    /// Inserts a mapping. It replaces one with the same low bound.
     pub(super) fn insert(&mut self, leaf: Leaf) {
         let place = match self.places.entry(first_bytes(&leaf.low)) {
             Entry::Vacant(free) => {
@@ -180,7 +180,7 @@ impl Tree {
         }
     }
 
-    /// Removes all that hold a key of `of`; gives how many that were.
+    /// Removes all mappings that hold a key of `of`; returns their number.
     pub(super) fn drop_overlapping(&mut self, of: &ShardMapping) -> usize {
         let (low, high) = (of.keys.low(), of.keys.high());
         let to = high.map_or(Bound::Unbounded, |high| Bound::Included(first_bytes(high)));
@@ -190,7 +190,8 @@ impl Tree {
         gone.iter().filter(|low| self.remove(low)).count()
     }
 
-    /// Builds the tree again. A tree that grew key by key has half-empty nodes, and so twice as much memory to search.
+    /// Builds the tree again. A tree that grew key by key has half-empty nodes, so a search reads twice as
+    /// much memory.
     pub(super) fn pack(&mut self) {
         self.places = std::mem::take(&mut self.places).into_iter().collect();
     }

@@ -1,4 +1,4 @@
-//! The database that is there already becomes a shard: its rows stay where they are.
+//! Makes an existing database a shard. Its rows stay where they are.
 
 use std::collections::BTreeSet;
 

@@ -95,7 +95,7 @@ impl<K: ShardKeyValue> Mapping<K> {
         let key = |raw: &[u8]| K::from_key(&ShardKey::from_raw(map.key_type(), raw)?);
         let low = key(mapping.keys.low())?;
         let high = match (map.kind(), mapping.keys.high()) {
-            // The end of a point is the key that comes next, of which nobody spoke.
+            // The end of a point is the next key, which the user never named.
             (MapKind::List, _) | (_, None) => None,
             (MapKind::Range, Some(high)) => Some(key(high)?),
         };

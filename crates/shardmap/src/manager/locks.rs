@@ -1,4 +1,4 @@
-//! Locks on mappings: each call is one transaction in the global map, and no shard hears of it.
+//! Locks on mappings. Each call is one transaction in the global map; shards are not involved.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ enum Next {
 }
 
 impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    /// A token that nobody else has.
+    /// A new token.
     pub fn new_token(&self) -> LockToken {
         LockToken(self.manager.0.operations.chance.id())
     }
@@ -44,7 +44,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ) -> Result<Mapping<K>, Error> {
         if owner.len() > LOCK_OWNER_BYTES_MAX {
             return Err(Error::argument(format!(
-                "{} bytes are too many to say who locks: 256 at most",
+                "{} bytes are too many for the holder of a lock: give at most 256",
                 owner.len()
             )));
         }
@@ -65,7 +65,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.set_lock(mapping, &Next::Renewed { token, lease }).await
     }
 
-    /// Frees a mapping; with [`LockToken::FORCE`], whoever's it is.
+    /// Frees a mapping. With [`LockToken::FORCE`] it frees the lock of any holder.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.set_lock(mapping, &Next::Free { token }).await
     }
 
-    /// Frees all mappings of this map that are locked with a token; with [`LockToken::FORCE`], all. Gives how many
-    /// those were.
+    /// Frees all mappings of this map that are locked with a token; with [`LockToken::FORCE`], all. Gives how
+    /// many those were.
     ///
     /// # Errors
     ///

@@ -50,8 +50,8 @@ impl Found {
 }
 
 impl ShardMapManager {
-    /// The mapping of a key in the global map, when nobody works at it any more; it goes into the cache,
-    /// and what the cache held of the key goes.
+    /// The mapping of a key in the global map, as soon as no operation holds it. It replaces what the cache
+    /// had for the key.
     pub(crate) fn find_key<'a>(
         &'a self,
         map: &'a MapRow,

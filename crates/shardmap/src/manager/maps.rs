@@ -66,7 +66,8 @@ impl ShardMapManager {
 
     async fn insert_map(&self, map: &MapRow) -> Result<(), Trouble> {
         let mut tx = self.writing().await?;
-        // Two who make maps of one name at once: the second waits here, and then finds the first's.
+        // If two processes make maps of one name at once, the second waits here and then finds the map of the
+        // first.
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";
         tx.query(lock, &[]).await?;
         let key = name_key(&map.name);

@@ -1,4 +1,4 @@
-//! The manager: the way into everything. A process has one, and clones it where it is used.
+//! The manager: the entrance to all functions. A process has one, and clones it where it is used.
 
 mod adopt;
 mod calendar;
@@ -48,7 +48,7 @@ pub const STORE_VERSION: (i64, i64) = (1, 0);
 /// What a manager needs to know.
 #[derive(Debug, Clone)]
 pub struct ManagerOptions {
-    /// How PostgreSQL servers are reached, with the credentials of whoever manages maps.
+    /// How PostgreSQL servers are reached, with credentials for managing maps.
     pub postgres: Option<PostgresAccess>,
     /// What the log says of this process, for people: a host and a program, for instance.
     pub owner: String,

@@ -16,7 +16,7 @@ const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 pub struct Provisioned<K> {
     /// The mapping.
     pub mapping: Mapping<K>,
-    /// Whether it is new: one who asks twice gets the same place.
+    /// Whether it is new. A second call for the same key gives the same shard.
     pub is_new: bool,
 }
 
@@ -44,8 +44,8 @@ impl<K: ShardKeyValue> ListShardMap<K> {
 }
 
 impl RangeShardMap<ShardKey> {
-    /// Adds the ranges that are missing, so that the one of `now` is there and `ahead` that begin later; each on
-    /// the shard that the policy chooses. All in one operation; called again, it adds none.
+    /// Adds the ranges that are missing, so that the one of `now` is there and `ahead` that begin later; each
+    /// on the shard that the policy chooses. All in one operation; called again, it adds none.
     ///
     /// # Errors
     ///

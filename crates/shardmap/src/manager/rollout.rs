@@ -3,7 +3,7 @@
 //! What was done is kept where it was done: each shard has a table of the roll-outs that it has seen, and the
 //! row comes in the transaction of the script. So a roll-out that was broken off, by a fault or by a crash, is
 //! simply begun again, by anybody: a shard that has it is passed over. The first shard goes alone, and if it
-//! fails nobody else is touched.
+//! fails no other shard is touched.
 
 use futures::StreamExt;
 
@@ -53,8 +53,8 @@ impl ShardMapManager {
         futures::stream::iter(states).buffered(ROLLOUT_SHARDS_AT_ONCE).collect().await
     }
 
-    /// Rolls a script out: over the first shard alone, then over the others, a few at a time. After a failure no
-    /// other shard is begun. Gives the state of each; calling it again goes on where it stopped.
+    /// Rolls a script out: over the first shard alone, then over the others, a few at a time. After a failure
+    /// no other shard is begun. Gives the state of each; calling it again goes on where it stopped.
     ///
     /// # Errors
     ///
@@ -127,7 +127,8 @@ impl ShardMapManager {
             (name text primary key, script text not null, done_at bigint not null)";
         tx.execute(sql, &[]).await?;
         let at = tx.now().await?;
-        // Before the script: of two who roll out at once the second waits here, and is refused.
+        // This comes before the script: if two processes roll out at once, the second waits here and is
+        // refused.
         let sql = "insert into __shard_management.local_rollouts (name, script, done_at) values ($1, $2, $3)";
         tx.execute(sql, &[rollout.name.as_str().into(), rollout.script.as_str().into(), at.into()]).await?;
         tx.script(&rollout.script).await?;

@@ -18,7 +18,7 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::MappingNotFoundForKey`] for a key that nobody placed; [`RoutingError::Unreachable`].
+    /// [`crate::Code::MappingNotFoundForKey`] for a key without a mapping; [`RoutingError::Unreachable`].
     pub async fn open_connection_for_key(
         &self,
         key: &K,
@@ -33,7 +33,7 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::MappingNotFoundForKey`] for a key that nobody placed.
+    /// [`crate::Code::MappingNotFoundForKey`] for a key without a mapping.
     pub async fn open_sqlite_connection_for_key(
         &self,
         key: &K,

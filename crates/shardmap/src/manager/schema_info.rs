@@ -1,7 +1,7 @@
 //! Notes on the tables of a shard map: which are sharded, by which column, and which every shard has whole.
 //!
 //! Tools that move rows read them. They are kept in the global map by name, as a rule that of a shard map;
-//! whether there is such a map is nobody's concern.
+//! whether there is such a map is not checked.
 
 use serde::{Deserialize, Serialize};
 

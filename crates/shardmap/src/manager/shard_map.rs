@@ -94,7 +94,7 @@ impl<K, M> ShardMap<K, M> {
         &self.manager
     }
 
-    /// The same map, for whoever holds mappings locked with this token.
+    /// The same map, with the token of a lock: for changes of mappings that are locked with it.
     pub fn showing(&self, token: LockToken) -> Self {
         Self { token, ..self.clone() }
     }
@@ -116,8 +116,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::MappingIsNotOffline`], [`crate::Code::MappingDoesNotExist`] for a handle from before a change,
-    /// [`crate::Code::MappingLockOwnerMismatch`].
+    /// [`crate::Code::MappingIsNotOffline`], [`crate::Code::MappingDoesNotExist`] for a handle from before a
+    /// change, [`crate::Code::MappingLockOwnerMismatch`].
     pub async fn delete(&self, mapping: &Mapping<K>) -> Result<(), Error> {
         self.own(mapping)?;
         let change = ShardChange::Delete { mapping: mapping.id(), token: self.token };

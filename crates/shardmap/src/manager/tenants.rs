@@ -1,8 +1,8 @@
-//! Living with shards: the first database becomes a shard, new tenants and ranges find their place, schemas
-//! are rolled out, and somebody looks how large it all is.
+//! Daily work with shards: making an existing database a shard, placing new tenants and ranges, rolling out
+//! schemas, and looking at sizes.
 //!
-//! What is decided here is decided without IO ([`choose`], [`due`]); the rest asks databases for what the
-//! decision needs, and does it through the maps. `rangehold shards` binds it to a command line.
+//! Decisions are pure functions ([`choose`], [`due`]). The methods of maps and of the manager read from
+//! databases what a decision needs, and carry it out. `rangehold shards` is the command line for it.
 
 pub use super::calendar::{Every, due};
 pub use super::placement::{PlacementPolicy, choose};

@@ -20,15 +20,15 @@ pub(super) enum Begun {
     Nothing,
     /// The operation is in the log, and ours.
     Started(Box<Owned>),
-    /// Another is in the way.
+    /// The operation of another process is in the way.
     Met(Met),
 }
 
-/// A change of mappings that is asked for.
+/// A request for a change of mappings.
 pub(crate) struct ChangeRequest<'a> {
     pub(crate) map: &'a MapRow,
     pub(crate) change: &'a ShardChange,
-    /// Where keys go offline or away: how long their transactions may take; `None` disturbs nobody.
+    /// If keys go offline or away: how long their transactions may take. `None` does not end them.
     pub(crate) grace: Option<Duration>,
 }
 
@@ -48,7 +48,7 @@ impl ChangeRequest<'_> {
     }
 }
 
-/// To which part of the error model the mappings of a map belong.
+/// The category of errors about the mappings of a map.
 pub(crate) fn category(map: &MapRow) -> Category {
     match map.kind() {
         rangehold_map::shard::MapKind::List => Category::ListShardMap,
@@ -90,7 +90,7 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
-    /// What the rules say of a change; `serial` is the last number given, for fences.
+    /// Applies the rules to a change. `serial` is the last number that was given, for fences.
     fn decide(
         &self,
         map: &MapRow,
@@ -135,7 +135,7 @@ impl Operations {
     }
 }
 
-/// A mapping that came between our look and our insertion can only be of a map too large to look at.
+/// A mapping that was inserted between our look and our insertion.
 fn taken_meanwhile(error: StoreError, request: &ChangeRequest<'_>) -> Trouble {
     if error.failure != Failure::Overlap {
         return error.into();
@@ -149,7 +149,7 @@ fn taken_meanwhile(error: StoreError, request: &ChangeRequest<'_>) -> Trouble {
 }
 
 fn no_such_shard(category: Category, shard: ShardId) -> Error {
-    Error::new(category, Code::ShardDoesNotExist, format!("shard {shard} is not in the map, or no more"))
+    Error::new(category, Code::ShardDoesNotExist, format!("shard {shard} is not in the map, or no longer"))
 }
 
 /// Locks the map's row, so that changes of one map are decided one after the other.
@@ -165,7 +165,7 @@ pub(crate) async fn lock_map(tx: &mut Tx, map: &MapRow, category: Category) -> R
     }
 }
 
-/// The last number given, with the right to give more.
+/// The last number that was given. The row is locked, so this transaction may give more.
 pub(crate) async fn read_serial(tx: &mut Tx) -> Result<i64, StoreError> {
     let sql = "select serial from __shard_management.global_meta where one = 1 for update";
     match tx.query_one(sql, &[]).await? {
@@ -179,7 +179,7 @@ pub(crate) async fn set_serial(tx: &mut Tx, serial: i64) -> Result<(), StoreErro
     tx.execute(sql, &[serial.into()]).await.map(|_| ())
 }
 
-/// One shard of a map, with its marks.
+/// One shard of a map, with the operation that holds it.
 pub(crate) async fn read_shard(
     tx: &mut Tx,
     map: &MapRow,
@@ -234,7 +234,7 @@ async fn near(
     Ok(found)
 }
 
-/// The mappings that hold some of `keys`, at most so many, in the order of their keys.
+/// The mappings that hold some of `keys`, in the order of their keys, up to a limit.
 pub(crate) async fn overlapping(
     tx: &mut Tx,
     map: &MapRow,
@@ -245,7 +245,7 @@ pub(crate) async fn overlapping(
         "select {MAPPING_COLUMNS}, readable, operation_id from __shard_management.global_mappings
         where map_id = $1"
     );
-    // Mappings do not overlap: of those that begin below only the nearest can reach in.
+    // Mappings do not overlap, so of those that begin below `keys` only the nearest can reach into it.
     let below = format!("{select} and low < $2 order by low desc limit 1");
     let mut rows = tx.query(&below, &[map.id.into(), keys.low().into()]).await?;
     let limit = i64::try_from(count_max).unwrap_or(i64::MAX);
@@ -268,7 +268,7 @@ pub(crate) async fn overlapping(
     Ok(found)
 }
 
-/// Marks what the operation holds, and puts there, not yet readable, what is only added.
+/// Marks the rows that the operation holds, and inserts new rows that are not readable yet.
 async fn mark(tx: &mut Tx, operation: &Owned, effect: &Effect) -> Result<(), StoreError> {
     for side in &operation.plan.sides {
         let Some(shard) = &side.before else { continue };

@@ -1,4 +1,5 @@
-//! Carrying an operation: its steps in order, each tried again where that may help, and back where not.
+//! Carries an operation out: its steps in order, each tried again if that may help. If a step cannot be done,
+//! the operation is undone.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -17,14 +18,14 @@ use crate::error::{Category, Error};
 use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE, STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
 use crate::store::{Database, Failure, For, StoreError, Tx};
 
-/// How far an owner went: so many sides may have been written.
+/// How far an owner went: how many sides may have been written.
 struct Reached(usize);
 
 impl Operations {
-    /// Makes a change of mappings. Gives what went and what came; nothing where nothing was to be done.
+    /// Makes a change of mappings. Returns what was removed and added; nothing if there was nothing to do.
     ///
-    /// Boxed, as all doors to the protocol are: callers are generic in their keys, and would each be
-    /// compiled with the whole of it inside.
+    /// It is boxed, as all entrances to the protocol, because callers are generic in their keys: each would
+    /// be compiled with the whole protocol inside.
     pub(crate) fn change<'a>(
         &'a self,
         request: &'a ChangeRequest<'a>,
@@ -63,7 +64,7 @@ impl Operations {
         Ok(owned)
     }
 
-    /// The first step, until nobody else's operation is in the way.
+    /// The first step, repeated until no operation of another process is in the way.
     pub(super) async fn begin<F>(
         &self,
         id: Uuid,
@@ -79,7 +80,7 @@ impl Operations {
             match first().await {
                 Ok(Begun::Nothing) => return Ok(None),
                 Ok(Begun::Started(owned)) => return Ok(Some(*owned)),
-                // Our own, begun by a trial whose answer was lost.
+                // It is our own operation: an earlier attempt began it, and its answer was lost.
                 Ok(Begun::Met(met)) if met.operation == id => {
                     if let Some(owned) =
                         self.reload(id).await.map_err(|error: StoreError| error.seen_by(category))?
@@ -93,7 +94,7 @@ impl Operations {
                 }
                 Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
                     self.pause(&mut retries).await;
-                    // An answer that was lost may have been "committed".
+                    // The lost answer may have been a commit.
                     if error.failure == Failure::Lost
                         && let Ok(Some(owned)) = self.reload(id).await
                     {
@@ -110,8 +111,8 @@ impl Operations {
         }
     }
 
-    /// An operation that may have begun although we were told that it had not is undone; where that fails
-    /// too, whoever meets it does it.
+    /// Undoes an operation that may have begun although its first step failed. If that fails too, the next
+    /// process that finds it undoes it.
     async fn forget(&self, id: Uuid) {
         if let Ok(Some(mut owned)) = self.reload(id).await
             && self.go_back(&mut owned, &Reached(0)).await.is_err()
@@ -120,7 +121,7 @@ impl Operations {
         }
     }
 
-    /// The steps after the first, to the end; or back, with the failure that turned it.
+    /// The steps after the first, to the end; or back, with the failure that was the reason.
     pub(super) async fn carry(&self, mut owned: Owned, category: Category) -> Result<(), Error> {
         let mut reached = Reached(0);
         let done = self.renewing(owned.clone(), self.go_forward(&owned, &mut reached)).await;
@@ -129,14 +130,15 @@ impl Operations {
             return Ok(());
         };
         if matches!(&trouble, Trouble::Store(error) if error.failure == Failure::Outrun) {
-            // Another process believed that this one was dead, and took the operation over. It knows how it ended.
+            // Another process believed that this one was dead, and took the operation over. It knows how it
+            // ended.
             return self.after_outrun(&owned, trouble, category).await;
         }
         let copy = owned.clone();
         match self.renewing(copy, self.go_back(&mut owned, &reached)).await {
             Ok(()) => self.metrics.operations_undone.one(),
             Err(_) => {
-                // Nobody need wait for our lease.
+                // Other processes need not wait until our lease ends.
                 let _ = self.set_lease(&owned, true).await;
             }
         }
@@ -156,7 +158,7 @@ impl Operations {
     pub(super) async fn go_forward(&self, owned: &Owned, reached: &mut impl Far) -> Result<(), Trouble> {
         for index in 0..owned.plan.sides.len() {
             let step = if index == 0 { Step::LocalSource } else { Step::LocalTarget };
-            // What broke off without an answer may have been done, in whichever trial.
+            // An attempt without an answer may have been done.
             let lost = AtomicBool::new(false);
             let local = || async {
                 let done = self.local(owned, index, Direction::Forward, step).await;
@@ -174,7 +176,7 @@ impl Operations {
         self.retrying(|| self.end(owned)).await
     }
 
-    /// Every side that may have been written, the last one first, and the global map.
+    /// Undoes every side that may have been written, the last one first, and the global map.
     async fn go_back(&self, owned: &mut Owned, reached: &Reached) -> Result<(), Trouble> {
         if owned.direction == Direction::Forward {
             self.turn_back(owned).await?;
@@ -223,7 +225,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Tries a step again while its failure may pass.
+    /// Tries a step again as long as its failure is temporary.
     async fn retrying<F>(&self, mut step: impl FnMut() -> F) -> Result<(), Trouble>
     where
         F: Future<Output = Result<(), Trouble>>,
@@ -253,7 +255,7 @@ impl Operations {
         let renew = async {
             loop {
                 tokio::time::sleep(every).await;
-                // If it fails the lease runs out, and epochs decide.
+                // If this fails, the lease ends, and then epochs decide.
                 let _ = self.set_lease(&owned, false).await;
             }
         };
@@ -276,12 +278,12 @@ impl Far for Reached {
     }
 }
 
-/// Nobody: all of them may.
+/// For callers that do not need to know: all sides may have been written.
 impl Far for () {
     fn side(&mut self, _: usize) {}
 }
 
-/// A shard that comes may be a file that is not there yet.
+/// A new shard may be a file that does not exist yet.
 async fn begin_local(database: &Database, owned: &Owned) -> Result<Tx, StoreError> {
     if owned.kind == super::OperationKind::AddShard {
         database.begin_or_create().await

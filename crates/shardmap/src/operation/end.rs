@@ -1,4 +1,4 @@
-//! The last step, and the step back: the global map as it shall be, if the operation is still ours.
+//! The last step forward or back: writes the global map, if the operation is still ours.
 
 use uuid::Uuid;
 
@@ -10,9 +10,9 @@ use crate::store::{Failure, For, StoreError, Tx, Value};
 
 /// Whether an operation is in the log, and ours.
 enum Log {
-    /// With the epoch that we have.
+    /// It is in the log with our epoch.
     Ours,
-    /// It is at its end: done or undone, by us or by somebody else.
+    /// It has ended: done or undone, by this process or by another.
     Ended,
 }
 
@@ -23,8 +23,8 @@ impl Operations {
     pub(super) async fn end(&self, operation: &Owned) -> Result<(), Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
-            // An answer was lost, and this is the second trial: or somebody else took it over and was done
-            // before us. Which of both, and how it ended, the rows say.
+            // Either an answer was lost and this is the second attempt, or another process took the operation
+            // over and ended it first. The rows show which, and how it ended.
             return self.ended_before(&mut tx, operation).await;
         }
         match operation.direction {
@@ -50,7 +50,7 @@ impl Operations {
     }
 
     pub(super) fn outrun(&self, operation: &Owned) -> StoreError {
-        let text = format!("operation {} was taken over by somebody else", operation.id);
+        let text = format!("operation {} was taken over by another process", operation.id);
         StoreError::new(&self.global_location, Failure::Outrun, text)
     }
 
@@ -64,8 +64,8 @@ impl Operations {
         }
     }
 
-    /// Decides, for good, that the operation is undone, and takes a new epoch: what was sent forward and
-    /// has not arrived is refused from now on.
+    /// Decides that the operation is undone, and takes a new epoch. From now on, late writes of the way
+    /// forward are refused.
     pub(super) async fn turn_back(&self, operation: &mut Owned) -> Result<(), Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
@@ -83,7 +83,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Sets another end of the lease: now, when the owner gives up.
+    /// Sets the end of the lease: to now, if the owner gives up.
     pub(super) async fn set_lease(&self, operation: &Owned, give_up: bool) -> Result<(), StoreError> {
         let mut tx = self.global.begin(For::Writing).await?;
         let now = tx.now().await?;
@@ -113,7 +113,7 @@ async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
     Ok(found == side.after.as_ref().map(|shard| shard.version))
 }
 
-/// The global map as the operation wants it.
+/// Writes the global map as the operation wants it.
 async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
     if operation.kind == OperationKind::RepairShard {
         return restore(tx, operation).await;
@@ -139,7 +139,7 @@ async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
     Ok(())
 }
 
-/// The global map as it was before.
+/// Writes the global map as it was before.
 async fn restore(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
     let id: [Value; 1] = [operation.id.into()];
     let sql = "delete from __shard_management.global_mappings where operation_id = $1 and not readable";

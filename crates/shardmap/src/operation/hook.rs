@@ -1,4 +1,4 @@
-//! Fail points: a test learns of each step, and stops or fails it.
+//! Fail points: tests are called at each step, and can stop it or make it fail.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -46,7 +46,7 @@ impl Step {
     ];
 }
 
-/// On which side of a step's commit.
+/// Before or after the commit of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum When {
     /// Nothing is done yet.
@@ -72,16 +72,16 @@ pub struct Moment {
 /// if the answer had been lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFault {
-    /// As a failure that may pass, which is tried again.
+    /// A temporary failure, after which the step is tried again.
     MayPass,
-    /// As one that stays.
+    /// A permanent failure.
     Stays,
 }
 
 type Told = Pin<Box<dyn Future<Output = Result<(), StepFault>> + Send>>;
 
-/// Called at each [`Moment`]. A future that never ends stops the operation there; dropped then, it is as
-/// after the death of its owner.
+/// Called at each [`Moment`]. A future that never ends stops the operation there. If the operation is then
+/// dropped, it looks like one whose owner has crashed.
 #[derive(Clone)]
 pub struct StepHook(Option<Arc<dyn Fn(Moment) -> Told + Send + Sync>>);
 
@@ -103,7 +103,7 @@ impl StepHook {
 }
 
 impl Default for StepHook {
-    /// Nobody listens.
+    /// A hook that does nothing.
     fn default() -> Self {
         Self(None)
     }

@@ -1,7 +1,7 @@
-//! The step in a shard: its local map as it shall be.
+//! The step in a shard: writes its local map.
 //!
-//! It says which rows must be there, so doing it twice changes nothing more. It raises the map's epoch first, so
-//! that everything is refused that an earlier owner still sends.
+//! The step says which rows must be there, so doing it twice changes nothing more. It raises the map's epoch
+//! first, so that late writes of an earlier owner are refused.
 
 use std::time::Duration;
 
@@ -15,18 +15,18 @@ use crate::location::Location;
 use crate::rows::{MapRow, MappingRow, ShardRow, local_mapping_values, read_local_mapping};
 use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
 
-/// A mapping as it is in a shard, with the fences of what it was cut from or made of.
+/// A mapping in a shard, with the fences of the mappings that it was made of.
 struct Held {
     mapping: ShardMapping,
     former_fences: Vec<i64>,
 }
 
-/// Makes the tables of a shard, where they are not there yet.
+/// Makes the tables of a shard if they do not exist.
 pub(crate) async fn install_local(tx: &mut Tx) -> Result<(), StoreError> {
     tx.install(Schema::Local).await
 }
 
-/// Which shard of the map this database says it is; `None` if it is none.
+/// Which shard of the map this database says that it is; `None` if it is not one.
 pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<ShardRow>, StoreError> {
     let columns = ShardRow::COLUMNS;
     let sql = format!("select {columns} from __shard_management.local_shards where map_id = $1");
@@ -37,7 +37,7 @@ pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<Sh
     }
 }
 
-/// Makes the local map of one side what it shall be in this direction.
+/// Writes the local map of one side, for this direction of the operation.
 pub(super) async fn apply(
     tx: &mut Tx,
     operation: &Owned,
@@ -49,7 +49,7 @@ pub(super) async fn apply(
         Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
         Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
     };
-    // A shard that comes for the first time has no tables: made also by who undoes it, for the epoch.
+    // A new shard has no tables. They are made even to undo the operation, because the epoch must be written.
     if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard) {
         install_local(tx).await?;
     }
@@ -78,7 +78,7 @@ pub(crate) async fn raise_epoch(
     Ok(())
 }
 
-/// The map and the shard, as they shall be.
+/// Writes the rows of the map and the shard.
 pub(crate) async fn set_shard(
     tx: &mut Tx,
     map: &MapRow,
@@ -103,7 +103,7 @@ pub(crate) async fn set_shard(
     Ok(())
 }
 
-/// Neither the map nor anything of it is here any more. Its epoch stays.
+/// Deletes the map and everything of it here, except its epoch.
 async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     for sql in [
         "delete from __shard_management.local_mappings where map_id = $1",
@@ -120,7 +120,7 @@ fn mappings(_: &Tx, at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMappi
     all.ok_or_else(|| StoreError::new(at, Failure::Damaged, "a plan has keys that do not read"))
 }
 
-/// Takes mappings away and puts others there.
+/// Deletes mappings and inserts others.
 async fn replace(
     tx: &mut Tx,
     plan: &Plan,
@@ -132,8 +132,9 @@ async fn replace(
     for gone in goes {
         was.extend(read_held(tx, gone.id.0).await?);
     }
-    // Before any of the rows is locked: who enters takes the fence first and the row then. Keys that go away are
-    // waited for in any case, also where nobody is to be ended: else two databases would serve them.
+    // This comes before any row is locked, because a transaction that enters a key takes the fence first and
+    // then the row. Transactions on keys that go away are always waited for, even if none may be ended:
+    // otherwise two databases would serve these keys.
     let grace = plan.grace_ms.map(Duration::from_millis);
     let closes = |held: &&Held| {
         let gone = &held.mapping;
@@ -171,7 +172,7 @@ async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
     Ok(Some(Held { mapping, former_fences: row.optional(Row::ints)?.unwrap_or_default() }))
 }
 
-/// Every number that a transaction on these keys may hold, each once.
+/// Every fence that a transaction on these keys may hold, each once.
 fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     let mut fences: Vec<i64> =
         held.flat_map(|held| held.former_fences.iter().copied().chain([held.mapping.fence])).collect();

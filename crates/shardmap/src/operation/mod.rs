@@ -7,9 +7,10 @@
 //!               └──▶ undo target ──▶ undo source ──▶ undo end            back
 //! ```
 //!
-//! Each arrow is one transaction in one database, and may be walked twice. The log row, made by the first
-//! and deleted by the last, says what the operation is, who owns it until when, and with which epoch the
-//! owner writes. So any process that finds the row can take the operation over and continue it. `docs/design/0007-shard-maps.md` has the reasons.
+//! Each arrow is one transaction in one database, and may be done twice. The log row, made by the first and
+//! deleted by the last, says what the operation is, who owns it until when, and with which epoch the owner
+//! writes. So any process that finds the row can take the operation over and continue it.
+//! `docs/design/0007-shard-maps.md` has the reasons.
 
 pub(crate) mod begin;
 mod carry;
@@ -44,7 +45,7 @@ pub(crate) struct Operations {
     pub(crate) databases: Databases,
     pub(crate) global: Database,
     pub(crate) global_location: Location,
-    /// What the log says of this process.
+    /// The name of this process in the log.
     pub(crate) owner: String,
     pub(crate) lease: Duration,
     pub(crate) hook: StepHook,
@@ -57,7 +58,7 @@ pub(crate) struct Operations {
 pub(crate) struct Owned {
     pub(crate) id: Uuid,
     pub(crate) kind: OperationKind,
-    /// With which every write of it goes out.
+    /// The epoch that every write of the operation carries.
     pub(crate) epoch: i64,
     pub(crate) direction: Direction,
     pub(crate) plan: Plan,
@@ -69,12 +70,12 @@ pub(crate) struct Met {
     pub(crate) operation: Uuid,
 }
 
-/// What keeps a transaction of the protocol from being committed.
+/// Why a transaction of the protocol was not committed.
 #[derive(Debug)]
 pub(crate) enum Trouble {
-    /// The database.
+    /// The database failed.
     Store(StoreError),
-    /// The rules.
+    /// The rules refuse it.
     Refused(Error),
 }
 
@@ -91,7 +92,7 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
-    /// What it is to a caller of this category.
+    /// The error that a caller sees, with its category.
     pub(crate) fn seen_by(self, category: Category) -> Error {
         match self {
             Self::Store(error) => error.seen_by(category),

@@ -1,4 +1,4 @@
-//! What the log keeps of an operation: enough for anybody to do it or to undo it.
+//! What the log keeps of an operation: enough for any process to do it or to undo it.
 
 use rangehold_map::shard::{Effect, ShardMapping};
 use serde::{Deserialize, Serialize};
@@ -10,23 +10,23 @@ use crate::store::{Row, StoreError};
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum OperationKind {
-    /// A shard comes into a map.
+    /// A shard is added to a map.
     AddShard,
-    /// A shard without mappings goes.
+    /// A shard without mappings is removed.
     RemoveShard,
-    /// A shard gets another place or status.
+    /// A shard gets another location or status.
     UpdateShard,
-    /// A shard that other global maps knew comes into this one.
+    /// A shard that another global map had is added to this one.
     AttachShard,
-    /// Mappings come.
+    /// Mappings are added.
     AddMappings,
-    /// A mapping goes.
+    /// A mapping is deleted.
     RemoveMapping,
     /// A mapping gets another status or shard.
     UpdateMapping,
-    /// A mapping becomes two.
+    /// A mapping is split in two.
     SplitMapping,
-    /// Two mappings become one.
+    /// Two mappings are merged.
     MergeMappings,
     /// A shard's local map is made again; the global map stays as it is.
     RepairShard,
@@ -70,12 +70,12 @@ impl OperationKind {
     }
 }
 
-/// Where an operation goes.
+/// The direction of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Direction {
-    /// To what was asked for.
+    /// It is being done.
     Forward,
-    /// To what was before, and never forward again.
+    /// It is being undone. It never goes forward again.
     Back,
 }
 
@@ -94,8 +94,8 @@ pub(crate) struct Plan {
     pub(crate) map: MapRow,
     /// The shards that are changed, the one that gives keys away first.
     pub(crate) sides: Vec<Side>,
-    /// Where keys go offline or away: how long their transactions may take to end by themselves, in
-    /// milliseconds. Absent where nobody is to be disturbed.
+    /// If keys go offline or away: how long their transactions may take to end by themselves, in
+    /// milliseconds. Absent if they are not to be ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) grace_ms: Option<u64>,
 }
@@ -105,11 +105,11 @@ pub(crate) struct Plan {
 pub(crate) struct Side {
     /// Where its local map is.
     pub(crate) at: Location,
-    /// The shard in the global map before; absent where it comes.
+    /// The shard in the global map before; absent if it is new.
     pub(crate) before: Option<ShardRow>,
-    /// The shard in the local map before, where that is another than in the global map.
+    /// The shard in the local map before, if it differs from the one in the global map.
     pub(crate) before_local: Option<ShardRow>,
-    /// The shard in both maps afterwards; absent where it goes.
+    /// The shard in both maps afterwards; absent if it is removed.
     pub(crate) after: Option<ShardRow>,
     pub(crate) goes: Vec<MappingRow>,
     pub(crate) comes: Vec<MappingRow>,
@@ -132,7 +132,7 @@ impl Side {
 }
 
 impl Plan {
-    /// The mappings that go, and those that come.
+    /// The mappings that are removed, and those that are added.
     pub(crate) fn effect(&self) -> Option<Effect> {
         let goes = self.sides.iter().flat_map(|side| &side.goes);
         let comes = self.sides.iter().flat_map(|side| &side.comes);
@@ -151,6 +151,6 @@ impl Plan {
         let json = row.text()?;
         let plan: Option<Self> = serde_json::from_str(&json).ok();
         let whole = plan.filter(|plan| plan.effect().is_some());
-        whole.ok_or_else(|| row.damaged("the log holds a plan that does not read"))
+        whole.ok_or_else(|| row.damaged("the log holds a plan that cannot be read"))
     }
 }

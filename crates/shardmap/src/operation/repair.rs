@@ -41,8 +41,9 @@ impl Operations {
         epoch: i64,
         keep: Option<&[KeyRange]>,
     ) -> Result<Begun, Trouble> {
-        // Read before the global transaction begins: the two may be one file. Nobody else writes it in between,
-        // for the shard is ours from the global begin on, and the local step takes away what it finds.
+        // This is read before the global transaction begins, because both may be in one file. No other
+        // process writes it in between: from the global begin on the shard is ours, and the local step
+        // removes the mappings that it finds.
         let goes = self.local_mappings(map, at).await?;
         let mut tx = self.global.begin(For::Writing).await?;
         let map = lock_map(&mut tx, map, Category::Recovery).await?;
@@ -62,7 +63,7 @@ impl Operations {
         };
         set_serial(&mut tx, serial).await?;
         let mut side = Side::staying(&row, &Effect::default());
-        // All of the map that is there, whichever shard it was thought to be.
+        // Everything of the map that is there, even if the database is written down as another shard.
         side.goes = goes.iter().map(MappingRow::from).collect();
         side.comes = comes.iter().map(MappingRow::from).collect();
         side.at = at.clone();

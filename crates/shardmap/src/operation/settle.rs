@@ -1,4 +1,5 @@
-//! Meeting somebody else's operation: wait for its owner, or take it over and bring it to an end.
+//! Deals with an operation of another process that is in the way: waits for its owner, or takes it over and
+//! ends it.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use crate::store::{Database, Failure, For, Row, StoreError, Tx};
 /// An operation in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PendingOperation {
-    /// Which.
+    /// Its id.
     pub id: Uuid,
     /// What it does.
     pub kind: OperationKind,
@@ -26,9 +27,9 @@ pub struct PendingOperation {
     pub owner: String,
     /// When others may take it over, in microseconds since 1970 by the global map's clock.
     pub lease_until: i64,
-    /// When it began, likewise.
+    /// When it began, by the same clock.
     pub began_at: i64,
-    /// Whether the lease is over, so that whoever meets the operation ends it.
+    /// Whether the lease is over, so that the next process that finds the operation ends it.
     pub abandoned: bool,
     /// Whether it is being undone.
     pub undoing: bool,
@@ -38,7 +39,7 @@ pub struct PendingOperation {
 enum Look {
     /// It is at its end.
     Ended,
-    /// Its owner lives: until then at least, and for so long from now.
+    /// Its owner still has a lease: until when, and how long from now.
     Lives { until: i64, left: Duration },
     /// It is ours now.
     Taken(Box<Owned>),
@@ -72,7 +73,7 @@ impl Operations {
                 Look::Ended => return Ok(()),
                 Look::Lives { until, left } => {
                     let renewed = *first_end.get_or_insert(until) < until;
-                    // A lease longer than ours was given by somebody with other settings: not waited for.
+                    // A lease longer than ours comes from a process with other settings. We do not wait for it.
                     let waited = renewed && first_end.is_some_and(|first| self.is_over(first, until, left));
                     if hurry || waited {
                         return Err(lives(met, category));
@@ -92,7 +93,7 @@ impl Operations {
         }
     }
 
-    /// Whether the end of a lease that was seen first lies behind us, when another end is `left` away.
+    /// Whether the first seen end of a lease has passed, if the present end `until` is `left` away.
     fn is_over(&self, first: i64, until: i64, left: Duration) -> bool {
         let left = i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
         until.saturating_sub(left) >= first
@@ -119,7 +120,7 @@ impl Operations {
         Ok(Look::Taken(Box::new(owned)))
     }
 
-    /// Forward if it can be, else back.
+    /// Does the operation if possible; otherwise undoes it.
     async fn bring_to_end(&self, mut owned: Owned) -> Result<(), Trouble> {
         let done = self.renewing(owned.clone(), self.forward_else_back(&mut owned)).await;
         if done.is_err() {
@@ -151,7 +152,7 @@ impl Operations {
 }
 
 fn lives(met: &Met, category: Category) -> Error {
-    let text = format!("operation {} is under way, and its owner works at it: try again", met.operation);
+    let text = format!("operation {} is under way, and its owner works on it: try again", met.operation);
     Error::new(category, Code::PendingOperation, text)
 }
 

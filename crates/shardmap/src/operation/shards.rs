@@ -11,15 +11,15 @@ use crate::location::Location;
 use crate::rows::{MapRow, Marked, ShardRow, place};
 use crate::store::{For, StoreError, Tx, Value};
 
-/// A change of a map's shards that is asked for.
+/// A request for a change of a map's shards.
 pub(crate) enum ShardRequest<'a> {
-    /// Add an empty one.
+    /// Add an empty shard.
     Add { map: &'a MapRow, location: &'a Location, online: bool },
-    /// Take one away that has no mappings.
+    /// Remove a shard that has no mappings.
     Remove { map: &'a MapRow, shard: &'a ShardRow },
-    /// Give one another status, or another place.
+    /// Give a shard another status or location.
     Update { map: &'a MapRow, shard: &'a ShardRow, online: bool, location: &'a Location },
-    /// Add one that says itself what it is, and from where.
+    /// Add a shard that another global map had, as its local map describes it.
     Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64 },
 }
 
@@ -94,7 +94,7 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
-    /// A shard that comes: nobody else may be at its place.
+    /// A new shard: no other may be at its location.
     async fn coming(
         &self,
         tx: &mut Tx,
@@ -168,16 +168,16 @@ impl Operations {
     }
 }
 
-/// The shard as the map has it, if it is as the caller knows it.
+/// The shard in the map, if it is the version that the caller knows.
 async fn same_version(tx: &mut Tx, map: &MapRow, shard: &ShardRow) -> Result<Result<ShardRow, Met>, Trouble> {
     match read_shard(tx, map, ShardId(shard.id)).await? {
         Some(Marked { operation: Some(operation), .. }) => Ok(Err(Met { operation })),
         None => {
-            let text = format!("the shard at {} is not in map {:?}, or no more", shard.location, map.name);
+            let text = format!("the shard at {} is not in map {:?}, or no longer", shard.location, map.name);
             Err(Error::new(Category::ShardMap, Code::ShardDoesNotExist, text).into())
         }
         Some(found) if found.row.version != shard.version => {
-            let text = format!("the shard at {} was changed meanwhile: get it again", shard.location);
+            let text = format!("the shard at {} has changed: get it again", shard.location);
             Err(Error::new(Category::ShardMap, Code::ShardVersionMismatch, text).into())
         }
         Some(found) => Ok(Ok(found.row)),
@@ -201,7 +201,7 @@ pub(crate) async fn shard_at(
     row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
 }
 
-/// Marks the shard, or puts it there, not yet readable.
+/// Marks the shard, or inserts it, not readable yet.
 async fn mark(tx: &mut Tx, owned: &Owned) -> Result<(), StoreError> {
     for side in &owned.plan.sides {
         match (&side.before, &side.after) {

@@ -1,9 +1,9 @@
 //! How often the global map is asked about a shard that can't be reached.
 //!
-//! A shard may be unreachable because it is elsewhere by now, so who fails to connect asks the global map.
-//! But if a shard is simply down, all its clients would ask, again and again. So after a look that brought
-//! nothing new, the next is due in 5 s, then in 10, 20, 30, 30 ... seconds, until a connection succeeds:
-//! the numbers of the elastic database library.
+//! A shard may be unreachable because it has moved, so a client that cannot connect asks the global map. But
+//! if a shard is simply down, all its clients would ask again and again. So after a look with nothing new,
+//! the next one is due in 5 s, then in 10, 20, 30, 30 ... seconds, until a connection succeeds. These are the
+//! numbers of the elastic database library.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Entry {
 }
 
 impl Backoff {
-    /// Whether the global map may be asked now. Only one caller is told so, until the next look is due.
+    /// Whether the global map may be asked now. Until the next look is due, only one caller may.
     pub(super) fn may_look(&mut self, mapping: MappingId, now: Instant) -> bool {
         if self.0.len() >= BACKED_OFF_MAPPINGS_MAX {
             self.0.retain(|_, entry| now < entry.due);
@@ -37,7 +37,8 @@ impl Backoff {
                 true
             }
             None => {
-                // A table that is full of others who wait forgets nobody; this one asks once more than it should.
+                // If the table is full of mappings that wait, none is forgotten. This one is asked for too
+                // often.
                 if self.0.len() < BACKED_OFF_MAPPINGS_MAX {
                     self.0.insert(mapping, Entry { pause: LOOK_AGAIN_MIN, due: now + LOOK_AGAIN_MIN });
                 }

@@ -1,8 +1,8 @@
 //! A connection to the shard that has a key.
 //!
-//! It is a promise, not a socket: each transaction enters the key in the shard, and where the shard refuses
-//! because the key has gone elsewhere, the connection looks it up once more and goes there, before anything
-//! was done. What a caller sees of that is the latency.
+//! A connection belongs to a key and not to a socket. Each transaction enters the key in the shard. If the
+//! shard refuses because the key has moved, the connection looks the key up again and goes there, before
+//! anything was done. The caller notices only the latency.
 
 use rangehold_map::shard::{MappingId, ShardKey};
 use tokio_postgres::types::ToSql;
@@ -17,9 +17,8 @@ use crate::location::Location;
 
 /// A connection to the shard that has a key, wherever that is.
 ///
-/// Its doors are [`transaction`](ShardConnection::transaction) and single statements, each a transaction of
-/// its own; both are fenced. A connection of the pool belongs to it from the time it is opened until it is
-/// dropped.
+/// It runs [transactions](ShardConnection::transaction) and single statements, which are transactions of
+/// their own; all are fenced. It holds a connection of the pool until it is dropped.
 pub struct ShardConnection {
     link: Link,
 }
@@ -34,8 +33,8 @@ impl std::fmt::Debug for ShardConnection {
 }
 
 impl ShardConnection {
-    /// Finds the key and connects to its shard. Shard maps do this by themselves; this door is for whoever
-    /// keeps another list of places.
+    /// Finds the key and connects to its shard. Shard maps call this; other programs can, with their own way
+    /// to find keys.
     ///
     /// # Errors
     ///
@@ -126,8 +125,8 @@ impl ShardConnection {
         transaction.arrive_last(answer)
     }
 
-    /// The driver's client, without any fence: for what is not about the key. What is done with it may run
-    /// on a shard that has lost the key.
+    /// The driver's client without a fence, for statements that do not concern the key. They may run on a
+    /// shard that has lost the key.
     ///
     /// # Errors
     ///

@@ -37,7 +37,7 @@ pub enum Retry {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RoutingError {
-    /// The key could not be looked up, or nobody said where it lives.
+    /// The key could not be looked up, or has no mapping.
     #[error(transparent)]
     Map(#[from] Error),
     /// The shard was reached and does not have the key, and the global map names no other.
@@ -48,7 +48,7 @@ pub enum RoutingError {
         /// What it said; nothing of SQLite.
         source: Option<tokio_postgres::Error>,
     },
-    /// The key's mapping is offline, as while its rows are moved.
+    /// The key's mapping is offline, for example because its rows are being moved.
     #[error("the mapping of the key is offline at {location}")]
     Offline {
         /// The shard.
@@ -56,8 +56,8 @@ pub enum RoutingError {
         /// What it said; nothing of SQLite.
         source: Option<tokio_postgres::Error>,
     },
-    /// The server undid the transaction because of what others did: 40001, a deadlock, or a mapping that
-    /// changed all the time.
+    /// The server undid the transaction because of other transactions: 40001, a deadlock, or a mapping that
+    /// changed again and again.
     #[error("the transaction met another one at {location}")]
     Conflict {
         /// The shard.
@@ -65,7 +65,7 @@ pub enum RoutingError {
         /// What it said.
         source: tokio_postgres::Error,
     },
-    /// Somebody ended what the transaction was doing, as happens to those on keys that go offline.
+    /// The transaction was ended from outside, as happens when its keys go offline.
     #[error("the transaction was ended at {location}")]
     Ended {
         /// The shard.

@@ -24,7 +24,7 @@ use crate::location::Location;
 pub(super) struct First {
     isolation: Isolation,
     read_only: bool,
-    /// Whether it is the only one too, and the commit goes with it.
+    /// Whether it is also the last one, so that the commit is sent with it.
     commits: bool,
     /// Whether it may be sent a second time.
     again: bool,
@@ -54,9 +54,9 @@ pub struct Route {
 /// Looks a key up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
-    /// In the cache, and where that has nothing, in the global map.
+    /// In the cache, and if it is not there, in the global map.
     Cached,
-    /// In the global map, since what the cache says is wrong.
+    /// In the global map, because the cache is wrong.
     Fresh,
 }
 
@@ -87,7 +87,7 @@ impl Link {
         Ok(link)
     }
 
-    /// The client over which the first statement of a transaction goes, its escort with it.
+    /// The client for the first statement of a transaction, with its escort ready.
     pub(super) async fn depart(&mut self, first: &First) -> Result<&Client, RoutingError> {
         let escort = Escort::begin(first.isolation, first.read_only, self.route.map, self.key.raw());
         let escort = if first.commits { escort.and_commit() } else { escort };
@@ -96,9 +96,9 @@ impl Link {
         Ok(session.client())
     }
 
-    /// Takes the answer of the first statement. `None` says: send it again. It was refused because the key is
-    /// elsewhere, or the connection had broken while it lay in the pool; so it has not run, and the
-    /// connection leads to where the key is now. That happens once.
+    /// Takes the answer of the first statement. `None` means that it must be sent again: it was refused
+    /// because the key has moved, or the connection had broken in the pool. So it has not run, and the link
+    /// leads to where the key is now. This happens at most once.
     pub(super) async fn arrive<T>(
         &mut self,
         first: &mut First,
@@ -127,7 +127,7 @@ impl Link {
         if moved { Ok(None) } else { Err(error) }
     }
 
-    /// The session, settled: connected now, if it was not or has broken.
+    /// A settled session. Connects if there is none or it has broken.
     pub(super) async fn connected(&mut self) -> Result<&mut Session, RoutingError> {
         let is_good = match &mut self.session {
             Some(session) if !session.is_closed() => session.settle().await.is_ok(),
@@ -146,8 +146,8 @@ impl Link {
         Ok(session)
     }
 
-    /// What goes with a statement in a transaction that is open: nothing, but after a command that may have
-    /// ended it and begun another (`COMMIT AND CHAIN`) the key is entered once more.
+    /// The escort of a later statement of a transaction: none, except after a command that may have ended the
+    /// transaction and begun another (`COMMIT AND CHAIN`). Then the key is entered again.
     pub(super) fn escort(&self) -> Escort {
         match &self.session {
             Some(session) if session.may_have_left() => Escort::enter(self.route.map, self.key.raw()),
@@ -155,13 +155,13 @@ impl Link {
         }
     }
 
-    /// The session as it is, without a word to the server.
+    /// The session as it is. Nothing is sent to the server.
     pub(super) fn session(&mut self) -> Option<&mut Session> {
         self.session.as_deref_mut()
     }
 
-    /// A shard that can't be reached may be one that has lost the key: asks the global map, though not
-    /// often, and tries once more.
+    /// A shard that can't be reached may have lost the key. Asks the global map, but not often, and tries
+    /// once more.
     async fn connect_elsewhere(&mut self, error: RoutingError) -> Result<Pooled, RoutingError> {
         if !self.routing.may_look(self.route.mapping) {
             return Err(error);
@@ -170,19 +170,19 @@ impl Link {
         self.routing.session(&self.route.location).await
     }
 
-    /// Asks the global map; whether it says something new.
+    /// Asks the global map. Returns whether the route has changed.
     async fn look_again(&mut self) -> Result<bool, RoutingError> {
         let route = (self.find)(self.key.clone(), Lookup::Fresh).await?;
         let is_new = route != self.route;
         if route.location != self.route.location {
-            // What was sent is answered, so the session may go back for others.
+            // Everything that was sent is answered, so the session may go back to the pool.
             self.session = None;
         }
         self.route = route;
         Ok(is_new)
     }
 
-    /// Lets go of a session that is broken.
+    /// Drops a broken session.
     fn part(&mut self) {
         drop(self.session.take().map(Pooled::take));
     }

@@ -22,9 +22,9 @@ pub(super) struct Session {
     location: Location,
     client: Client,
     control: Arc<Control>,
-    /// Whether a request was sent whose answer nobody has waited for to its end, or the client was lent out.
+    /// Whether a request was sent whose answer was not read to its end, or the client was lent out.
     unsettled: bool,
-    /// Whether the client was lent out: what was set in the session then is not known.
+    /// Whether the client was lent out, so that the settings of the session are not known.
     lent: bool,
 }
 
@@ -51,14 +51,14 @@ impl Session {
         &self.client
     }
 
-    /// The driver's client for whatever its user likes.
+    /// The driver's client, for any use.
     pub(super) fn lend(&mut self) -> &Client {
         self.unsettled = true;
         self.lent = true;
         &self.client
     }
 
-    /// Says that a request comes, with an escort or without. Nothing else may be under way.
+    /// Announces a request, with its escort. No other request may be under way.
     pub(super) fn depart(&mut self, escort: Escort) {
         debug_assert!(!self.unsettled, "a request is under way");
         self.unsettled = true;
@@ -85,7 +85,8 @@ impl Session {
         self.control.status() == OPEN
     }
 
-    /// Whether the last command may have ended the transaction and begun another. Asked when everything is answered.
+    /// Whether the last command may have ended the transaction and begun another. Asked when everything is
+    /// answered.
     pub(super) fn may_have_left(&self) -> bool {
         self.control.may_have_left()
     }

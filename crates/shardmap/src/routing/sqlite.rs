@@ -35,7 +35,7 @@ impl std::fmt::Debug for SqliteShardConnection {
     }
 }
 
-/// What became of a transaction.
+/// How a transaction ended.
 enum Ended<T, W> {
     Committed(T),
     /// Refused before the work began, which is given back.
@@ -179,7 +179,7 @@ fn online(transaction: &Transaction<'_>, map: &str, key: &[u8]) -> rusqlite::Res
         Ok(found) => Ok(found
             .filter(|(high, _)| high.as_deref().is_none_or(|high| key < high))
             .map(|(_, online)| online)),
-        // No table of mappings: a file that was a shard, or never was.
+        // There is no table of mappings: the file is not a shard, or no longer.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(None),
         Err(error) => Err(error),
     }

@@ -116,7 +116,7 @@ impl<'c> ShardTransaction<'c> {
     pub async fn copy_in(&mut self, sql: &str) -> Result<CopyIn<'_>, RoutingError> {
         let statement = self.prepare(sql).await?;
         let sink = request!(self, client => client.copy_in::<_, Bytes>(&statement))?;
-        // Until the copy is finished the session is amid a request.
+        // Until the copy is finished, the session is in the middle of a request.
         let session = self.session()?;
         session.depart(Escort::none());
         Ok(CopyIn { session, sink: Box::pin(sink) })
@@ -208,7 +208,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(session.client())
     }
 
-    /// `None` says: once more.
+    /// `None` means that the statement must be sent again.
     async fn arrive<T>(
         &mut self,
         attempt: &mut Attempt,
@@ -227,7 +227,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(Some(answer))
     }
 
-    /// Refuses where the server would run a statement outside of the transaction.
+    /// Refuses if the server would run a statement outside the transaction.
     async fn expect_entered(&mut self) -> Result<(), RoutingError> {
         let entered = self.state == State::Entered;
         let session = self.session()?;

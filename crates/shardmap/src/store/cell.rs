@@ -1,4 +1,4 @@
-//! Values of rows and parameters, whatever the store.
+//! Values of rows and parameters, for both stores.
 
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
@@ -23,8 +23,8 @@ pub enum Cell {
     Bytes(Vec<u8>),
     /// A uuid. SQLite has none.
     Uuid(Uuid),
-    /// Another type of PostgreSQL (a date, a `numeric`) in its binary format. `::text` in the query makes words
-    /// of it.
+    /// Another type of PostgreSQL (a date, a `numeric`) in its binary format. With `::text` the query gives
+    /// it as text.
     Other {
         /// The type's name.
         type_name: String,
@@ -38,7 +38,7 @@ pub trait FromCell: Sized {
     /// What is expected, in words.
     const WANTED: &'static str;
 
-    /// The value; `None` where the cell holds something else.
+    /// The value; `None` if the cell holds another type.
     fn from_cell(cell: &Cell) -> Option<Self>;
 }
 
@@ -110,11 +110,11 @@ impl Cell {
     ///
     /// [`crate::Code::InvalidArgument`] for a cell of another type.
     pub fn to<T: FromCell>(&self) -> Result<T, Error> {
-        let refused = || Error::argument(format!("the row holds {self:?} where {} was asked for", T::WANTED));
+        let refused = || Error::argument(format!("the row holds {self:?}, but {} was asked for", T::WANTED));
         T::from_cell(self).ok_or_else(refused)
     }
 
-    /// The type as which PostgreSQL gets it.
+    /// The type in which it is sent to PostgreSQL.
     pub(crate) fn postgres_type(&self) -> Type {
         match self {
             Self::Null | Self::Other { .. } => Type::UNKNOWN,

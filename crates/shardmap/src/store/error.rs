@@ -1,4 +1,4 @@
-//! What a database's failure means to the protocol.
+//! Failures of a database, and what they mean for the protocol.
 
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
@@ -8,33 +8,33 @@ use crate::location::Location;
 pub enum Failure {
     /// No connection: nothing was done.
     Unreachable,
-    /// The connection broke: whether the last statement was done is not known.
+    /// The connection broke. It is not known whether the last statement was done.
     Lost,
-    /// Somebody else was in the way: the transaction was undone, and may be tried again.
+    /// Another transaction was in the way. This one was undone and may be tried again.
     Busy,
-    /// Keys that are mapped were mapped again: the exclusion constraint, or its trigger.
+    /// Keys that have a mapping were mapped again (found by the exclusion constraint, or by its trigger).
     Overlap,
-    /// Another row has that name or place.
+    /// Another row has the same name or location.
     Duplicate,
-    /// The tables are not there.
+    /// The tables do not exist.
     NoSchema,
-    /// An operation that was given up by others wrote late, and was refused.
+    /// An operation that another process has taken over wrote late, and was refused.
     Outrun,
     /// A row that this program would never write.
     Damaged,
-    /// Anything else that the database says.
+    /// Any other error of the database.
     Other,
 }
 
-/// A database's failure, with its place.
+/// A failure of a database, with its location.
 #[derive(Debug, thiserror::Error)]
 #[error("{location}: {message}")]
 pub struct StoreError {
-    /// Where.
+    /// The location of the database.
     pub location: Box<Location>,
     /// What it means.
     pub failure: Failure,
-    /// What the database says.
+    /// The message of the database.
     pub message: String,
 }
 
@@ -53,7 +53,7 @@ impl StoreError {
         Error::new(category, code, self.to_string()).because(self)
     }
 
-    /// Whether the same may succeed in a moment.
+    /// Whether the same statement may succeed in a moment.
     pub(crate) fn may_pass(&self) -> bool {
         matches!(self.failure, Failure::Unreachable | Failure::Lost | Failure::Busy)
     }

@@ -1,4 +1,4 @@
-//! The seam to databases: somebody who opens transactions and runs statements in them.
+//! The seam to databases: opens transactions and runs statements in them.
 //!
 //! The protocol's statements are written once, in what PostgreSQL and SQLite both understand, with
 //! `$1` for values and `__shard_management.` before names of tables. What the two do not share is a method
@@ -203,7 +203,7 @@ impl Tx {
     ) -> Answer<'a, ()> {
         match self {
             Self::Postgres(tx) => Box::pin(tx.close_fences(fences, grace)),
-            // A writer has the whole file to itself: whoever used the keys has ended.
+            // A writer has the whole file to itself, so all transactions on the keys have ended.
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
         }
     }

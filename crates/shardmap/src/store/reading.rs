@@ -23,8 +23,8 @@ pub(crate) enum ShardRows {
 /// Columns, each its name, a tab and its type, and the values of one row.
 pub(crate) type Line = (Arc<Vec<String>>, Vec<Cell>);
 
-/// Stops the statement of a transaction when it is dropped, unless it was released before. SQLite's needs
-/// none: it sees for itself that nobody takes its rows.
+/// Stops the statement of a transaction when it is dropped, unless it was released before. SQLite needs none: a
+/// statement there notices that its rows are no longer taken.
 pub(crate) struct Brake(Option<Stop>);
 
 /// How a statement at a server is stopped.
@@ -38,7 +38,7 @@ impl Brake {
         Self(stop)
     }
 
-    /// There is nothing to stop any more. What comes next on the same connection must not be stopped instead.
+    /// There is nothing left to stop. The next statement of the connection must not be stopped instead.
     pub(crate) fn release(&mut self) {
         self.0 = None;
     }
@@ -46,8 +46,9 @@ impl Brake {
 
 impl Drop for Brake {
     fn drop(&mut self) {
-        // The request is a connection of its own, and nobody waits for it: the server ends the statement, or finds
-        // that its client is gone. The statement's own connection is not used again, so nothing else is stopped.
+        // The request uses a connection of its own and is not waited for. The server ends the statement, or
+        // notices that its client is gone. The statement's own connection is not used again, so nothing else
+        // is stopped.
         if let (Some(stop), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
                 stop.ask().await;
@@ -68,11 +69,10 @@ impl Stop {
 }
 
 impl Tx {
-    /// The version of a map in this shard: the epoch of the last change there. `None` where the map never was
-    /// here.
+    /// The version of a map in this shard: the epoch of the last change here. `None` if the map never was here.
     pub(crate) async fn map_version(&mut self, map: Uuid) -> Result<Option<i64>, StoreError> {
         let sql = match self {
-            // A function, since readers have no rights on the tables.
+            // A function, because readers have no rights on the tables.
             Self::Postgres(_) => "select __shard_management.map_version($1)",
             Self::Sqlite(_) => "select epoch from __shard_management.local_epochs where map_id = $1",
         };
@@ -91,7 +91,7 @@ impl Tx {
         }
     }
 
-    /// What stops the statement that is under way or comes next.
+    /// Stops the present or the next statement when it is dropped.
     pub(crate) fn brake(&self) -> Brake {
         match self {
             Self::Postgres(tx) => tx.brake(),

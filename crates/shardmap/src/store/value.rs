@@ -1,4 +1,4 @@
-//! What goes into statements and comes out of rows.
+//! The values of statements and rows of the protocol.
 
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ impl Row {
         Self { location: location.clone(), values: values.into_iter() }
     }
 
-    /// A row that is not as this program would have written it.
+    /// The error for a row that this program would not have written.
     pub(crate) fn damaged(&self, what: impl Into<String>) -> StoreError {
         StoreError::new(&self.location, Failure::Damaged, what)
     }
@@ -82,7 +82,7 @@ impl Row {
         read: impl FnOnce(Value) -> Result<T, Value>,
     ) -> Result<T, StoreError> {
         let value = self.values.next().unwrap_or(Value::Null);
-        read(value).map_err(|value| self.damaged(format!("a row holds {value:?} where {wanted} belongs")))
+        read(value).map_err(|value| self.damaged(format!("a row holds {value:?}, but {wanted} is expected")))
     }
 
     pub(crate) fn bool(&mut self) -> Result<bool, StoreError> {
@@ -130,7 +130,7 @@ impl Row {
         })
     }
 
-    /// The next column, or `None` where it is NULL.
+    /// The next column; `None` if it is NULL.
     pub(crate) fn optional<T>(
         &mut self,
         read: impl FnOnce(&mut Self) -> Result<T, StoreError>,

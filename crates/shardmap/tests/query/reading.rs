@@ -58,7 +58,7 @@ on_both_stores! {
         assert_eq!(row.get::<Option<i64>>("missing").unwrap(), None);
         assert_eq!(row.get::<Option<f64>>("price").unwrap(), Some(1.5));
         let other = row.get::<i64>("item").unwrap_err();
-        assert_eq!(other.to_string(), "the row holds Text(\"item 1\") where a whole number was asked for");
+        assert_eq!(other.to_string(), "the row holds Text(\"item 1\"), but a whole number was asked for");
         let missing = row.get::<i64>("total").unwrap_err();
         assert_eq!(missing.to_string(), "there is no column \"total\": there are tenant, item, price, raw, missing");
     }

@@ -62,7 +62,7 @@ use crate::store::postgres::PostgresAccess;
 /// What becomes of the rows of other shards when one shard fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// The query fails: who sees its end has seen all rows.
+    /// The query fails. A caller that reaches its end has seen all rows.
     #[default]
     Complete,
     /// The query goes on without that shard, and says so ([`QueryRows::failures`]). It fails if all do.

@@ -22,7 +22,7 @@ pub(super) struct Common {
     pub(super) items: mpsc::Sender<Item>,
     /// How many may read at once.
     pub(super) turns: Arc<Semaphore>,
-    /// The columns of whoever gave a row first.
+    /// The columns of the shard that gave the first row.
     pub(super) columns: Arc<OnceLock<Arc<Vec<String>>>>,
 }
 
@@ -41,7 +41,7 @@ impl Drop for Course<'_> {
     }
 }
 
-/// Reads a shard to its end. That nobody takes the rows any more ends it too.
+/// Reads a shard to its end, or until its rows are no longer taken.
 pub(super) async fn read(common: Common, snapshot: Snapshot) {
     let Snapshot { location, tx, version } = snapshot;
     let mut course = Course { query: &common.query, location: &location, ended: false };
@@ -56,7 +56,7 @@ pub(super) async fn read(common: Common, snapshot: Snapshot) {
     let _ = common.items.send(Item::Ended(done)).await;
 }
 
-/// `None` where nobody takes rows any more.
+/// `None` if the rows are no longer taken.
 async fn rows(
     common: &Common,
     location: &Location,

@@ -1,4 +1,4 @@
-//! Detaching a shard: the global map forgets it. Nobody asks the shard, which may be gone for good.
+//! Detaches a shard: the global map forgets it. The shard itself is not asked, because it may be lost.
 
 use uuid::Uuid;
 
@@ -21,7 +21,7 @@ impl RecoveryManager {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardDoesNotExist`]; [`Code::PendingOperation`] while somebody works on the shard.
+    /// [`Code::ShardDoesNotExist`]; [`Code::PendingOperation`] while an operation works on the shard.
     pub async fn detach(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
         let category = Category::Recovery;
         let known = self.known(location, map).await.map_err(|trouble| trouble.seen_by(category))?;
@@ -53,7 +53,7 @@ impl RecoveryManager {
         Ok(known)
     }
 
-    /// The shard's rows go, and its side of whatever operation still holds it; gives those operations.
+    /// Deletes the shard's rows, and its side of each operation that still holds it; returns these operations.
     async fn forget(&self, location: &Location, map: Option<&str>) -> Result<Vec<Uuid>, Trouble> {
         let mut tx = self.0.writing().await?;
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";

@@ -1,9 +1,9 @@
-//! When the places of truth say different things: a database was restored from a backup, moved, or lost.
+//! Recovery: for maps that do not agree because a database was restored from a backup, moved or lost.
 //!
-//! The tools compare the local map of a shard with the global map and make one like the other: the way
-//! back is chosen by a person, who knows which of the two was restored. A shard that is gone is detached; one
-//! that came back, or under another name, is attached, with what it says of itself. A global map that is
-//! lost is made again from the shards.
+//! The tools compare the local map of a shard with the global map, and make one match the other. A person
+//! chooses which one is right, because only people know which database was restored. A lost shard is
+//! detached. A shard that came back, or has another name, is attached, as its local map describes it. A lost
+//! global map is made again from the shards.
 
 mod attach;
 mod detach;

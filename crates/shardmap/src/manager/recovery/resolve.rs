@@ -1,4 +1,4 @@
-//! Making the two maps say the same.
+//! Makes the global map and a local map the same.
 
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
@@ -12,14 +12,14 @@ use crate::operation::{Met, Trouble};
 use crate::rows::Marked;
 use crate::store::Tx;
 
-/// Whose word counts.
+/// Which map is right.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Resolution {
-    /// Nobody's: all stays.
+    /// Neither: nothing is changed.
     Ignore,
-    /// The global map's: the shard's local map becomes what the global map says of it.
+    /// The global map: the shard's local map is made to match it.
     KeepGlobal,
-    /// The shard's: the global map becomes what the shard says, also of keys that it had on other shards.
+    /// The shard: the global map is made to match the local map, also for keys that it has on other shards.
     KeepShard,
 }
 
@@ -39,8 +39,8 @@ impl RecoveryManager {
         }
     }
 
-    /// Gives a shard's local map these intervals and no others, online, with new ids, whatever the
-    /// global map says: for a shard whose local map is lost. What differs then is resolved afterwards. A list
+    /// Gives a shard's local map these intervals and no others, online, with new ids, without regard to
+    /// the global map: for a shard whose local map is lost. What differs then is resolved afterwards. A list
     /// map has keys in place of intervals, without an end.
     ///
     /// # Errors

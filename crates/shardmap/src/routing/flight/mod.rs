@@ -1,9 +1,10 @@
 //! One flight: the fence leaves together with the statement that it guards.
 //!
-//! A transaction has to enter its key before its first statement ([`fence.sql`](crate::store::postgres::FENCE_SQL)). Asked
-//! for by itself, that is a round trip more. Sent ahead without waiting, it must be sure that the statement
-//! behind does not run when entering failed, or when even `BEGIN` failed: a cancel that comes a moment late
-//! hits just that, and the statement would run outside of any transaction, without a fence.
+//! A transaction has to enter its key before its first statement
+//! ([`fence.sql`](crate::store::postgres::FENCE_SQL)). Asked for by itself, that is a round trip more. Sent
+//! ahead without waiting, it must be sure that the statement behind does not run when entering failed, or
+//! when even `BEGIN` failed: a cancel that comes a moment late hits just that, and the statement would run
+//! outside of any transaction, without a fence.
 //!
 //! PostgreSQL's protocol has a unit in which an error skips all that follows: up to the next `Sync`. But
 //! the client library ends each of its requests with one. So this layer lies between library and socket, and
@@ -18,7 +19,7 @@
 //!   library:  (kept back)                        (kept back)          ParseComplete .. CommandComplete  Ready
 //! ```
 //!
-//! Is an answer an error, the library sees it as the answer of its own request, and the server has skipped
+//! If an answer is an error, the library sees it as the answer of its own request, and the server has skipped
 //! the rest. For a single statement `COMMIT` rides behind it in the same way.
 //!
 //! [`Frames`] cuts the stream of bytes into messages however it is chunked, [`Flight`] decides, [`stream`]
@@ -178,7 +179,7 @@ impl Flight {
     }
 
     /// Whether the library's last command was one that ends transactions. `COMMIT AND CHAIN` ends one and
-    /// begins another, which nobody has entered, and the status tells nothing of it.
+    /// begins another, in which no key was entered, and the status does not show it.
     pub(super) fn may_have_left(&self) -> bool {
         matches!(self.command.text.as_slice(), b"COMMIT\0" | b"ROLLBACK\0")
     }
@@ -196,7 +197,8 @@ impl Flight {
                     return Err(Broken("it answered more requests than there were"));
                 }
             }
-            // While it takes in a COPY it ignores the end of the request that began it; another comes after the data.
+            // While it takes in a COPY it ignores the end of the request that began it; another comes after
+            // the data.
             b'G' => self.sent -= 1,
             _ => {}
         }

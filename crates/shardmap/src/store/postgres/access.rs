@@ -1,6 +1,6 @@
-//! How PostgreSQL servers are reached: who one is there, and how the line is kept.
+//! How PostgreSQL servers are reached: credentials and TLS.
 //!
-//! Where a database is comes from the global map; what opens it comes from here and is never stored.
+//! The location of a database comes from the global map. Credentials come from here and are never stored.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -33,20 +33,20 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How the line to a server is kept.
+/// How a connection to a server is protected.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Tls {
-    /// In the clear: on one machine, or in a network that is trusted.
+    /// Not at all: for one machine, or a trusted network.
     #[default]
     Off,
     /// By TLS, the server's certificate and name verified: `sslmode=verify-full`.
     VerifyFull(Roots),
 }
 
-/// Whose certificates are believed.
+/// Which certificates are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Roots {
-    /// Those whom the system believes: `sslrootcert=system`.
+    /// Those that the system trusts: `sslrootcert=system`.
     #[default]
     System,
     /// Those in a file in PEM: `sslrootcert=FILE`.
@@ -59,8 +59,8 @@ impl Tls {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] for the modes between, which encrypt without knowing to whom, or only if
-    /// the other side likes to.
+    /// [`crate::Code::InvalidArgument`] for the modes between, which do not verify the server, or encrypt
+    /// only if the server wants to.
     pub fn of_settings(mode: Option<&str>, roots: Option<Roots>) -> Result<Self, Error> {
         match (mode, roots) {
             (Some("disable"), _) | (None, None) => Ok(Self::Off),
@@ -99,12 +99,13 @@ impl PostgresAccess {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] where certificates that shall be believed cannot be read.
+    /// [`crate::Code::InvalidArgument`] if trusted certificates cannot be read.
     pub fn new(credentials: Credentials, tls: &Tls) -> Result<Self, Error> {
         Self::by_location(move |_| credentials.clone(), tls)
     }
 
-    /// Credentials asked for with each new connection: of the place, or of the hour, as tokens are.
+    /// Credentials that are asked for with each new connection, such as tokens, or credentials that differ by
+    /// location.
     ///
     /// # Errors
     ///
@@ -120,7 +121,7 @@ impl PostgresAccess {
         Ok(Self { credentials: Arc::new(credentials), connector, application: "rangehold".to_owned() })
     }
 
-    /// The same line to the servers, with other credentials.
+    /// The same TLS settings, with other credentials.
     pub fn with_credentials(
         self,
         credentials: impl Fn(&Location) -> Credentials + Send + Sync + 'static,
@@ -165,7 +166,7 @@ impl PostgresAccess {
             match setting.split_once('=') {
                 Some(("sslmode", value)) => mode = Some(value),
                 Some(("sslrootcert", name)) => roots = Some(Roots::named(name)),
-                // Not shown: it may be the end of a password.
+                // The text is not shown, because it may hold the end of a password.
                 _ => {
                     return Err(Error::argument(
                         "after the ? of an address stand sslmode=.. and sslrootcert=.. alone; a ? in a password \
@@ -228,7 +229,7 @@ fn connector(roots: &Roots) -> Result<MakeRustlsConnect, Error> {
         Roots::File(file) => add_file(&mut store, file)?,
     }
     if store.is_empty() {
-        return Err(Error::argument("no certificates to believe were found: name a file by sslrootcert"));
+        return Err(Error::argument("no trusted certificates were found: name a file with sslrootcert"));
     }
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions();
@@ -261,7 +262,7 @@ mod tests {
         Tls::of_settings(Some("require"), roots()).unwrap_err();
     }
 
-    /// The file is not there: only who would use it is refused.
+    /// If the file is missing, only access that needs it is refused.
     #[test]
     fn what_is_given_beside_an_address_counts_where_the_address_says_nothing() {
         let read = |url: &str| {

@@ -1,13 +1,12 @@
-//! Keys go offline: the transactions on them end, and no others.
+//! Ends the transactions on keys that go offline, and no others.
 //!
-//! A change that takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the transactions
-//! that hold them. So that the wait ends, a second connection cancels what they are doing, and ends their
-//! sessions when a grace is over: a session that is idle inside of a transaction does nothing that could be
-//! cancelled. A session outside of a transaction holds no fence. It lives, and is refused at its next
-//! transaction.
+//! A change that takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the
+//! transactions that hold them. To end the wait, a second connection cancels their statements, and after a
+//! grace period it ends their sessions, because a session that is idle inside a transaction has no statement
+//! to cancel. A session outside a transaction holds no fence. It stays, and its next transaction is refused.
 //!
-//! Between the look at the locks and the signal a session can end its transaction and begin another; then
-//! that one is cancelled, and is tried again by whoever began it. The gap is microseconds on the server.
+//! Between the look at the locks and the signal, a session can end its transaction and begin another one.
+//! Then that one is cancelled, and its client tries it again. The gap is microseconds on the server.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -21,8 +20,8 @@ use super::{PostgresDatabase, PostgresTx, error_text};
 use crate::limits::LOCK_TIMEOUT;
 use crate::store::{Failure, StoreError, Value};
 
-/// How long the fences may take to close by themselves before anybody is looked for, and how often from
-/// then on.
+/// How long the fences may take to close before their holders are looked for, and the pause between later
+/// looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// The longest that PostgreSQL takes.
@@ -35,8 +34,9 @@ const CANCEL: &str = "select pg_cancel_backend(pid) from __shard_management.fenc
 const TERMINATE: &str = "select pg_terminate_backend(pid) from __shard_management.fence_holders($1)
     where pid = $2 and extract(epoch from began)::text = $3";
 
-/// Waits until nobody holds one of the fences, and lets nobody take them before the transaction ends.
-/// Meanwhile, with a grace, cancels what their holders do, and after it ends their sessions.
+/// Waits until no transaction holds one of the fences, and keeps others from taking them before this
+/// transaction ends. With a grace period, it cancels the statements of their holders meanwhile, and ends
+/// their sessions after it.
 ///
 /// Ending them needs the right to signal them: a superuser, the same role, or a member of `pg_signal_backend`.
 /// Without it, the holders are waited for, until the lock timeout is over.
@@ -70,7 +70,7 @@ pub(super) async fn close_fences(
     closed.map(drop)
 }
 
-/// Goes on until it is dropped, or can't.
+/// Goes on until it is dropped, or until it fails.
 async fn end_holders(
     database: &PostgresDatabase,
     fences: &[i64],
@@ -101,7 +101,7 @@ async fn holders(client: &Object, fences: &[i64]) -> Result<Vec<Holder>, tokio_p
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// May be refused for one session and not for others, so that is noted and no more.
+/// This may be refused for one session and not for others, so a refusal is only logged.
 async fn signal(client: &Object, sql: &str, fences: &[i64], holder: &Holder) {
     let values: [(&(dyn ToSql + Sync), Type); 3] =
         [(&fences, Type::INT8_ARRAY), (&holder.0, Type::INT4), (&holder.1, Type::TEXT)];

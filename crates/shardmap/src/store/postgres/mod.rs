@@ -1,8 +1,8 @@
 //! The store in PostgreSQL: connections with management credentials, and transactions on them.
 //!
-//! Statements go unprepared, with the types of their values (one round trip each), so that a pooler in
-//! transaction mode may stand between. A transaction that is dropped takes its connection with it: the
-//! server undoes what was open, and nothing half-done comes back into the pool.
+//! Statements are sent unprepared, with the types of their values (one round trip each), so a pooler in
+//! transaction mode may lie between. A transaction that is dropped closes its connection: the server undoes
+//! it, and no open transaction comes back into the pool.
 
 mod access;
 mod drain;
@@ -144,7 +144,8 @@ impl PostgresTx {
                 self.batch(LOCATE_SQL).await
             }
             Schema::Local => {
-                // Two who install at once would both find nothing there; the number is of this alone.
+                // Two processes that install at once would both find no tables. The number is used only for
+                // this lock.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
                 self.batch(LOCAL_SQL).await?;
                 self.batch(FENCE_SQL).await?;

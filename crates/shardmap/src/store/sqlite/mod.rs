@@ -201,7 +201,7 @@ impl SqliteTx {
             let run = |sql: &str| connection.execute_batch(sql).map_err(|error| database.failed(&error));
             run("savepoint rangehold_script")?;
             run(&sql)?;
-            // The savepoint goes with its transaction, whatever the script began then.
+            // The savepoint ends with its transaction, even if the script has begun another one.
             run("release rangehold_script").map_err(|_| {
                 let text = "the script ended its transaction: leave BEGIN, COMMIT and ROLLBACK out of it";
                 StoreError::new(&database.location, Failure::Other, text)

@@ -11,7 +11,7 @@ use crate::store::{Cell, Line};
 use crate::store::{Failure, StoreError};
 
 impl SqliteTx {
-    /// The connection comes back when the rows are at their end, or nobody takes them any more.
+    /// The connection comes back after the last row, or when the rows are no longer taken.
     pub(crate) fn stream(
         &mut self,
         sql: &str,
@@ -24,8 +24,8 @@ impl SqliteTx {
         self.lent = Some(lent);
         let (database, sql, parameters) = (self.database.clone(), sql.to_owned(), parameters.to_vec());
         tokio::task::spawn_blocking(move || {
-            // A statement that nobody waits for any more ends itself. To interrupt it from outside would do nothing
-            // where that comes before its first step.
+            // A statement whose rows are no longer wanted ends itself. An interrupt from outside would have
+            // no effect if it came before the first step.
             let watched = rows.clone();
             let looks = Some(move || watched.is_closed());
             let done = connection
@@ -56,7 +56,7 @@ fn send_rows(
     if !statement.readonly() {
         return Err(refused("a query over shards only reads".to_owned()));
     }
-    // `$2` is a name to SQLite, which numbers names in the order in which it meets them.
+    // To SQLite `$2` is a name, and it numbers names in the order in which they appear.
     for index in 1..=statement.parameter_count() {
         let name = statement.parameter_name(index).map(str::to_owned).unwrap_or_default();
         let number = name.get(1..).and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(index);
