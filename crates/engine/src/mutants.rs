@@ -32,11 +32,21 @@ pub enum Mutant {
     /// Timestamps are given without a reservation, as the wall clock says. (With [`crate::Clock`],
     /// which goes beyond all that a database has seen when that is opened, nobody would notice.)
     ReservationForgotten,
+    /// A batch is acknowledged before it is durable.
+    EarlyBatch,
+    /// A batch that changes rows is acknowledged and never made, each eighth time.
+    BatchForgotten,
+    /// A batch goes into the log as two writes.
+    BatchTorn,
+    /// A page that ends because its bytes or its time ran out has no token.
+    TokenForgotten,
+    /// An unused database is deleted without a look at whether another one reads its files.
+    BurialUnasked,
 }
 
 impl Mutant {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 16] = [
         Self::LeaseCheckSkipped,
         Self::GenerationCheckSkipped,
         Self::HeirBeforeRecord,
@@ -48,6 +58,11 @@ impl Mutant {
         Self::HeldTwice,
         Self::EarlyRefusal,
         Self::ReservationForgotten,
+        Self::EarlyBatch,
+        Self::BatchForgotten,
+        Self::BatchTorn,
+        Self::TokenForgotten,
+        Self::BurialUnasked,
     ];
 }
 
@@ -66,6 +81,11 @@ impl fmt::Display for Mutant {
             Self::HeldTwice => "held request applied twice",
             Self::EarlyRefusal => "refusal answered before it is durable",
             Self::ReservationForgotten => "ETag reservation forgotten",
+            Self::EarlyBatch => "batch acknowledged before it is durable",
+            Self::BatchForgotten => "batch acknowledged and never made",
+            Self::BatchTorn => "batch logged as two writes",
+            Self::TokenForgotten => "page ended without its token",
+            Self::BurialUnasked => "burial that asks nobody",
         })
     }
 }

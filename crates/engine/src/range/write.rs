@@ -81,8 +81,30 @@ impl Range {
                 self.still_serves(&opening)?;
                 Ok(stamp.at)
             }
-            Ok(changes) => {
+            Ok(mut changes) => {
                 self.meter.wrote(&changes);
+                let is_batch = changes.len() > 1;
+                let updates = is_batch && current.iter().all(Option::is_some);
+                let eighth = self.counts.writes.load(Ordering::Relaxed).is_multiple_of(8);
+                if mutants::active(Mutant::BatchForgotten) && updates && eighth {
+                    return Ok(stamp.at);
+                }
+                if mutants::active(Mutant::BatchTorn) && is_batch {
+                    let half = changes.split_off(changes.len() / 2);
+                    let (first, _) = self.batch(partition, half, stripe, stamp);
+                    opening
+                        .db
+                        .write(first)
+                        .await
+                        .map_err(|error| WriteError::OutcomeUnknown(with_causes(&error)))?;
+                }
+                if mutants::active(Mutant::EarlyBatch) && is_batch {
+                    let (batch, bytes) = self.batch(partition, changes, stripe, stamp);
+                    let entering =
+                        RunToEnd::new(enter(opening, batch, bytes, Some(Entrance { guard, admitted })));
+                    entering.await.map_err(WriteError::OutcomeUnknown)?;
+                    return Ok(stamp.at);
+                }
                 let batch = self.batch(partition, changes, stripe, stamp);
                 self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
             }
