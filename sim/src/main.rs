@@ -6,8 +6,9 @@ use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use clap::Parser;
+use rangehold_engine::mutants::Mutant;
 use rangehold_sim::faults::Fault;
-use rangehold_sim::run::{Outcome, run, watch_panics};
+use rangehold_sim::run::{Outcome, run, run_long, watch_panics};
 use serde_json::json;
 
 /// Runs seeds of the simulation.
@@ -26,6 +27,9 @@ struct Arguments {
     /// Seeds below this one are run twice, and their logs compared.
     #[arg(long, default_value_t = 0)]
     twice_below: u64,
+    /// Runs each seed for ten simulated minutes in place of one.
+    #[arg(long)]
+    long: bool,
     /// Prints the log of each run.
     #[arg(long)]
     log: bool,
@@ -38,7 +42,7 @@ struct Arguments {
     /// Makes this mistake, by its number from 0. Only in a build with the feature `mutants`.
     #[arg(long)]
     mutant: Option<usize>,
-    /// Prints the names of all mistakes, in the order of their numbers.
+    /// Prints the names of all mistakes, in the order of their numbers; `long` before those that long runs find.
     #[arg(long)]
     list_mutants: bool,
     /// Prints the names of all fault switches.
@@ -49,8 +53,9 @@ struct Arguments {
 fn main() -> Result<ExitCode> {
     let arguments = Arguments::parse();
     if arguments.list_mutants {
-        for mutant in rangehold_engine::mutants::Mutant::ALL {
-            println!("{mutant}");
+        for mutant in Mutant::ALL {
+            let long = if mutant == Mutant::BurialUnasked { "long " } else { "" };
+            println!("{long}{mutant}");
         }
         return Ok(ExitCode::SUCCESS);
     }
@@ -73,7 +78,7 @@ fn main() -> Result<ExitCode> {
     for number in 0..arguments.seeds {
         let seed = arguments.from + number * arguments.step.max(1);
         let twice = seed < arguments.twice_below;
-        let outcome = once_or_twice(seed, twice, arguments.log);
+        let outcome = once_or_twice(if arguments.long { run_long } else { run }, seed, twice, arguments.log);
         if arguments.json {
             println!("{}", to_json(&outcome, twice));
         } else {
@@ -87,7 +92,7 @@ fn main() -> Result<ExitCode> {
     Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-fn once_or_twice(seed: u64, twice: bool, log: bool) -> Outcome {
+fn once_or_twice(run: fn(u64, bool) -> Outcome, seed: u64, twice: bool, log: bool) -> Outcome {
     let mut outcome = run(seed, log);
     if twice {
         let again = run(seed, log);
@@ -119,7 +124,7 @@ fn to_json(outcome: &Outcome, twice: bool) -> serde_json::Value {
 
 #[cfg(feature = "mutants")]
 fn activate(mutant: Option<usize>) -> Result<()> {
-    use rangehold_engine::mutants::{Mutant, activate};
+    use rangehold_engine::mutants::activate;
     let chosen = mutant.map(|number| Mutant::ALL.get(number).copied());
     match chosen {
         Some(None) => bail!("there are {} mistakes, from number 0", Mutant::ALL.len()),

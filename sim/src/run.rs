@@ -1,12 +1,13 @@
 //! One run: a cluster, its clients, what befalls them, and what was wrong.
 //!
 //! ```text
-//!   0 s         tables are made, workloads begin, faults strike
-//!   CALM_AT     no more faults; everything comes back
-//!   END_AT      workloads end; everything is read once more and checked
+//!   0 s           tables are made, workloads begin, faults strike
+//!   end - CALM    no more faults; everything comes back
+//!   end           workloads end; everything is read once more and checked
 //! ```
 //!
-//! If faults keep the tables from being made within ten seconds, the rest is as much later.
+//! The end is after a minute, or after ten in a long run, in which the space of old databases is collected too. If
+//! faults keep the tables from being made within ten seconds, everything else happens that much later.
 
 use std::fmt;
 use std::panic;
@@ -21,25 +22,33 @@ use crate::chance::Chance;
 use crate::client::Client;
 use crate::events::Events;
 use crate::faults::{Fault, Weather};
+use crate::workload::bank::Bank;
 use crate::workload::ledger::Ledger;
 use crate::workload::register::Registers;
 use crate::workload::tables::Tables;
-use crate::workload::{bank, listing};
+use crate::workload::{large, listing};
 use crate::world::{Planner, Size, World};
 
 /// When the tables are made, unless faults keep that from being done.
 const SET_UP_BY: Duration = Duration::from_secs(10);
-/// When faults end.
-const CALM_AT: Duration = Duration::from_secs(45);
-/// When workloads end.
-const END_AT: Duration = Duration::from_secs(60);
+/// How long all is calm at the end.
+const CALM: Duration = Duration::from_secs(15);
+/// When workloads end in a long run.
+const LONG: Duration = Duration::from_secs(600);
 /// Requests that a run shall have. Where faults left fewer, it goes on for so long in calm, and again.
 const REQUESTS_MIN: u64 = 200;
 const GOES_ON_FOR: Duration = Duration::from_secs(5);
 /// Clusters that answer by the rules of the profile `cloud`.
 const CLOUD_SHARE: f64 = 0.2;
+/// Clusters with a table of 3,000 rows, among those without budgets.
+const LARGE_SHARE: f64 = 0.3;
+/// Clusters in which pages run out of time, and after how many milliseconds.
+const HURRIED_SHARE: f64 = 0.25;
+const HURRIED_MS: (f64, f64) = (5.0, 200.0);
 /// Clients that watch each process, where processes may stand still.
 const WATCHERS: usize = 3;
+/// Clients that write batches into the ledger.
+const LEDGER_WRITERS: usize = 4;
 /// Clients that come at once in a flash crowd.
 const CROWD: usize = 12;
 /// A run that has not ended by then hangs.
@@ -86,6 +95,12 @@ pub fn watch_panics(loud: bool) {
 /// Runs `seed`; prints its log if it is asked for.
 pub fn run(seed: u64, print_log: bool) -> Outcome {
     run_in(seed, Weather::of(Chance::of_seed(seed)), print_log)
+}
+
+/// Runs `seed` for ten simulated minutes; prints its log if it is asked for.
+pub fn run_long(seed: u64, print_log: bool) -> Outcome {
+    let chance = Chance::of_seed(seed);
+    run_of(seed, Weather::of(chance), Size { lasts: LONG, ..size(chance) }, print_log)
 }
 
 /// Runs `seed` in a weather of the caller's choice.
@@ -150,24 +165,43 @@ fn size(chance: Chance) -> Size {
     let splits = (processes == 1 && dice.happens(0.5)).then(|| Planner::Splits(dice.spread(2.0, 8.0)));
     let mut dice = chance.dice("profile");
     let cloud = dice.happens(CLOUD_SHARE).then(|| dice.spread(8.0, 60.0));
+    let mut dice = chance.dice("pages");
+    let large = dice.happens(LARGE_SHARE) && cloud.is_none();
+    let page_within = dice.happens(HURRIED_SHARE).then(|| dice.spread(HURRIED_MS.0, HURRIED_MS.1));
+    let page_within = page_within.map(|ms| Duration::from_micros((ms * 1_000.0) as u64));
     // Where it plans splits too, nobody else crosses its plans.
-    Size { processes, servers, planner: splits.or(moves), cloud, random: splits.is_none() }
+    let random = splits.is_none();
+    Size {
+        processes,
+        servers,
+        planner: splits.or(moves),
+        cloud,
+        random,
+        large,
+        page_within,
+        ..Size::default()
+    }
 }
 
 /// The whole of a run. Returns how many histories could not be decided.
 async fn live(world: &World) -> usize {
     let registers = Registers::new(4, 2);
-    let ledger = Arc::<Ledger>::default();
+    let (ledger, bank) = (Arc::<Ledger>::default(), Arc::<Bank>::default());
+    let large = world.size().large;
     let mut first = Client::new(world, "setup", None).only_once();
     registers.set_up(&mut first).await;
-    bank::set_up(&mut first).await;
+    bank.set_up(&mut first).await;
     listing::set_up(&mut first).await;
     ledger.set_up(&mut first).await;
+    if large {
+        large::set_up(&mut first).await;
+    }
     world.let_loose();
 
     // Faults of the store strike from the first moment on, and can make that take long.
     let late = world.now().saturating_sub(SET_UP_BY);
-    let (calm_at, end_at) = (CALM_AT + late, END_AT + late);
+    let end_at = world.size().lasts + late;
+    let calm_at = end_at.saturating_sub(CALM);
     let mut workloads = JoinSet::new();
     let pauses = world.weather().is_on(Fault::Pause);
     for number in (0..WATCHERS * world.processes()).filter(|_| pauses) {
@@ -185,11 +219,17 @@ async fn live(world: &World) -> usize {
     }
     for number in 0..2 {
         let client = Client::new(world, &format!("bank{number}"), None);
-        workloads.spawn(bank::transfer(client, end_at, (200, 2_500)));
-        let client = Client::new(world, &format!("ledger{number}"), None);
-        workloads.spawn(Arc::clone(&ledger).run(client, end_at, (100, 2_000)));
+        workloads.spawn(Arc::clone(&bank).transfer(client, end_at, (200, 2_500)));
     }
-    workloads.spawn(bank::audit(Client::new(world, "audit", None), end_at, (300, 3_000)));
+    for number in 0..LEDGER_WRITERS {
+        let client = Client::new(world, &format!("ledger{number}"), None);
+        workloads.spawn(Arc::clone(&ledger).run(client, end_at, (20, 1_500)));
+    }
+    workloads.spawn(ledger.clone().watch(Client::new(world, "reader", None), end_at, (50, 800)));
+    workloads.spawn(bank.clone().audit(Client::new(world, "audit", None), end_at, (300, 3_000)));
+    if large {
+        workloads.spawn(large::walk(Client::new(world, "large", None), end_at, (200, 5_000)));
+    }
     workloads.spawn(listing::churn(Client::new(world, "churn", None), end_at, (300, 2_000)));
     workloads.spawn(listing::walk(Client::new(world, "walk", None), end_at, (20, 2_500)));
     let tables = Arc::<Tables>::default();
@@ -219,9 +259,12 @@ async fn live(world: &World) -> usize {
     }
     let mut last = Client::new(world, "last", None).only_once();
     registers.read_all(&mut last).await;
-    bank::audit_at_last(&mut last).await;
+    bank.audit_at_last(&mut last).await;
     listing::walk_at_last(&mut last).await;
     ledger.read_all(&mut last).await;
+    if large {
+        large::walk_at_last(&mut last).await;
+    }
     registers.check(world)
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 
-/// Most bytes of a reply: a page of 1,000 entities of some hundred bytes fits.
-const REPLY_BYTES_MAX: usize = 4 << 20;
+/// Most bytes of a reply: a page ends after 4 MiB, with the entity that goes beyond.
+const REPLY_BYTES_MAX: usize = 6 << 20;
 /// Pieces in which a slow body is sent.
 const SLOW_PIECES: usize = 4;
 

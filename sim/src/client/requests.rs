@@ -1,5 +1,7 @@
 //! The requests of the table service that the workloads send, and what replies to them mean.
 
+use std::collections::BTreeMap;
+
 use rangehold_server::accounts::WELL_KNOWN_ACCOUNT as ACCOUNT;
 use serde_json::{Map, Value};
 
@@ -54,8 +56,24 @@ pub fn get(name: &Name) -> Request {
     }
 }
 
+/// What an entity holds beside its keys.
+#[derive(Debug, Clone, Default)]
+pub struct Content {
+    /// The property `value`.
+    pub value: u64,
+    /// Bytes of the property `padding`; none if 0.
+    pub padding: usize,
+    /// Other properties that are numbers.
+    pub numbers: Vec<(&'static str, u64)>,
+}
+
 /// Changes an entity to hold `value`, and `padding` bytes more. `if_match` is an ETag, or `*`.
 pub fn change(verb: Verb, name: &Name, value: u64, padding: usize, if_match: Option<&str>) -> Request {
+    change_to(verb, name, &Content { value, padding, numbers: Vec::new() }, if_match)
+}
+
+/// Changes an entity to hold `content`. `if_match` is an ETag, or `*`.
+pub fn change_to(verb: Verb, name: &Name, content: &Content, if_match: Option<&str>) -> Request {
     let mut headers = vec![("Accept", BARE.to_owned()), ("DataServiceVersion", "3.0".to_owned())];
     if let Some(etag) = if_match {
         headers.push(("If-Match", etag.to_owned()));
@@ -67,10 +85,12 @@ pub fn change(verb: Verb, name: &Name, value: u64, padding: usize, if_match: Opt
         let mut entity = Map::new();
         entity.insert("PartitionKey".into(), name.partition.as_str().into());
         entity.insert("RowKey".into(), name.row.as_str().into());
-        entity.insert("value".into(), i32::try_from(value).unwrap_or(i32::MAX).into());
-        if padding > 0 {
-            entity.insert("padding".into(), "x".repeat(padding).into());
+        let number = |number: u64| Value::from(i32::try_from(number).unwrap_or(i32::MAX));
+        entity.insert("value".into(), number(content.value));
+        if content.padding > 0 {
+            entity.insert("padding".into(), "x".repeat(content.padding).into());
         }
+        entity.extend(content.numbers.iter().map(|(name, value)| ((*name).to_owned(), number(*value))));
         body = Value::Object(entity).to_string().into_bytes();
     }
     let (method, target) = match verb {
@@ -152,6 +172,15 @@ pub struct Entity {
     pub value: u64,
     /// Its ETag.
     pub etag: String,
+    /// Its other properties that are numbers.
+    pub numbers: BTreeMap<String, u64>,
+}
+
+impl Entity {
+    /// The property `name`, a number; 0 where there is none.
+    pub fn number(&self, name: &str) -> u64 {
+        self.numbers.get(name).copied().unwrap_or(0)
+    }
 }
 
 /// A page as it was read.
@@ -175,6 +204,12 @@ fn entity_in(json: &Value) -> Option<Entity> {
         row: text("RowKey")?,
         value: json["value"].as_u64()?,
         etag: text("odata.etag")?,
+        numbers: json
+            .as_object()?
+            .iter()
+            .filter(|(name, _)| *name != "value")
+            .filter_map(|(name, value)| Some((name.clone(), value.as_u64()?)))
+            .collect(),
     })
 }
 

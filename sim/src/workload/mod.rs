@@ -6,9 +6,11 @@
 //! | [`bank`] | a batch is made whole or not at all, and no page shows half of one |
 //! | [`listing`] | who follows tokens sees each lasting entity once |
 //! | [`tables`] | a deleted table is gone at every front end, and its rows never come back |
-//! | [`ledger`] | what was acknowledged is there, what was refused is not: one owner for each key |
+//! | [`ledger`] | a batch that was acknowledged is there whole until another replaces it, one that was refused is not |
+//! | [`large`] | a table of 3,000 rows is seen whole, whether its pages run out of rows, bytes or time |
 
 pub mod bank;
+pub mod large;
 pub mod ledger;
 pub mod listing;
 pub mod register;

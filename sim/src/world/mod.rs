@@ -75,6 +75,12 @@ pub struct Size {
     pub cloud: Option<f64>,
     /// Whether ranges are split, merged and moved at random.
     pub random: bool,
+    /// Whether there is a table of 3,000 rows.
+    pub large: bool,
+    /// After what time a page ends, where that is not the profile's.
+    pub page_within: Option<Duration>,
+    /// When the workloads end.
+    pub lasts: Duration,
 }
 
 /// For what the real manager plans.
@@ -89,7 +95,16 @@ pub enum Planner {
 impl Default for Size {
     /// One process with one server, which nobody changes but chance.
     fn default() -> Self {
-        Self { processes: 1, servers: 1, planner: None, cloud: None, random: true }
+        Self {
+            processes: 1,
+            servers: 1,
+            planner: None,
+            cloud: None,
+            random: true,
+            large: false,
+            page_within: None,
+            lasts: Duration::from_secs(60),
+        }
     }
 }
 
@@ -202,6 +217,11 @@ impl World {
     /// What the real manager's plans came to so far.
     pub fn planned(&self) -> &Planned {
         &self.0.planned
+    }
+
+    /// How large it is, and how long it lives.
+    pub fn size(&self) -> Size {
+        self.0.size
     }
 
     /// Whether the service answers by the rules of the profile `cloud`.

@@ -61,6 +61,8 @@ pub(crate) struct Start {
     pub(crate) planner: Option<Planner>,
     /// By the rules of the cloud; see [`super::Size`].
     pub(crate) cloud: Option<f64>,
+    /// After what time a page ends, where that is not the profile's.
+    pub(crate) page_within: Option<Duration>,
     /// Where is counted what it does.
     pub(crate) planned: Arc<Planned>,
     pub(crate) events: Events,
@@ -99,7 +101,11 @@ impl Process {
             SharedAccounts::new(Accounts::well_known()),
             None,
             clock.clone(),
-            TableOptions { seed: seed ^ 1, memory_bytes: MEMORY_BYTES, profile: profile(start.cloud) },
+            TableOptions {
+                seed: seed ^ 1,
+                memory_bytes: MEMORY_BYTES,
+                profile: profile(start.cloud, start.page_within),
+            },
             Metrics::new(),
         ));
         if let Some(planner) = planner {
@@ -173,10 +179,13 @@ impl Process {
 }
 
 /// By what numbers the service lets in and answers: those of the cloud are scaled to so few requests.
-fn profile(cloud: Option<f64>) -> Profile {
-    let Some(entities) = cloud else { return Profile::fast() };
-    let budget = |share: f64| Some(Budget { per_second: entities * share, credit: BUDGET_CREDIT });
-    Profile { account: budget(3.0), table: budget(2.0), partition: budget(1.0), ..Profile::cloud() }
+fn profile(cloud: Option<f64>, page_within: Option<Duration>) -> Profile {
+    let mut profile = cloud.map_or_else(Profile::fast, |entities| {
+        let budget = |share: f64| Some(Budget { per_second: entities * share, credit: BUDGET_CREDIT });
+        Profile { account: budget(3.0), table: budget(2.0), partition: budget(1.0), ..Profile::cloud() }
+    });
+    profile.pages.within = page_within.unwrap_or(profile.pages.within);
+    profile
 }
 
 /// The first server of process `number`, where each process has `servers`.

@@ -110,6 +110,7 @@ impl World {
             servers: inner.size.servers,
             planner: inner.size.planner,
             cloud: inner.size.cloud,
+            page_within: inner.size.page_within,
             planned: Arc::clone(&inner.planned),
             events: inner.events.clone(),
             weather: inner.weather.clone(),

@@ -13,10 +13,13 @@ use serde_json::Value;
 
 use super::Arguments;
 
-/// Seeds that one process runs before another takes its place: a process keeps some 3 MB of each.
+/// Seeds that one process runs before another takes its place: a process keeps some 3 MB of each, and ten times as
+/// much of a long one.
 const SEEDS_OF_A_PROCESS: u64 = 400;
-/// Silence of a run after which it is said to hang, in real time. A seed takes half a second.
-const SILENCE_MAX: Duration = Duration::from_secs(120);
+const LONG_SEEDS_OF_A_PROCESS: u64 = 40;
+/// Silence after which a run is ended and named: it hangs. So far above what the longest run takes on a busy machine
+/// that it judges no speed; a second is usual, and ten for a long run.
+const SILENCE_MAX: Duration = Duration::from_secs(1_800);
 
 /// What one seed was.
 #[derive(Debug)]
@@ -46,6 +49,8 @@ struct Job {
     program: PathBuf,
     more: Vec<String>,
     step: u64,
+    /// Seeds that one process runs at most.
+    seeds_max: u64,
     running: Mutex<Running>,
 }
 
@@ -59,8 +64,8 @@ enum Running {
 impl Job {
     /// Runs `seeds` seeds from `first` on, and sends what is printed of each.
     fn run(&self, first: u64, seeds: u64, lines: &Sender<String>) -> Result<()> {
-        for done in (0..seeds).step_by(SEEDS_OF_A_PROCESS as usize) {
-            let numbers = [first + done * self.step, self.step, SEEDS_OF_A_PROCESS.min(seeds - done)];
+        for done in (0..seeds).step_by(self.seeds_max as usize) {
+            let numbers = [first + done * self.step, self.step, self.seeds_max.min(seeds - done)];
             let Some(output) = self.start(numbers)? else { return Ok(()) };
             let mut ran = 0;
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -114,14 +119,18 @@ impl Job {
 }
 
 impl Workers {
-    pub(super) fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str]) -> Self {
+    /// Starts the seeds of `arguments`; each process is given `more` arguments, and runs long seeds where `long`.
+    pub(super) fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str], long: bool) -> Self {
         let (sender, lines) = channel();
+        let more: Vec<String> =
+            more.iter().copied().chain(long.then_some("--long")).map(str::to_owned).collect();
         let jobs = jobs.min(arguments.seeds);
         let started = (0..jobs).map(|number| {
             let job = Arc::new(Job {
                 program: program.to_owned(),
-                more: more.iter().map(|word| (*word).to_owned()).collect(),
+                more: more.clone(),
                 step: jobs,
+                seeds_max: if long { LONG_SEEDS_OF_A_PROCESS } else { SEEDS_OF_A_PROCESS },
                 running: Mutex::new(Running::Not),
             });
             // Of every `jobs` seeds one each.

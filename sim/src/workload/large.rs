@@ -1,0 +1,99 @@
+//! A table of 3,000 rows: its pages run out of rows, of bytes and of time.
+//!
+//! Nothing in it ever changes, so whoever follows the tokens must see each row once and in order, wherever the
+//! pages end and whatever becomes of its ranges meanwhile.
+
+use std::time::Duration;
+
+use super::{IN_THE_END, make, make_table};
+use crate::client::http::Reply;
+use crate::client::requests::{Name, Verb, batch, batch_statuses, change, page, query};
+use crate::client::{Client, Told};
+
+const TABLE: &str = "large";
+/// Rows without padding: a page of them ends after 1,000 rows.
+const THIN_ROWS: usize = 2_400;
+/// Rows with so much padding that a page of them ends after 4 MiB.
+const THICK_ROWS: usize = 600;
+const THICK_BYTES: usize = 8_000;
+const PARTITIONS: usize = 6;
+/// Rows of a batch: the most that the service takes.
+const BATCH_ROWS: usize = 100;
+
+/// Inserts all rows.
+pub async fn set_up(client: &mut Client) {
+    make_table(client, TABLE).await;
+    let rows: Vec<usize> = (0..THIN_ROWS + THICK_ROWS).collect();
+    for rows in rows.chunks(BATCH_ROWS) {
+        let inserts: Vec<_> = rows
+            .iter()
+            .map(|row| {
+                let padding = if *row < THIN_ROWS { 0 } else { THICK_BYTES };
+                change(Verb::Upsert, &name(*row), *row as u64, padding, None)
+            })
+            .collect();
+        let made = |reply: &Reply| batch_statuses(reply).len() == BATCH_ROWS;
+        make(client, format_args!("rows {}.. of the large table", rows[0]), &batch(&inserts), made).await;
+    }
+}
+
+/// Walks through the table until `end`.
+pub async fn walk(mut client: Client, end: Duration, think: (u64, u64)) {
+    while client.world().now() < end {
+        once_through(&mut client, end, think).await;
+    }
+}
+
+/// Walks through once more, however long it takes.
+pub async fn walk_at_last(client: &mut Client) {
+    let end = client.world().now() + IN_THE_END;
+    if once_through(client, end, (1, 20)).await.is_none() {
+        client.world().found("the large table cannot be listed when all is calm");
+    }
+}
+
+/// One way through, judged; `None` if it was not at its end in time.
+async fn once_through(client: &mut Client, end: Duration, think: (u64, u64)) -> Option<()> {
+    let (mut expected, mut token) = (0, None::<String>);
+    while client.world().now() < end {
+        let asked = client.ask(query(TABLE, None, None, token.as_deref())).await;
+        if let Told::Answer(reply) = asked.told() {
+            let Some(page) = page(&reply).filter(|_| reply.status == 200) else {
+                client.world().found(format_args!(
+                    "a large page was answered {} {}",
+                    reply.status,
+                    reply.code()
+                ));
+                return Some(());
+            };
+            for entity in page.entities {
+                if entity.row != name(expected).row {
+                    client.world().found(format_args!(
+                        "the large table shows {} where {} comes next",
+                        entity.row,
+                        name(expected).row
+                    ));
+                    return Some(());
+                }
+                expected += 1;
+            }
+            token = page.next;
+            if token.is_none() {
+                if expected != THIN_ROWS + THICK_ROWS {
+                    client
+                        .world()
+                        .found(format_args!("the large table ends after {expected} rows, with no token"));
+                }
+                return Some(());
+            }
+        }
+        client.think(think.0, think.1).await;
+    }
+    None
+}
+
+/// Rows in the order of their keys.
+fn name(row: usize) -> Name {
+    let partition = row * PARTITIONS / (THIN_ROWS + THICK_ROWS);
+    Name::new(TABLE, &format!("p{partition}"), &format!("r{row:05}"))
+}
