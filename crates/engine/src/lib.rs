@@ -40,7 +40,7 @@ pub mod store;
 mod sweeping;
 mod tasks;
 
-pub use change::{ChangeError, Changed};
+pub use change::{ChangeError, Changed, StepError};
 pub use clock::Clock;
 pub use database::{Borrowed, Shares};
 pub use error::{Damaged, OpenError, ReadError, WriteError};

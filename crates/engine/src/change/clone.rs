@@ -1,10 +1,11 @@
-//! Making databases of databases: a manifest that names the files of its sources, and no row copied.
+//! Makes a database of other databases: a manifest that names their files. No row is copied.
 //!
-//! What was seen to go wrong, and what is done about it: cloning is refused while a source's log
-//! holds rows (the retirement row and the flush behind it see to that; if the memtable was cut just
-//! then they are repeated). Cloning to a path that exists returns at once and keeps what is
-//! there, so each attempt has a path of its own. A clone takes any key, so its server refuses those
-//! outside its range.
+//! What was seen to go wrong, and what prevents it:
+//!
+//! * A clone is refused while the log of a source holds rows. The retirement row and the flush after it empty the log;
+//!   if the memtable was cut just between them, both are repeated.
+//! * A clone to a path that exists returns at once and keeps what is there. So each attempt has a path of its own.
+//! * A clone takes any key. Its server refuses those outside its range.
 
 use std::collections::Bound;
 use std::sync::Arc;
@@ -25,21 +26,21 @@ type Bounds = (Bound<Bytes>, Bound<Bytes>);
 pub(crate) struct Source<'a> {
     pub(crate) range: &'a Range,
     pub(crate) checkpoint: Uuid,
-    /// The keys that the clone has of it.
+    /// The keys that the clone takes from it.
     pub(crate) keys: KeyRange,
 }
 
-/// Makes the directories of databases that are to be made, as far as that is possible by now: what is
-/// made before writes are held need not be made while they are.
+/// Makes the directories of databases before the databases. A directory that is made before writes are held need not be
+/// made while they are held. It is no error if this fails.
 pub(crate) async fn make_directories(store: &Store, names: impl IntoIterator<Item = DatabaseName>) {
     let directories = |name| ["manifest", "wal"].map(|kind| format!("{}/{kind}", database_path(name)));
     let paths: Vec<String> = names.into_iter().flat_map(directories).collect();
     if let Err(error) = store.make_directories(&paths).await {
-        tracing::debug!(%error, "directories of heirs are made later");
+        tracing::debug!(%error, "the directories of the heirs could not be made beforehand");
     }
 }
 
-/// Makes the database `name` of its sources, in the order of their keys.
+/// Makes the database `name` of its sources, which are in the order of their keys.
 pub(crate) async fn make(
     around: &Surroundings,
     name: DatabaseName,

@@ -1,107 +1,144 @@
-//! The two sides of a move: the source hands a range over, the target takes it.
+//! A move: the source hands a range over, the target takes it.
 //!
-//! The database stays where it is; what changes is who has it open. Opening raises the epoch, and so
-//! the store itself decides who may write. The order between the sides is the caller's (the
-//! manager's): the target serves only after the source has let go.
+//! The database stays where it is. What changes is which server has it open. Opening raises the epoch, so the
+//! store itself decides who may write. The target serves only after the source answers no more reads.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use rangehold_map::{Generation, RangeEntry, RangeId, Timestamp};
+use rangehold_map::{Generation, RangeEntry, RangeMap, Timestamp};
 
-use super::{ChangeError, undone};
-use crate::error::OpenError;
+use super::parents::slow;
+use super::{ChangeError, Changed, StepError, intent};
 use crate::limits::FREEZE_WITHIN;
+use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Range};
 use crate::steps::Step;
 
 /// A range that its source is about to hand over: frozen, saved, still read.
-pub(crate) struct HandOver {
+struct HandOver {
     range: Arc<Range>,
     frozen: Frozen,
     epoch: u64,
     high_water: Timestamp,
 }
 
-/// A range that was opened and is not served yet.
-pub(crate) struct Standby(pub(crate) Arc<Range>);
-
-impl PartitionServer {
-    /// The source's first step: holds writes and saves what is there. On an error the range goes on.
-    pub(crate) async fn release(
-        &self,
-        range: RangeId,
-        generation: Generation,
-    ) -> Result<HandOver, ChangeError> {
-        let held = self.held(range, generation)?;
-        let _alone = held.change_alone().await;
-        let not_yet = |waits_for| ChangeError::NotYet { range, waits_for };
-        held.get_ready(Duration::ZERO).await.map_err(not_yet)?;
-        let slow = || not_yet("the writes under way did not end in time".to_owned());
-        let mut frozen = held.freeze().await.ok_or_else(slow)?;
-        self.after(Step::Frozen, range).await;
-        held.save().await.map_err(undone(range))?;
-        // Everything is durable; whoever waits for that has to be told before the database is closed.
-        if !frozen.settled(FREEZE_WITHIN).await {
-            return Err(slow());
+/// Makes a move whose intent is in the map.
+pub(crate) async fn hand_over(
+    maps: &Maps,
+    source: &PartitionServer,
+    target: &PartitionServer,
+    begun: &RangeEntry,
+) -> Result<Changed, ChangeError> {
+    let range = begun.id;
+    let hand_over = match release(source, begun).await {
+        Ok(hand_over) => hand_over,
+        Err(error) => return Err(undo(maps, source, begun, error).await),
+    };
+    let taken = match take(target, begun, &hand_over).await {
+        Ok(taken) => taken,
+        Err(error) => {
+            restore(source, hand_over).await?;
+            return Err(undo(maps, source, begun, error).await);
         }
-        let epoch = held.epoch().map_err(undone(range))?;
-        // The target may have opened it by the time that something fails.
-        frozen.seal();
-        self.after(Step::Saved, range).await;
-        let high_water = held.inheritance().high_water;
-        Ok(HandOver { range: Arc::clone(&held), frozen, epoch, high_water })
+    };
+    hand_over.range.let_go();
+    source.after(Step::LetGo, range).await;
+    target.replace_in_set(&[], &[taken]);
+    target.after(Step::Served, range).await;
+    let published = intent::publish(maps, begun, |map: &RangeMap| map.move_done(range)).await;
+    if published.is_err() {
+        target.withdraw(&[range], &maps.current());
     }
+    let held_for = pass_on(source, hand_over);
+    let map = published.map_err(|_| ChangeError::Overtaken { range })?;
+    target.after(Step::Published, range).await;
+    Ok(Changed { map_version: map.version(), ranges: vec![range], held_for })
+}
 
-    /// The target's step: opens the database, unless anybody has opened it since the source saved it.
-    pub(crate) async fn take(
-        &self,
-        entry: &RangeEntry,
-        generation: Generation,
-        from: &HandOver,
-    ) -> Result<Standby, OpenError> {
-        let range = self.open_range(entry, generation, Some(from.epoch)).await?;
-        range.resume_at(from.high_water);
-        self.after(Step::Taken, entry.id).await;
-        Ok(Standby(range))
-    }
+/// Undoes a move that was broken off. Nothing else is to be done: the database is one, and the server that the map
+/// names opens it next.
+pub(crate) async fn undo_broken_off(
+    maps: &Maps,
+    server: &PartitionServer,
+    begun: &RangeEntry,
+) -> Result<(), ChangeError> {
+    let published = intent::publish_undone(maps, begun).await;
+    published.map_err(|_| ChangeError::Overtaken { range: begun.id })?;
+    server.after(Step::UndoPublished, begun.id).await;
+    Ok(())
+}
 
-    /// Serves what was taken.
-    pub(crate) async fn serve(&self, standby: Standby) {
-        let id = standby.0.id();
-        self.replace_in_set(&[], &[standby.0]);
-        self.after(Step::Served, id).await;
-    }
-
-    /// The source's confirmation that it answers no read any more.
-    pub(crate) async fn let_go(&self, hand_over: &HandOver) {
-        hand_over.range.let_go();
-        self.after(Step::LetGo, hand_over.range.id()).await;
-    }
-
-    /// The source's last step: sends on what it held. Says how long that was.
-    pub(crate) fn pass_on(&self, hand_over: HandOver) -> Duration {
-        if mutants::active(Mutant::GenerationCheckSkipped) {
-            return hand_over.frozen.pass_on();
+/// Takes the intent of a move that failed out of the map; the source serves the range. Returns the error to tell.
+async fn undo(maps: &Maps, source: &PartitionServer, begun: &RangeEntry, why: StepError) -> ChangeError {
+    match intent::publish_undone(maps, begun).await {
+        Ok(map) => {
+            let generation = map.get(begun.id).map_or(begun.generation, |entry| entry.generation);
+            source.renumber(begun.id, generation);
+            source.after(Step::UndoPublished, begun.id).await;
+            why.undone(begun.id)
         }
-        self.replace_in_set(&[Arc::clone(&hand_over.range)], &[]);
-        let held_for = hand_over.frozen.pass_on();
-        self.abandon(vec![hand_over.range]);
-        held_for
+        Err(intent::Overtaken) => ChangeError::Overtaken { range: begun.id },
     }
+}
 
-    /// The target did not open it: the source goes on, in a new epoch.
-    pub(crate) async fn restore(&self, hand_over: HandOver) -> Result<(), ChangeError> {
-        let range = hand_over.range.id();
-        hand_over
-            .range
-            .open_anew()
-            .await
-            .map_err(|error| ChangeError::BrokenOff { range, why: error.to_string() })?;
-        self.after(Step::Restored, range).await;
-        hand_over.frozen.open();
-        Ok(())
+/// The source's first step: holds writes and saves what is there. On an error the range goes on.
+async fn release(source: &PartitionServer, begun: &RangeEntry) -> Result<HandOver, StepError> {
+    let range = source.held(begun.id, begun.generation)?;
+    let _alone = range.change_alone().await;
+    let not_ready = |waits_for| StepError::NotReady { range: begun.id, waits_for };
+    range.get_ready(Duration::ZERO).await.map_err(not_ready)?;
+    let mut frozen = range.freeze().await.ok_or_else(|| slow(begun.id))?;
+    source.after(Step::Frozen, begun.id).await;
+    range.save().await?;
+    // Everything is durable. The writes that wait for that are answered before the database is closed.
+    if !frozen.settled(FREEZE_WITHIN).await {
+        return Err(slow(begun.id));
     }
+    let epoch = range.epoch()?;
+    // The target may have opened it by the time that something fails.
+    frozen.seal();
+    source.after(Step::Saved, begun.id).await;
+    let high_water = range.inheritance().high_water;
+    Ok(HandOver { range, frozen, epoch, high_water })
+}
+
+/// The target's step, and the commit point: opens the database, unless anybody has opened it since the source saved
+/// it. It is not served yet.
+async fn take(
+    target: &PartitionServer,
+    begun: &RangeEntry,
+    from: &HandOver,
+) -> Result<Arc<Range>, StepError> {
+    let generation: Generation = begun.generation.next();
+    let range = target
+        .open_range(begun, generation, Some(from.epoch))
+        .await
+        .map_err(|source| StepError::NotTaken { server: target.id(), source })?;
+    range.resume_at(from.high_water);
+    target.after(Step::Taken, begun.id).await;
+    Ok(range)
+}
+
+/// The source's last step: sends on what it held. Returns how long that was.
+fn pass_on(source: &PartitionServer, hand_over: HandOver) -> Duration {
+    if mutants::active(Mutant::GenerationCheckSkipped) {
+        return hand_over.frozen.pass_on();
+    }
+    source.replace_in_set(&[Arc::clone(&hand_over.range)], &[]);
+    let held_for = hand_over.frozen.pass_on();
+    source.abandon(vec![hand_over.range]);
+    held_for
+}
+
+/// The target did not open it: the source goes on, in a new epoch.
+async fn restore(source: &PartitionServer, hand_over: HandOver) -> Result<(), ChangeError> {
+    let range = hand_over.range.id();
+    let opened = hand_over.range.open_anew().await;
+    opened.map_err(|error| ChangeError::BrokenOff { range, source: error.into() })?;
+    source.after(Step::Restored, range).await;
+    hand_over.frozen.open();
+    Ok(())
 }

@@ -1,4 +1,4 @@
-//! Ranges that change hands: splits, merges, moves, as seen by the servers that own them.
+//! Ranges that change hands: splits, merges and moves, step by step.
 //!
 //! ```text
 //!   split, merge                                       move
@@ -7,82 +7,53 @@
 //!     frozen: new writes held, the others in the log     frozen
 //!     retired: the last row, everything saved            saved
 //!     cloned from a checkpoint of that                   opened by the target: the epoch rises  COMMIT
-//!     change record created                 COMMIT       source answers no read any more
+//!     change record created                 COMMIT       source answers no more reads
 //!       (and meanwhile the heirs opened)                 target serves
 //!     served instead of the old range                    the map says that it is done
 //!     the map says that it is done                       what was held is sent on
 //!     (what was held is sent on)
 //! ```
 //!
-//! Reads are answered throughout, by the old owner until the new one is about to serve. Before the
-//! commit point a failure is undone: the range goes on where it was. From it on a failure is
-//! finished, if need be by another process that finds the intent in the map ([`resolve`]).
+//! Reads are answered throughout: by the old owner until the new one is about to serve. Before the commit point a
+//! failure is undone, and the range goes on where it was. After it a failure is finished, if need be by another process
+//! that finds the intent in the map. A move that was broken off needs no record: the database is one, and the server
+//! that opens it next owns it.
+//!
+//! For a split and a merge one table decides what comes next, whether the change is made, finished by another process
+//! or undone. Everything here is a function on ranges, on servers and on the map; the executor calls it.
 //!
 //! | file | what |
 //! |---|---|
-//! | [`record`] | the commit point of a split and a merge |
+//! | `table` | pure: what a walk has seen, and what it does next |
+//! | `walk` | does it, from the first step or from where a change was broken off |
+//! | `replacement` | which ranges replace which, by the intent in the map |
+//! | `parents`, `heirs` | the steps on the old ranges and on the new ones |
 //! | `clone` | making databases of databases |
-//! | `replace` | split and merge, which replace ranges by others in one server |
-//! | `hand_over` | the two sides of a move |
-//! | [`resolve`] | what the next opener does about a change that was broken off |
+//! | `record` | the commit point of a split and a merge |
+//! | `intent` | what is written into the map |
+//! | `hand_over` | a move |
 
 mod clone;
+mod error;
 mod hand_over;
+mod heirs;
+mod intent;
+mod parents;
 mod record;
-mod replace;
-pub(crate) mod resolve;
+mod replacement;
+mod table;
+mod walk;
 
 use std::time::Duration;
 
-use rangehold_map::{ChangeRefused, RangeId};
+use rangehold_map::RangeId;
 
-pub(crate) use hand_over::HandOver;
-pub(crate) use replace::{MergeOrder, SplitOrder};
-
-use crate::error::{OpenError, ReadError};
-use crate::partition_server::NotHeld;
-
-/// Why a change was not made.
-#[derive(Debug, thiserror::Error)]
-pub enum ChangeError {
-    /// It does not fit the map.
-    #[error(transparent)]
-    Refused(#[from] ChangeRefused),
-    /// The server does not hold the range in that generation: look at the map and ask again.
-    #[error(transparent)]
-    NotHeld(#[from] NotHeld),
-    /// There is no such server, or it does not run.
-    #[error("there is no server {0} here")]
-    NoServer(rangehold_map::ServerId),
-    /// Nothing was done yet: it waits for this. Asking again helps.
-    #[error("{range} cannot change hands yet: {waits_for}")]
-    NotYet {
-        /// The range.
-        range: RangeId,
-        /// What it waits for.
-        waits_for: String,
-    },
-    /// It was begun, failed and was undone: the range goes on as before.
-    #[error("the change of {range} failed and was undone: {why}")]
-    Undone {
-        /// The range.
-        range: RangeId,
-        /// What failed.
-        why: String,
-    },
-    /// It was begun and is neither done nor undone, because the store gives no answer or a row
-    /// cannot be read. Whoever opens the range next brings it to its end.
-    #[error("the change of {range} is broken off: {why}")]
-    BrokenOff {
-        /// The range.
-        range: RangeId,
-        /// What failed.
-        why: String,
-    },
-    /// The stored map could not be read or changed.
-    #[error(transparent)]
-    Store(#[from] OpenError),
-}
+pub use error::{ChangeError, StepError};
+pub(crate) use hand_over::{hand_over, undo_broken_off};
+pub(crate) use intent::begin;
+pub(crate) use parents::{end_all, get_ready, settle_retired};
+pub(crate) use replacement::Replacement;
+pub(crate) use walk::{make, resume};
 
 /// What a change did.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -91,10 +62,6 @@ pub struct Changed {
     pub map_version: u64,
     /// The ranges that hold the keys now, in their order.
     pub ranges: Vec<RangeId>,
-    /// How long writes were held, by the clock of the one who held them; the longer time, if that was twice.
+    /// How long writes were held. If they were held twice, by a merge that had to move a range first, the longer time.
     pub held_for: Duration,
-}
-
-fn undone(range: RangeId) -> impl Fn(ReadError) -> ChangeError {
-    move |error| ChangeError::Undone { range, why: error.to_string() }
 }

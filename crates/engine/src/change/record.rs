@@ -1,12 +1,12 @@
 //! Change records: which attempt at a split or a merge counts, or that none does.
 //!
-//! `changes/<range>/<generation>` is created once and never changed. Its creation is the commit
-//! point of the change that would bring the range (of a merge, the left one) into that generation:
-//! before it everything can be undone, from it on everything must be finished. Whoever wants to undo
-//! creates the record too, saying so; one of the two is first, and the store knows which.
+//! `changes/<range>/<generation>` is created once and never changed. Its creation is the commit point of the change that
+//! would bring the range (in a merge, the left one) into that generation. Before it everything can be undone; after it
+//! everything must be finished. A process that wants to undo the change creates the same record, with the word
+//! `undone`. The store lets only the first of them create it.
 //!
-//! No epoch could do this: a split makes *new* databases, and the epoch of the parent says nothing
-//! about who may write those.
+//! An epoch cannot do this: a split makes *new* databases, and the epoch of the parent does not say who may write to
+//! those.
 
 use std::sync::Arc;
 
@@ -23,16 +23,16 @@ use crate::record_name::RecordName;
 pub(crate) enum Decision {
     /// The change was made by this attempt; the new ranges take this over.
     Done { attempt: u64, inheritance: Inheritance },
-    /// The change is undone, and nobody may make it any more.
+    /// The change is undone. It can never be made any more.
     Undone,
 }
 
-/// What became of the wish to decide.
+/// What came of an attempt to decide.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Decided {
-    /// It is as we wished.
+    /// The record says what was asked for.
     ByUs,
-    /// Somebody was faster, and decided this.
+    /// Another process was faster, and decided this.
     Before(Decision),
 }
 
@@ -51,7 +51,7 @@ struct DroppedObject {
     at: i64,
 }
 
-/// What was decided; `None` where nothing was yet.
+/// What was decided; `None` if nothing was decided yet.
 pub(crate) async fn read(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
@@ -67,7 +67,7 @@ pub(crate) async fn read(
     Ok(Some(object.into()))
 }
 
-/// Decides, unless somebody did. A failure leaves open whether it was decided: ask again.
+/// Decides, unless that was done before. After an error nobody knows whether it was decided: ask again.
 pub(crate) async fn decide(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
@@ -76,7 +76,7 @@ pub(crate) async fn decide(
     let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
     match objects.put_opts(&record.path(), PutPayload::from(json), PutMode::Create.into()).await {
         Ok(_) => Ok(Decided::ByUs),
-        // It may be our own, if an earlier try was carried out and its answer lost.
+        // It may be our own: an earlier try may have worked, and its answer was lost.
         Err(object_store::Error::AlreadyExists { .. }) => match read(record, objects).await? {
             Some(there) if there == *decision => Ok(Decided::ByUs),
             Some(there) => Ok(Decided::Before(there)),
@@ -133,7 +133,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn the_first_decision_counts_and_is_recognised_as_ones_own() {
+    async fn the_first_decision_counts_and_its_author_recognises_it() {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let name = RecordName { range: RangeId(7), generation: Generation(4) };
         assert_eq!(read(name, &objects).await.unwrap(), None);
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(
             decide(name, &objects, &Decision::Undone).await.unwrap(),
             Decided::Before(done.clone()),
-            "who comes to undo learns that it is done"
+            "a process that comes to undo it learns that it is done"
         );
         assert_eq!(read(name, &objects).await.unwrap(), Some(done));
     }

@@ -1,8 +1,8 @@
-//! The changes that an executor has in hand: they are not broken off, and are left alone by whoever
-//! brings broken-off changes to their end in the same process.
+//! The changes that an executor has in hand. They are not broken off, so the code that brings broken-off changes to
+//! their end leaves them alone.
 //!
-//! A change counts as in hand while the servers that carry it out are the ones it was begun with. When
-//! one of them has died, or was started again, the change may wait for an answer that never comes.
+//! A change counts as in hand as long as the servers that carry it out are still those with which it was begun. If one
+//! of them has died, or was started again, the change may wait for an answer that never comes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +20,7 @@ struct Entry {
     servers: Vec<PartitionServer>,
 }
 
-/// Puts the change out of hand when it is dropped.
+/// Keeps a change in hand until it is dropped.
 pub(super) struct Hold<'a> {
     of: &'a InHand,
     number: u64,

@@ -119,7 +119,7 @@ pub(crate) struct Range {
     /// The record that decides about the range, if its database says that it is retired.
     retired: Mutex<Option<RecordName>>,
     /// Held by whoever changes its hands: one at a time.
-    changing: tokio::sync::Mutex<()>,
+    changing: Arc<tokio::sync::Mutex<()>>,
     counts: Counts,
     meter: Meter,
 }
@@ -203,7 +203,7 @@ impl Range {
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
             retired: Mutex::new(meta.retired),
-            changing: tokio::sync::Mutex::default(),
+            changing: Arc::default(),
             counts: Counts::default(),
             meter,
         }))
@@ -245,9 +245,10 @@ impl Range {
         *self.retired.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until nobody else changes its hands, and keeps others from it.
-    pub(crate) async fn change_alone(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.changing.lock().await
+    /// Waits until no other change of the range is under way, and keeps other changes away until the guard is
+    /// dropped.
+    pub(crate) async fn change_alone(&self) -> tokio::sync::OwnedMutexGuard<()> {
+        Arc::clone(&self.changing).lock_owned().await
     }
 
     /// Whether its database is the other's, and was opened here after the other opened it: then the

@@ -141,10 +141,13 @@ pub(super) async fn change(manager: &Manager, map: &RangeMap, asked: &Asked) -> 
 
 fn not_done(error: &NotDone, names: &Names) -> Refused {
     let (status, code) = match error {
-        NotDone::Change(ChangeError::Refused(_) | ChangeError::NotHeld { .. } | ChangeError::NoServer(_)) => {
-            (StatusCode::CONFLICT, "refused")
-        }
-        NotDone::Change(ChangeError::NotYet { .. }) | NotDone::Stopping => {
+        NotDone::Change(
+            ChangeError::Refused(_)
+            | ChangeError::NotHeld(_)
+            | ChangeError::NoServer(_)
+            | ChangeError::Overtaken { .. },
+        ) => (StatusCode::CONFLICT, "refused"),
+        NotDone::Change(ChangeError::NotYet { .. } | ChangeError::NoLease(_)) | NotDone::Stopping => {
             (StatusCode::SERVICE_UNAVAILABLE, "not-yet")
         }
         NotDone::Change(ChangeError::Undone { .. }) => (StatusCode::SERVICE_UNAVAILABLE, "undone"),

@@ -157,12 +157,15 @@ fn ranges_of(change: &Change) -> Vec<RangeId> {
 fn kind_of(error: &ChangeError) -> EventKind {
     match error {
         ChangeError::Refused(_)
-        | ChangeError::NotHeld { .. }
+        | ChangeError::NotHeld(_)
         | ChangeError::NoServer(_)
+        | ChangeError::NoLease(_)
         | ChangeError::NotYet { .. } => EventKind::Refused,
         ChangeError::Undone { .. } => EventKind::Undone,
-        // It is not known whether the map was stored.
-        ChangeError::BrokenOff { .. } | ChangeError::Store(_) => EventKind::BrokenOff,
+        // It is not known whether the map was stored, or what it says by now.
+        ChangeError::BrokenOff { .. } | ChangeError::Overtaken { .. } | ChangeError::Store(_) => {
+            EventKind::BrokenOff
+        }
     }
 }
 
@@ -171,7 +174,7 @@ pub(crate) fn sentence(error: &ChangeError, names: &Names) -> String {
     match error {
         ChangeError::Refused(refused) => refused.sentence(|key| names.name(key).to_string()),
         ChangeError::NotYet { .. } => format!("{error}; nothing was changed, ask again"),
-        ChangeError::NotHeld { .. } => format!("{error}: look at the map and ask again"),
+        ChangeError::NotHeld(_) => format!("{error}: look at the map and ask again"),
         other => other.to_string(),
     }
 }
