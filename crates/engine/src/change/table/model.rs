@@ -7,7 +7,7 @@ use std::fmt::Write as _;
 use super::*;
 
 /// Which process.
-pub(super) type Who = usize;
+pub(super) type Index = usize;
 
 /// The names of the processes. The first one makes the change.
 pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
@@ -17,10 +17,10 @@ pub(super) const NAMES: [&str; 3] = ["a", "b", "c"];
 pub(super) enum MapIs {
     Begun,
     /// The heirs are at this process.
-    Done(Who),
+    Done(Index),
     Undone,
     /// The parents are at this process, after the change was undone.
-    Assigned(Who),
+    Assigned(Index),
 }
 
 /// What a process answers clients for.
@@ -60,8 +60,8 @@ pub(super) struct World {
     pub(super) other: Option<bool>,
     /// What the record says: done by an attempt, or undone (`None`).
     pub(super) record: Option<Option<Attempt>>,
-    pub(super) parents_opened_by: Option<Who>,
-    pub(super) heirs_opened_by: Option<Who>,
+    pub(super) parents_opened_by: Option<Index>,
+    pub(super) heirs_opened_by: Option<Index>,
     pub(super) has_lease: bool,
     pub(super) processes: [Process; NAMES.len()],
 }
@@ -91,18 +91,18 @@ impl World {
     }
 
     /// The process is no more.
-    pub(super) fn kill(&mut self, who: Who) {
+    pub(super) fn kill(&mut self, who: Index) {
         let process = &mut self.processes[who];
         (process.is_alive, process.serves, process.holds) = (false, Serves::Nothing, false);
     }
 
     /// Whether the process goes on by itself.
-    pub(super) fn is_walking(&self, who: Who) -> bool {
+    pub(super) fn is_walking(&self, who: Index) -> bool {
         self.processes[who].is_alive && !self.processes[who].has_ended
     }
 
     /// Lets the process do its next step.
-    pub(super) fn step(&mut self, who: Who, how: How) -> (Act, Saw) {
+    pub(super) fn step(&mut self, who: Index, how: How) -> (Act, Saw) {
         let act = self.processes[who].seen.next();
         if let Act::End(end) = act {
             self.end(who, end);
@@ -115,7 +115,7 @@ impl World {
     }
 
     /// Lets the process go on until its end. Returns what it did.
-    pub(super) fn go_on(&mut self, who: Who) -> Vec<(Act, Saw)> {
+    pub(super) fn go_on(&mut self, who: Index) -> Vec<(Act, Saw)> {
         let mut steps = Vec::new();
         while self.is_walking(who) {
             steps.push(self.step(who, How::Works));
@@ -124,7 +124,7 @@ impl World {
         steps
     }
 
-    fn act(&mut self, who: Who, act: Act) -> Saw {
+    fn act(&mut self, who: Index, act: Act) -> Saw {
         let holds_parents = self.parents_opened_by == Some(who);
         let holds_heirs = self.heirs_opened_by == Some(who);
         let worked_if = |worked| if worked { Saw::Worked } else { Saw::Failed };
@@ -196,7 +196,7 @@ impl World {
     }
 
     /// Stops serving heirs that the map gives to another process.
-    fn end(&mut self, who: Who, end: End) {
+    fn end(&mut self, who: Index, end: End) {
         let process = &mut self.processes[who];
         process.has_ended = true;
         if end == End::Overtaken && process.serves == Serves::Heirs && self.map != MapIs::Done(who) {
@@ -206,7 +206,7 @@ impl World {
 
     /// A process opens the parents, since the map says that the change is undone, and serves them if they are not
     /// retired. The map knows one such process.
-    pub(super) fn assign_parents(&mut self, who: Who) {
+    pub(super) fn assign_parents(&mut self, who: Index) {
         self.map = MapIs::Assigned(who);
         self.parents_opened_by = Some(who);
         if self.row() == Row::Absent {
@@ -215,7 +215,7 @@ impl World {
     }
 
     /// Whether a client's write of these keys could be acknowledged, and by which process.
-    pub(super) fn acknowledges(&self, what: Serves) -> Option<Who> {
+    pub(super) fn acknowledges(&self, what: Serves) -> Option<Index> {
         let opened_by = if what == Serves::Parents { self.parents_opened_by } else { self.heirs_opened_by };
         opened_by.filter(|who| {
             let process = &self.processes[*who];
@@ -225,7 +225,7 @@ impl World {
 
     /// What is in the store and who serves, in one line.
     pub(super) fn tell(&self) -> String {
-        let name = |who: Who| NAMES[who];
+        let name = |who: Index| NAMES[who];
         let mut told = String::from("map: ");
         let _ = match self.map {
             MapIs::Begun => write!(told, "begun"),

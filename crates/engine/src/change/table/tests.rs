@@ -8,7 +8,7 @@ use std::collections::hash_map::Entry;
 
 use rangehold_map::script::golden;
 
-use super::model::{How, MapIs, NAMES, Serves, Who, World};
+use super::model::{How, Index, MapIs, NAMES, Serves, World};
 use super::*;
 
 /// Runs one command of a script; returns what it says.
@@ -51,12 +51,12 @@ fn run(world: &mut World, command: &str) -> String {
     String::new()
 }
 
-fn stepped(world: &mut World, who: Who, how: How) -> String {
+fn stepped(world: &mut World, who: Index, how: How) -> String {
     let (act, saw) = world.step(who, how);
     said(who, act, saw)
 }
 
-fn said(who: Who, act: Act, saw: Saw) -> String {
+fn said(who: Index, act: Act, saw: Saw) -> String {
     let saw = match saw {
         Saw::Worked => String::new(),
         Saw::Failed => " (failed)".to_owned(),
@@ -132,7 +132,7 @@ impl Reached {
     }
 }
 
-fn successors(world: World, who: Who) -> Vec<(String, World)> {
+fn successors(world: World, who: Index) -> Vec<(String, World)> {
     let mut next = Vec::new();
     let mut with = |what: &str, act: &dyn Fn(&mut World)| {
         let mut after = world;
