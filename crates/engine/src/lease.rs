@@ -86,7 +86,7 @@ impl Lease {
     }
 
     /// Renews the lease until it is ended by somebody. To be run as a task.
-    pub(crate) async fn keep(self, objects: Arc<dyn ObjectStore>) {
+    pub(crate) async fn renew(self, objects: Arc<dyn ObjectStore>) {
         let mut tick = interval(LEASE_RENEWED_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let ended = ended(self.0.server, self.0.incarnation);
@@ -189,14 +189,14 @@ mod tests {
     async fn a_lease_holds_until_it_is_ended_and_the_next_incarnation_has_its_own() {
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let first = Lease::take(&objects, ServerId(3)).await.unwrap();
-        let keeper = tokio::spawn(first.clone().keep(Arc::clone(&objects)));
+        let renewing = tokio::spawn(first.clone().renew(Arc::clone(&objects)));
         sleep(Duration::from_secs(60)).await;
         assert!(first.holds());
         let ended = end(&objects, ServerId(3)).await.unwrap().unwrap();
         sleep(ended.wait).await;
         assert!(!first.holds() && first.has_ended());
         assert!(!is_back(&objects, ServerId(3), ended).await.unwrap());
-        keeper.await.unwrap();
+        renewing.await.unwrap();
         let second = Lease::take(&objects, ServerId(3)).await.unwrap();
         assert!(second.holds() && !first.holds());
         assert!(is_back(&objects, ServerId(3), ended).await.unwrap());

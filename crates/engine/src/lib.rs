@@ -49,7 +49,7 @@ pub use host::{Host, Options};
 pub use map_store::{MAP_PREFIX, Maps};
 pub use node::{Node, Statistics, Trouble};
 pub use partition_server::{NotHeld, PartitionServer};
-pub use range::{Changes, RangeGlance, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
+pub use range::{RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest};
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;
 pub use steps::{Hook, SpaceHook, SpaceStep, Step, StepHook};

@@ -42,7 +42,7 @@ pub(crate) const SCAN_TURN: Duration = Duration::from_micros(500);
 
 // ---- A range's database ----
 
-/// Flushes of the log after which the governor has the memtable written to a sorted file, however
+/// Flushes of the log after which a memtable is written to a sorted file, however
 /// small it is. It bounds what has to be replayed when a database is opened: one file a flush,
 /// about 0.2 ms each. (The database itself takes no bound below 4,096.)
 pub(crate) const LOG_FILES_MAX: usize = 1_024;
@@ -92,13 +92,13 @@ pub(crate) const MEMTABLE_OVERHEAD: u64 = 2;
 /// Parts into which each cache is cut. Fixed, not by the number of processors, so that a
 /// simulation evicts the same blocks everywhere.
 pub(crate) const CACHE_SHARDS: usize = 8;
-/// How often the governor compares the memtables with their share.
-pub(crate) const GOVERNOR_POLL: Duration = Duration::from_millis(250);
+/// How often the memtables of all ranges are compared with their share.
+pub(crate) const MEMTABLES_POLL: Duration = Duration::from_millis(250);
 /// The same while nothing is written: of a thousand ranges at rest it was a fifth of what the process did.
-pub(crate) const GOVERNOR_POLL_AT_REST: Duration = Duration::from_secs(1);
+pub(crate) const MEMTABLES_POLL_AT_REST: Duration = Duration::from_secs(1);
 /// Memtables that it has written out, one after the other, before it looks again: a few milliseconds
 /// each.
-pub(crate) const GOVERNOR_FLUSHES_MAX: usize = 32;
+pub(crate) const MEMTABLE_FLUSHES_MAX: usize = 32;
 
 // ---- Dropped tables ----
 

@@ -8,7 +8,7 @@
 //! **Opening.** The newest map names the databases. Where there is no map there is a new store, or
 //! a creation or copy that was broken off: the map is written last. A database without a row that
 //! lies where the first one belongs is what a broken creation leaves, and is taken; one with rows
-//! is not ours to guess about. Changes that were broken off are brought to their end, and then every
+//! is not ours to guess about. RowChanges that were broken off are brought to their end, and then every
 //! range is opened.
 
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
 use crate::router::Router;
 use crate::store::Store;
-use crate::sweeping::Sweeper;
+use crate::sweeping::DroppedTableSweeper;
 use crate::tasks::{Panicked, Tasks};
 
 /// See the module. Clones are the same node. One that is dropped without [`Node::close`] stops as
@@ -118,7 +118,7 @@ impl Node {
         for id in server_ids(host.options()) {
             servers.push(PartitionServer::start(host, id).await?);
         }
-        let objects = Arc::clone(&host.around().objects);
+        let objects = Arc::clone(&host.databases().objects);
         let map = match map_store::load(&objects).await? {
             Some(map) => map,
             None => make_first(host, &servers[0]).await?,
@@ -126,13 +126,13 @@ impl Node {
         let maps = Maps::new(objects, map, servers[0].name_of_life());
         let router = Router::new(maps.clone(), servers.clone());
         let executor = Executor::new(maps, router.clone(), servers);
-        let sweeper = Sweeper::new(host, &executor);
+        let sweeper = DroppedTableSweeper::new(host, &executor);
         let mut tasks = Tasks::default();
-        let (around, objects) = (host.around(), Arc::clone(&host.around().objects));
+        let (databases, objects) = (host.databases(), Arc::clone(&host.databases().objects));
         tasks.spawn_on(
-            &around.background,
+            &databases.background,
             "the burial of unused databases".to_owned(),
-            bury_for_ever(around.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
+            bury_for_ever(databases.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
         );
         tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
         Ok(Self(Arc::new(Inner {
@@ -218,7 +218,7 @@ impl Node {
 async fn make_first(host: &Host, server: &PartitionServer) -> Result<RangeMap, OpenError> {
     let map = first_map();
     server.make_first(&map.entries()[0]).await?;
-    map_store::create(&host.around().objects, &map, &server.name_of_life()).await?;
+    map_store::create(&host.databases().objects, &map, &server.name_of_life()).await?;
     Ok(map)
 }
 

@@ -19,7 +19,9 @@ use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, Timesta
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
-use crate::range::{Changes, Owner, Range, RangeGlance, RangeSeen, RangeStatistics, ScanEnd, WriteRequest};
+use crate::range::{
+    Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest,
+};
 use crate::steps::Step;
 
 /// Holds ranges and answers for their keys. Clones are the same server.
@@ -29,7 +31,7 @@ pub struct PartitionServer(Arc<Inner>);
 struct Inner {
     id: ServerId,
     host: Host,
-    owner: Owner,
+    context: RangeContext,
     /// In the order of their keys.
     ranges: ArcSwap<Vec<Arc<Range>>>,
     /// Held while the set is replaced.
@@ -51,15 +53,15 @@ pub struct NotHeld {
 impl PartitionServer {
     /// Starts a server without ranges, in a new incarnation.
     pub async fn start(host: &Host, id: ServerId) -> Result<Self, OpenError> {
-        let lease = Lease::take(&host.around().objects, id).await?;
+        let lease = Lease::take(&host.databases().objects, id).await?;
         host.spawn(
             format!("the lease of server {id}"),
-            lease.clone().keep(Arc::clone(&host.around().objects)),
+            lease.clone().renew(Arc::clone(&host.databases().objects)),
         );
         Ok(Self(Arc::new(Inner {
             id,
             host: host.clone(),
-            owner: host.owner(lease),
+            context: host.range_context(lease),
             ranges: ArcSwap::default(),
             replacing: Mutex::default(),
         })))
@@ -73,18 +75,18 @@ impl PartitionServer {
     /// Whether its ranges were given to others. It answers nothing any more, and has to be started
     /// again.
     pub fn has_ended(&self) -> bool {
-        self.0.owner.lease.has_ended()
+        self.0.context.lease.has_ended()
     }
 
     /// Whether it holds its lease, and was not started again since, somewhere.
     pub(crate) async fn is_in_its_last_life(&self) -> Result<bool, OpenError> {
-        let lease = &self.0.owner.lease;
-        Ok(lease.holds() && lease.is_newest(&self.0.host.around().objects).await?)
+        let lease = &self.0.context.lease;
+        Ok(lease.holds() && lease.is_newest(&self.0.host.databases().objects).await?)
     }
 
     /// A name that no other server has, nor itself in another life.
     pub(crate) fn name_of_life(&self) -> String {
-        self.0.owner.lease.name()
+        self.0.context.lease.name()
     }
 
     /// Whether both are one server in one life.
@@ -125,7 +127,7 @@ impl PartitionServer {
     ///
     /// No other write of the partition comes between reading and changing. Timestamps strictly
     /// grow within a range. A refusal of the judge is returned when the rows that it was judged on
-    /// are durable, so that it tells nothing that a crash takes back. Changes of keys outside the
+    /// are durable, so that it tells nothing that a crash takes back. RowChanges of keys outside the
     /// partition are a bug of the caller and panic.
     ///
     /// After the deadline the answer is [`WriteError::Busy`] as long as nothing was put into the
@@ -135,7 +137,7 @@ impl PartitionServer {
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
-        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send),
+        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
         let key = request.partition.as_bytes();
         let range = self.range_of(key).ok_or(WriteError::NotOwned)?;
@@ -203,8 +205,8 @@ impl PartitionServer {
         self.ranges().len()
     }
 
-    pub(crate) fn owner(&self) -> &Owner {
-        &self.0.owner
+    pub(crate) fn context(&self) -> &RangeContext {
+        &self.0.context
     }
 
     pub(crate) async fn after(&self, step: Step, range: RangeId) {

@@ -22,7 +22,7 @@ use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SW
 use crate::range::{Range, Remains, WriteRequest};
 
 /// See the module.
-pub(crate) struct Sweeper {
+pub(crate) struct DroppedTableSweeper {
     executor: Executor,
     /// How long a table stays refused at least.
     remembered: Duration,
@@ -30,7 +30,7 @@ pub(crate) struct Sweeper {
     empty: BTreeSet<(String, TableId)>,
 }
 
-impl Sweeper {
+impl DroppedTableSweeper {
     /// A sweeper that looks when a table is dropped, and now and then.
     pub(crate) fn new(host: &Host, executor: &Executor) -> Self {
         let remembered = host.options().dropped_remembered;

@@ -11,7 +11,7 @@ use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use object_store::path::Path;
-use rangehold_engine::{Changes, Clock, Node, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{Clock, Node, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{PartitionPrefix, TableId, Timestamp};
 use slatedb::admin::AdminBuilder;
 use support::{
@@ -77,7 +77,7 @@ impl Crashing {
 async fn fill(server: &Node, table: TableId, count: usize) {
     let place = PartitionPrefix::entity(ACCOUNT, table, "p");
     for first in (0..count).step_by(1_000) {
-        let changes: Changes = (first..count.min(first + 1_000))
+        let changes: RowChanges = (first..count.min(first + 1_000))
             .map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])))
             .collect();
         server

@@ -11,7 +11,7 @@ use std::time::Duration;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use proptest::prelude::*;
-use rangehold_engine::{Changes, Clock, Node, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{Clock, Node, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
 use support::{
     ACCOUNT, Exists, Gate, Passage, note_in_catalogue, open, rows, simulated, soon, start, table_keys,
@@ -122,7 +122,7 @@ impl Run {
         self.server = open(&gated, simulated(&self.clock)).await;
     }
 
-    async fn write(&mut self, (table, partition, _): Name, changes: Changes) {
+    async fn write(&mut self, (table, partition, _): Name, changes: RowChanges) {
         let place = self.partition(table, partition);
         let written = self
             .server

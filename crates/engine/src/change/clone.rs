@@ -15,7 +15,7 @@ use rangehold_map::{DatabaseName, KeyRange};
 use slatedb::CloneSourceSpec;
 use uuid::Uuid;
 
-use crate::database::{Surroundings, database_path};
+use crate::database::{Databases, database_path};
 use crate::error::with_causes;
 use crate::range::Range;
 use crate::store::Store;
@@ -42,11 +42,11 @@ pub(crate) async fn make_directories(store: &Store, names: impl IntoIterator<Ite
 
 /// Makes the database `name` of its sources, which are in the order of their keys.
 pub(crate) async fn make(
-    around: &Surroundings,
+    databases: &Databases,
     name: DatabaseName,
     sources: &[Source<'_>],
 ) -> Result<(), String> {
-    let admin = around.admin(&database_path(name));
+    let admin = databases.admin(&database_path(name));
     let mut specs = sources.iter().map(|source| {
         CloneSourceSpec::with_checkpoint(database_path(source.range.database()), source.checkpoint)
             .with_projection_range(bounds(&source.keys))
@@ -54,12 +54,16 @@ pub(crate) async fn make(
     let first = specs.next().ok_or("a clone needs a source")?;
     let mut builder = admin
         .create_clone_builder_from_source(first)
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed ^ name.range.0 ^ name.attempt << 32);
+        .with_system_clock(databases.clock.for_database())
+        .with_seed(databases.seed ^ name.range.0 ^ name.attempt << 32);
     for spec in specs {
         builder = builder.with_source(spec);
     }
-    builder.with_object_store(Arc::clone(&around.objects)).build().await.map_err(|error| with_causes(&error))
+    builder
+        .with_object_store(Arc::clone(&databases.objects))
+        .build()
+        .await
+        .map_err(|error| with_causes(&error))
 }
 
 fn bounds(keys: &KeyRange) -> Bounds {

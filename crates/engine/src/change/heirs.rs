@@ -18,7 +18,7 @@ use crate::range::{Inheritance, Range};
 /// Makes the directories of the first attempt, as far as that is possible by now: what is made before writes are held
 /// need not be made while they are.
 pub(super) async fn make_directories(server: &PartitionServer, change: &Replacement) {
-    clone::make_directories(&server.owner().store, change.heirs_of(1).map(|heir| heir.database)).await;
+    clone::make_directories(&server.context().store, change.heirs_of(1).map(|heir| heir.database)).await;
 }
 
 /// Makes the databases of the heirs from checkpoints of the retired parents; returns the attempt that succeeded.
@@ -60,7 +60,7 @@ async fn make_attempt(
                 keys: range.keys().intersect(&heir.keys),
             })
             .collect();
-        clone::make(&server.owner().around, heir.database, &sources)
+        clone::make(&server.context().databases, heir.database, &sources)
             .await
             .map_err(|why| not_made(heir.database, why))
     });

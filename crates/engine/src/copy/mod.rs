@@ -23,7 +23,7 @@ use tokio::time::timeout;
 
 use self::moment::Moment;
 use crate::clock::Clock;
-use crate::database::{self, Background, DroppedTables, LeaveOut, Place, Shares, Surroundings};
+use crate::database::{self, Background, Databases, DroppedTables, LeaveOut, Place, Shares};
 use crate::error::{OpenError, ReadError, read_error};
 use crate::housekeeping::keep_house;
 pub use crate::limits::CHECKPOINT_LIFETIME;
@@ -142,24 +142,28 @@ pub async fn copy(
     let shares = Shares::of(COPY_MEMORY_BYTES)?;
     let background = Background::own().map_err(OpenError::Runtime)?;
     let objects = target.store().object_store();
-    let around = Surroundings::new(objects, shares, clock.clone(), seed, background.handle());
+    let databases = Databases::new(objects, shares, clock.clone(), seed, background.handle());
     // A large copy is compacted while it is made.
     let mut tasks = Tasks::default();
-    tasks.spawn_on(&around.background, "the housekeeper of the copy".to_owned(), keep_house(around.clone()));
+    tasks.spawn_on(
+        &databases.background,
+        "the housekeeper of the copy".to_owned(),
+        keep_house(databases.clone()),
+    );
     if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
         return Err(CopyError::Changing { from: from.clone(), range: entry.id });
     }
     let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
     for entry in stored.entries() {
         let identity = Identity::of(entry);
-        copy_range(&source, target.store(), &identity, &around, &mut report, progress).await?;
+        copy_range(&source, target.store(), &identity, &databases, &mut report, progress).await?;
         report.ranges += 1;
         progress(&report);
     }
     if map_store::load(&source_objects).await?.as_ref() != Some(&stored) {
         return Err(CopyError::MapChanged { from: from.clone() });
     }
-    map_store::create(&around.objects, &stored, "copy").await?;
+    map_store::create(&databases.objects, &stored, "copy").await?;
     target.finish()?;
     Ok(report)
 }
@@ -189,18 +193,18 @@ async fn copy_range(
     source: &Store,
     target: &Store,
     identity: &Identity,
-    around: &Surroundings,
+    databases: &Databases,
     report: &mut CopyReport,
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<(), CopyError> {
-    let mut moment = Moment::hold(source, identity, around).await?;
+    let mut moment = Moment::hold(source, identity, databases).await?;
     let copied = async {
         let place = Place {
             path: identity.path(),
             cache_id: identity.id.0,
             filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
         };
-        let db = while_there_is_room(target, database::create(around, &place)).await??;
+        let db = while_there_is_room(target, database::create(databases, &place)).await??;
         let range = identity.id;
         if let Err(error) = copy_rows(&mut moment, target, &db, range, report, progress).await {
             // Saving its memory may have to wait for room, and nobody wants it any more.

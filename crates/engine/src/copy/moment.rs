@@ -21,7 +21,7 @@ use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode};
 use tokio::time::Instant;
 
 use super::CopyError;
-use crate::database::Surroundings;
+use crate::database::Databases;
 use crate::error::{Damaged, OpenError, ReadError, read_error};
 use crate::limits::{
     CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY, COPY_READ_AHEAD_BYTES, MOMENT_ATTEMPTS_MAX,
@@ -43,13 +43,13 @@ impl Moment {
     pub(super) async fn hold(
         source: &Store,
         identity: &Identity,
-        around: &Surroundings,
+        databases: &Databases,
     ) -> Result<Self, CopyError> {
         let path = identity.path();
         let failed = |source| CopyError::Read { range: identity.id, source };
         let admin = AdminBuilder::new(path.as_str(), source.object_store())
-            .with_system_clock(around.clock.for_database())
-            .with_seed(around.seed)
+            .with_system_clock(databases.clock.for_database())
+            .with_seed(databases.seed)
             .build();
         if newest_manifest(&admin).await.map_err(|error| failed(read_error(&error)))?.is_none() {
             return Err(OpenError::MissingDatabase { path }.into());
@@ -63,7 +63,7 @@ impl Moment {
                 })
                 .await
                 .map_err(|error| failed(read_error(&error)))?;
-            match Self::begin(source, &path, &admin, &checkpoint, around).await {
+            match Self::begin(source, &path, &admin, &checkpoint, databases).await {
                 Ok(Some((reader, rows))) => {
                     return Ok(Self { admin, checkpoint, reader, rows, renewed: Instant::now() });
                 }
@@ -88,7 +88,7 @@ impl Moment {
         path: &str,
         admin: &Admin,
         checkpoint: &CheckpointCreateResult,
-        around: &Surroundings,
+        databases: &Databases,
     ) -> Result<Option<(DbReader, DbIterator)>, ReadError> {
         let reader = DbReader::builder(path, source.object_store())
             .with_reader_mode(DbReaderMode::FollowLatest)
@@ -98,8 +98,8 @@ impl Moment {
                 ..DbReaderOptions::default()
             })
             .with_db_cache_disabled()
-            .with_system_clock(around.clock.for_database())
-            .with_seed(around.seed)
+            .with_system_clock(databases.clock.for_database())
+            .with_seed(databases.seed)
             .build()
             .await
             .map_err(|error| read_error(&error))?;

@@ -54,7 +54,7 @@ pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, 0x0F];
 
 /// What every database of the process is opened with.
 #[derive(Clone)]
-pub(crate) struct Surroundings {
+pub(crate) struct Databases {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
@@ -71,7 +71,7 @@ pub(crate) struct Surroundings {
     pub(crate) after_space_step: SpaceHook,
 }
 
-impl Surroundings {
+impl Databases {
     /// Those of one process, with caches of their own and a housekeeper that is not yet running.
     pub(crate) fn new(
         objects: Arc<dyn ObjectStore>,
@@ -140,70 +140,71 @@ pub(crate) struct Place {
 }
 
 /// Makes a database where there is none.
-pub(crate) async fn create(around: &Surroundings, place: &Place) -> Result<Db, OpenError> {
-    if inspect(around, &place.path).await?.is_some() {
+pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, OpenError> {
+    if inspect(databases, &place.path).await?.is_some() {
         return Err(OpenError::Database {
             path: place.path.clone(),
             why: "a database is there already, and it was to be made".to_owned(),
         });
     }
-    build(around, place, None).await
+    build(databases, place, None).await
 }
 
 /// Opens a database that is there. With `expected_epoch`, only if nobody has opened it since the
 /// one who opened it in that epoch.
 pub(crate) async fn open(
-    around: &Surroundings,
+    databases: &Databases,
     place: &Place,
     expected_epoch: Option<u64>,
 ) -> Result<Db, OpenError> {
-    let Some(manifest) = inspect(around, &place.path).await? else {
+    let Some(manifest) = inspect(databases, &place.path).await? else {
         return Err(OpenError::MissingDatabase { path: place.path.clone() });
     };
-    let log = log_files(around, &place.path, &manifest).await?;
-    let latest = latest::seen(&around.objects, &around.admin(&place.path), &place.path, &manifest, &log)
-        .await
-        .map_err(|error| open_error(&place.path, &error))?;
+    let log = log_files(databases, &place.path, &manifest).await?;
+    let latest =
+        latest::seen(&databases.objects, &databases.admin(&place.path), &place.path, &manifest, &log)
+            .await
+            .map_err(|error| open_error(&place.path, &error))?;
     if let Some(latest) = latest {
-        around.clock.advance_to(latest);
+        databases.clock.advance_to(latest);
     }
-    build(around, place, expected_epoch).await
+    build(databases, place, expected_epoch).await
 }
 
 /// The newest manifest of the database at `path`; `None` where no database is.
 pub(crate) async fn inspect(
-    around: &Surroundings,
+    databases: &Databases,
     path: &str,
 ) -> Result<Option<VersionedManifest>, OpenError> {
-    around.manifest(path).await.map_err(|error| open_error(path, &error))
+    databases.manifest(path).await.map_err(|error| open_error(path, &error))
 }
 
 /// The files of the log whose rows are not in sorted files, ascending. Refuses a database whose log
 /// lacks one: it would open as if it ended there.
 async fn log_files(
-    around: &Surroundings,
+    databases: &Databases,
     path: &str,
     manifest: &VersionedManifest,
 ) -> Result<Vec<u64>, OpenError> {
-    let checked = store::check_log(&around.objects, path, manifest.replay_after_wal_id()).await;
+    let checked = store::check_log(&databases.objects, path, manifest.replay_after_wal_id()).await;
     checked.map_err(|source| match damaged_file(&source) {
         Some(file) => OpenError::Damaged(Damaged(file.to_string())),
         None => OpenError::Object { doing: format!("listing the log of {path}"), source },
     })
 }
 
-async fn build(around: &Surroundings, place: &Place, expected_epoch: Option<u64>) -> Result<Db, OpenError> {
-    let mut builder = Db::builder(place.path.as_str(), Arc::clone(&around.objects))
-        .with_settings(settings(around))
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed_of(&place.path))
+async fn build(databases: &Databases, place: &Place, expected_epoch: Option<u64>) -> Result<Db, OpenError> {
+    let mut builder = Db::builder(place.path.as_str(), Arc::clone(&databases.objects))
+        .with_settings(settings(databases))
+        .with_system_clock(databases.clock.for_database())
+        .with_seed(databases.seed_of(&place.path))
         .with_sst_block_size(BLOCK_SIZE)
-        .with_db_cache(Arc::clone(&around.cache), place.cache_id);
+        .with_db_cache(Arc::clone(&databases.cache), place.cache_id);
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }
     let db = builder.build().await.map_err(|error| open_error(&place.path, &error))?;
-    around.housekeeper.enter(place, &db);
+    databases.housekeeper.enter(place, &db);
     Ok(db)
 }
 
@@ -212,12 +213,12 @@ pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
     db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
 }
 
-fn settings(around: &Surroundings) -> Settings {
+fn settings(databases: &Databases) -> Settings {
     Settings {
         // Flushed when somebody waits, by the range.
         flush_interval: None,
-        l0_sst_size_bytes: around.memtable_bytes,
-        max_unflushed_bytes: around.unflushed_bytes_max,
+        l0_sst_size_bytes: databases.memtable_bytes,
+        max_unflushed_bytes: databases.unflushed_bytes_max,
         l0_max_ssts: limits::L0_FILES_MAX,
         l0_max_ssts_per_key: limits::L0_FILES_MAX,
         l0_flush_parallelism: 1,

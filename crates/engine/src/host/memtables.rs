@@ -12,8 +12,8 @@ use tokio::time::sleep;
 
 use crate::database::Shares;
 use crate::limits::{
-    GOVERNOR_FLUSHES_MAX, GOVERNOR_POLL, GOVERNOR_POLL_AT_REST, LOG_FILES_MAX, LOG_FILES_TOTAL_MAX,
-    MEMTABLE_OVERHEAD,
+    LOG_FILES_MAX, LOG_FILES_TOTAL_MAX, MEMTABLE_FLUSHES_MAX, MEMTABLE_OVERHEAD, MEMTABLES_POLL,
+    MEMTABLES_POLL_AT_REST,
 };
 use crate::range::{Range, Unsorted};
 
@@ -38,15 +38,15 @@ fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
 /// Watches the memtables of all `ranges` for ever. To be run as a task.
 pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send, shares: Shares) {
     let mut before = Vec::new();
-    let mut poll = GOVERNOR_POLL;
+    let mut poll = MEMTABLES_POLL;
     let allowed = shares.memtable_bytes / MEMTABLE_OVERHEAD / 4 * 3;
     loop {
         sleep(poll).await;
         let ranges = ranges();
         let mut loads: Vec<Unsorted> = ranges.iter().map(|range| range.unsorted()).collect();
-        poll = if loads == before { GOVERNOR_POLL_AT_REST } else { GOVERNOR_POLL };
+        poll = if loads == before { MEMTABLES_POLL_AT_REST } else { MEMTABLES_POLL };
         before.clone_from(&loads);
-        for _ in 0..GOVERNOR_FLUSHES_MAX {
+        for _ in 0..MEMTABLE_FLUSHES_MAX {
             let Some(which) = to_flush(allowed, &loads) else {
                 break;
             };

@@ -10,12 +10,12 @@ use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
 use crate::clock::Clock;
-use crate::database::{Background, Shares, Surroundings};
+use crate::database::{Background, Databases, Shares};
 use crate::error::OpenError;
 use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
-use crate::range::{HeldBytes, OpenRanges, Owner};
+use crate::range::{HeldBytes, OpenRanges, RangeContext};
 use crate::steps::{SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
@@ -73,7 +73,7 @@ pub struct Host(Arc<Inner>);
 
 struct Inner {
     store: Arc<Store>,
-    around: Surroundings,
+    databases: Databases,
     shares: Shares,
     options: Options,
     held_bytes: Arc<HeldBytes>,
@@ -95,20 +95,20 @@ impl Host {
             Background::own().map_err(OpenError::Runtime)?
         };
         let clock = options.clock.clone();
-        let around = Surroundings {
+        let databases = Databases {
             after_space_step: options.after_space_step.clone(),
-            ..Surroundings::new(store.object_store(), shares, clock, options.seed, background.handle())
+            ..Databases::new(store.object_store(), shares, clock, options.seed, background.handle())
         };
         let store = Arc::new(store);
         let ranges = Arc::<OpenRanges>::default();
         let mut tasks = Tasks::default();
         let open = Arc::clone(&ranges);
-        tasks.spawn("the memory governor".to_owned(), watch_memtables(move || open.list(), shares));
-        tasks.spawn_on(&around.background, "the housekeeper".to_owned(), keep_house(around.clone()));
+        tasks.spawn("the limit of memtables".to_owned(), watch_memtables(move || open.list(), shares));
+        tasks.spawn_on(&databases.background, "the housekeeper".to_owned(), keep_house(databases.clone()));
         tasks.spawn("the meter of load".to_owned(), end_seconds(Arc::clone(&ranges)));
         Ok(Self(Arc::new(Inner {
             store,
-            around,
+            databases,
             shares,
             load: Arc::new(options.load.clone()),
             options,
@@ -152,8 +152,8 @@ impl Host {
         &self.0.options
     }
 
-    pub(crate) fn around(&self) -> &Surroundings {
-        &self.0.around
+    pub(crate) fn databases(&self) -> &Databases {
+        &self.0.databases
     }
 
     pub(crate) fn ranges(&self) -> &OpenRanges {
@@ -161,9 +161,9 @@ impl Host {
     }
 
     /// What the ranges of a server with this lease have from it.
-    pub(crate) fn owner(&self, lease: Lease) -> Owner {
-        Owner {
-            around: self.0.around.clone(),
+    pub(crate) fn range_context(&self, lease: Lease) -> RangeContext {
+        RangeContext {
+            databases: self.0.databases.clone(),
             store: Arc::clone(&self.0.store),
             lease,
             held_bytes: Arc::clone(&self.0.held_bytes),

@@ -30,7 +30,7 @@ use super::garbage::{self, Due};
 use super::limits::{BURIAL_POLL, UNUSED_BEFORE_BURIAL};
 use super::records::Records;
 use super::step_is_done;
-use crate::database::{Surroundings, lenders};
+use crate::database::{Databases, lenders};
 use crate::error::with_causes;
 use crate::mutants::{self, Mutant};
 use crate::steps::SpaceStep;
@@ -44,16 +44,16 @@ const DELETION_MARK: &str = ".deleting";
 /// Buries for ever, as a task. `living` tells the paths of all databases that are in use or being
 /// made, or why nobody knows; it is asked *after* the directories were listed, and whoever makes a
 /// database must see to it that it is told from before its first file is there.
-pub(crate) async fn bury_for_ever<F>(around: Surroundings, store: Arc<Store>, living: impl Fn() -> F)
+pub(crate) async fn bury_for_ever<F>(databases: Databases, store: Arc<Store>, living: impl Fn() -> F)
 where
     F: Future<Output = Result<BTreeSet<String>, String>>,
 {
     let mut poll = interval(BURIAL_POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    let mut undertaker = Undertaker::default();
+    let mut burial = Burial::default();
     loop {
         poll.tick().await;
-        match undertaker.look(&around, &store, &living).await {
+        match burial.look(&databases, &store, &living).await {
             Ok(buried) if buried.is_empty() => {}
             Ok(buried) => tracing::info!(?buried, "deleted what no range uses any more"),
             Err(why) => tracing::warn!(why, "unused databases stay for now"),
@@ -63,23 +63,23 @@ where
 
 /// Remembers since when a directory has been dead, and what its range's [`Records`] wait for.
 #[derive(Debug, Default)]
-pub(crate) struct Undertaker {
+pub(crate) struct Burial {
     dead_since: BTreeMap<String, Instant>,
     records: Records,
 }
 
-impl Undertaker {
+impl Burial {
     /// Looks at all directories once, and returns the paths of those that it deleted.
     pub(crate) async fn look<F>(
         &mut self,
-        around: &Surroundings,
+        databases: &Databases,
         store: &Store,
         living: impl Fn() -> F,
     ) -> Result<Vec<String>, String>
     where
         F: Future<Output = Result<BTreeSet<String>, String>>,
     {
-        let (found, recorded) = (directories(around).await?, Records::list(around).await?);
+        let (found, recorded) = (directories(databases).await?, Records::list(databases).await?);
         let living = living().await?;
         let now = Instant::now();
         self.dead_since.retain(|path, _| found.contains(path) && !living.contains(path));
@@ -92,19 +92,19 @@ impl Undertaker {
         }
         let mut buried = Vec::new();
         if !due.is_empty() {
-            let named = named_by(around, &living).await?;
+            let named = named_by(databases, &living).await?;
             due.retain(|path| mutants::active(Mutant::BurialUnasked) || !named.contains(path));
-            buried = self.bury(around, store, due).await?;
+            buried = self.bury(databases, store, due).await?;
         }
         let oldest = self.dead_since.values().min().copied();
-        self.records.forget(around, store, recorded, &living, (now, oldest)).await?;
+        self.records.forget(databases, store, recorded, &living, (now, oldest)).await?;
         Ok(buried)
     }
 
     /// Buries whom it can of `due`, again and again: each may have pinned the next.
     async fn bury(
         &mut self,
-        around: &Surroundings,
+        databases: &Databases,
         store: &Store,
         mut due: BTreeSet<String>,
     ) -> Result<Vec<String>, String> {
@@ -113,7 +113,7 @@ impl Undertaker {
             let before = buried.len();
             // Children have greater numbers than their parents, so most go in one round.
             for path in due.iter().rev() {
-                if bury_one(around, store, path).await? {
+                if bury_one(databases, store, path).await? {
                     self.dead_since.remove(path);
                     buried.push(path.clone());
                 }
@@ -127,9 +127,9 @@ impl Undertaker {
 }
 
 /// The paths of all directories whose names are those of databases.
-async fn directories(around: &Surroundings) -> Result<BTreeSet<String>, String> {
+async fn directories(databases: &Databases) -> Result<BTreeSet<String>, String> {
     let prefix = Path::from(RANGES);
-    let listed = around.objects.list_with_delimiter(Some(&prefix)).await;
+    let listed = databases.objects.list_with_delimiter(Some(&prefix)).await;
     let listed = listed.map_err(|error| format!("{RANGES} could not be listed: {error}"))?;
     let paths = listed.common_prefixes.iter().filter(|path| path.filename().is_some_and(is_database_name));
     Ok(paths.map(ToString::to_string).collect())
@@ -143,15 +143,15 @@ fn is_database_name(name: &str) -> bool {
 
 /// The paths of all databases that a living one's manifest names. What is open here need not be read again: of a
 /// thousand manifests that is much, and there is one to be buried somewhere for minutes.
-async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
-    let mut open = around.housekeeper.pins().await;
+async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+    let mut open = databases.housekeeper.pins().await;
     let mut named = BTreeSet::new();
     for path in living {
         if let Some(pins) = open.remove(path) {
             named.extend(pins);
             continue;
         }
-        let manifest = around.manifest(path).await;
+        let manifest = databases.manifest(path).await;
         // One that is being made may have no manifest yet, and then names nobody.
         if let Some(manifest) =
             manifest.map_err(|error| format!("the manifest of {path}: {}", with_causes(&error)))?
@@ -163,33 +163,33 @@ async fn named_by(around: &Surroundings, living: &BTreeSet<String>) -> Result<BT
 }
 
 /// Deletes a dead database, unless somebody may still read its files. True when it is gone.
-async fn bury_one(around: &Surroundings, store: &Store, path: &str) -> Result<bool, String> {
+async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bool, String> {
     let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
-    let admin = around.admin(path);
-    if around.manifest(path).await.map_err(failed)?.is_none() {
-        around.delete_objects(path).await.map_err(|error| format!("{path}: {error}"))?;
-    } else if deletion_was_begun(around, path).await.map_err(|error| format!("{path}: {error}"))? {
+    let admin = databases.admin(path);
+    if databases.manifest(path).await.map_err(failed)?.is_none() {
+        databases.delete_objects(path).await.map_err(|error| format!("{path}: {error}"))?;
+    } else if deletion_was_begun(databases, path).await.map_err(|error| format!("{path}: {error}"))? {
         admin.delete_db(true).await.map_err(failed)?;
     } else {
         // Files that no child reads go at once, checkpoints whose time is over too.
-        garbage::run(around, path, Due::Rest).await;
+        garbage::run(databases, path, Due::Rest).await;
         let is_pinned = !admin.list_checkpoints(None).await.map_err(failed)?.is_empty();
         if is_pinned && !mutants::active(Mutant::BurialUnasked) {
             return Ok(false);
         }
-        step_is_done(around, SpaceStep::Expired, path).await;
+        step_is_done(databases, SpaceStep::Expired, path).await;
         admin.delete_db(true).await.map_err(failed)?;
     }
-    step_is_done(around, SpaceStep::Emptied, path).await;
+    step_is_done(databases, SpaceStep::Emptied, path).await;
     store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
-    step_is_done(around, SpaceStep::Buried, path).await;
+    step_is_done(databases, SpaceStep::Buried, path).await;
     Ok(true)
 }
 
 /// Whether all guards held once and the deletion of a database was begun and broken off. Its newest
 /// manifest may be gone and an older one left, which tells of pins that are long released.
-async fn deletion_was_begun(around: &Surroundings, path: &str) -> Result<bool, object_store::Error> {
-    match around.objects.head(&Path::from(format!("{path}/{DELETION_MARK}"))).await {
+async fn deletion_was_begun(databases: &Databases, path: &str) -> Result<bool, object_store::Error> {
+    match databases.objects.head(&Path::from(format!("{path}/{DELETION_MARK}"))).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::NotFound { .. }) => Ok(false),
         Err(error) => Err(error),

@@ -33,8 +33,8 @@ use super::limits::{
     REWRITTEN_BYTES_AT_ONCE,
 };
 use super::plan::rewriting_step;
-use super::{Tenant, step_is_done};
-use crate::database::{BLOCK_SIZE, Surroundings, borrowed_files};
+use super::{OpenDatabase, step_is_done};
+use crate::database::{BLOCK_SIZE, Databases, borrowed_files};
 use crate::error::with_causes;
 use crate::steps::SpaceStep;
 
@@ -55,25 +55,27 @@ impl Goal {
     }
 }
 
-/// Compacts the database of `tenant` until nothing calls for it, or the tenant leaves. An error says
+/// Compacts `database` until nothing calls for it, or the database leaves. An error says
 /// why it does not get on.
 pub(super) async fn compact(
-    around: Surroundings,
-    tenant: Arc<Tenant>,
+    databases: Databases,
+    database: Arc<OpenDatabase>,
     budget: Arc<Budget>,
 ) -> Result<(), String> {
     let course = Arc::new(Course {
-        goal: tenant.goal.clone(),
+        goal: database.goal.clone(),
         budget,
         progress: Mutex::default(),
         stage: watch::Sender::new(Stage::Starting),
     });
     let mut stage = course.stage.subscribe();
-    let mut left = tenant.left.subscribe();
-    let borrows = || !borrowed_files(&tenant.status.borrow().current_manifest).is_empty();
+    let mut left = database.left.subscribe();
+    let borrows = || !borrowed_files(&database.status.borrow().current_manifest).is_empty();
     let borrowed_before = borrows();
-    let running =
-        Running { compactor: build(&around, &tenant, &course), background: around.background.clone() };
+    let running = Running {
+        compactor: build(&databases, &database, &course),
+        background: databases.background.clone(),
+    };
     let outcome = tokio::select! {
         ended = running.compactor.run() => {
             ended.map_err(|error| with_causes(&error)).and(Err("it stopped by itself".to_owned()))
@@ -82,17 +84,17 @@ pub(super) async fn compact(
     };
     running.stop().await;
     // The database goes on with what was made of its files. If it is closed, it does not matter.
-    let _ = tenant.db.refresh_manifest().await;
+    let _ = database.db.refresh_manifest().await;
     if borrowed_before && !borrows() {
-        step_is_done(&around, SpaceStep::Rewritten, &tenant.place.path).await;
+        step_is_done(&databases, SpaceStep::Rewritten, &database.place.path).await;
     }
     outcome
 }
 
-/// Waits for the end of the work, or for the tenant to leave.
+/// Waits for the end of the work, or for the database to leave.
 async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bool>) -> Result<(), String> {
     // Before its first proposal a compactor cannot be stopped: it would go on by itself. (That a
-    // sender is gone means that the compactor is, or the tenant.)
+    // sender is gone means that the compactor is, or the database.)
     let _ = stage.wait_for(|stage| *stage != Stage::Starting).await;
     let over = |stage: &Stage| matches!(stage, Stage::Done | Stage::Stuck);
     tokio::select! {
@@ -104,13 +106,13 @@ async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bo
     }
 }
 
-fn build(around: &Surroundings, tenant: &Tenant, course: &Arc<Course>) -> Compactor {
-    let filter = Paced { inner: Arc::clone(&tenant.place.filter), course: Arc::clone(course) };
-    CompactorBuilder::new(tenant.place.path.as_str(), Arc::clone(&around.objects))
+fn build(databases: &Databases, database: &OpenDatabase, course: &Arc<Course>) -> Compactor {
+    let filter = Paced { inner: Arc::clone(&database.place.filter), course: Arc::clone(course) };
+    CompactorBuilder::new(database.place.path.as_str(), Arc::clone(&databases.objects))
         .with_options(options())
-        .with_runtime(around.background.clone())
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed_of(&tenant.place.path))
+        .with_runtime(databases.background.clone())
+        .with_system_clock(databases.clock.for_database())
+        .with_seed(databases.seed_of(&database.place.path))
         .with_sst_block_size(BLOCK_SIZE)
         .with_scheduler_supplier(Arc::new(Proposals(Arc::clone(course))))
         .with_compaction_filter_supplier(Arc::new(filter))

@@ -30,8 +30,8 @@ use super::limits::{
     GARBAGE_AGE_MIN, GARBAGE_BUSY, GARBAGE_BUSY_MANIFESTS, GARBAGE_LATEST, GARBAGE_SETTLED,
     LOG_GARBAGE_AGE_MIN, LOG_GARBAGE_FILES, LOG_GARBAGE_POLL, STUCK_BYTES_MIN, STUCK_PART_MIN,
 };
-use super::{Tenant, step_is_done};
-use crate::database::{NEWEST_FILE_KEY, Surroundings, borrowed_files, flush};
+use super::{OpenDatabase, step_is_done};
+use crate::database::{Databases, NEWEST_FILE_KEY, borrowed_files, flush};
 use crate::error::with_causes;
 use crate::steps::SpaceStep;
 
@@ -139,37 +139,39 @@ impl Schedule {
 }
 
 /// Collects what is due.
-pub(super) async fn collect(around: &Surroundings, tenant: &Tenant, due: Due) {
+pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due: Due) {
     // First the database must know what it may still read.
-    if let Err(error) = tenant.db.refresh_manifest().await {
-        tracing::debug!(path = tenant.place.path, error = %with_causes(&error), "not collected: it is closed");
+    if let Err(error) = database.db.refresh_manifest().await {
+        tracing::debug!(path = database.place.path, error = %with_causes(&error), "not collected: it is closed");
         return;
     }
-    run(around, &tenant.place.path, due).await;
+    run(databases, &database.place.path, due).await;
     if due == Due::Rest {
-        match stuck_bytes(around, tenant).await {
-            Ok(bytes) if is_worth_it(bytes, tenant) => {
-                tracing::debug!(path = tenant.place.path, bytes, "a new file, so that these can go");
-                match make_newest_file(tenant).await {
-                    Ok(()) => run(around, &tenant.place.path, due).await,
-                    Err(why) => tracing::warn!(path = tenant.place.path, why, "replaced files stay for now"),
+        match stuck_bytes(databases, database).await {
+            Ok(bytes) if is_worth_it(bytes, database) => {
+                tracing::debug!(path = database.place.path, bytes, "a new file, so that these can go");
+                match make_newest_file(database).await {
+                    Ok(()) => run(databases, &database.place.path, due).await,
+                    Err(why) => {
+                        tracing::warn!(path = database.place.path, why, "replaced files stay for now")
+                    }
                 }
             }
             Ok(_) => {}
-            Err(error) => tracing::warn!(path = tenant.place.path, %error, "its files could not be listed"),
+            Err(error) => tracing::warn!(path = database.place.path, %error, "its files could not be listed"),
         }
     }
-    let _ = tenant.db.refresh_manifest().await;
-    step_is_done(around, SpaceStep::Collected, &tenant.place.path).await;
+    let _ = database.db.refresh_manifest().await;
+    step_is_done(databases, SpaceStep::Collected, &database.place.path).await;
 }
 
 /// Collects what is due of the database at `path`, whoever has it open. Errors are logged by the
 /// collector below; what it could not delete is garbage next time as well.
-pub(super) async fn run(around: &Surroundings, path: &str, due: Due) {
+pub(super) async fn run(databases: &Databases, path: &str, due: Due) {
     // Not by way of the database's `Admin`, which collects the log by a clock of its own.
-    let collector = GarbageCollectorBuilder::new(path, Arc::clone(&around.objects))
-        .with_system_clock(around.clock.for_database())
-        .with_seed(around.seed_of(path))
+    let collector = GarbageCollectorBuilder::new(path, Arc::clone(&databases.objects))
+        .with_system_clock(databases.clock.for_database())
+        .with_seed(databases.seed_of(path))
         .with_options(options(due))
         .build();
     collector.run_gc_once().await;
@@ -193,18 +195,18 @@ fn options(due: Due) -> GarbageCollectorOptions {
 
 /// Bytes of the database's own files that no manifest names and that were not collected. Files that
 /// a checkpoint holds will be collected when it ends, so then there are none.
-async fn stuck_bytes(around: &Surroundings, tenant: &Tenant) -> Result<u64, object_store::Error> {
+async fn stuck_bytes(databases: &Databases, database: &OpenDatabase) -> Result<u64, object_store::Error> {
     let named: BTreeSet<String> = {
-        let status = tenant.status.borrow();
+        let status = database.status.borrow();
         if !status.current_manifest.checkpoints().is_empty() {
             return Ok(0);
         }
         let views = status.current_manifest.all_sst_views();
         views.map(|view| format!("{}.sst", view.sst.id.value())).collect()
     };
-    let directory = Path::from(format!("{}/compacted", tenant.place.path));
+    let directory = Path::from(format!("{}/compacted", database.place.path));
     let is_stuck = |object: &Path| object.filename().is_some_and(|name| !named.contains(name));
-    around
+    databases
         .objects
         .list(Some(&directory))
         .try_fold(0, |bytes, object| {
@@ -215,8 +217,8 @@ async fn stuck_bytes(around: &Surroundings, tenant: &Tenant) -> Result<u64, obje
 }
 
 /// Whether stuck bytes are many, beside those in use.
-fn is_worth_it(stuck: u64, tenant: &Tenant) -> bool {
-    let status = tenant.status.borrow();
+fn is_worth_it(stuck: u64, database: &OpenDatabase) -> bool {
+    let status = database.status.borrow();
     let others = borrowed_files(&status.current_manifest);
     let own = status.current_manifest.all_sst_views().filter(|view| !others.contains(&view.sst.id));
     let used: u64 = own.map(|view| view.estimate_size()).sum();
@@ -224,10 +226,10 @@ fn is_worth_it(stuck: u64, tenant: &Tenant) -> bool {
 }
 
 /// Makes a file of level 0, by a row that says nothing.
-async fn make_newest_file(tenant: &Tenant) -> Result<(), String> {
-    tenant.db.put(NEWEST_FILE_KEY, []).await.map_err(|error| with_causes(&error))?;
-    flush(&tenant.db, FlushType::Wal).await?;
-    flush(&tenant.db, FlushType::MemTable).await
+async fn make_newest_file(database: &OpenDatabase) -> Result<(), String> {
+    database.db.put(NEWEST_FILE_KEY, []).await.map_err(|error| with_causes(&error))?;
+    flush(&database.db, FlushType::Wal).await?;
+    flush(&database.db, FlushType::MemTable).await
 }
 
 #[cfg(test)]

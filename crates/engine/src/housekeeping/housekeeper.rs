@@ -11,22 +11,22 @@ use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use super::Tenant;
+use super::OpenDatabase;
 use super::budget::Budget;
-use super::chores::{Chores, Lane};
 use super::compactor::compact;
 use super::garbage::{Due, collect};
 use super::limits::{
     GARBAGE_FOUND_EVERY, GARBAGE_PER_POLL_MAX, HOUSEKEEPING_POLL, LAYERED_EVERY, REWRITING_AT_ONCE_MAX,
     REWRITTEN_BYTES_PER_SECOND, TIDYING_AT_ONCE_MAX,
 };
-use crate::database::{HousekeeperRequest, Surroundings};
+use super::upkeep::{Lane, Upkeep};
+use crate::database::{Databases, HousekeeperRequest};
 
 /// See the module.
 pub(super) struct Housekeeper {
-    around: Surroundings,
+    databases: Databases,
     budget: Arc<Budget>,
-    chores: Vec<Chores>,
+    upkeep: Vec<Upkeep>,
     /// Counts tenants; a number is never given twice.
     numbers: u64,
     work: JoinSet<(u64, Ended)>,
@@ -45,11 +45,11 @@ enum Ended {
 }
 
 impl Housekeeper {
-    pub(super) fn new(around: Surroundings) -> Self {
+    pub(super) fn new(databases: Databases) -> Self {
         Self {
-            around,
+            databases,
             budget: Arc::new(Budget::new(REWRITTEN_BYTES_PER_SECOND)),
-            chores: Vec::new(),
+            upkeep: Vec::new(),
             numbers: 0,
             work: JoinSet::new(),
             collections_left: 0,
@@ -91,55 +91,55 @@ impl Housekeeper {
         match request {
             HousekeeperRequest::Enter { place, db } => {
                 // The one before was closed, or will be told by the epoch that it was.
-                let before = self.chores.iter_mut().filter(|chores| chores.is_at(&place.path));
-                before.for_each(|chores| chores.leave(None));
+                let before = self.upkeep.iter_mut().filter(|upkeep| upkeep.is_at(&place.path));
+                before.for_each(|upkeep| upkeep.leave(None));
                 self.numbers += 1;
-                self.chores.push(Chores::new(self.numbers, Tenant::new(place, db)));
+                self.upkeep.push(Upkeep::new(self.numbers, OpenDatabase::new(place, db)));
             }
             HousekeeperRequest::Leave { path, left } => {
-                match self.chores.iter_mut().find(|chores| chores.is_at(&path)) {
-                    Some(chores) => chores.leave(Some(left)),
+                match self.upkeep.iter_mut().find(|upkeep| upkeep.is_at(&path)) {
+                    Some(upkeep) => upkeep.leave(Some(left)),
                     None => drop(left.send(())),
                 }
             }
             HousekeeperRequest::Rewrite { path, done } => {
-                match self.chores.iter_mut().find(|chores| chores.is_at(&path)) {
-                    Some(chores) => chores.order(Some(done)),
+                match self.upkeep.iter_mut().find(|upkeep| upkeep.is_at(&path)) {
+                    Some(upkeep) => upkeep.order(Some(done)),
                     None => drop(done.send(Err("the database is not open here".to_owned()))),
                 }
             }
             HousekeeperRequest::Pins { answer } => {
-                drop(answer.send(self.chores.iter().filter_map(Chores::pins).collect()))
+                drop(answer.send(self.upkeep.iter().filter_map(Upkeep::pins).collect()))
             }
         }
-        self.chores.retain_mut(Chores::stays);
+        self.upkeep.retain_mut(Upkeep::stays);
     }
 
     fn forget_closed(&mut self) {
-        self.chores.iter_mut().for_each(Chores::look);
-        self.chores.retain_mut(Chores::stays);
+        self.upkeep.iter_mut().for_each(Upkeep::look);
+        self.upkeep.retain_mut(Upkeep::stays);
     }
 
     fn note(&mut self, number: u64, ended: Ended) {
-        let Some(chores) = self.chores.iter_mut().find(|chores| chores.number == number) else {
+        let Some(upkeep) = self.upkeep.iter_mut().find(|upkeep| upkeep.number == number) else {
             return;
         };
         match ended {
-            Ended::Compacted(result) => chores.compacted(result),
-            Ended::Collected(due) => chores.collected(due),
+            Ended::Compacted(result) => upkeep.compacted(result),
+            Ended::Collected(due) => upkeep.collected(due),
         }
-        self.chores.retain_mut(Chores::stays);
+        self.upkeep.retain_mut(Upkeep::stays);
     }
 
     /// Starts collections: of all that are in a hurry, of a few that have changed, and now and then of one that
     /// was only opened.
     fn assign_collections(&mut self) {
         let now = Instant::now();
-        for chores in &mut self.chores {
-            let due = chores.due(now);
+        for upkeep in &mut self.upkeep {
+            let due = upkeep.due(now);
             match due {
                 Due::Nothing => continue,
-                Due::Rest if chores.is_as_found() => {
+                Due::Rest if upkeep.is_as_found() => {
                     if now < self.found_at {
                         continue;
                     }
@@ -149,10 +149,11 @@ impl Housekeeper {
                 Due::Rest => self.collections_left -= 1,
                 Due::Log | Due::All => {}
             }
-            chores.collecting = true;
-            let (around, tenant, number) = (self.around.clone(), Arc::clone(&chores.tenant), chores.number);
+            upkeep.collecting = true;
+            let (databases, database, number) =
+                (self.databases.clone(), Arc::clone(&upkeep.database), upkeep.number);
             self.work.spawn(async move {
-                collect(&around, &tenant, due).await;
+                collect(&databases, &database, due).await;
                 (number, Ended::Collected(due))
             });
         }
@@ -164,12 +165,12 @@ impl Housekeeper {
         let now = Instant::now();
         let mut tidying: Vec<(usize, usize)> = Vec::new();
         let mut rewriting: Vec<(usize, usize)> = Vec::new();
-        for (index, chores) in self.chores.iter_mut().enumerate() {
-            let needs = chores.needs(now);
-            if let (Some(overlapping), None) = (needs.tidying, chores.compactor) {
+        for (index, upkeep) in self.upkeep.iter_mut().enumerate() {
+            let needs = upkeep.needs(now);
+            if let (Some(overlapping), None) = (needs.tidying, upkeep.compactor) {
                 tidying.push((overlapping, index));
             }
-            if needs.rewriting > 0 && chores.compactor != Some(Lane::Rewriting) {
+            if needs.rewriting > 0 && upkeep.compactor != Some(Lane::Rewriting) {
                 rewriting.push((needs.rewriting, index));
             }
         }
@@ -182,7 +183,7 @@ impl Housekeeper {
             }
         }
         for (_, index) in tidying {
-            if self.chores[index].compactor.is_none() && self.count(Lane::Tidying) < TIDYING_AT_ONCE_MAX {
+            if self.upkeep[index].compactor.is_none() && self.count(Lane::Tidying) < TIDYING_AT_ONCE_MAX {
                 self.start(index, Lane::Tidying);
             }
         }
@@ -194,27 +195,28 @@ impl Housekeeper {
         if now < self.layers_at || self.count(Lane::Rewriting) > 0 {
             return;
         }
-        if let Some(chores) = self.chores.iter_mut().find(|chores| chores.is_left_in_layers(now)) {
+        if let Some(upkeep) = self.upkeep.iter_mut().find(|upkeep| upkeep.is_left_in_layers(now)) {
             self.layers_at = now + LAYERED_EVERY;
-            chores.order(None);
+            upkeep.order(None);
         }
     }
 
     fn count(&self, lane: Lane) -> usize {
-        self.chores.iter().filter(|chores| chores.compactor == Some(lane)).count()
+        self.upkeep.iter().filter(|upkeep| upkeep.compactor == Some(lane)).count()
     }
 
     /// Starts a compactor in a lane, or has the one that tidies go on to rewrite.
     fn start(&mut self, index: usize, lane: Lane) {
-        let chores = &mut self.chores[index];
+        let upkeep = &mut self.upkeep[index];
         if lane == Lane::Rewriting {
-            chores.tenant.goal.set(chores.goal());
+            upkeep.database.goal.set(upkeep.goal());
         }
-        if chores.compactor.replace(lane).is_some() {
+        if upkeep.compactor.replace(lane).is_some() {
             return;
         }
-        let (around, tenant) = (self.around.clone(), Arc::clone(&chores.tenant));
-        let (budget, number) = (Arc::clone(&self.budget), chores.number);
-        self.work.spawn(async move { (number, Ended::Compacted(compact(around, tenant, budget).await)) });
+        let (databases, database) = (self.databases.clone(), Arc::clone(&upkeep.database));
+        let (budget, number) = (Arc::clone(&self.budget), upkeep.number);
+        self.work
+            .spawn(async move { (number, Ended::Compacted(compact(databases, database, budget).await)) });
     }
 }

@@ -31,7 +31,6 @@
 
 mod budget;
 mod burial;
-mod chores;
 mod compactor;
 mod garbage;
 mod housekeeper;
@@ -40,6 +39,7 @@ mod plan;
 mod records;
 #[cfg(test)]
 mod tests;
+mod upkeep;
 
 use rangehold_map::RangeId;
 use slatedb::{Db, DbStatus};
@@ -48,11 +48,11 @@ use tokio::sync::watch;
 pub(crate) use self::burial::bury_for_ever;
 use self::compactor::Goal;
 use self::housekeeper::Housekeeper;
-use crate::database::{Place, Surroundings};
+use crate::database::{Databases, Place};
 use crate::steps::SpaceStep;
 
 /// A database that is open in this process.
-struct Tenant {
+struct OpenDatabase {
     place: Place,
     db: Db,
     status: watch::Receiver<DbStatus>,
@@ -62,22 +62,22 @@ struct Tenant {
     left: watch::Sender<bool>,
 }
 
-impl Tenant {
+impl OpenDatabase {
     fn new(place: Place, db: Db) -> Self {
         Self { place, status: db.subscribe(), db, goal: Goal::default(), left: watch::Sender::new(false) }
     }
 }
 
 /// Keeps house until it is stopped. To be run as a task, once, on the background's runtime.
-pub(crate) async fn keep_house(around: Surroundings) {
-    let requests = around.housekeeper.take_requests().expect("the housekeeper is run once");
-    Housekeeper::new(around).run(requests).await;
+pub(crate) async fn keep_house(databases: Databases) {
+    let requests = databases.housekeeper.take_requests().expect("the housekeeper is run once");
+    Housekeeper::new(databases).run(requests).await;
 }
 
 /// Notes that a step is done at the database, or the records, at `path`.
-async fn step_is_done(around: &Surroundings, step: SpaceStep, path: &str) {
+async fn step_is_done(databases: &Databases, step: SpaceStep, path: &str) {
     if let Some(range) = range_of(path) {
-        around.after_space_step.after(step, RangeId(range)).await;
+        databases.after_space_step.after(step, RangeId(range)).await;
     }
 }
 

@@ -13,7 +13,7 @@ use object_store::path::Path;
 use tokio::time::Instant;
 
 use super::{range_of, step_is_done};
-use crate::database::Surroundings;
+use crate::database::Databases;
 use crate::record_name::CHANGES_PREFIX;
 use crate::steps::SpaceStep;
 use crate::store::Store;
@@ -25,9 +25,9 @@ pub(super) struct Records(BTreeMap<u64, Instant>);
 
 impl Records {
     /// The numbers of all ranges that have records. To be asked before who is living.
-    pub(super) async fn list(around: &Surroundings) -> Result<BTreeSet<u64>, String> {
+    pub(super) async fn list(databases: &Databases) -> Result<BTreeSet<u64>, String> {
         let prefix = Path::from(CHANGES_PREFIX);
-        let listed = around.objects.list_with_delimiter(Some(&prefix)).await;
+        let listed = databases.objects.list_with_delimiter(Some(&prefix)).await;
         let listed = listed.map_err(|error| format!("{CHANGES_PREFIX} could not be listed: {error}"))?;
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename()?.parse().ok()).collect())
     }
@@ -36,7 +36,7 @@ impl Records {
     /// databases; the directory that has been dead for longest has been so since `oldest`.
     pub(super) async fn forget(
         &mut self,
-        around: &Surroundings,
+        databases: &Databases,
         store: &Store,
         recorded: BTreeSet<u64>,
         living: &BTreeSet<String>,
@@ -44,11 +44,11 @@ impl Records {
     ) -> Result<(), String> {
         for range in self.due(recorded, living, (now, oldest)) {
             let path = format!("{CHANGES_PREFIX}/{range}");
-            around.delete_objects(&path).await.map_err(|error| format!("{path}: {error}"))?;
-            step_is_done(around, SpaceStep::RecordsDeleted, &path).await;
+            databases.delete_objects(&path).await.map_err(|error| format!("{path}: {error}"))?;
+            step_is_done(databases, SpaceStep::RecordsDeleted, &path).await;
             store.remove_directory(&path).await.map_err(|error| format!("{path}: {error}"))?;
             self.0.remove(&range);
-            step_is_done(around, SpaceStep::Forgotten, &path).await;
+            step_is_done(databases, SpaceStep::Forgotten, &path).await;
         }
         Ok(())
     }

@@ -17,12 +17,12 @@ use tempfile::TempDir;
 use tokio::runtime::Handle;
 use tokio::time::sleep;
 
-use super::burial::Undertaker;
+use super::burial::Burial;
 use super::keep_house;
 use super::limits::UNUSED_BEFORE_BURIAL;
 use crate::clock::Clock;
 use crate::database::{
-    self, Borrowed, DroppedTables, LeaveOut, NEWEST_FILE_KEY, Place, Shares, Surroundings, flush,
+    self, Borrowed, Databases, DroppedTables, LeaveOut, NEWEST_FILE_KEY, Place, Shares, flush,
 };
 use crate::limits::{BORROWED_FROM_MAX, MEMORY_BYTES_MIN};
 use crate::store::{Store, StoreLocation, StoreOptions};
@@ -42,11 +42,11 @@ struct Range {
 struct World {
     directory: TempDir,
     store: Arc<Store>,
-    around: Surroundings,
+    databases: Databases,
     ranges: Vec<Range>,
     rows: Rows,
-    undertaker: Undertaker,
-    databases: u64,
+    burial: Burial,
+    databases_made: u64,
     _tasks: Tasks,
 }
 
@@ -59,28 +59,28 @@ impl World {
         // Files have real times, so the clock begins there; from then on it is tokio's.
         let clock = Clock::manual(Clock::system().wall());
         let shares = Shares::of(MEMORY_BYTES_MIN).unwrap();
-        let around = Surroundings::new(store.object_store(), shares, clock, 1, Handle::current());
+        let databases = Databases::new(store.object_store(), shares, clock, 1, Handle::current());
         let mut tasks = Tasks::default();
-        tasks.spawn("the housekeeper".to_owned(), keep_house(around.clone()));
+        tasks.spawn("the housekeeper".to_owned(), keep_house(databases.clone()));
         let mut world = Self {
             directory,
             store: Arc::new(store),
-            around,
+            databases,
             ranges: Vec::new(),
             rows: Rows::new(),
-            undertaker: Undertaker::default(),
-            databases: 0,
+            burial: Burial::default(),
+            databases_made: 0,
             _tasks: tasks,
         };
         let path = world.next_path();
-        let db = database::create(&world.around, &place(&path)).await.unwrap();
+        let db = database::create(&world.databases, &place(&path)).await.unwrap();
         world.ranges.push(Range { path, low: Vec::new(), db });
         world
     }
 
     fn next_path(&mut self) -> String {
-        self.databases += 1;
-        format!("ranges/{}-1-1", self.databases)
+        self.databases_made += 1;
+        format!("ranges/{}-1-1", self.databases_made)
     }
 
     fn index_of(&self, key: &[u8]) -> usize {
@@ -103,7 +103,7 @@ impl World {
     /// Prepares a range to be cloned, and returns the checkpoint to clone.
     async fn freeze(&self, index: usize) -> CloneSourceSpec {
         let Range { path, db, .. } = &self.ranges[index];
-        self.around.housekeeper.leave(path).await;
+        self.databases.housekeeper.leave(path).await;
         db.put(NEWEST_FILE_KEY, []).await.unwrap();
         flush(db, FlushType::Wal).await.unwrap();
         flush(db, FlushType::MemTable).await.unwrap();
@@ -123,18 +123,18 @@ impl World {
 
     async fn clone_of(&mut self, sources: Vec<CloneSourceSpec>) -> String {
         let path = self.next_path();
-        let admin = self.around.admin(&path);
+        let admin = self.databases.admin(&path);
         let mut sources = sources.into_iter();
         let mut builder = admin.create_clone_builder_from_source(sources.next().unwrap());
         for source in sources {
             builder = builder.with_source(source);
         }
-        builder.with_system_clock(self.around.clock.for_database()).build().await.unwrap();
+        builder.with_system_clock(self.databases.clock.for_database()).build().await.unwrap();
         path
     }
 
     async fn open(&self, path: &str) -> Db {
-        database::open(&self.around, &place(path), None).await.unwrap()
+        database::open(&self.databases, &place(path), None).await.unwrap()
     }
 
     fn high(&self, index: usize) -> Option<Vec<u8>> {
@@ -191,8 +191,8 @@ impl World {
         for _ in 0..seconds.div_ceil(every) {
             sleep(Duration::from_secs(every)).await;
             let living = self.living();
-            let around = self.around.clone();
-            self.undertaker.look(&around, &self.store, || async { Ok(living.clone()) }).await.unwrap();
+            let databases = self.databases.clone();
+            self.burial.look(&databases, &self.store, || async { Ok(living.clone()) }).await.unwrap();
         }
     }
 
@@ -277,7 +277,7 @@ async fn after_twenty_splits_and_merges_all_space_comes_back() {
         world.pass(if round == 5 { 60 } else { 5 }).await;
         world.check().await;
     }
-    assert!(world.databases > 20 && world.ranges.len() > 4);
+    assert!(world.databases_made > 20 && world.ranges.len() > 4);
     assert!(owed > 100_000, "at most {owed} bytes were ever borrowed");
 
     world.pass(600).await;
@@ -364,7 +364,7 @@ async fn a_held_database_stays_until_it_is_let_go() {
     }
     world.flush_all().await;
     let parent = world.ranges[0].path.clone();
-    let held = world.around.admin(&parent);
+    let held = world.databases.admin(&parent);
     let checkpoint = held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
     world.split(key(100), false).await;
     world.pass(600).await;
@@ -387,9 +387,9 @@ async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
     let parent = world.ranges[0].path.clone();
     world.split(key(100), false).await;
     for range in &world.ranges {
-        world.around.housekeeper.rewrite(&range.path).await.unwrap();
+        world.databases.housekeeper.rewrite(&range.path).await.unwrap();
     }
-    let held = world.around.admin(&parent);
+    let held = world.databases.admin(&parent);
     held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
     // Nobody buries it while this is held. Of its files only that manifest is left, and the mark.
     world.pass(600).await;
@@ -401,7 +401,7 @@ async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
         fs::remove_file(file).unwrap();
     }
     let mark = Path::from(format!("{parent}/.deleting"));
-    world.around.objects.put(&mark, Bytes::new().into()).await.unwrap();
+    world.databases.objects.put(&mark, Bytes::new().into()).await.unwrap();
     world.pass(60).await;
     assert_eq!(world.directories(), world.living());
     world.check().await;
@@ -418,19 +418,19 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
     // Who deleted its records came no further.
     let forgotten = world.directory.path().join("changes/901");
     fs::create_dir_all(&forgotten).unwrap();
-    let (mut living, around) = (world.living(), world.around.clone());
+    let (mut living, databases) = (world.living(), world.databases.clone());
     living.insert("ranges/900-1-1".to_owned());
     let unknown = || async { Err("there is no map".to_owned()) };
     for _ in 0..4 {
         sleep(UNUSED_BEFORE_BURIAL).await;
-        assert!(world.undertaker.look(&around, &world.store, unknown).await.is_err());
+        assert!(world.burial.look(&databases, &world.store, unknown).await.is_err());
     }
     assert!(world.directories().contains("ranges/901-1-1"));
     let mut buried = Vec::new();
     for _ in 0..4 {
         sleep(UNUSED_BEFORE_BURIAL / 2).await;
         let living = || async { Ok(living.clone()) };
-        buried.extend(world.undertaker.look(&around, &world.store, living).await.unwrap());
+        buried.extend(world.burial.look(&databases, &world.store, living).await.unwrap());
     }
     assert_eq!(buried, ["ranges/901-1-1"]);
     let left: Vec<String> = world.directories().into_iter().collect();
@@ -455,7 +455,7 @@ async fn a_range_that_borrows_too_much_may_split_again_once_it_is_rewritten() {
     }
     assert!(world.borrowed().iter().any(|borrowed| borrowed.databases > BORROWED_FROM_MAX));
     for range in &world.ranges {
-        world.around.housekeeper.rewrite(&range.path).await.unwrap();
+        world.databases.housekeeper.rewrite(&range.path).await.unwrap();
     }
     assert_eq!(world.borrowed(), vec![Borrowed::default(); world.ranges.len()]);
     assert!(!stuck(&world));
@@ -473,9 +473,9 @@ async fn a_database_that_was_left_is_not_touched() {
         world.flush_all().await;
     }
     // A compaction is under way, or about to be.
-    world.around.housekeeper.leave(&world.ranges[0].path).await;
+    world.databases.housekeeper.leave(&world.ranges[0].path).await;
     let before = files(world.directory.path());
     sleep(Duration::from_secs(900)).await;
     assert_eq!(files(world.directory.path()), before);
-    assert!(world.around.housekeeper.rewrite(&world.ranges[0].path).await.is_err());
+    assert!(world.databases.housekeeper.rewrite(&world.ranges[0].path).await.is_err());
 }

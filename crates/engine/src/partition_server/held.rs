@@ -14,14 +14,14 @@ impl PartitionServer {
     /// Makes and serves the first range of a store, or takes what a broken-off creation left of it.
     pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), OpenError> {
         let identity = Identity::of(entry);
-        let range = if Range::exists(&identity, &self.0.owner.around).await? {
-            let range = Range::open(identity, entry.generation, &self.0.owner, None).await?;
+        let range = if Range::exists(&identity, &self.0.context.databases).await? {
+            let range = Range::open(identity, entry.generation, &self.0.context, None).await?;
             if !range.is_empty().await? {
                 return Err(OpenError::NoMap { path: range.path() });
             }
             range
         } else {
-            Range::create(identity, &self.0.owner).await?
+            Range::create(identity, &self.0.context).await?
         };
         self.keep(&range);
         self.replace_in_set(&[], &[range]);
@@ -35,7 +35,7 @@ impl PartitionServer {
         generation: Generation,
         expected_epoch: Option<u64>,
     ) -> Result<Arc<Range>, OpenError> {
-        let range = Range::open(Identity::of(entry), generation, &self.0.owner, expected_epoch).await?;
+        let range = Range::open(Identity::of(entry), generation, &self.0.context, expected_epoch).await?;
         self.keep(&range);
         Ok(range)
     }
@@ -46,14 +46,14 @@ impl PartitionServer {
         identity: Identity,
         inheritance: &Inheritance,
     ) -> Result<Arc<Range>, OpenError> {
-        let range = Range::open_heir(identity, &self.0.owner, inheritance).await?;
+        let range = Range::open_heir(identity, &self.0.context, inheritance).await?;
         self.keep(&range);
         Ok(range)
     }
 
     fn keep(&self, range: &Arc<Range>) {
         self.0.host.ranges().add(range);
-        self.0.host.spawn(format!("the keeper of range {}", range.id()), Arc::clone(range).keep());
+        self.0.host.spawn(format!("the supervisor of range {}", range.id()), Arc::clone(range).supervise());
     }
 
     /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
@@ -88,7 +88,7 @@ impl PartitionServer {
     /// first, and waits until it has run out. If it holds, nobody has taken them before they were opened.
     pub(crate) async fn may_serve(&self) -> bool {
         let until = Instant::now() + LEASE_TERM;
-        while !self.0.owner.lease.holds() {
+        while !self.0.context.lease.holds() {
             if self.has_ended() || Instant::now() >= until {
                 return false;
             }

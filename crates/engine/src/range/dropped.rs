@@ -41,7 +41,7 @@ pub(crate) enum Remains {
 impl Range {
     /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
     pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        let dropped = self.dropped.insert(DroppedTable::new(account, table, self.around.clock.now()));
+        let dropped = self.dropped.insert(DroppedTable::new(account, table, self.databases.clock.now()));
         // Who found the table there before the line above may still be about to enter the log.
         self.stripes.wait_for_holders().await;
         let mut batch = WriteBatch::new();
@@ -94,6 +94,6 @@ impl Range {
     /// Rewrites every file of the range, so that what compaction leaves out is gone.
     pub(crate) async fn compact(&self) -> Result<(), String> {
         self.flush_memtable().await?;
-        self.around.housekeeper.rewrite(&self.place.path).await
+        self.databases.housekeeper.rewrite(&self.place.path).await
     }
 }

@@ -10,7 +10,7 @@
 //! then to take every entry: when that succeeds the log holds all that was let in, and nothing can come.
 //! What is still to become durable need not be waited for: whoever freezes has to save the range anyway,
 //! and its last rows and those of the writes then go by the same flush. A held write has not entered the
-//! engine; once the gate is `Gone` it is answered [`Turned::Elsewhere`], and whoever sent it may send it
+//! engine; once the gate is `Gone` it is answered [`TurnedAway::Elsewhere`], and whoever sent it may send it
 //! again to the new owner.
 //!
 //! What is held is bounded in number, bytes and time, by range and by process.
@@ -40,7 +40,7 @@ enum Passage {
 
 /// Why a write was turned away. It has not entered the engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Turned {
+pub(crate) enum TurnedAway {
     /// The range is served elsewhere now.
     Elsewhere,
     /// Too much is under way or held, or it was held for too long.
@@ -95,17 +95,17 @@ impl Gate {
 
     /// Lets a write of `bytes` in. It waits while the gate is held, up to [`HELD_FOR_MAX`] and the write's
     /// own deadline.
-    pub(crate) async fn enter(&self, bytes: u64, deadline: Instant) -> Result<Admitted, Turned> {
+    pub(crate) async fn enter(&self, bytes: u64, deadline: Instant) -> Result<Admitted, TurnedAway> {
         let mut until = None;
         loop {
             let passage = *self.passage.borrow();
             match passage {
-                Passage::Gone => return Err(Turned::Elsewhere),
+                Passage::Gone => return Err(TurnedAway::Elsewhere),
                 Passage::Open => match self.admit() {
                     Some(admitted) => return Ok(admitted),
                     // Who freezes takes the entries after he held the gate: look again.
                     None if *self.passage.borrow() == Passage::Open => {
-                        return Err(Turned::Busy("too many writes are under way"));
+                        return Err(TurnedAway::Busy("too many writes are under way"));
                     }
                     None => {}
                 },
@@ -122,7 +122,7 @@ impl Gate {
         Some(Admitted { entry: take(&self.entries)?, place: take(&self.places)? })
     }
 
-    async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), Turned> {
+    async fn wait_held(&self, bytes: u64, until: Instant) -> Result<(), TurnedAway> {
         let _held = Held::begin(self, bytes)?;
         let mut passage = self.passage.subscribe();
         let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await.is_ok();
@@ -130,7 +130,7 @@ impl Gate {
             std::future::pending::<()>().await;
         }
         let why = "the range is changing hands, which took longer than a write is held";
-        released.then_some(()).ok_or(Turned::Busy(why))
+        released.then_some(()).ok_or(TurnedAway::Busy(why))
     }
 
     /// Holds the gate and waits until nobody is on his way to the log; gives up after `within`.
@@ -225,14 +225,14 @@ struct Held<'a> {
 }
 
 impl<'a> Held<'a> {
-    fn begin(gate: &'a Gate, bytes: u64) -> Result<Self, Turned> {
+    fn begin(gate: &'a Gate, bytes: u64) -> Result<Self, TurnedAway> {
         let held = Self { gate, bytes };
         // Counted first, so that two who come at once are not both let in at the limit.
         let writes = gate.held.fetch_add(1, Ordering::Relaxed) + 1;
         let range = gate.held_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let process = gate.of_process.0.fetch_add(bytes, Ordering::Relaxed) + bytes;
         if writes > HELD_WRITES_MAX || range > HELD_BYTES_MAX || process > HELD_BYTES_OF_PROCESS_MAX {
-            return Err(Turned::Busy("the range is changing hands, and too many writes wait for it"));
+            return Err(TurnedAway::Busy("the range is changing hands, and too many writes wait for it"));
         }
         Ok(held)
     }
@@ -273,7 +273,7 @@ mod tests {
                 }
             };
             let (held, ()) = tokio::join!(held, end);
-            assert_eq!(held.err(), passed_on.then_some(Turned::Elsewhere));
+            assert_eq!(held.err(), passed_on.then_some(TurnedAway::Elsewhere));
             assert_eq!(gate.held.load(Ordering::Relaxed), 0);
         }
     }
@@ -300,10 +300,10 @@ mod tests {
         frozen.seal();
         drop(frozen);
         let begun = Instant::now();
-        assert!(matches!(gate.enter(1, soon()).await, Err(Turned::Busy(_))), "a sealed freeze stays");
+        assert!(matches!(gate.enter(1, soon()).await, Err(TurnedAway::Busy(_))), "a sealed freeze stays");
         assert_eq!(begun.elapsed(), HELD_FOR_MAX);
         let begun = Instant::now();
-        assert!(matches!(gate.enter(HELD_BYTES_MAX + 1, soon()).await, Err(Turned::Busy(_))));
+        assert!(matches!(gate.enter(HELD_BYTES_MAX + 1, soon()).await, Err(TurnedAway::Busy(_))));
         assert_eq!(begun.elapsed(), Duration::ZERO);
         let many: Vec<_> = (0..HELD_WRITES_MAX).map(|_| Held::begin(&gate, 1).ok()).collect();
         assert!(many.iter().all(Option::is_some) && Held::begin(&gate, 1).is_err());

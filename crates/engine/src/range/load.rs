@@ -8,7 +8,7 @@ use std::time::Duration;
 use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally, Verdict};
 use rangehold_map::{Generation, KeyRange, RangeId};
 
-use super::request::Changes;
+use super::request::RowChanges;
 use super::{Opening, Range};
 
 /// The load of one range, under its lock.
@@ -70,7 +70,7 @@ impl Meter {
     }
 
     /// Rows of one partition were written.
-    pub(super) fn wrote(&self, changes: &Changes) {
+    pub(super) fn wrote(&self, changes: &RowChanges) {
         if let Some((key, _)) = changes.first() {
             let size = |value: &Option<Vec<u8>>| value.as_ref().map_or(0, Vec::len);
             let bytes = changes.iter().map(|(key, value)| (key.len() + size(value)) as u64).sum();

@@ -6,7 +6,7 @@
 //!                                       \ refused > unlock > what it was judged on durable > answer
 //! ```
 //!
-//! One task, the *keeper* ([`keep`]), owns the database: it flushes for those who wait, and opens
+//! One task, its *supervisor* ([`supervise`]), owns the database: it flushes for those who wait, and opens
 //! the database again when the engine below has closed it. Everybody else borrows the database for
 //! one request by [`Range::open_now`] and asks [`Range::still_serves`] before he answers: by then
 //! the range may have been opened anew, moved, or the table dropped.
@@ -17,7 +17,6 @@
 mod dropped;
 mod flush;
 mod gate;
-mod keep;
 mod load;
 mod meta;
 mod open;
@@ -27,6 +26,7 @@ mod retire;
 mod state;
 mod statistics;
 mod stripes;
+mod supervise;
 mod timestamps;
 mod unflushed;
 mod write;
@@ -45,7 +45,7 @@ use load::Meter;
 pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
 pub use read::ScanEnd;
-pub use request::{Changes, WriteRequest};
+pub use request::{RowChanges, WriteRequest};
 use state::{Opening, State};
 use statistics::Counts;
 pub use statistics::RangeStatistics;
@@ -53,7 +53,7 @@ use stripes::Stripes;
 use timestamps::HighWater;
 pub(crate) use unflushed::Unsorted;
 
-use crate::database::{self, DroppedTables, LeaveOut, Place, Surroundings, database_path};
+use crate::database::{self, Databases, DroppedTables, LeaveOut, Place, database_path};
 use crate::error::{OpenError, ReadError};
 use crate::lease::Lease;
 use crate::record_name::RecordName;
@@ -81,8 +81,8 @@ impl Identity {
 
 /// What a range has from the server that holds it.
 #[derive(Clone)]
-pub(crate) struct Owner {
-    pub(crate) around: Surroundings,
+pub(crate) struct RangeContext {
+    pub(crate) databases: Databases,
     pub(crate) store: Arc<Store>,
     pub(crate) lease: Lease,
     pub(crate) held_bytes: Arc<HeldBytes>,
@@ -103,13 +103,13 @@ pub(crate) struct Inheritance {
 pub(crate) struct Range {
     identity: Identity,
     place: Place,
-    around: Surroundings,
+    databases: Databases,
     store: Arc<Store>,
     /// Counts its changes of hands; a command made for another one is refused.
     generation: AtomicU64,
     lease: Lease,
     state: RwLock<State>,
-    /// Held by [`Range::open_anew`] until the new opening is its state, and by the keeper while it judges why an
+    /// Held by [`Range::open_anew`] until the new opening is its state, and by the supervisor while it judges why an
     /// opening ended: it may have been because of that.
     opening_anew: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
@@ -126,11 +126,11 @@ pub(crate) struct Range {
 
 impl Range {
     /// Makes the database of a new range.
-    pub(crate) async fn create(identity: Identity, owner: &Owner) -> Result<Arc<Self>, OpenError> {
+    pub(crate) async fn create(identity: Identity, context: &RangeContext) -> Result<Arc<Self>, OpenError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
-        let db = database::create(&owner.around, &place).await?;
-        Self::with_database(identity, Generation::FIRST, owner, place, dropped, db).await
+        let db = database::create(&context.databases, &place).await?;
+        Self::with_database(identity, Generation::FIRST, context, place, dropped, db).await
     }
 
     /// Opens the database of a range that exists, and so shuts out whoever had it open. With
@@ -141,13 +141,13 @@ impl Range {
     pub(crate) async fn open(
         identity: Identity,
         generation: Generation,
-        owner: &Owner,
+        context: &RangeContext,
         expected_epoch: Option<u64>,
     ) -> Result<Arc<Self>, OpenError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
-        let db = database::open(&owner.around, &place, expected_epoch).await?;
-        Self::with_database(identity, generation, owner, place, dropped, db).await
+        let db = database::open(&context.databases, &place, expected_epoch).await?;
+        Self::with_database(identity, generation, context, place, dropped, db).await
     }
 
     /// Its last owner gave no timestamp above `high_water`: so it need not begin at the reservation.
@@ -159,10 +159,10 @@ impl Range {
     /// memory only until [`Range::save_inheritance`].
     pub(crate) async fn open_heir(
         identity: Identity,
-        owner: &Owner,
+        context: &RangeContext,
         inheritance: &Inheritance,
     ) -> Result<Arc<Self>, OpenError> {
-        let range = Self::open(identity, Generation::FIRST, owner, None).await?;
+        let range = Self::open(identity, Generation::FIRST, context, None).await?;
         range.high_water.lock().unwrap_or_else(PoisonError::into_inner).inherit(inheritance.high_water);
         for (account, table, at) in &inheritance.dropped {
             range.inherit_dropped(account, *table, *at);
@@ -171,14 +171,14 @@ impl Range {
     }
 
     /// Whether the range's database was made.
-    pub(crate) async fn exists(identity: &Identity, around: &Surroundings) -> Result<bool, OpenError> {
-        Ok(database::inspect(around, &identity.path()).await?.is_some())
+    pub(crate) async fn exists(identity: &Identity, databases: &Databases) -> Result<bool, OpenError> {
+        Ok(database::inspect(databases, &identity.path()).await?.is_some())
     }
 
     async fn with_database(
         identity: Identity,
         generation: Generation,
-        owner: &Owner,
+        context: &RangeContext,
         place: Place,
         dropped: Arc<DroppedTables>,
         db: Db,
@@ -188,17 +188,17 @@ impl Range {
             .await
             .map_err(|error| database_error(&place.path, error))?;
         // Ranges differ in what they look at.
-        let meter = Meter::new(&owner.load, owner.around.seed ^ identity.id.0);
+        let meter = Meter::new(&context.load, context.databases.seed ^ identity.id.0);
         Ok(Arc::new(Self {
             identity,
             place,
-            around: owner.around.clone(),
-            store: Arc::clone(&owner.store),
+            databases: context.databases.clone(),
+            store: Arc::clone(&context.store),
             generation: AtomicU64::new(generation.0),
-            lease: owner.lease.clone(),
+            lease: context.lease.clone(),
             state: RwLock::new(State::Open(Arc::new(opening))),
             opening_anew: tokio::sync::Mutex::default(),
-            gate: Arc::new(Gate::new(Arc::clone(&owner.held_bytes))),
+            gate: Arc::new(Gate::new(Arc::clone(&context.held_bytes))),
             stripes: Stripes::new(),
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
@@ -276,16 +276,16 @@ fn database_error(path: &str, error: ReadError) -> OpenError {
 
 #[cfg(test)]
 impl Range {
-    /// A new range in memory, without a keeper.
+    /// A new range in memory, without a supervisor.
     async fn in_memory() -> Arc<Self> {
         let store = Store::in_memory();
         let objects = store.object_store();
         let shares = crate::database::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
         let background = tokio::runtime::Handle::current();
-        let around = Surroundings::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
+        let databases = Databases::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
         let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");
-        let owner = Owner {
-            around,
+        let context = RangeContext {
+            databases,
             store: Arc::new(store),
             lease,
             held_bytes: Arc::default(),
@@ -293,6 +293,6 @@ impl Range {
         };
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
         let identity = Identity { id: RangeId(1), keys: KeyRange::whole(), database };
-        Self::create(identity, &owner).await.expect("memory takes everything")
+        Self::create(identity, &context).await.expect("memory takes everything")
     }
 }

@@ -4,7 +4,7 @@ use rangehold_map::PartitionPrefix;
 use tokio::time::Instant;
 
 /// Rows to put (with a value) and to delete (without).
-pub type Changes = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+pub type RowChanges = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// A write, but for what it changes: that the judge decides.
 #[derive(Debug, Clone, Copy)]

@@ -156,13 +156,13 @@ impl Range {
         let alone = self.opening_anew.lock().await;
         let before = self.open_now().map_err(|error| super::database_error(&self.place.path, error))?;
         let epoch = before.db.manifest().writer_epoch();
-        let db = database::open(&self.around, &self.place, Some(epoch)).await?;
+        let db = database::open(&self.databases, &self.place, Some(epoch)).await?;
         let opening = Arc::new(Opening::new(before.number + 1, db));
         if !self.change_state(State::Open(Arc::clone(&opening))) {
             let _ = opening.db.close().await;
         }
         drop(alone);
-        // Its keeper goes over to the new opening when the old one ends.
+        // Its supervisor goes over to the new opening when the old one ends.
         self.abandon(&before).await;
         Ok(())
     }

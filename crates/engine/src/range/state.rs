@@ -76,7 +76,7 @@ impl Range {
     }
 
     /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
-    /// whatever its keeper finds out at the same time.
+    /// whatever its supervisor finds out at the same time.
     pub(super) fn change_state(&self, state: State) -> bool {
         let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
         if matches!(*now, State::Closed | State::Gone { .. }) {

@@ -22,8 +22,8 @@ use slatedb::{Db, WriteBatch, WriteHandle};
 use tokio::time::{Instant, timeout_at};
 
 use super::flush::Ticket;
-use super::gate::{Admitted, Turned};
-use super::request::{Changes, WriteRequest};
+use super::gate::{Admitted, TurnedAway};
+use super::request::{RowChanges, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
@@ -45,13 +45,13 @@ impl Range {
     pub(crate) async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
-        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send),
+        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
         let WriteRequest { partition, keys, deadline, .. } = *request;
         self.check_disk(request.gives_space_back)?;
         let admitted = self.gate.enter(request.bytes, deadline).await.map_err(|turned| match turned {
-            Turned::Elsewhere => WriteError::NotOwned,
-            Turned::Busy(why) => WriteError::Busy(why),
+            TurnedAway::Elsewhere => WriteError::NotOwned,
+            TurnedAway::Busy(why) => WriteError::Busy(why),
         })?;
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
@@ -129,7 +129,7 @@ impl Range {
     }
 
     fn next_stamp(&self) -> Stamp {
-        let clock = &self.around.clock;
+        let clock = &self.databases.clock;
         let now = if mutants::active(Mutant::ReservationForgotten) { clock.wall() } else { clock.now() };
         self.high_water.lock().unwrap_or_else(PoisonError::into_inner).next(now)
     }
@@ -138,7 +138,7 @@ impl Range {
     fn batch(
         &self,
         partition: &PartitionPrefix,
-        changes: Changes,
+        changes: RowChanges,
         stripe: u16,
         stamp: Stamp,
     ) -> (WriteBatch, u64) {
@@ -196,8 +196,8 @@ impl Range {
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
         let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
-            Turned::Elsewhere => ReadError::NotOwned,
-            Turned::Busy(why) => ReadError::Unavailable(why.to_owned()),
+            TurnedAway::Elsewhere => ReadError::NotOwned,
+            TurnedAway::Busy(why) => ReadError::Unavailable(why.to_owned()),
         })?;
         self.write_ungated(batch).await
     }

@@ -24,7 +24,7 @@ use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
-use crate::range::{Changes, ScanEnd, WriteRequest};
+use crate::range::{RowChanges, ScanEnd, WriteRequest};
 use crate::run_to_end::RunToEnd;
 pub(crate) use dropped::DroppedInCatalogue;
 
@@ -151,7 +151,7 @@ impl Router {
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
-        mut judge: impl FnMut(&[Option<Bytes>], Timestamp) -> Result<Changes, E> + Send,
+        mut judge: impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send,
     ) -> Result<Timestamp, WriteError<E>> {
         let mut search = self.search();
         loop {

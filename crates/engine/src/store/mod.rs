@@ -14,9 +14,10 @@
 //!
 //! [`Store::open`] makes or checks all of that, sweeps what interrupted writes left, and hands out
 //! an object store whose writes are durable when they return and whose damaged files are refused by
-//! name (`local`). The answers of any other store are measured (`whole`). Beside it stands the
+//! name (`local`). The answers of any other store are measured (`answer_length`). Beside it stands the
 //! [`DiskWatch`], which tells when to refuse writes.
 
+mod answer_length;
 mod damage;
 mod directory;
 mod disk;
@@ -28,7 +29,6 @@ mod location;
 mod lock;
 mod log;
 mod seal;
-mod whole;
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -45,10 +45,10 @@ pub use self::location::{LocationError, StoreLocation};
 pub use self::lock::LOCK_FILE;
 pub use self::log::check_log;
 
+use self::answer_length::CheckedLengths;
 use self::damage::DamageLog;
 use self::local::SealedDirectory;
 use self::lock::DirectoryLock;
-use self::whole::WholeAnswers;
 
 /// What can be chosen about a store. The default is what production wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -169,7 +169,7 @@ impl Store {
     /// A store on objects that the caller brings: how tests put faults below the engine.
     pub fn on(objects: Arc<dyn ObjectStore>) -> Self {
         Self(Arc::new(Inner {
-            objects: Arc::new(WholeAnswers(objects)),
+            objects: Arc::new(CheckedLengths(objects)),
             directory: None,
             root: None,
             disk: DiskWatch::of_memory(),

@@ -18,7 +18,7 @@ use bytes::Bytes;
 pub use gate::{Gate, Passage};
 use object_store::ObjectStore;
 use rangehold_engine::store::Store;
-use rangehold_engine::{Changes, Clock, Node, Options, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{Clock, Node, Options, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId, Timestamp};
 use tokio::time::Instant;
 
@@ -64,7 +64,7 @@ pub fn table_keys(table: TableId) -> KeyRange {
 
 /// Puts some rows of a partition, whatever is there.
 pub async fn put_all(server: &Node, partition: &PartitionPrefix, rows: &[(&str, &str)]) -> Written {
-    let changes: Changes =
+    let changes: RowChanges =
         rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec()))).collect();
     server.router().write(&WriteRequest::new(partition, &[], soon()), |_, _| Ok(changes.clone())).await
 }

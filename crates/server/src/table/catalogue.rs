@@ -12,7 +12,7 @@
 
 use std::ops::ControlFlow;
 
-use rangehold_engine::{Changes, Router, WriteError, WriteRequest};
+use rangehold_engine::{Router, RowChanges, WriteError, WriteRequest};
 use rangehold_map::key::tables_prefix;
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use rangehold_protocol::error::{ErrorCode, TableError};
@@ -156,7 +156,7 @@ impl Catalogue<'_> {
         &self,
         key: &Vec<u8>,
         deadline: Instant,
-        judge: impl FnMut(&[Option<bytes::Bytes>], rangehold_map::Timestamp) -> Result<Changes, E> + Send,
+        judge: impl FnMut(&[Option<bytes::Bytes>], rangehold_map::Timestamp) -> Result<RowChanges, E> + Send,
     ) -> Result<(), WriteError<E>> {
         let partition = self.partition();
         let request = WriteRequest::new(&partition, std::slice::from_ref(key), deadline);

@@ -8,7 +8,7 @@ use slatedb::manifest::SsTableId;
 use tokio::sync::{oneshot, watch};
 use tokio::time::Instant;
 
-use super::Tenant;
+use super::OpenDatabase;
 use super::garbage::{Due, Schedule};
 use super::limits::{CHILD_LEFT_ALONE, COMPACTION_RETRY_MAX, COMPACTION_RETRY_MIN, TIDY_L0_FILES_MIN};
 use super::plan::Outline;
@@ -23,9 +23,9 @@ pub(super) enum Lane {
 }
 
 /// One database, and what is known of it.
-pub(super) struct Chores {
+pub(super) struct Upkeep {
     pub(super) number: u64,
-    pub(super) tenant: Arc<Tenant>,
+    pub(super) database: Arc<OpenDatabase>,
     status: watch::Receiver<DbStatus>,
     /// Of the manifest that was the newest when it was last looked at.
     outline: Outline,
@@ -68,15 +68,15 @@ pub(super) struct Needs {
     pub(super) rewriting: usize,
 }
 
-impl Chores {
-    pub(super) fn new(number: u64, tenant: Tenant) -> Self {
+impl Upkeep {
+    pub(super) fn new(number: u64, database: OpenDatabase) -> Self {
         let now = Instant::now();
-        let status = tenant.status.clone();
+        let status = database.status.clone();
         // Not as seen: should it have been closed by now, the first look finds that.
         let outline = Outline::of(&status.borrow().current_manifest);
         Self {
             number,
-            tenant: Arc::new(tenant),
+            database: Arc::new(database),
             status,
             entered: now,
             found: (outline.manifest, outline.log_replaced_until),
@@ -113,16 +113,16 @@ impl Chores {
     }
 
     pub(super) fn is_at(&self, path: &str) -> bool {
-        self.tenant.place.path == path && !self.leaves()
+        self.database.place.path == path && !self.leaves()
     }
 
     fn leaves(&self) -> bool {
-        *self.tenant.left.borrow()
+        *self.database.left.borrow()
     }
 
     /// Ends what is done here; `left` is told when it has ended.
     pub(super) fn leave(&mut self, left: Option<oneshot::Sender<()>>) {
-        self.tenant.left.send_replace(true);
+        self.database.left.send_replace(true);
         self.orders.clear();
         self.leaving.extend(left);
     }
@@ -141,7 +141,7 @@ impl Chores {
     /// Takes an order to replace every file that is there now.
     pub(super) fn order(&mut self, done: Option<oneshot::Sender<Result<(), String>>>) {
         let files: BTreeSet<SsTableId> = {
-            let manifest = &self.tenant.status.borrow().current_manifest;
+            let manifest = &self.database.status.borrow().current_manifest;
             manifest.all_sst_views().map(|view| view.sst.id).collect()
         };
         let order = Order { files, done };
@@ -151,13 +151,13 @@ impl Chores {
         }
         self.orders.push(order);
         if self.compactor == Some(Lane::Rewriting) {
-            self.tenant.goal.set(self.goal());
+            self.database.goal.set(self.goal());
         }
     }
 
     /// The files that have to go.
     pub(super) fn goal(&self) -> BTreeSet<SsTableId> {
-        let manifest = &self.tenant.status.borrow().current_manifest;
+        let manifest = &self.database.status.borrow().current_manifest;
         let ordered = self.orders.iter().flat_map(|order| order.files.iter().copied());
         ordered.chain(borrowed_files(manifest)).collect()
     }
@@ -201,7 +201,7 @@ impl Chores {
     /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may
     /// be old, which names no fewer than the newest: they are named when a database is made, and let go since.
     pub(super) fn pins(&self) -> Option<(String, Vec<String>)> {
-        (!self.leaves()).then(|| (self.tenant.place.path.clone(), self.outline.pinned.clone()))
+        (!self.leaves()).then(|| (self.database.place.path.clone(), self.outline.pinned.clone()))
     }
 
     /// Whether it was left alone although its layers should be one run.
@@ -223,7 +223,7 @@ impl Chores {
         self.look();
         self.collecting = false;
         let held = {
-            let manifest = &self.tenant.status.borrow().current_manifest;
+            let manifest = &self.database.status.borrow().current_manifest;
             manifest.checkpoints().iter().any(|checkpoint| checkpoint.expire_time.is_some())
         };
         let Outline { manifest, log_replaced_until, .. } = self.outline;
@@ -234,7 +234,7 @@ impl Chores {
     pub(super) fn compacted(&mut self, result: Result<(), String>) {
         self.look();
         self.compactor = None;
-        self.tenant.goal.set(BTreeSet::new());
+        self.database.goal.set(BTreeSet::new());
         match result {
             Ok(()) => {
                 self.failures = 0;
@@ -245,7 +245,7 @@ impl Chores {
                 self.failures += 1;
                 self.retry_at = Instant::now() + wait.min(COMPACTION_RETRY_MAX);
                 tracing::warn!(
-                    path = self.tenant.place.path,
+                    path = self.database.place.path,
                     why,
                     "a database was not compacted; trying again"
                 );
@@ -254,7 +254,7 @@ impl Chores {
                 }
             }
         }
-        let manifest = &self.tenant.status.borrow().current_manifest;
+        let manifest = &self.database.status.borrow().current_manifest;
         let there =
             |files: &BTreeSet<SsTableId>| manifest.all_sst_views().any(|view| files.contains(&view.sst.id));
         let (open, done): (Vec<Order>, Vec<Order>) =

@@ -19,10 +19,10 @@ use object_store::{
 /// A store whose answers were measured. One that is cut short is an error like any other of the
 /// network's: whoever tries again may get it whole.
 #[derive(Debug)]
-pub(super) struct WholeAnswers(pub(super) Arc<dyn ObjectStore>);
+pub(super) struct CheckedLengths(pub(super) Arc<dyn ObjectStore>);
 
 #[async_trait]
-impl ObjectStore for WholeAnswers {
+impl ObjectStore for CheckedLengths {
     /// Holds the answer in memory when it returns. Nothing here reads more at once than a sorted file.
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let (head, asked) = (options.head, options.range.clone());
@@ -93,7 +93,7 @@ fn unlike(location: &Path, reason: String) -> Error {
     Error::Generic { store: "rangehold", source: format!("reading {location}: {reason}").into() }
 }
 
-impl fmt::Display for WholeAnswers {
+impl fmt::Display for CheckedLengths {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "whole answers of {}", self.0)
     }
@@ -171,7 +171,7 @@ mod tests {
     #[tokio::test]
     async fn an_answer_that_is_cut_short_is_an_error_that_may_be_tried_again() {
         let path = Path::from("a/b.sst");
-        let cut = WholeAnswers(Arc::new(Miser(InMemory::new())));
+        let cut = CheckedLengths(Arc::new(Miser(InMemory::new())));
         cut.put(&path, PutPayload::from_static(b"0123456789")).await.expect("stored");
         for (range, wanted) in askings() {
             let options = GetOptions { range: range.clone(), ..GetOptions::default() };
@@ -186,7 +186,7 @@ mod tests {
     #[tokio::test]
     async fn whole_answers_pass_as_they_are() {
         let path = Path::from("a/b.sst");
-        let store = WholeAnswers(Arc::new(InMemory::new()));
+        let store = CheckedLengths(Arc::new(InMemory::new()));
         store.put(&path, PutPayload::from_static(b"0123456789")).await.expect("stored");
         for (range, wanted) in askings() {
             let options = GetOptions { range: range.clone(), ..GetOptions::default() };

@@ -1,4 +1,4 @@
-//! The keeper of a range's database: flushes it, and opens it again when it was closed under us.
+//! The supervisor of a range's database: flushes it, and opens it again when the database closed by itself.
 //!
 //! The engine below closes a database for good when something fails that it cannot repeat. If
 //! that is because somebody else opened the database, the range is his now. For any other reason
@@ -39,7 +39,7 @@ impl Ended {
 
 impl Range {
     /// Keeps the range open until it is closed or lost. To be run as a task, once.
-    pub(crate) async fn keep(self: Arc<Self>) {
+    pub(crate) async fn supervise(self: Arc<Self>) {
         let _left = Left(Arc::clone(&self));
         loop {
             let Ok(opening) = self.open_now() else {
@@ -84,7 +84,7 @@ impl Range {
         let mut wait = REOPEN_WAIT_MIN;
         let mut attempt_epoch = Some(epoch);
         loop {
-            let error = match database::open(&self.around, &self.place, attempt_epoch).await {
+            let error = match database::open(&self.databases, &self.place, attempt_epoch).await {
                 Ok(db) => return self.take(Opening::new(before.number + 1, db)).await,
                 Err(error) => error,
             };
@@ -161,7 +161,7 @@ impl Range {
         let range = self.identity.id;
         let closing = async {
             // A compaction that is broken off here is taken up at once by the next who opens it.
-            self.around.housekeeper.leave(&self.place.path).await;
+            self.databases.housekeeper.leave(&self.place.path).await;
             opening.db.close().await
         };
         match timeout(CLOSE_MAX, closing).await {
@@ -181,7 +181,7 @@ impl Range {
     }
 }
 
-/// Without its keeper nothing becomes durable any more. Should it end by a panic, those who wait
+/// Without its supervisor nothing becomes durable any more. Should it end by a panic, those who wait
 /// are told so, and those who come are refused.
 struct Left(Arc<Range>);
 
@@ -190,7 +190,7 @@ impl Drop for Left {
         if std::thread::panicking()
             && let Ok(opening) = self.0.open_now()
         {
-            let why = "its keeper panicked; the process has to be started again";
+            let why = "the task that supervises it panicked; the process has to be started again";
             self.0.change_state(State::Reopening(why.to_owned()));
             opening.flusher.end(why);
         }
@@ -235,11 +235,11 @@ mod tests {
     #[tokio::test]
     async fn who_closes_a_range_has_the_last_word() {
         let range = Range::in_memory().await;
-        let keeper = tokio::spawn(Arc::clone(&range).keep());
+        let supervisor = tokio::spawn(Arc::clone(&range).supervise());
         range.close().await;
-        // The keeper found the database failed before it was closed, and opened it again after.
+        // The supervisor found the database failed before it was closed, and opened it again after.
         assert!(!range.change_state(State::Reopening("it failed".to_owned())));
-        let db = database::open(&range.around, &range.place, None).await.unwrap();
+        let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let late = db.clone();
         assert!(!range.take(Opening::new(2, db)).await);
         assert_eq!(late.status().close_reason, Some(CloseReason::Clean));
@@ -247,24 +247,24 @@ mod tests {
             Some(ReadError::Unavailable(why)) => assert!(why.contains("shut down"), "{why}"),
             other => panic!("{other:?}"),
         }
-        keeper.await.unwrap();
+        supervisor.await.unwrap();
     }
 
-    /// Seed 300,387 of the simulation: a slow store, and a move that was undone. The keeper found its opening
+    /// Seed 300,387 of the simulation: a slow store, and a move that was undone. The supervisor found its opening
     /// shut out by the one that was to follow it, said that another server has the range, and left: what was
     /// written to the new opening was never flushed.
     #[tokio::test]
     async fn who_is_shut_out_by_his_own_next_opening_keeps_that_one() {
         let range = Range::in_memory().await;
-        let keeper = tokio::spawn(Arc::clone(&range).keep());
+        let supervisor = tokio::spawn(Arc::clone(&range).supervise());
         let before = range.open_now().unwrap();
         let opening_anew = range.opening_anew.lock().await;
-        let db = database::open(&range.around, &range.place, None).await.unwrap();
+        let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let mut batch = WriteBatch::new();
         batch.put(b"\x20key", b"value");
         assert!(range.write_ungated(batch.clone()).await.is_err(), "somebody has opened it after");
         before.closed().await;
-        // The keeper has its say, if it has one.
+        // The supervisor has its say, if it has one.
         sleep(Duration::from_millis(50)).await;
         assert!(!range.is_lost());
         assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db)))));
@@ -272,6 +272,6 @@ mod tests {
         let written = timeout(Duration::from_secs(10), range.write_ungated(batch)).await;
         assert!(written.is_ok_and(|written| written.is_ok()), "nobody flushes");
         range.close().await;
-        keeper.await.unwrap();
+        supervisor.await.unwrap();
     }
 }
