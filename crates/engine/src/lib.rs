@@ -1,21 +1,22 @@
 //! Ranges on SlateDB: the only crate that names it.
 //!
-//! | module | what it is |
-//! |---|---|
-//! | [`PartitionServer`] | holds ranges and answers for their keys; the way in |
-//! | `range` | one range: opening, reading, writing, timestamps, dropped tables |
-//! | `routes`, `map_store` | from keys to ranges; the map as it is stored |
-//! | `tasks` | the background tasks, and what becomes of one that panics |
-//! | `sweeper`, `compaction` | how the rows of dropped tables go |
-//! | `housekeeping` | compaction and garbage of all databases; space that comes back after splits |
-//! | `governor` | one figure of memory for the process, divided |
-//! | [`Clock`] | time that never goes back |
-//! | [`mutants`] | mistakes for the simulation to find |
-//! | [`copy`] | backup and restore of a store, even of one that is served |
-//! | [`store`] | where the objects are: in memory or in a directory |
+//! The modules stand on floors. Each uses those below it and none above; `xtask/tests/floors.rs` checks that. Read
+//! from the bottom, this is the engine:
 //!
-//! Architecture Invariant: nobody but [`Clock`] reads the wall clock, and nothing is drawn from
-//! chance but by the seed in [`Options`].
+//! | floor | modules | what it is |
+//! |---|---|---|
+//! | ground | [`store`], `steps`, `record_name`, `lease`, [`Clock`], `error`, `limits`, `tasks`, `run_to_end`, [`mutants`] | where the objects are, and what every floor needs: time, errors, limits, background tasks, the names of the steps after which a test may stop a process |
+//! | database | `database` | one SlateDB database: how it is opened and with what, its compaction filter, the shares of memory, the way to the housekeeper |
+//! | range | `range` | one range over one database: reads, writes, the gate that holds writes, timestamps, dropped tables, retirement |
+//! | housekeeping, map | `housekeeping`, `map_store`, `host` | compaction, garbage and burial of all databases; the map as it is stored; what the servers of a process share |
+//! | server | [`PartitionServer`] | holds ranges under a lease, and answers for their keys |
+//! | change | `change` | how ranges are split, merged and moved, step by step |
+//! | router, executor | [`Router`], [`Executor`] | from a key to the server that holds it; the changes of the map |
+//! | sweeping | `sweeping` | the rows of dropped tables go, then the last notes of the tables |
+//! | node | [`Node`], [`copy`] | a process in all its roles; backup and restore of a store, also of one that is served |
+//!
+//! Architecture Invariant: only [`Clock`] reads the wall clock, and everything random comes from the seed in
+//! [`Options`].
 
 mod change;
 mod clock;
