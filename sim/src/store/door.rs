@@ -1,5 +1,7 @@
 //! One process's way to the store.
 
+mod upload;
+
 use std::fmt;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -17,9 +19,9 @@ use object_store::{
 };
 use tokio::sync::watch;
 
+use self::upload::Upload;
 use super::bucket::{Bucket, LISTED_BACK_MAX};
 use super::fate::{self, Fate, Wish};
-use super::upload::Upload;
 use crate::chance::Dice;
 use crate::events::{self, Events};
 use crate::faults::{Fault, Weather};

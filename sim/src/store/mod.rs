@@ -14,7 +14,6 @@
 mod bucket;
 mod door;
 mod fate;
-mod upload;
 
 pub use bucket::{Bucket, LISTED_BACK_MAX, Object};
 pub use door::{Door, Passage};

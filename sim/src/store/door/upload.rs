@@ -8,9 +8,9 @@ use futures::FutureExt;
 use object_store::path::Path;
 use object_store::{Attributes, MultipartUpload, PutMode, PutPayload, PutResult, Result, UploadPart};
 
-use super::door::Door;
-use super::fate::Wish;
+use super::Door;
 use crate::events;
+use crate::store::fate::Wish;
 
 /// See the module.
 #[derive(Debug)]
