@@ -228,7 +228,7 @@ pub fn page(reply: &Reply) -> Option<Page> {
 }
 
 /// The time in an ETag, in ticks of 100 ns within its century or so: greater is later. `None` for a
-/// text that is no ETag of the service.
+/// text that is not an ETag of the service.
 pub fn etag_time(etag: &str) -> Option<u64> {
     let time = etag.strip_prefix("W/\"datetime'")?.strip_suffix("Z'\"")?.replace("%3A", ":");
     let (whole, fraction) = time.split_once('.').unwrap_or((&time, ""));

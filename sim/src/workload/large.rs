@@ -1,7 +1,7 @@
 //! A table of 3,000 rows: its pages run out of rows, of bytes and of time.
 //!
-//! Nothing in it ever changes, so whoever follows the tokens must see each row once and in order, wherever the
-//! pages end and whatever becomes of its ranges meanwhile.
+//! Nothing in it ever changes, so a client that follows the tokens must see each row once and in order, wherever the
+//! pages end and however its ranges change meanwhile.
 
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`register`] | each entity is a linearizable register; its ETags only grow |
 //! | [`bank`] | a batch is made whole or not at all, and no page shows half of one |
-//! | [`listing`] | who follows tokens sees each lasting entity once |
+//! | [`listing`] | a client that follows tokens sees each lasting entity once |
 //! | [`tables`] | a deleted table is gone at every front end, and its rows never come back |
 //! | [`ledger`] | a batch that was acknowledged is there whole until another replaces it, one that was refused is not |
 //! | [`large`] | a table of 3,000 rows is seen whole, whether its pages run out of rows, bytes or time |

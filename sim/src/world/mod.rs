@@ -298,8 +298,8 @@ impl World {
         }
     }
 
-    /// Whether a process has crashed or come back since `moment`, or stands still: whoever waits for an
-    /// answer of it waits for ever, as calls between processes have no connection that could break.
+    /// Whether a process has crashed or come back since `moment`, or stands still: a process that waits for
+    /// its answer waits forever, as calls between processes have no connection that could break.
     pub fn was_troubled_since(&self, moment: Duration) -> bool {
         let since = |slot: &Slot| *slot.since.lock().unwrap_or_else(PoisonError::into_inner);
         let stands_still = |number| self.process(number).is_some_and(|process| process.is_paused());
