@@ -50,15 +50,15 @@ pub const STORE_VERSION: (i64, i64) = (1, 0);
 pub struct ManagerOptions {
     /// How PostgreSQL servers are reached, with credentials for managing maps.
     pub postgres: Option<PostgresAccess>,
-    /// What the log says of this process, for people: a host and a program, for instance.
+    /// The name of this process in the log, for people, such as a host and a program.
     pub owner: String,
-    /// After how long without a sign of life an operation of this process is taken over by others.
+    /// After how long without a renewal other processes take over an operation of this process.
     pub lease: Duration,
     /// How long transactions on keys that go offline may take to end by themselves.
     pub drain_grace: Duration,
     /// Whether the cache begins full or empty.
     pub load: LoadPolicy,
-    /// For ids: the same seed gives the same. Without one, chance is drawn from the system.
+    /// The seed for ids: the same seed gives the same ids. Without one, the system gives it.
     pub seed: Option<u64>,
     /// Fail points, for tests.
     pub hook: StepHook,
@@ -81,20 +81,20 @@ impl Default for ManagerOptions {
 /// How the cache of a manager begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadPolicy {
-    /// Empty: each mapping comes when it is first asked for.
+    /// Empty: each mapping is cached when it is first needed.
     #[default]
     Lazy,
     /// With all maps and all mappings.
     Eager,
 }
 
-/// What becomes of a global map that is in the database already.
+/// What to do if the database already has a global map.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CreateMode {
     /// It is an error.
     #[default]
     KeepExisting,
-    /// It is dropped, and an empty one made. Shards keep their local maps.
+    /// It is replaced by an empty one. Shards keep their local maps.
     ReplaceExisting,
 }
 
@@ -127,7 +127,7 @@ impl ShardMapManager {
 
     async fn create_store(&self, mode: CreateMode) -> Result<(), crate::operation::Trouble> {
         let mut tx = self.0.operations.global.begin_or_create().await?;
-        // A missing table is an error that ends a transaction, so the look is made in one of its own.
+        // A missing table is an error that ends a transaction, so this is checked in a transaction of its own.
         let exists = match store_version(&mut tx).await {
             Ok(version) => version.is_some(),
             Err(error) if error.failure == Failure::NoSchema => {
@@ -222,7 +222,7 @@ impl ShardMapManager {
         &self.0.operations.metrics
     }
 
-    /// How many transactions this manager has begun in a database, whether it knows it or not.
+    /// How many transactions this manager has begun in a database; 0 for an unknown one.
     pub fn transactions_begun(&self, location: &Location) -> u64 {
         self.0.operations.databases.at(location).map_or(0, |database| database.transactions())
     }
@@ -242,8 +242,8 @@ impl ShardMapManager {
         recovery::RecoveryManager::of(self.clone())
     }
 
-    /// Brings every abandoned operation to an end, forward where it can be: what a janitor calls now and
-    /// then. Gives how many were ended, and why others could not be.
+    /// Ends every abandoned operation: does it if possible, otherwise undoes it. To be called from time to
+    /// time. Returns how many were ended, and why others could not be.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! On which shard something new is placed.
+//! Chooses the shard for a new tenant or range.
 
 use std::fmt;
 use std::str::FromStr;
@@ -16,8 +16,8 @@ pub enum PlacementPolicy {
     FewestBytes,
 }
 
-/// The shard that the policy chooses: never one that is offline. Where all is equal the first by place, so that
-/// the same question has the same answer.
+/// The shard that the policy chooses, never one that is offline. If several are equal, it is the first by
+/// location, so the same question has the same answer.
 pub fn choose(policy: PlacementPolicy, shards: &[ShardSize]) -> Option<&ShardSize> {
     let rank = |shard: &&ShardSize| match policy {
         PlacementPolicy::FewestTenants => (shard.mappings as u64, shard.bytes),

@@ -1,4 +1,4 @@
-//! New tenants and new ranges get a place.
+//! Places new tenants and new ranges on shards.
 
 use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};
 
@@ -11,7 +11,7 @@ use crate::error::{Category, Code, Error};
 /// Ticks of 100 ns from the year 1 to 1970.
 const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 
-/// A tenant with its place.
+/// A tenant with its mapping.
 #[derive(Debug)]
 pub struct Provisioned<K> {
     /// The mapping.
@@ -21,8 +21,8 @@ pub struct Provisioned<K> {
 }
 
 impl<K: ShardKeyValue> ListShardMap<K> {
-    /// Places a key on the shard that the policy chooses, unless it has a place. Of two who do so at once for
-    /// one key, one places it and the other finds it there.
+    /// Maps a key to the shard that the policy chooses, unless it has a mapping. If two processes do so at
+    /// once for one key, one maps it and the other finds that mapping.
     ///
     /// # Errors
     ///
@@ -44,8 +44,8 @@ impl<K: ShardKeyValue> ListShardMap<K> {
 }
 
 impl RangeShardMap<ShardKey> {
-    /// Adds the ranges that are missing, so that the one of `now` is there and `ahead` that begin later; each
-    /// on the shard that the policy chooses. All in one operation; called again, it adds none.
+    /// Adds the missing ranges: the one of `now`, and `ahead` ranges that begin later, each on the shard that
+    /// the policy chooses. All are added in one operation. A second call adds none.
     ///
     /// # Errors
     ///

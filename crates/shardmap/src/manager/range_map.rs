@@ -11,7 +11,8 @@ use crate::error::Error;
 pub type RangeShardMap<K> = ShardMap<K, Range>;
 
 impl<K: ShardKeyValue> RangeShardMap<K> {
-    /// Maps the keys from `low` on and below `high` to a shard, online; without a `high`, all from `low` on.
+    /// Maps the keys from `low` (inclusive) to `high` (exclusive) to a shard, online. Without a `high`, all
+    /// keys from `low` on.
     ///
     /// # Errors
     ///
@@ -56,7 +57,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         self.add_all(new, &shards).await
     }
 
-    /// Makes two mappings of one, cut before `at`. No row is touched, and no transaction disturbed.
+    /// Splits a mapping before `at`. No row is touched, and transactions go on.
     ///
     /// # Errors
     ///
@@ -70,7 +71,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         pieces.try_into().map_err(|_| Error::damaged("a split did not give two mappings"))
     }
 
-    /// Makes one mapping of two neighbours on one shard with one status. The lock is the left one's.
+    /// Merges two neighbours on one shard with one status. The lock of the left one stays.
     ///
     /// # Errors
     ///

@@ -1,9 +1,8 @@
 //! A script for all shards: a change of the users' schema, rolled out shard by shard.
 //!
-//! What was done is kept where it was done: each shard has a table of the roll-outs that it has seen, and the
-//! row comes in the transaction of the script. So a roll-out that was broken off, by a fault or by a crash, is
-//! simply begun again, by anybody: a shard that has it is passed over. The first shard goes alone, and if it
-//! fails no other shard is touched.
+//! Each shard has a table of its roll-outs, and the row is written in the transaction of the script. So a
+//! roll-out that was broken off, by an error or a crash, can simply be started again by any process: shards
+//! that have it are skipped. The first shard is done alone. If it fails, no other shard is touched.
 
 use futures::StreamExt;
 
@@ -16,7 +15,7 @@ use crate::store::{Failure, For, StoreError};
 /// A script with its name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rollout {
-    /// Names it for good, as a file's name does.
+    /// The name, which must not be used again for another script.
     pub name: String,
     /// Statements, without `BEGIN` and `COMMIT`: they are one transaction in each shard.
     pub script: String,
@@ -25,18 +24,18 @@ pub struct Rollout {
 /// How far a roll-out is in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
-    /// It was not there yet.
+    /// The shard does not have it yet.
     Waiting,
-    /// The shard has it since so many microseconds after 1970, by its own clock.
+    /// The shard has it.
     Done {
-        /// When.
+        /// Since when, in microseconds since 1970 by the shard's clock.
         at: i64,
     },
     /// The shard has another script of this name.
     OtherScript,
     /// It failed, and the shard is as it was.
     Failed {
-        /// What the shard says.
+        /// The message of the shard.
         message: String,
     },
 }
@@ -54,7 +53,7 @@ impl ShardMapManager {
     }
 
     /// Rolls a script out: over the first shard alone, then over the others, a few at a time. After a failure
-    /// no other shard is begun. Gives the state of each; calling it again goes on where it stopped.
+    /// no other shard is begun. Returns the state of each. A second call continues where it stopped.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Notes on the tables of a shard map: which are sharded, by which column, and which every shard has whole.
+//! Notes on the tables of a shard map: which are sharded and by which column, and which every shard has as a
+//! whole.
 //!
 //! Tools that move rows read them. They are kept in the global map by name, as a rule that of a shard map;
 //! whether there is such a map is not checked.
@@ -22,14 +23,14 @@ pub struct TableInfo {
     pub key_column: Option<String>,
 }
 
-/// What is noted of the tables of one shard map.
+/// The notes on the tables of one shard map.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct SchemaInfo {
     tables: Vec<TableInfo>,
 }
 
 impl SchemaInfo {
-    /// Notes a table whose rows lie where the key in a column says.
+    /// Notes a table whose rows are spread by the key in a column.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl SchemaInfo {
         Ok(())
     }
 
-    /// Forgets a table; gives whether it was noted.
+    /// Removes a table; returns whether it was noted.
     pub fn remove(&mut self, schema: &str, table: &str) -> bool {
         let before = self.tables.len();
         self.tables.retain(|info| info.schema != schema || info.table != table);
@@ -102,7 +103,7 @@ impl SchemaInfos {
         Ok(())
     }
 
-    /// Puts a note in the place of another.
+    /// Replaces a note.
     ///
     /// # Errors
     ///
@@ -112,7 +113,7 @@ impl SchemaInfos {
         if self.write(sql, name, Some(info)).await? == 0 { Err(missing(name)) } else { Ok(()) }
     }
 
-    /// Removes a note; gives whether there was one.
+    /// Removes a note; returns whether there was one.
     ///
     /// # Errors
     ///

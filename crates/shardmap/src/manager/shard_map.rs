@@ -51,12 +51,12 @@ pub struct ShardMap<K, M> {
     kind: PhantomData<fn() -> (K, M)>,
 }
 
-/// What an update of a mapping sets; what it leaves out stays.
+/// The fields that an update of a mapping sets. Fields that are `None` stay.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct MappingChange<'a> {
-    /// Another status.
+    /// The new status.
     pub online: Option<bool>,
-    /// Another shard. The mapping must be offline before or after.
+    /// The new shard. The mapping must be offline before or after.
     pub shard: Option<&'a Shard>,
 }
 
@@ -99,13 +99,13 @@ impl<K, M> ShardMap<K, M> {
         Self { token, ..self.clone() }
     }
 
-    /// The same map; where keys go offline or away, their transactions get so long to end by themselves.
+    /// The same map; if keys go offline or away, their transactions get this long to end by themselves.
     pub fn with_grace(&self, grace: Duration) -> Self {
         Self { grace: Some(grace), ..self.clone() }
     }
 
-    /// The same map; where keys go offline or away, nobody's transactions are ended: they run on keys that
-    /// are not served any more, until they end by themselves.
+    /// The same map; if keys go offline or away, their transactions are not ended. They run on keys that are
+    /// no longer served, until they end by themselves.
     pub fn without_drain(&self) -> Self {
         Self { grace: None, ..self.clone() }
     }
@@ -124,7 +124,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.change(&change, &[mapping.shard()]).await.map(|_| ())
     }
 
-    /// Gives a mapping another status, another shard, or both. Nothing to set gives the mapping itself.
+    /// Sets the status of a mapping, its shard, or both. If nothing is set, returns the mapping itself.
     ///
     /// # Errors
     ///
@@ -153,7 +153,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.update(mapping, MappingChange { online: Some(false), shard: None }).await
     }
 
-    /// Lets the mapping's shard serve its keys again.
+    /// Makes the mapping's shard serve its keys again.
     ///
     /// # Errors
     ///
@@ -198,7 +198,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         crate::operation::begin::category(&self.map)
     }
 
-    /// Carries a change out and brings the cache up to it; gives the mappings that came.
+    /// Carries a change out and updates the cache. Returns the new mappings.
     pub(super) async fn change(
         &self,
         change: &ShardChange,

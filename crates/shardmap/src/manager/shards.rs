@@ -35,8 +35,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.made(&ShardRequest::Remove { map: &self.map, shard: &shard.row }).await.map(|_| ())
     }
 
-    /// Gives a shard another status or another place. What is at the new place must say itself that it is
-    /// this shard.
+    /// Sets the status or the location of a shard. The database at the new location must say that it is this
+    /// shard.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         if location != shard.location()
             && self.local_shard(location).await?.map(|found| found.id) != Some(shard.row.id)
         {
-            let text = format!("{location} has not the local map of the shard at {}", shard.location());
+            let text = format!("{location} does not have the local map of the shard at {}", shard.location());
             return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text));
         }
         let online = update.online.unwrap_or(shard.row.online);
@@ -112,7 +112,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         loop {
             let found = self.read_shard_at(location).await;
             match found.map_err(|error: StoreError| error.seen_by(Category::ShardMap))? {
-                // A shard that is in an operation for its mappings' sake is there all the while.
+                // A shard that is held only because its mappings change is in the map all the time.
                 Some(Marked { row, readable: true, .. }) => {
                     return Ok(Some(Shard { map: self.map.id, row: Arc::new(row) }));
                 }

@@ -17,7 +17,7 @@
 //! **One moment.** While rows move, two shards can have the rows of one key. So a table is read through
 //! [`owned_view`] (or a policy that says the same), which shows a row where the shard's own local map holds its
 //! key; and all shards are read in snapshots that *fit*: between the first and the last of them the map did
-//! not change. That is found out by the global map, which gives each change of a shard a new epoch:
+//! not change. The global map shows this, because it gives each change of a shard a new epoch:
 //!
 //! ```text
 //!   global map    epochs, nothing under way ───────────────────▶ the same epochs, nothing under way
@@ -27,7 +27,7 @@
 //!
 //! A shard whose epoch has changed between the two looks gets a new snapshot, and the global map is looked at
 //! once more; no row was given out yet. So each key is seen once, in one of the shards, as at one moment of the
-//! map. Rows are those of each shard's own snapshot: a transaction over two shards there is not.
+//! map. Rows are those of each shard's own snapshot: no transaction spans two shards.
 //!
 //! **Price.** Two reads of the global map, and one connection to each shard from its snapshot to its last row.
 //! At most [`MultiShardQuery::at_once`] of the shards are opened, and then read, at the same time.
@@ -59,7 +59,7 @@ use crate::rows::MapRow;
 use crate::store::Databases;
 use crate::store::postgres::PostgresAccess;
 
-/// What becomes of the rows of other shards when one shard fails.
+/// What happens to the rows of other shards when one shard fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
     /// The query fails. A caller that reaches its end has seen all rows.
@@ -127,13 +127,13 @@ impl std::fmt::Debug for MultiShardQuery {
 }
 
 impl MultiShardQuery {
-    /// The next parameter: of the first call `$1`, of the second `$2`.
+    /// Adds the next parameter: `$1` by the first call, `$2` by the second.
     pub fn bind(mut self, value: impl Into<Cell>) -> Self {
         self.parameters = self.parameters.iter().cloned().chain([value.into()]).collect();
         self
     }
 
-    /// What becomes of it when a shard fails.
+    /// What happens when a shard fails.
     pub fn policy(self, policy: Policy) -> Self {
         Self { policy, ..self }
     }
@@ -153,7 +153,7 @@ impl MultiShardQuery {
         Self { within: Some(within), ..self }
     }
 
-    /// How often a shard that could not be opened, for a reason that may pass, is tried again.
+    /// How often a shard is tried again that could not be opened for a temporary reason.
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }

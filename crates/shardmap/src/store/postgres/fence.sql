@@ -3,16 +3,15 @@
 --
 -- A transaction *enters* a key before it touches the key's rows. From then to its end it holds the fence
 -- of the key's mapping, a shared advisory lock. A change that takes a key away changes the mapping's row, and is
--- done when no transaction holds the fence any more. So at each moment at least one of two is true: the one who enters
--- sees the change, or the one who changes sees the lock. That is subtle in one point, the snapshot in which
--- the row is read:
+-- done when no transaction holds the fence any more. So at each moment at least one of two is true: the transaction that
+-- enters sees the change, or the change sees the lock. One point is subtle, the snapshot in which the row is read:
 --
 --   * READ COMMITTED: the row is read again in a *new* statement after the lock is taken. In one statement
 --     with the lock, the snapshot would be older than the lock: a change made while we waited is not seen.
 --     A volatile function in plpgsql takes a new snapshot for each of its statements.
---   * REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the transaction, whatever the function does.
---     There the row is read FOR SHARE, which ends with 40001 if the row was changed or deleted since the
---     snapshot; and whoever changes a mapping deletes or updates its row.
+--   * REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the transaction, and the function cannot change that.
+--     So the row is read FOR SHARE, which fails with 40001 if the row was changed or deleted since the snapshot;
+--     and every change of a mapping deletes or updates its row.
 --   * READ ONLY above READ COMMITTED can't lock rows, and need not: it sees the database as it was when the
 --     key was here.
 --
@@ -24,7 +23,7 @@
 --   RH005  the key's mapping changed again and again while the transaction tried to enter
 --   RH006  a guarded table can't be truncated
 --
--- The functions run with the rights of who installed them, so that a role that may read and write its own
+-- The functions run with the rights of the role that installed them, so a role that may read and write its own
 -- tables needs no rights on the tables of this schema. The search path is pinned for that reason.
 
 -- The advisory lock of a fence: the class 1380469828 is 'RHLD' in ASCII, the number is the fence's low 31
@@ -46,7 +45,7 @@ begin
     select m.fence, m.high, m.online into seen, high, online from __shard_management.local_mappings m
         where m.map_id = enter.map and m.low <= enter.key order by m.low desc limit 1;
     for trial in 1..10 loop
-        -- Refused at once, before any lock: to refuse is always safe.
+        -- Refused at once, before any lock, because it is always safe to refuse.
         if seen is null or high <= enter.key then
             perform __shard_management.refuse(enter.map, enter.key);
         elsif not online then
@@ -101,10 +100,10 @@ language sql stable parallel safe security definer set search_path = pg_catalog,
     select e.epoch from __shard_management.local_epochs e where e.map_id = map_version.map
 $$;
 
--- For whoever takes keys away: waits until no transaction holds one of the fences, and lets none enter before
--- this transaction ends; 55P03 if one takes longer than `wait_ms`. Called before the rows are deleted, in the same transaction: who waits to enter
--- waits for this lock and then sees what became of the row, and FOR SHARE locks of those who came in time
--- can't be renewed forever. Fences are closed in the order of their numbers, so that two closers never wait for each other.
+-- For changes that take keys away: waits until no transaction holds one of the fences, and lets none enter before
+-- this transaction ends; 55P03 if one takes longer than `wait_ms`. It is called before the rows are deleted, in the same
+-- transaction. A transaction that waits to enter waits for this lock and then sees the changed row, and
+-- FOR SHARE locks of earlier transactions can't be renewed forever. Fences are closed in the order of their numbers, so that two closers never wait for each other.
 create or replace function __shard_management.close_fences(fences bigint[], wait_ms bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -119,7 +118,7 @@ begin
 end $$;
 
 -- The sessions of this database whose transaction holds one of the fences, with the time of their
--- transaction's begin, by which a later transaction of the same session is told apart.
+-- transaction's begin, which distinguishes it from a later transaction of the same session.
 create or replace function __shard_management.fence_holders(fences bigint[])
 returns table (pid int, began timestamptz, state text, user_name text)
 language sql volatile set search_path = pg_catalog, pg_temp as $$
@@ -131,7 +130,7 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
             and l.objid in (select (fence & 2147483647)::int::oid from unnest(fences) fence)
 $$;
 
--- Everybody may enter; the tables and what serves the operators stay closed.
+-- All roles may enter; the tables, and the functions for operators, stay closed.
 grant usage on schema __shard_management to public;
 revoke all on function __shard_management.close_fences(bigint[], bigint) from public;
 revoke all on function __shard_management.fence_holders(bigint[]) from public;

@@ -25,7 +25,7 @@ create table if not exists __shard_management.global_maps (
 create table if not exists __shard_management.global_shards (
     shard_id     uuid   primary key,
     map_id       uuid   not null references __shard_management.global_maps,
-    -- Another with each change of the shard: what a handle was made for.
+    -- A new one with each change of the shard. A handle is made for one version.
     version      uuid   not null,
     protocol     text   not null check (protocol in ('postgres', 'sqlite')),
     server       text   not null,
@@ -41,7 +41,7 @@ create table if not exists __shard_management.global_shards (
 );
 
 -- An interval of keys within one map: both bounds begin with the map's id, so that intervals of two maps
--- never overlap, and one constraint keeps all maps.
+-- never overlap, and one constraint checks all maps.
 do $$ begin
     create type __shard_management.key_range as range (subtype = bytea);
 exception when duplicate_object then null; end $$;
@@ -80,16 +80,16 @@ create index if not exists global_mappings_operation on __shard_management.globa
 create table if not exists __shard_management.global_operations (
     operation_id uuid   primary key,
     map_id       uuid   not null,
-    -- The last epoch that was given to it: a greater one with each owner, so that writes of an owner who
-    -- was given up are refused.
+    -- The last epoch that was given to it. Each owner gets a greater one, so that writes of an earlier owner are
+    -- refused.
     epoch        bigint not null unique,
     kind         text   not null,
     owner        text   not null,
     lease_until  bigint not null,
-    -- 'forward', or 'back' once somebody has decided to undo it; never 'forward' again.
+    -- 'forward', or 'back' after it was decided to undo it; then never 'forward' again.
     direction    text   not null check (direction in ('forward', 'back')),
     began_at     bigint not null,
-    -- JSON: rows that go, rows that come, shards before and after.
+    -- JSON: rows that are removed and added, shards before and after.
     plan         text   not null
 );
 

@@ -1,5 +1,5 @@
--- The guard: a trigger that enters the key of each row that is written, for writers who do not enter by
--- themselves (psql, libraries, programs of others). Installed after keys.sql; idempotent.
+-- The guard: a trigger that enters the key of each written row, for clients that do not enter keys by themselves
+-- (psql, libraries, other programs). Installed after keys.sql; idempotent.
 --
 --   select __shard_management.guard('orders', 'tenant_id', 'tenants');    -- and unguard('orders')
 --
@@ -7,8 +7,8 @@
 -- to such a key, and TRUNCATE always, which has no key. Reading is not guarded: a transaction that reads first
 -- and must not read on a shard that has lost the key enters by itself.
 --
--- What puts rows in place before their key is here (a move, a restore) sets `session_replication_role` to
--- `replica`, in which triggers like this one rest.
+-- A program that writes rows before their key is here (a move, a restore) sets `session_replication_role` to
+-- `replica`, which turns triggers like this one off.
 --
 -- Each table gets a function of its own, with the column's name and type in it: a trigger that finds its column
 -- when it runs costs several times as much. After a column was renamed, call `guard` again.
@@ -48,7 +48,7 @@ begin
         raise exception 'table % has no column "%"', guarded, key_column using errcode = 'undefined_column';
     end if;
     perform __shard_management.unguard(guarded);
-    -- The key's type is tried at once, so that a wrong one is not found by the first row.
+    -- The key's type is tried now, so that a wrong type is not found only with the first row.
     execute format('select __shard_management.encode_key(%L, null::%s)', named.key_type, column_type);
     body := format($f$
         create function __shard_management.%1$I() returns trigger

@@ -10,7 +10,7 @@
 --   date-time-offset    timestamptz
 --   time-span           interval, without months and years, whose length is not fixed
 
--- No queries within the functions that encode: so PostgreSQL puts their text in place of the call.
+-- The functions that encode have no queries, so that PostgreSQL can inline them.
 
 -- Refuses a value whose type is not that of the keys. It is given the value as well, so that PostgreSQL
 -- cannot find out what it returns while it plans: a call of constants is made then, even if it stands
@@ -43,7 +43,7 @@ language sql immutable parallel safe as $$
             || substr(uuid_send(value), 2, 1) || substr(uuid_send(value), 1, 1) end
 $$;
 
--- Zero bytes at the end do not count.
+-- Zero bytes at the end are not part of a key.
 create or replace function __shard_management.encode_key(key_type text, value bytea) returns bytea
 language sql immutable parallel safe as $$
     select case
@@ -73,7 +73,7 @@ language sql immutable parallel safe as $$
         else int8send(__shard_management.ticks(value) # (-9223372036854775808)::bigint) end
 $$;
 
--- The instant alone counts, so the offset is written as zero.
+-- Only the instant counts, so the offset is written as zero.
 create or replace function __shard_management.encode_key(key_type text, value timestamptz) returns bytea
 language sql immutable parallel safe as $$
     select case

@@ -1,5 +1,5 @@
--- The local map: what this database holds, of which maps. It decides; the global map and caches are how
--- it is found. Idempotent: what is there stays. fence.sql is installed after it.
+-- The local map: which keys of which maps this database holds. It decides; the global map and caches only help to
+-- find it. Idempotent: what is there stays. fence.sql is installed after it.
 create schema if not exists __shard_management;
 
 create table if not exists __shard_management.local_meta (
@@ -9,8 +9,8 @@ create table if not exists __shard_management.local_meta (
 );
 
 -- The greatest epoch that wrote here, of each map that ever was here. An operation raises it before it
--- writes, and one with an older epoch is refused. Kept when map and shard go, so that what a dead owner
--- sends late finds it.
+-- writes, and one with an older epoch is refused. It stays when the map and the shard are removed, so that late writes
+-- of an earlier owner are refused too.
 create table if not exists __shard_management.local_epochs (
     map_id uuid   primary key,
     epoch  bigint not null
@@ -50,8 +50,8 @@ create table if not exists __shard_management.local_mappings (
     online        bool     not null,
     -- Names the advisory lock that a transaction on these keys holds shared.
     fence         bigint   not null,
-    -- Fences of the mappings that this one was cut from or made of, since it was last drained: a
-    -- transaction that began before the split or merge holds one of these instead.
+    -- Fences of the mappings that this one was made of, since its transactions were last ended: a transaction that
+    -- began before the split or merge holds one of these instead.
     former_fences bigint[] not null default '{}',
     epoch         bigint   not null,
     check (high is null or low < high),

@@ -3,7 +3,7 @@
 --
 --   select __shard_management.enter('tenants', 42);
 
--- A map of this database by its name, in whatever case.
+-- A map of this database by its name, without regard to case.
 create or replace function __shard_management.map_named(name text, out map_id uuid, out key_type text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin

@@ -24,7 +24,7 @@ create table if not exists __shard_management_global_maps (
 create table if not exists __shard_management_global_shards (
     shard_id     text primary key,
     map_id       text not null references __shard_management_global_maps,
-    -- Another with each change of the shard: what a handle was made for.
+    -- A new one with each change of the shard. A handle is made for one version.
     version      text not null,
     protocol     text not null check (protocol in ('postgres', 'sqlite')),
     server       text not null,
@@ -68,16 +68,16 @@ create index if not exists __shard_management_global_mappings_operation on __sha
 create table if not exists __shard_management_global_operations (
     operation_id text primary key,
     map_id       text not null,
-    -- The last epoch that was given to it: a greater one with each owner, so that writes of an owner who
-    -- was given up are refused.
+    -- The last epoch that was given to it. Each owner gets a greater one, so that writes of an earlier owner are
+    -- refused.
     epoch        integer not null unique,
     kind         text not null,
     owner        text not null,
     lease_until  integer not null,
-    -- 'forward', or 'back' once somebody has decided to undo it; never 'forward' again.
+    -- 'forward', or 'back' after it was decided to undo it; then never 'forward' again.
     direction    text not null check (direction in ('forward', 'back')),
     began_at     integer not null,
-    -- JSON: rows that go, rows that come, shards before and after.
+    -- JSON: rows that are removed and added, shards before and after.
     plan         text not null
 );
 
@@ -87,8 +87,8 @@ create table if not exists __shard_management_global_schema_infos (
     info text not null
 );
 
--- Rows do not overlap yet, so only the one below and those that begin inside can. A row that is there already,
--- by its id, is not in its own way: what is done twice does nothing more.
+-- Existing rows do not overlap, so only the row below and rows that begin inside can overlap the new one. A row with the
+-- same id is not in its own way, so an insertion may be done twice.
 create trigger if not exists __shard_management_global_mappings_do_not_overlap
 before insert on __shard_management_global_mappings
 when exists (
