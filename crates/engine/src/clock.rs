@@ -20,11 +20,12 @@
 use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Utc};
+use parking_lot::{Mutex, MutexGuard};
 use rangehold_map::Timestamp;
 use slatedb_common::clock::{SystemClock, SystemClockTicker};
 use tokio::time::Instant;
@@ -115,9 +116,9 @@ impl Clock {
         Arc::new(DatabaseClock(self.clone()))
     }
 
-    fn last(&self) -> std::sync::MutexGuard<'_, Last> {
-        // A holder cannot panic between two halves of a change, so a poisoned value is whole.
-        self.0.last.lock().unwrap_or_else(PoisonError::into_inner)
+    fn last(&self) -> MutexGuard<'_, Last> {
+        // A holder cannot panic between two halves of a change, so the value is always whole.
+        self.0.last.lock()
     }
 }
 

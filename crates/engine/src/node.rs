@@ -12,9 +12,10 @@
 //! range is opened.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
+use parking_lot::Mutex;
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
 use crate::change::ChangeError;
@@ -172,7 +173,7 @@ impl Node {
         }
         let servers = self.0.executor.servers();
         futures::future::join_all(servers.iter().map(PartitionServer::close)).await;
-        let mut tasks = std::mem::take(&mut *self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner));
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock());
         tasks.shutdown().await;
         self.0.host.stop_tasks().await;
     }

@@ -8,11 +8,12 @@ mod dropped;
 mod held;
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
 use futures::future::join_all;
+use parking_lot::Mutex;
 use rangehold_map::load::Access;
 use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, Timestamp};
 

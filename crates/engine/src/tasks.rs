@@ -7,9 +7,10 @@
 use std::any::Any;
 use std::future::Future;
 use std::panic::AssertUnwindSafe;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
+use parking_lot::{Mutex, MutexGuard};
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
@@ -67,7 +68,7 @@ impl Panicked {
     /// The panics so far.
     pub(crate) fn list(&self) -> MutexGuard<'_, Vec<String>> {
         // A holder only reads, or adds one.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

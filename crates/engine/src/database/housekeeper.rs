@@ -3,8 +3,9 @@
 //! The housekeeper itself (`crate::housekeeping`) stands above: it compacts databases and collects their garbage.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
+use parking_lot::{Mutex, MutexGuard};
 use slatedb::Db;
 use tokio::sync::{mpsc, oneshot};
 
@@ -86,6 +87,6 @@ impl HousekeeperHandle {
 
     fn not_yet(&self) -> MutexGuard<'_, Option<mpsc::UnboundedReceiver<HousekeeperRequest>>> {
         // A holder takes it or looks.
-        self.0.not_yet.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.not_yet.lock()
     }
 }

@@ -3,9 +3,10 @@
 mod memtables;
 mod seconds;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
@@ -190,8 +191,8 @@ impl Host {
         tasks.shutdown().await;
     }
 
-    fn tasks(&self) -> std::sync::MutexGuard<'_, Tasks> {
-        self.0.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    fn tasks(&self) -> MutexGuard<'_, Tasks> {
+        self.0.tasks.lock()
     }
 }
 

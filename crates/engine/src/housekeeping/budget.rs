@@ -1,8 +1,8 @@
 //! A budget of bytes a second that all whole compactions of the process share.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
 /// Bytes that may be spent each second. What was not spent is not saved up.
@@ -23,7 +23,7 @@ impl Budget {
     pub(super) async fn spend(&self, bytes: u64) {
         let begins = {
             // A holder cannot panic half way.
-            let mut paid_at = self.paid_at.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut paid_at = self.paid_at.lock();
             let begins = Instant::now().max(*paid_at);
             *paid_at = begins + Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
             begins

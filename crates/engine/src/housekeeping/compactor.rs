@@ -10,9 +10,10 @@
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use async_trait::async_trait;
+use parking_lot::{Mutex, MutexGuard};
 use slatedb::compactor::{
     CompactionScheduler, CompactionSchedulerSupplier, CompactionSpec, Compactor, CompactorStateView,
     SizeTieredCompactionSchedulerSupplier, SourceId,
@@ -51,7 +52,7 @@ impl Goal {
 
     fn files(&self) -> MutexGuard<'_, BTreeSet<SsTableId>> {
         // A holder only reads, or puts a whole set there.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -194,7 +195,7 @@ struct Progress {
 impl Course {
     fn progress(&self) -> MutexGuard<'_, Progress> {
         // A holder cannot panic half way.
-        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+        self.progress.lock()
     }
 
     /// Notes what is proposed for these files, and whether anything is under way.

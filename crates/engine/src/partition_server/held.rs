@@ -1,6 +1,6 @@
 //! Which ranges a server holds: how they come, go and take the place of others.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use rangehold_map::{Generation, RangeEntry, RangeId, RangeMap};
 use tokio::time::{Instant, sleep};
@@ -60,7 +60,7 @@ impl PartitionServer {
     /// is left from a change that was broken off, and has lost its database: it goes as well. If
     /// somebody has opened a database of `new` again meanwhile, and serves it here, that stays.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
-        let _replacing = self.0.replacing.lock().unwrap_or_else(PoisonError::into_inner);
+        let _replacing = self.0.replacing.lock();
         let held = self.ranges();
         let is_overtaken = |new: &&Arc<Range>| held.iter().any(|held| held.was_opened_after(new));
         let (overtaken, new): (Vec<_>, Vec<_>) = new.iter().partition(is_overtaken);

@@ -7,8 +7,8 @@
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use parking_lot::{Mutex, MutexGuard};
 use slatedb::Db;
 use slatedb::config::FlushType;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -110,6 +110,6 @@ impl Flusher {
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
         // No holder can panic half way.
-        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+        self.queue.lock()
     }
 }

@@ -2,9 +2,9 @@
 //!
 //! The counting is [`RangeLoad`]'s, which is pure. Here is the short lock around it.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rangehold_map::load::{Access, Load, LoadPolicy, RangeLoad, Sample, Tally, Verdict};
 use rangehold_map::{Generation, KeyRange, RangeId};
 
@@ -93,7 +93,7 @@ impl Meter {
 
     fn lock(&self) -> MutexGuard<'_, RangeLoad> {
         // A holder that panicked has at worst lost a count.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 

@@ -31,9 +31,10 @@ mod timestamps;
 mod unflushed;
 mod write;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
+use parking_lot::{Mutex, RwLock};
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::Db;
@@ -152,7 +153,7 @@ impl Range {
 
     /// Its last owner gave no timestamp above `high_water`: so it need not begin at the reservation.
     pub(crate) fn resume_at(&self, high_water: Timestamp) {
-        self.high_water.lock().unwrap_or_else(PoisonError::into_inner).resume_at(high_water);
+        self.high_water.lock().resume_at(high_water);
     }
 
     /// Opens a database that a change has just made, with what it inherits. The inheritance is in
@@ -163,7 +164,7 @@ impl Range {
         inheritance: &Inheritance,
     ) -> Result<Arc<Self>, OpenError> {
         let range = Self::open(identity, Generation::FIRST, context, None).await?;
-        range.high_water.lock().unwrap_or_else(PoisonError::into_inner).inherit(inheritance.high_water);
+        range.high_water.lock().inherit(inheritance.high_water);
         for (account, table, at) in &inheritance.dropped {
             range.inherit_dropped(account, *table, *at);
         }
@@ -242,7 +243,7 @@ impl Range {
     /// The record that decides about it, if its database says that it is retired: then it must not
     /// be served as it is.
     pub(crate) fn retired(&self) -> Option<RecordName> {
-        *self.retired.lock().unwrap_or_else(PoisonError::into_inner)
+        *self.retired.lock()
     }
 
     /// Waits until no other change of the range is under way, and keeps other changes away until the guard is

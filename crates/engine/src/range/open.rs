@@ -1,8 +1,9 @@
 //! All ranges that are open in the process.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
+use parking_lot::Mutex;
 use rangehold_map::KeyRange;
 use rangehold_map::load::Tally;
 
@@ -21,7 +22,7 @@ impl OpenRanges {
     /// Keeps what a range has counted when it was handed over: nobody asks it any more.
     pub(crate) fn keep_tally(&self, range: &Range) {
         let Some(tally) = range.take_tally() else { return };
-        let mut left = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut left = self.left.lock();
         if left.len() == TALLIES_LEFT_MAX {
             left.pop_front();
         }
@@ -30,17 +31,17 @@ impl OpenRanges {
 
     /// What was kept by [`Self::keep_tally`] since this was last asked.
     pub(crate) fn take_left(&self) -> VecDeque<(KeyRange, Tally)> {
-        std::mem::take(&mut *self.left.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut *self.left.lock())
     }
 
     pub(crate) fn add(&self, range: &Arc<Range>) {
-        let mut ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut ranges = self.ranges.lock();
         ranges.retain(|range| range.strong_count() > 0);
         ranges.push(Arc::downgrade(range));
     }
 
     pub(crate) fn list(&self) -> Vec<Arc<Range>> {
-        let ranges = self.ranges.lock().unwrap_or_else(PoisonError::into_inner);
+        let ranges = self.ranges.lock();
         ranges.iter().filter_map(Weak::upgrade).collect()
     }
 }

@@ -10,7 +10,7 @@
 //! decides, and nobody serves a database with that row before he has looked there. The row is also
 //! what the last flush needs to be one: cloning is refused while the log holds rows.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use slatedb::WriteBatch;
@@ -116,14 +116,14 @@ impl Range {
     }
 
     fn set_retired(&self, record: Option<RecordName>) {
-        *self.retired.lock().unwrap_or_else(PoisonError::into_inner) = record;
+        *self.retired.lock() = record;
     }
 
     /// What the ranges take over that get this one's keys. Of a frozen range only: later writes
     /// would not be in it.
     pub(crate) fn inheritance(&self) -> Inheritance {
         Inheritance {
-            high_water: self.high_water.lock().unwrap_or_else(PoisonError::into_inner).last(),
+            high_water: self.high_water.lock().last(),
             dropped: self
                 .dropped
                 .list()

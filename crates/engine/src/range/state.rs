@@ -1,6 +1,6 @@
 //! Whether a range can be asked, and by which opening of its database.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
 use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
@@ -42,8 +42,7 @@ impl Range {
     /// The database as it is open now, for a read.
     pub(super) fn open_to_read(&self) -> Result<Arc<Opening>, ReadError> {
         if mutants::active(Mutant::GenerationCheckSkipped)
-            && let State::Gone { last: Some(last) } =
-                &*self.state.read().unwrap_or_else(PoisonError::into_inner)
+            && let State::Gone { last: Some(last) } = &*self.state.read()
         {
             return Ok(Arc::clone(last));
         }
@@ -52,7 +51,7 @@ impl Range {
 
     /// The database as it is open now.
     pub(super) fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.read() {
             State::Open(opening) => Ok(Arc::clone(opening)),
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
             State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
@@ -78,7 +77,7 @@ impl Range {
     /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
     /// whatever its supervisor finds out at the same time.
     pub(super) fn change_state(&self, state: State) -> bool {
-        let mut now = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let mut now = self.state.write();
         if matches!(*now, State::Closed | State::Gone { .. }) {
             return false;
         }
@@ -88,13 +87,13 @@ impl Range {
 
     /// Whether somebody else has its database, or will: it is not served here again.
     pub(crate) fn is_lost(&self) -> bool {
-        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let state = self.state.read();
         matches!(*state, State::Fenced | State::Gone { .. } | State::Closed)
     }
 
     /// What keeps it from being served now, in words.
     pub(crate) fn trouble(&self) -> Option<String> {
-        match &*self.state.read().unwrap_or_else(PoisonError::into_inner) {
+        match &*self.state.read() {
             State::Open(_) => None,
             State::Reopening(why) => Some(format!("it is being opened again: {why}")),
             State::Damaged(damage) => Some(damage.to_string()),

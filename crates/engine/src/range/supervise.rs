@@ -140,7 +140,7 @@ impl Range {
 
     /// Ends a range that was handed over: its database is closed without saving anything.
     pub(crate) async fn end(&self) {
-        let opening = match &*self.state.read().unwrap_or_else(std::sync::PoisonError::into_inner) {
+        let opening = match &*self.state.read() {
             State::Gone { last: Some(opening) } => Arc::clone(opening),
             _ => return,
         };

@@ -7,7 +7,8 @@
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+
+use parking_lot::Mutex;
 
 /// What a database holds that is not yet in sorted files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -39,7 +40,7 @@ impl Unflushed {
     /// Notes the count; called at each flush of the log. `sorted` is the sequence number up to which rows are
     /// in sorted files.
     pub(crate) fn mark(&self, sorted: u64) {
-        let mut marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut marks = self.marks.lock();
         // Read the bytes first: `add` changes them last. A batch that is added between the two reads is then counted
         // as not sorted for too long, which does no harm; the other order could leave it out.
         let written = self.written.load(Ordering::Acquire);
@@ -53,7 +54,7 @@ impl Unflushed {
     /// What is only in memtables and the log. Each flush of the log with a row that is not in sorted files counts as
     /// one file to be replayed.
     pub(crate) fn unsorted(&self, sorted: u64) -> Unsorted {
-        let marks = self.marks.lock().unwrap_or_else(PoisonError::into_inner);
+        let marks = self.marks.lock();
         let done = marks.partition_point(|(sequence, _)| *sequence <= sorted);
         let done_bytes = done.checked_sub(1).map_or(0, |last| marks[last].1);
         Unsorted {

@@ -12,8 +12,8 @@
 //!   told in time, the write was still not made, and asking again is safe.
 
 use std::future::Future;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, PoisonError};
 
 use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, Timestamp};
@@ -131,7 +131,7 @@ impl Range {
     fn next_stamp(&self) -> Stamp {
         let clock = &self.databases.clock;
         let now = if mutants::active(Mutant::ReservationForgotten) { clock.wall() } else { clock.now() };
-        self.high_water.lock().unwrap_or_else(PoisonError::into_inner).next(now)
+        self.high_water.lock().next(now)
     }
 
     /// The rows of one batch, with the reservation that has to go with them, and their size.
@@ -185,7 +185,7 @@ impl Range {
             }
         }
         if let Some(reservation) = stamp.reserve {
-            self.high_water.lock().unwrap_or_else(PoisonError::into_inner).reserved_durably(reservation);
+            self.high_water.lock().reserved_durably(reservation);
         }
         self.counts.writes.fetch_add(1, Ordering::Relaxed);
         Ok(stamp.at)

@@ -5,8 +5,8 @@
 mod leave_out;
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
+use parking_lot::{RwLock, RwLockReadGuard, RwLockWriteGuard};
 use rangehold_map::codec::Reader;
 use rangehold_map::key::{KIND_ENTITY, table_prefix};
 use rangehold_map::{KeyRange, TableId, Timestamp};
@@ -86,13 +86,13 @@ impl DroppedTables {
         self.read().values().cloned().collect()
     }
 
-    // A holder changes the map by one call, so a poisoned one is whole.
+    // A holder changes the map by one call, so a panic leaves it whole.
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
-        self.0.read().unwrap_or_else(PoisonError::into_inner)
+        self.0.read()
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
-        self.0.write().unwrap_or_else(PoisonError::into_inner)
+        self.0.write()
     }
 }
 
