@@ -131,7 +131,7 @@ pub(crate) async fn end(
     let Some(incarnation) = newest(objects, server).await? else { return Ok(None) };
     let path = ended(server, incarnation);
     match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
-        // Whoever ended it before may have done so just now.
+        // Another process may have ended it, and just now.
         Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
             Ok(Some(Ended { incarnation, wait: LEASE_TERM + LEASE_RENEWED_EVERY }))
         }

@@ -1,6 +1,6 @@
 //! Every number of the engine that somebody might ask about, with its reason.
 //!
-//! Sizes are in bytes. Whoever changes one should look at the tests that name it.
+//! Sizes are in bytes. Before you change one, look at the tests that name it.
 
 use std::time::Duration;
 

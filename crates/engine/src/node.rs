@@ -23,7 +23,7 @@ use crate::database::Shares;
 use crate::error::{OpenError, ReadError};
 use crate::executor::Executor;
 use crate::host::{Host, Options, server_ids};
-use crate::housekeeping::bury_for_ever;
+use crate::housekeeping::keep_burying;
 use crate::map_store::{self, Maps, living};
 use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
@@ -133,7 +133,7 @@ impl Node {
         tasks.spawn_on(
             &databases.background,
             "the burial of unused databases".to_owned(),
-            bury_for_ever(databases.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
+            keep_burying(databases.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
         );
         tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
         Ok(Self(Arc::new(Inner {

@@ -1,8 +1,8 @@
 //! The partition server: holds ranges, and answers for their keys.
 //!
 //! It keeps no data of its own; everything is in the store. Its set of ranges changes while it
-//! serves: the set is replaced as a whole, and a request looks at one version of it. Who asks for a
-//! key that no range here holds is told so ([`ReadError::NotOwned`]), and looks for a newer map.
+//! serves: the set is replaced as a whole, and a request looks at one version of it. A caller that asks
+//! for a key that no range here holds is told so ([`ReadError::NotOwned`]), and looks for a newer map.
 
 mod dropped;
 mod held;
@@ -134,7 +134,7 @@ impl PartitionServer {
     /// After the deadline the answer is [`WriteError::Busy`] as long as nothing was put into the
     /// log, and [`WriteError::OutcomeUnknown`] from then on. The judge is called at most once. If the
     /// answer is [`WriteError::NotOwned`], whatever it said counts for nothing, and nothing was put into
-    /// the log: the request may be sent elsewhere, and is judged anew there.
+    /// the log: the request may be sent elsewhere, and is judged again there.
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,

@@ -37,7 +37,7 @@ impl DroppedTableSweeper {
         Self { executor: executor.clone(), remembered, empty: BTreeSet::new() }
     }
 
-    /// Sweeps for ever. To be run as a task.
+    /// Sweeps without end. To be run as a task.
     pub(crate) async fn run(mut self) {
         let mut catalogue_read = Instant::now();
         loop {

@@ -348,7 +348,7 @@ async fn a_range_stays_offline_through_a_crash() {
 /// One who is slow to open the heirs comes back when another has finished the change, and one of the
 /// heirs was split in its turn. (The simulation lost acknowledged rows so.)
 #[tokio::test(start_paused = true)]
-async fn who_comes_late_to_the_heirs_does_not_serve_them() {
+async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     let world = World::new().await;
     world.prepare(Kind::Split).await;
     let late = world.split_held_after(Step::Cloned).await;
@@ -369,7 +369,7 @@ async fn who_comes_late_to_the_heirs_does_not_serve_them() {
     sleep(Duration::from_secs(1)).await;
     let acknowledged = row_in_each_partition("late");
     for (key, row) in &acknowledged {
-        // Who came late has fenced the one that serves; it opens the range again.
+        // The late process has fenced the one that serves; it opens the range again.
         if put(&world.node, key, row, "v").await.is_err() {
             other.open_all().await.unwrap();
             put(&world.node, key, row, "v").await.unwrap();
@@ -405,7 +405,7 @@ async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
 /// One who set out to undo a change comes to the range when another has undone it, and the range was
 /// retired again, for a change that counts. (The simulation lost an acknowledged row so.)
 #[tokio::test(start_paused = true)]
-async fn who_comes_late_to_undo_a_change_does_not_undo_the_next_one() {
+async fn a_late_undo_leaves_the_next_change_alone() {
     let world = World::new().await;
     world.prepare(Kind::Split).await;
     let first = world.split_held_after(Step::Begun).await;

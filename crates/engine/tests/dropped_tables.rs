@@ -142,7 +142,7 @@ async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     assert_eq!(get(&server, "p", "1").await.unwrap(), None);
 }
 
-/// The process goes on: nobody opens the range anew.
+/// The process goes on: nobody opens the range again.
 #[tokio::test(start_paused = true)]
 async fn a_drop_that_was_abandoned_half_way_is_finished() {
     let at = Crashing::new().await;

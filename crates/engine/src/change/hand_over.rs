@@ -136,7 +136,7 @@ fn pass_on(source: &PartitionServer, hand_over: HandOver) -> Duration {
 /// The target did not open it: the source goes on, in a new epoch.
 async fn restore(source: &PartitionServer, hand_over: HandOver) -> Result<(), ChangeError> {
     let range = hand_over.range.id();
-    let opened = hand_over.range.open_anew().await;
+    let opened = hand_over.range.open_again().await;
     opened.map_err(|error| ChangeError::BrokenOff { range, source: error.into() })?;
     source.after(Step::Restored, range).await;
     hand_over.frozen.open();

@@ -219,7 +219,7 @@ async fn copy_range(
     copied
 }
 
-/// Waits for a step of the target's database, which tries for ever on a full disk, for as long as
+/// Waits for a step of the target's database, which tries forever on a full disk, for as long as
 /// the disk has room.
 async fn while_there_is_room<T>(target: &Store, step: impl Future<Output = T>) -> Result<T, CopyError> {
     let mut step = pin!(step);

@@ -35,7 +35,7 @@ fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
     None
 }
 
-/// Watches the memtables of all `ranges` for ever. To be run as a task.
+/// Watches the memtables of all `ranges`, without end. To be run as a task.
 pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send, shares: Shares) {
     let mut before = Vec::new();
     let mut poll = MEMTABLES_POLL;

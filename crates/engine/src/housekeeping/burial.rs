@@ -41,10 +41,10 @@ const RANGES: &str = "ranges";
 /// What the engine below puts into a database before it deletes the first file, and deletes last.
 const DELETION_MARK: &str = ".deleting";
 
-/// Buries for ever, as a task. `living` tells the paths of all databases that are in use or being
+/// Looks for dead databases again and again, as a task. `living` tells the paths of all databases that are in use or being
 /// made, or why nobody knows; it is asked *after* the directories were listed, and whoever makes a
 /// database must see to it that it is told from before its first file is there.
-pub(crate) async fn bury_for_ever<F>(databases: Databases, store: Arc<Store>, living: impl Fn() -> F)
+pub(crate) async fn keep_burying<F>(databases: Databases, store: Arc<Store>, living: impl Fn() -> F)
 where
     F: Future<Output = Result<BTreeSet<String>, String>>,
 {

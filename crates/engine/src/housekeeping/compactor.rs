@@ -1,7 +1,7 @@
 //! The compactor of one database, run for as long as there is something to do.
 //!
 //! The engine below has a compactor that decides, compacts and records what it did. Left on for each
-//! database it would ask the store every second, for ever. Here it is started when a manifest calls
+//! database it would ask the store every second, forever. Here it is started when a manifest calls
 //! for it and stopped when it proposes nothing more. In between, what it proposes is ours: the
 //! engine's own rule for tidying, and before that whatever leads to the goal of a rewriting.
 //!

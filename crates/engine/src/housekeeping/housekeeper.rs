@@ -58,7 +58,7 @@ impl Housekeeper {
         }
     }
 
-    /// Keeps house for ever.
+    /// Keeps house without end.
     pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<HousekeeperRequest>) {
         let mut poll = interval(HOUSEKEEPING_POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);

@@ -45,7 +45,7 @@ use rangehold_map::RangeId;
 use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
 
-pub(crate) use self::burial::bury_for_ever;
+pub(crate) use self::burial::keep_burying;
 use self::compactor::Goal;
 use self::housekeeper::Housekeeper;
 use crate::database::{Databases, Place};

@@ -1,6 +1,6 @@
 //! Change records go with the last database that could ask for them.
 //!
-//! Who opens a retired database looks for the record that its last row names. The record of a split lies
+//! A process that opens a retired database looks for the record that its last row names. The record of a split lies
 //! under the range that was split, that of a merge under the left one, so a record has to stay for
 //! longer than its own range's directory. It is enough to wait for *every* directory that was dead when the
 //! range was first seen to be gone from the map: among them are both parents, and every attempt at a
@@ -88,7 +88,7 @@ mod tests {
         assert!(records.due(set(&[2]), &paths(&["2-1-1", "3-1-1"]), (at(1), None)).is_empty(), "it lives");
         assert!(records.due(set(&[2]), &merged, (at(2), Some(at(2)))).is_empty());
         assert!(records.due(set(&[2]), &merged, (at(3), Some(at(2)))).is_empty(), "3 names the record too");
-        // Who dies later, as 4 does, is not waited for.
+        // A range that dies later, as 4 does, is not waited for.
         assert_eq!(records.due(set(&[2, 4]), &paths(&["5-1-1"]), (at(4), Some(at(4)))), [2]);
     }
 }

@@ -415,7 +415,7 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
         fs::create_dir_all(ranges.join(name).join("wal")).unwrap();
     }
     fs::write(ranges.join("901-1-1/wal/00000000000000000001.sst#0"), "unfinished").unwrap();
-    // Who deleted its records came no further.
+    // The process that deleted its records came no further.
     let forgotten = world.directory.path().join("changes/901");
     fs::create_dir_all(&forgotten).unwrap();
     let (mut living, databases) = (world.living(), world.databases.clone());

@@ -41,20 +41,20 @@ pub(super) struct Upkeep {
     /// No compactor is started before.
     retry_at: Instant,
     orders: Vec<Order>,
-    /// Who waits until nothing is done here any more.
+    /// Those that wait until nothing is done here any more.
     leaving: Vec<oneshot::Sender<()>>,
 }
 
 /// None of these files is to be there any more.
 struct Order {
     files: BTreeSet<SsTableId>,
-    /// Who waits for that; `None` if it was our own idea.
+    /// The caller that waits for that; `None` if nobody asked.
     done: Option<oneshot::Sender<Result<(), String>>>,
 }
 
 impl Order {
     fn answer(self, result: Result<(), String>) {
-        // He may not wait any more.
+        // The caller may not wait any more.
         let _ = self.done.map(|done| done.send(result));
     }
 }

@@ -42,7 +42,7 @@ impl Range {
     /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
     pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
         let dropped = self.dropped.insert(DroppedTable::new(account, table, self.databases.clock.now()));
-        // Who found the table there before the line above may still be about to enter the log.
+        // A write that found the table there before the line above may still be about to enter the log.
         self.stripes.wait_for_holders().await;
         let mut batch = WriteBatch::new();
         batch.put(meta::dropped_key(account, table), meta::encode_time(dropped.at));
@@ -64,7 +64,7 @@ impl Range {
     /// left and none can come.
     pub(crate) async fn erase(&self, dropped: &DroppedTable) -> Result<Remains, ReadError> {
         let keys: KeyRange = dropped.keys().intersect(self.keys());
-        // Who was let in before the table was dropped may still be about to enter the log; and
+        // A write that was let in before the table was dropped may still be about to enter the log; and
         // what is in the log may not be durable yet, which would hide it at the other level.
         self.stripes.wait_for_holders().await;
         let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory).await?;

@@ -71,7 +71,7 @@ pub(crate) struct Admitted {
     pub(crate) place: OwnedSemaphorePermit,
 }
 
-/// A held gate with nobody behind it on his way to the log. Dropping it opens the gate again, unless it
+/// A held gate with no write behind it on its way to the log. Dropping it opens the gate again, unless it
 /// was [`Frozen::seal`]ed.
 #[derive(Debug)]
 pub(crate) struct Frozen {
@@ -103,7 +103,7 @@ impl Gate {
                 Passage::Gone => return Err(TurnedAway::Elsewhere),
                 Passage::Open => match self.admit() {
                     Some(admitted) => return Ok(admitted),
-                    // Who freezes takes the entries after he held the gate: look again.
+                    // A freeze holds the gate first and then takes the entries: look again.
                     None if *self.passage.borrow() == Passage::Open => {
                         return Err(TurnedAway::Busy("too many writes are under way"));
                     }
@@ -133,7 +133,7 @@ impl Gate {
         released.then_some(()).ok_or(TurnedAway::Busy(why))
     }
 
-    /// Holds the gate and waits until nobody is on his way to the log; gives up after `within`.
+    /// Holds the gate and waits until no write is on its way to the log; gives up after `within`.
     pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
         let since = Instant::now();
         if mutants::active(Mutant::FreezeForgotten) {
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn a_freeze_waits_for_who_is_on_his_way_and_not_for_the_disk() {
+    async fn a_freeze_waits_for_writes_on_their_way_to_the_log_and_not_for_the_disk() {
         let gate = Arc::new(Gate::new(Arc::default()));
         let Admitted { entry, place } = gate.enter(1, soon()).await.unwrap();
         assert!(gate.freeze(Duration::from_millis(10)).await.is_none(), "a write is on its way to the log");
@@ -288,7 +288,7 @@ mod tests {
         assert!(!frozen.settled(Duration::from_millis(10)).await, "it is not durable");
         drop(place);
         assert!(frozen.settled(Duration::from_millis(10)).await);
-        assert!(!gate.drain(Duration::from_millis(10)).await, "who closes waits for who has frozen it");
+        assert!(!gate.drain(Duration::from_millis(10)).await, "closing waits for the freeze");
         drop(frozen);
         assert!(gate.drain(Duration::from_millis(10)).await);
     }

@@ -32,7 +32,7 @@ pub struct RangeSeen {
     /// Bytes of its database, about. What it shares with another one is counted in both.
     pub bytes: u64,
     /// Of these, the bytes of files that belong to ranges that are no more. They stay, whole, until
-    /// this range has written what it needs of them anew.
+    /// this range has written what it needs of them again.
     pub borrowed_bytes: u64,
     /// Its load.
     pub load: Load,

@@ -8,8 +8,8 @@
 //!
 //! One task, its *supervisor* ([`supervise`]), owns the database: it flushes for those who wait, and opens
 //! the database again when the engine below has closed it. Everybody else borrows the database for
-//! one request by [`Range::open_now`] and asks [`Range::still_serves`] before he answers: by then
-//! the range may have been opened anew, moved, or the table dropped.
+//! one request by [`Range::open_now`] and asks [`Range::still_serves`] before it answers: by then
+//! the range may have been opened again, moved, or the table dropped.
 //!
 //! Architecture Invariant: every read of a client goes through [`read`], every row enters the log
 //! through [`write`]. A cache of rows will sit there, and nowhere else.
@@ -110,9 +110,9 @@ pub(crate) struct Range {
     generation: AtomicU64,
     lease: Lease,
     state: RwLock<State>,
-    /// Held by [`Range::open_anew`] until the new opening is its state, and by the supervisor while it judges why an
+    /// Held by [`Range::open_again`] until the new opening is its state, and by the supervisor while it judges why an
     /// opening ended: it may have been because of that.
-    opening_anew: tokio::sync::Mutex<()>,
+    opening_again: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
     stripes: Stripes,
     high_water: Mutex<HighWater>,
@@ -198,7 +198,7 @@ impl Range {
             generation: AtomicU64::new(generation.0),
             lease: context.lease.clone(),
             state: RwLock::new(State::Open(Arc::new(opening))),
-            opening_anew: tokio::sync::Mutex::default(),
+            opening_again: tokio::sync::Mutex::default(),
             gate: Arc::new(Gate::new(Arc::clone(&context.held_bytes))),
             stripes: Stripes::new(),
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),

@@ -7,7 +7,7 @@
 //! *Retired* is a row. A split and a merge go on in new databases, which the epoch of the old one
 //! does not protect: an owner that slept through the change would write on in the old database, and
 //! whoever opened it would find it sound. So its last durable row names the change record that
-//! decides, and nobody serves a database with that row before he has looked there. The row is also
+//! decides, and nobody serves a database with that row before it has looked there. The row is also
 //! what the last flush needs to be one: cloning is refused while the log holds rows.
 
 use std::sync::Arc;
@@ -150,10 +150,10 @@ impl Range {
         Ok(self.open_now()?.db.manifest().writer_epoch())
     }
 
-    /// A move failed before its commit point: opens the database anew, so that an opening of the
+    /// A move failed before its commit point: opens the database again, so that an opening of the
     /// target's that is still under way fails, and goes on.
-    pub(crate) async fn open_anew(&self) -> Result<(), OpenError> {
-        let alone = self.opening_anew.lock().await;
+    pub(crate) async fn open_again(&self) -> Result<(), OpenError> {
+        let alone = self.opening_again.lock().await;
         let before = self.open_now().map_err(|error| super::database_error(&self.place.path, error))?;
         let epoch = before.db.manifest().writer_epoch();
         let db = database::open(&self.databases, &self.place, Some(epoch)).await?;

@@ -19,7 +19,7 @@ pub(super) enum State {
     Reopening(String),
     /// It cannot be opened again: a file is missing, or not what was written.
     Damaged(Damaged),
-    /// Somebody else opened the database: it is his.
+    /// Another process opened the database, and the range is there now.
     Fenced,
     /// It was handed over. Its last opening is still to be closed.
     Gone {
@@ -61,7 +61,7 @@ impl Range {
     }
 
     /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
-    /// may have been handed over, its database opened anew, or the server's lease run out.
+    /// may have been handed over, its database opened again, or the server's lease run out.
     pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
         let now = self.open_to_read()?;
         if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {

@@ -1,9 +1,9 @@
 //! The supervisor of a range's database: flushes it, and opens it again when the database closed by itself.
 //!
 //! The engine below closes a database for good when something fails that it cannot repeat. If
-//! that is because somebody else opened the database, the range is his now. For any other reason
+//! that is because somebody else opened the database, the range is there now. For any other reason
 //! the range opens it again, in the epoch that follows its own: should anybody else have opened it
-//! meanwhile, that fails too, and the range is his.
+//! meanwhile, that fails too, and the range is there.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -31,7 +31,7 @@ impl Ended {
     fn sentence(&self) -> &str {
         match self {
             Self::Closed => "the database was closed",
-            Self::Fenced => "the database was opened anew, here or elsewhere",
+            Self::Fenced => "the database was opened again, here or elsewhere",
             Self::Failed(why) => why,
         }
     }
@@ -47,10 +47,10 @@ impl Range {
             };
             // While the range changes hands writes are held, and somebody waits for those under way.
             let ended = opening.serve(|| !self.gate.is_held()).await;
-            // Who waits for a flush of it waits in vain, and not for the judgement.
+            // A writer that waits for a flush of this opening waits in vain: it is told now, before the reason is known.
             opening.flusher.end(ended.sentence());
-            // It may have been opened anew, and the old opening closed: or shut out, while nobody says so yet.
-            let judging = self.opening_anew.lock().await;
+            // It may have been opened again, and the old opening closed: or shut out, while nobody says so yet.
+            let judging = self.opening_again.lock().await;
             if self.open_now().is_ok_and(|now| now.number != opening.number) {
                 continue;
             }
@@ -156,7 +156,7 @@ impl Range {
     }
 
     /// Saves what an opening holds and closes it. Gives up after a while: on a full disk the
-    /// database tries for ever. What was acknowledged is in the log then, and is replayed.
+    /// database tries forever. What was acknowledged is in the log then, and is replayed.
     async fn close_database(&self, opening: &Opening) {
         let range = self.identity.id;
         let closing = async {
@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn who_closes_a_range_has_the_last_word() {
+    async fn a_range_that_was_closed_stays_closed() {
         let range = Range::in_memory().await;
         let supervisor = tokio::spawn(Arc::clone(&range).supervise());
         range.close().await;
@@ -254,11 +254,11 @@ mod tests {
     /// shut out by the one that was to follow it, said that another server has the range, and left: what was
     /// written to the new opening was never flushed.
     #[tokio::test]
-    async fn who_is_shut_out_by_his_own_next_opening_keeps_that_one() {
+    async fn a_supervisor_that_is_shut_out_by_the_next_opening_of_its_range_goes_on_with_that_one() {
         let range = Range::in_memory().await;
         let supervisor = tokio::spawn(Arc::clone(&range).supervise());
         let before = range.open_now().unwrap();
-        let opening_anew = range.opening_anew.lock().await;
+        let opening_again = range.opening_again.lock().await;
         let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let mut batch = WriteBatch::new();
         batch.put(b"\x20key", b"value");
@@ -268,7 +268,7 @@ mod tests {
         sleep(Duration::from_millis(50)).await;
         assert!(!range.is_lost());
         assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db)))));
-        drop(opening_anew);
+        drop(opening_again);
         let written = timeout(Duration::from_secs(10), range.write_ungated(batch)).await;
         assert!(written.is_ok_and(|written| written.is_ok()), "nobody flushes");
         range.close().await;

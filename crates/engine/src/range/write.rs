@@ -5,7 +5,7 @@
 //!
 //! * **A refusal waits too.** "It exists already" tells of a row that may not be durable yet. If
 //!   a crash took that row back, the client would have been told of something that never was.
-//! * **Whoever gives up does not unlock early.** The step that puts the batch into the log runs to
+//! * **A request that gives up does not unlock early.** The step that puts the batch into the log runs to
 //!   its end even if the request is dropped; see [`crate::run_to_end`].
 //! * **Not known is not no.** From the moment the batch is on its way, a passed deadline or a
 //!   closed database means [`WriteError::OutcomeUnknown`]. A refusal has no batch: if it cannot be
@@ -241,8 +241,8 @@ async fn enter(
     let mut admitted = None;
     if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
         admitted = Some(let_in);
-        // A write that fails closes the database; until then its rows may be shown to who comes
-        // next. He waits for the end.
+        // A write that fails closes the database; until then the next write may be shown its
+        // rows. That one waits for the end.
         let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
         *newest = Some(Newest { opening: opening.number, sequence });
     }

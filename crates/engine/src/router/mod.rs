@@ -91,8 +91,8 @@ impl Router {
     /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks,
     /// and returns what it made of them, from what `begin` gave.
     ///
-    /// If a range changes hands while it is read, what was seen of it may not be told: then all begins
-    /// anew, so `begin` may be called more than once.
+    /// If a range changes hands while it is read, what was seen of it may not be told: then the whole
+    /// read begins again, so `begin` may be called more than once.
     pub async fn scan<T: Send>(
         &self,
         keys: &KeyRange,
@@ -174,7 +174,7 @@ impl Router {
     }
 
     /// Tells the owner of `key`, if it has one, that a request for it was refused to protect its range or
-    /// its server. Such requests are no load, but tell where load wants to be.
+    /// its server. Such requests are not load, but tell where load wants to be.
     pub fn throttled(&self, key: &[u8], access: Access) {
         if let Ok(Some(server)) = self.owner_by_map(key) {
             server.throttled(key, access);
@@ -233,7 +233,7 @@ impl Router {
         }
         let until = search.until.min(Instant::now() + wait(search.tries));
         self.read_map(search.version, until).await;
-        // Without a newer map the owner is asked again all the same: he may still be opening it.
+        // Without a newer map the owner is asked again all the same: it may still be opening it.
         let version = search.version;
         let mut map = self.0.maps.subscribe();
         let _ = timeout_at(until, map.wait_for(|map| map.version() > version)).await;
@@ -280,7 +280,7 @@ impl Router {
     }
 }
 
-/// A map may be as new as it gets while its owner is still busy: so not for ever.
+/// A map may be as new as it gets while its owner is still busy: so there is a limit.
 fn wait(tries: u32) -> Duration {
     ROUTE_WAIT * tries.min(10)
 }

@@ -78,7 +78,7 @@ pub enum StoreError {
     Locked {
         /// The directory.
         directory: PathBuf,
-        /// Who it is, as far as known.
+        /// The process that serves it, as far as known.
         holder: String,
     },
     /// The directory was written by rules that this release does not know.
