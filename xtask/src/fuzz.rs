@@ -17,7 +17,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, anyhow, bail};
 
-use crate::workspace;
+use rangehold_testkit::workspace;
 
 /// The targets: one binary of the crate `fuzz/` each.
 const TARGETS: [&str; 7] = ["filter", "batch", "entity_json", "sas", "canonicalize", "token", "row"];

@@ -2,89 +2,75 @@
 //!
 //! - `test`: sets up and runs everything that must hold ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
-//! - `handoff`: what splits, merges and moves cost those who are served meanwhile ([`handoff`]);
-//! - `space`: how soon splits and merges give their space back ([`space`]);
-//! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
-//! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
-//! - `scale`: compares a large service with a small one ([`scale`]);
-//! - `fuzz`: feeds the parsers what nobody would send ([`fuzz`]);
+//! - `fuzz`: feeds the parsers what no honest client would send ([`fuzz`]);
 //! - `shards`: tries shard maps on PostgreSQL servers, and measures them ([`shards`]);
 //! - `sim`: runs whole clusters from seeds, with faults ([`sim`]);
-//! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
-//! - `verdicts`: judges synthetic workloads and compares with what became of them ([`verdicts`]);
-//! - `measure`: runs one of these and puts its figures on the page `docs/measurements.md` ([`measure`]).
+//! - `measure`: runs a measurement and puts its figures on the page `docs/measurements.md` ([`measure`]).
 //!
-//! The program under test is a process of its own, spoken to over HTTP by a [client] that
-//! shares no code with it.
+//! Any other name is an experiment of the crate `lab`, which is built when it is asked for.
+//!
+//! The program under test is a process of its own. A client that shares no code with it talks to it over
+//! HTTP ([`rangehold_testkit::client`]).
 
 #![expect(
     clippy::disallowed_methods,
     reason = "xtask drives real processes from outside and lives in real time"
 )]
 
-mod balance;
-mod client;
-mod cloud;
 mod crash;
 mod fuzz;
-mod handoff;
-mod load;
 mod measure;
 mod power;
-mod ranges;
-mod scale;
-mod server;
 mod shards;
 mod sim;
-mod space;
 mod test;
-mod verdicts;
-mod workspace;
 
-use std::process::ExitCode;
+use std::ffi::OsString;
+use std::process::{Command, ExitCode};
 
+use anyhow::Result;
 use clap::{Parser, Subcommand};
+use rangehold_testkit::workspace;
 
 /// The tasks of this repository.
 #[derive(Parser)]
-#[command(name = "cargo xtask")]
+#[command(name = "cargo xtask", after_help = EXPERIMENTS)]
 struct CommandLine {
     #[command(subcommand)]
     task: Task,
 }
 
+const EXPERIMENTS: &str = "\
+Experiments (--help after a name tells more):
+  handoff   What splits, merges and moves cost the clients that are served meanwhile
+  space     How soon splits and merges give their space back
+  ranges    What a thousand ranges in one process cost
+  cloud     Whether the profile `cloud` keeps its targets
+  scale     Compares a large service with a small one
+  balance   Runs the planner through simulated hours of a large service
+  verdicts  Judges synthetic workloads and compares with what happened to them";
+
 #[derive(Subcommand)]
 enum Task {
     Test(test::Arguments),
     Crash(crash::Arguments),
-    Handoff(handoff::Arguments),
-    Space(space::Arguments),
-    Ranges(ranges::Arguments),
-    Cloud(cloud::Arguments),
-    Scale(scale::Arguments),
     Fuzz(fuzz::Arguments),
     Shards(shards::Arguments),
     Sim(sim::Arguments),
-    Verdicts(verdicts::Arguments),
-    Balance(balance::Arguments),
     Measure(measure::Arguments),
+    #[command(external_subcommand)]
+    Experiment(Vec<OsString>),
 }
 
 fn main() -> ExitCode {
     let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
-        Task::Handoff(arguments) => handoff::run(&arguments),
-        Task::Space(arguments) => space::run(&arguments),
-        Task::Ranges(arguments) => ranges::run(&arguments),
-        Task::Cloud(arguments) => cloud::run(&arguments),
-        Task::Scale(arguments) => scale::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Shards(arguments) => shards::run_trials(&arguments),
         Task::Sim(arguments) => sim::run(&arguments),
-        Task::Verdicts(arguments) => verdicts::run(&arguments),
-        Task::Balance(arguments) => balance::run(&arguments),
         Task::Measure(arguments) => measure::run(&arguments),
+        Task::Experiment(words) => experiment(&words),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -93,4 +79,11 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong.
+fn experiment(words: &[OsString]) -> Result<()> {
+    let mut command = Command::new(workspace::cargo());
+    command.args(["run", "--quiet", "--package", "rangehold-lab", "--"]).args(words);
+    workspace::run(command.current_dir(workspace::root()))
 }

@@ -14,7 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace;
+use rangehold_testkit::workspace;
 
 /// Lines of one output that are put on the page, from its end: there stands the result.
 const LINES_MAX: usize = 60;

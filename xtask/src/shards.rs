@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use crate::workspace::{Profile, cargo, root, run};
+use rangehold_testkit::workspace::{Profile, cargo, root, run};
 
 /// Tries shard maps on real servers.
 #[derive(clap::Args, Debug)]

@@ -2,13 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
-#[allow(dead_code, unreachable_pub, reason = "the tests of shard maps use more of it")]
-#[path = "../../shardmap/tests/support/postgres.rs"]
-mod postgres;
-
 use std::path::Path;
 use std::process::Command;
 
+use rangehold_testkit::{needs, postgres};
 use serde_json::Value;
 
 /// The program with its global map, and a directory for its files.
@@ -138,6 +135,7 @@ fn sqlite_files() {
 
 #[test]
 fn postgresql_databases() {
+    needs!(PostgreSql);
     let server = postgres::PostgresServer::start();
     for database in ["maps", "shop", "second"] {
         server.create_database(database);
@@ -150,6 +148,7 @@ fn postgresql_databases() {
 /// The user, the password and the trusted certificates come from the environment, as for `psql`.
 #[test]
 fn a_password_over_tls() {
+    needs!(PostgreSql);
     let server = postgres::PostgresServer::start();
     for database in ["maps", "shop"] {
         server.create_database(database);

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rangehold_map::Timestamp;
 use rangehold_protocol::time::iso;
 use rangehold_server::accounts::WELL_KNOWN_KEY;
-use support::signing::{Signer, bearer_token};
+use rangehold_testkit::sign::{Signer, bearer_token};
 use support::wire::Request;
 use support::{ADMIN_TOKEN, Service};
 use tracing_subscriber::fmt::MakeWriter;
@@ -79,8 +79,8 @@ async fn requests(service: &Service) -> Vec<String> {
         }
     }
 
-    let good = bearer_token(now);
-    let old = bearer_token(Timestamp::from_unix_seconds(now.unix_seconds() - 7200));
+    let good = bearer_token(now.unix_seconds());
+    let old = bearer_token(now.unix_seconds() - 7200);
     for (token, status) in [(good, 200), (old, 401)] {
         let header = format!("Bearer {token}");
         let headers = [("Authorization", header.as_str()), ("x-ms-version", "2020-12-06")];

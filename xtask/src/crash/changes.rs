@@ -15,10 +15,10 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 
 use super::conclude;
-use crate::client::{Admin, AdminEntry, Change, Credential};
-use crate::load::{Finding, Kind, Load, observe};
-use crate::server::{Server, Setup};
-use crate::workspace::{self, Profile};
+use rangehold_testkit::client::{Admin, AdminEntry, Change, Credential};
+use rangehold_testkit::load::{Finding, Kind, Load, observe};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Variable that names the step after which the server ends.
 const CRASH_VARIABLE: &str = "RANGEHOLD_CRASH_AFTER_STEP";

@@ -5,7 +5,7 @@
 //! begins an hour ahead and is then set right. Requests carry a SAS instead of a dated signature, since
 //! the service rightly refuses a signature an hour off.
 //!
-//! Expected: not one error, the ETags of each entity go on growing ([`crate::load`] checks each), and a
+//! Expected: not one error, the ETags of each entity go on growing ([`rangehold_testkit::load`] checks each), and a
 //! client with the right time, refused while the server was ahead, is taken once it is not.
 
 use std::ffi::OsString;
@@ -19,10 +19,10 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 
 use super::conclude;
-use crate::client::{self, ACCOUNT, Client, Credential};
-use crate::load::{Load, observe};
-use crate::server::{Server, Setup};
-use crate::workspace::{self, Profile};
+use rangehold_testkit::client::{self, ACCOUNT, Client, Credential};
+use rangehold_testkit::load::{Load, observe};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Where Debian's package `faketime` puts the library, below the machine's library directory.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";

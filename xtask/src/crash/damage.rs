@@ -13,10 +13,10 @@ use anyhow::{Context, Result, bail};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::client::Credential;
-use crate::load::{Load, Observed, observe};
-use crate::server::{self, Server, Setup};
-use crate::workspace::{self, Profile};
+use rangehold_testkit::client::Credential;
+use rangehold_testkit::load::{Load, Observed, observe};
+use rangehold_testkit::server::{self, Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Damaged copies that are tried.
 const TRIALS: u32 = 40;

@@ -19,10 +19,10 @@ use anyhow::{Context, Result, bail};
 use serde_json::Map;
 
 use super::conclude;
-use crate::client::{self, Client, Credential, Step};
-use crate::load::{Load, Observed, observe};
-use crate::server::{Server, Setup};
-use crate::workspace::{self, Profile};
+use rangehold_testkit::client::{self, Client, Credential, Step};
+use rangehold_testkit::load::{Load, Observed, observe};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Size of the disk. The engine keeps what it replaced for a minute or two, so data takes a few times its
 /// size; all the room that this test gives back must be more than that.
@@ -115,7 +115,7 @@ fn fill_until_refused(address: SocketAddr) -> Result<String> {
     let mut client = Client::new(address, Credential::SharedKey);
     let made = client.send(client::create_table("filling"), "fill")?;
     if made.status != 204 {
-        bail!("the table for the filling was answered {}: {}", made.status, made.text());
+        bail!("the table for the filling was answered {}: {}", made.status, made.body);
     }
     let text: String = (0..FILLING).map(|index| (b'a' + (index * index % 251 % 26) as u8) as char).collect();
     for number in 0..DISK / FILLING as u64 * 2 {
@@ -123,7 +123,7 @@ fn fill_until_refused(address: SocketAddr) -> Result<String> {
         let key = format!("{number:06}");
         let request = client::change(Step::Insert, "filling", ("f", &key), &row, "*");
         let answer = client.send(request, "fill")?;
-        let text = answer.text();
+        let text = answer.body;
         match answer.status {
             204 => {}
             503 if text.contains("ServerBusy") && text.to_lowercase().contains("disk") => {
@@ -141,7 +141,7 @@ fn reads_go_on(address: SocketAddr) -> Result<()> {
         let path = client::entity_path("filling", "f", &format!("{number:06}"));
         let answer = client.send(client::get(path), "read")?;
         if answer.status != 200 {
-            bail!("with the disk full a read was answered {}: {}", answer.status, answer.text());
+            bail!("with the disk full a read was answered {}: {}", answer.status, answer.body);
         }
     }
     Ok(())
@@ -159,7 +159,7 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
             return Ok(begin.elapsed());
         }
         if begin.elapsed() > RESUME_WAIT {
-            bail!("with room again a write was still answered {}: {}", answer.status, answer.text());
+            bail!("with room again a write was still answered {}: {}", answer.status, answer.body);
         }
         thread::sleep(Duration::from_millis(10));
     }

@@ -16,10 +16,10 @@ use rand::{RngExt, SeedableRng};
 
 use super::changes::{SERVERS, What, prepare};
 use super::conclude;
-use crate::client::{Admin, Credential};
-use crate::load::{Finding, Kind, Load, observe};
-use crate::server::{Server, Setup};
-use crate::workspace::{self, Profile};
+use rangehold_testkit::client::{Admin, Credential};
+use rangehold_testkit::load::{Finding, Kind, Load, observe};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Shortest and longest time under load before the server is killed, in milliseconds.
 const LOAD_MILLIS: std::ops::Range<u64> = 100..1_500;

@@ -1,6 +1,6 @@
 //! `cargo xtask crash`: breaking the service in every way that it promises to survive.
 //!
-//! Each test starts a real server process, loads it with eight writers (see [`crate::load`]), breaks
+//! Each test starts a real server process, loads it with eight writers (see [`rangehold_testkit::load`]), breaks
 //! something, and compares what the service then holds with what it had acknowledged.
 //!
 //! - [`kill`]: `kill -9` at random moments.
@@ -20,8 +20,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-use crate::load::{Counts, Finding, Kind};
 use crate::power;
+use rangehold_testkit::load::{Counts, Finding, Kind};
 
 /// Findings that are printed in full; the rest is counted.
 const FINDINGS_PRINTED_MAX: usize = 20;

@@ -35,8 +35,8 @@ use self::image::Fashion;
 use self::record::Record;
 use self::replay::{Event, Heeded, Replay};
 use self::trial::{Plan, Sums};
-use crate::load::Kind;
-use crate::workspace::{self, Profile};
+use rangehold_testkit::load::Kind;
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Moments that each control tries.
 const CONTROL_POINTS: u32 = 12;

@@ -16,10 +16,10 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use super::trace;
-use crate::client::Credential;
-use crate::load::{Load, observe};
-use crate::server::{Server, Setup};
-use crate::workspace;
+use rangehold_testkit::client::Credential;
+use rangehold_testkit::load::{Load, observe};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace;
 
 /// Servers that write one after the other.
 const LEGS: usize = 3;

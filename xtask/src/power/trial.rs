@@ -11,9 +11,11 @@ use super::image::{self, Fashion};
 use super::record::Record;
 use super::replay::{Event, Heeded};
 use super::walk;
-use crate::client::Credential;
-use crate::load::{Entry, Finding, Kind, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe};
-use crate::server::{self, Server, Setup};
+use rangehold_testkit::client::Credential;
+use rangehold_testkit::load::{
+    Entry, Finding, Kind, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe,
+};
+use rangehold_testkit::server::{self, Server, Setup};
 
 /// Moments whose problems are printed, and problems of each.
 const MOMENTS_PRINTED_MAX: usize = 5;

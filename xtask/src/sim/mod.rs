@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use self::workers::{Run, Workers};
-use crate::workspace::{self, cargo, root, target};
+use rangehold_testkit::workspace::{self, cargo, root, target};
 
 /// Requests of clients that each seed has at least.
 const REQUESTS_MIN: u64 = 200;

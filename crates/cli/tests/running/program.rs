@@ -1,28 +1,23 @@
 //! A server that runs for a test, its clients, and commands that are told where it is.
 
-use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
-use std::net::TcpStream;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Stdio};
 
-use serde_json::Value;
+use rangehold_testkit::client::{
+    Admin, Client, Credential, Step, change, create_table, entity_path, get, must,
+};
+use rangehold_testkit::server::{Server, Setup, command};
+use serde_json::{Map, Value};
 
-/// A token that `--oauth claims-only` takes: `{"alg":"none"}`, then audience, issuer and an end in 2100.
-const TOKEN: &str = "eyJhbGciOiJub25lIn0.eyJhdWQiOiJodHRwczovL3N0b3JhZ2UuYXp1cmUuY29tIiwiaXNzIjoiaHR0cHM6Ly9zdHMud2luZG93cy5uZXQvdC8iLCJleHAiOjQxMDI0NDQ4MDB9.AA";
-/// What a client of tables says of its requests.
-const TABLE_HEADERS: &str = "Content-Type: application/json\r\nx-ms-version: 2020-12-06\r\n";
-/// How long an answer may take.
-const WITHIN: Duration = Duration::from_secs(20);
+/// The table of these tests.
+const TABLE: &str = "marathon";
 
-/// A server, which ends without a word when it is dropped.
+/// A server, which is killed when it is dropped.
 pub(crate) struct Program {
-    child: Child,
-    data: PathBuf,
-    tables: String,
-    admin: String,
+    server: Server,
+    setup: Setup,
+    _log: tempfile::TempDir,
 }
 
 /// What became of a command.
@@ -36,54 +31,39 @@ pub(crate) struct Ended {
 impl Program {
     /// A server of `data`, with more settings.
     pub(crate) fn start(data: &Path, settings: &[&str]) -> Self {
-        let mut child = rangehold()
-            .args(["dev", "--table-port", "0", "--admin-port", "0", "--oauth", "claims-only"])
-            .args(settings)
-            .arg("--data")
-            .arg(data)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
-        let mut lines = BufReader::new(child.stdout.take().expect("its output")).lines();
-        let mut address = |before: &str| {
-            let line = lines.by_ref().map(|line| line.expect("text")).find(|line| line.starts_with(before));
-            line.expect("it says where it listens")[before.len()..].to_owned()
-        };
-        let tables = address("Table service is successfully listening at http://");
-        let admin = address("Admin is listening at http://");
-        // If nobody reads its output, it fails to print.
-        thread::spawn(move || lines.for_each(drop));
-        Self { child, data: data.to_owned(), tables, admin }
+        let log = tempfile::tempdir().expect("a directory");
+        let mut setup =
+            Setup::new(Path::new(env!("CARGO_BIN_EXE_rangehold")), data, &log.path().join("server.log"));
+        setup.arguments = settings.iter().map(|&word| word.to_owned()).collect();
+        let server = Server::start(&setup).expect("the server starts");
+        Self { server, setup, _log: log }
+    }
+
+    fn client(&self) -> Client {
+        Client::new(self.server.address, Credential::SharedKey)
     }
 
     pub(crate) fn create_table(&self, table: &str) {
-        self.post("/devstoreaccount1/Tables", &format!(r#"{{"TableName":"{table}"}}"#));
+        must(&mut self.client(), create_table(table), 204).expect("a table");
     }
 
     /// Inserts into `marathon`.
     pub(crate) fn insert(&self, partition: &str, row: &str) {
-        let body = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row}"}}"#);
-        self.post("/devstoreaccount1/marathon", &body);
+        let insert = change(Step::Insert, TABLE, (partition, row), &Map::new(), "*");
+        must(&mut self.client(), insert, 204).expect("an entity");
     }
 
-    fn post(&self, path: &str, body: &str) {
-        let (status, answer) = exchange(&self.tables, "POST", path, TOKEN, TABLE_HEADERS, body);
-        assert_eq!(status, 201, "{answer}");
-    }
-
-    /// What a client gets who asks for an entity of `marathon`: status and body.
+    /// What a client gets that asks for an entity of `marathon`: status and body.
     pub(crate) fn entity(&self, partition: &str, row: &str) -> (u16, String) {
-        let path = format!("/devstoreaccount1/marathon(PartitionKey='{partition}',RowKey='{row}')");
-        exchange(&self.tables, "GET", &path, TOKEN, TABLE_HEADERS, "")
+        let answer = self.client().send(get(entity_path(TABLE, partition, row)), "entity");
+        let answer = answer.expect("an answer");
+        (answer.status, answer.body)
     }
 
     /// What the admin API says.
     pub(crate) fn admin(&self, path: &str) -> Value {
-        let token = fs::read_to_string(self.data.join("admin-token")).expect("the admin token");
-        let (status, answer) = exchange(&self.admin, "GET", path, &token, "", "");
-        assert_eq!(status, 200, "{answer}");
-        serde_json::from_str(&answer).expect("JSON")
+        let admin = Admin::new(self.server.admin, &self.setup.data).expect("the admin token");
+        admin.get(path).expect("an answer")
     }
 
     /// A command to this server.
@@ -94,7 +74,8 @@ impl Program {
     /// The same, with standard input.
     pub(crate) fn run_with(&self, line: &[&str], input: &str) -> Ended {
         let mut command = rangehold();
-        command.args(line).env("RANGEHOLD_ADMIN", &self.admin).env("RANGEHOLD_DATA", &self.data);
+        command.args(line);
+        command.env("RANGEHOLD_ADMIN", self.server.admin.to_string()).env("RANGEHOLD_DATA", &self.setup.data);
         ended(command, input)
     }
 
@@ -111,22 +92,9 @@ impl Program {
     }
 }
 
-impl Drop for Program {
-    fn drop(&mut self) {
-        // SIGKILL: nothing is written any more.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
-/// The program, without any settings of whoever runs the test.
+/// The program, without any settings of the person or process that runs the test.
 pub(crate) fn rangehold() -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_rangehold"));
-    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("RANGEHOLD_"))
-    {
-        command.env_remove(name);
-    }
-    command
+    command(env!("CARGO_BIN_EXE_rangehold"))
 }
 
 /// Runs a command to its end.
@@ -138,27 +106,4 @@ pub(crate) fn ended(mut command: Command, input: &str) -> Ended {
     let output = child.wait_with_output().expect("it ends");
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     Ended { code: output.status.code(), said: text(&output.stdout), complained: text(&output.stderr) }
-}
-
-fn exchange(
-    address: &str,
-    method: &str,
-    path: &str,
-    token: &str,
-    headers: &str,
-    body: &str,
-) -> (u16, String) {
-    let mut stream = TcpStream::connect(address).expect("it listens");
-    stream.set_read_timeout(Some(WITHIN)).expect("a time-out");
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: Bearer {token}\r\n{headers}\
-         Content-Length: {length}\r\nConnection: close\r\n\r\n{body}"
-    )
-    .expect("it reads");
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer).expect("it answers");
-    let (head, body) = answer.split_once("\r\n\r\n").unwrap_or_else(|| panic!("{method} {path}: {answer:?}"));
-    (head.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status"), body.to_owned())
 }

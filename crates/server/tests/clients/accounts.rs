@@ -3,8 +3,8 @@
 use rangehold_server::accounts::Accounts;
 
 use crate::support::Service;
-use crate::support::signing::Signer;
 use crate::support::wire::{Answer, Request};
+use rangehold_testkit::sign::Signer;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const PLAIN: (&str, &str) = ("Accept", "application/json;odata=nometadata");
@@ -41,7 +41,7 @@ async fn accounts_have_their_own_tables_and_two_keys_each() {
     }
     // A signature for one account is none for the other's path.
     let mut request = Request::new("GET", "/alpha/Tables", &[], b"");
-    Signer::new("alpha", KEYS[0]).sign(&mut request, service.clock.wall());
+    Signer::new("alpha", KEYS[0]).sign(&mut request, service.clock.wall().unix_seconds());
     request.target = "/bravo/Tables".to_owned();
     assert_eq!(service.send_raw(&request).await.status, 403);
 }
@@ -69,7 +69,7 @@ async fn the_secondary_endpoint_reads_and_writes_nothing() {
     let send = async |method: &str, path: &str, headers: &[(&str, &str)], body: &[u8]| {
         let target = format!("/devstoreaccount1-secondary{path}");
         let mut request = Request::new(method, &target, headers, body);
-        signer.sign(&mut request, service.clock.wall());
+        signer.sign(&mut request, service.clock.wall().unix_seconds());
         service.send_raw(&request).await
     };
     let entity = "/notes(PartitionKey='p',RowKey='r')";

@@ -7,8 +7,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use crate::support::Service;
-use crate::support::signing::Signer;
 use crate::support::wire::{Request, parse, send_bytes};
+use rangehold_testkit::sign::Signer;
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
@@ -52,7 +52,7 @@ async fn a_refusal_reaches_a_client_that_sends_much() {
         stream.read_to_end(&mut reply).await.unwrap();
         let answer = parse(&reply).expect("a reply");
         assert_eq!((answer.status, answer.code()), expected);
-        Signer::well_known().sign(&mut stranger, service.clock.wall());
+        Signer::well_known().sign(&mut stranger, service.clock.wall().unix_seconds());
     }
     service.still_serves().await;
 }
@@ -75,7 +75,7 @@ async fn a_body_that_breaks_off_is_refused() {
     let address = service.running.table_address;
     for lengths in [("Content-Length", "100"), ("Transfer-Encoding", "chunked")] {
         let mut request = Request::new("POST", "/devstoreaccount1/Tables", &[JSON, lengths], b"");
-        Signer::well_known().sign(&mut request, service.clock.wall());
+        Signer::well_known().sign(&mut request, service.clock.wall().unix_seconds());
         let mut stream = TcpStream::connect(address).await.unwrap();
         stream.write_all(&request.head(address)).await.unwrap();
         stream.write_all(b"14\r\n{\"TableName\":\"notes\"").await.unwrap();

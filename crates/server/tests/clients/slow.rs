@@ -9,8 +9,8 @@ use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
 
 use crate::support::Service;
-use crate::support::signing::Signer;
 use crate::support::wire::{Request, parse};
+use rangehold_testkit::sign::Signer;
 
 /// Sends `begin`, then waits; how long it took the service to end that, and what it said.
 async fn waits_after(service: &Service, begin: &[u8]) -> (Duration, Vec<u8>) {
@@ -56,7 +56,7 @@ fn begun_insert(service: &Service, length: u64) -> Vec<u8> {
     let length = length.to_string();
     let headers = [("Content-Type", "application/json"), ("Content-Length", length.as_str())];
     let mut request = Request::new("POST", "/devstoreaccount1/notes", &headers, b"");
-    Signer::well_known().sign(&mut request, service.clock.wall());
+    Signer::well_known().sign(&mut request, service.clock.wall().unix_seconds());
     request.head(service.running.table_address)
 }
 

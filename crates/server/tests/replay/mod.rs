@@ -15,8 +15,8 @@ use rangehold_server::accounts::{WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use self::expectation::Expectation;
 use self::pair::{Auth, Pair};
 use crate::support::Service;
-use crate::support::signing::{Signer, bearer_token};
 use crate::support::wire::{Answer, Request};
+use rangehold_testkit::sign::{Signer, bearer_token};
 
 const GUID: &str = "0f8fad5b-d9cb-469f-a165-70867728950e";
 const VERSION: &str = "2019-02-02";
@@ -101,10 +101,14 @@ impl Known {
             request.set("x-ms-version", VERSION);
         }
         match &pair.auth {
-            Auth::Key => signer.sign(&mut request, now),
-            Auth::Lite => signer.sign_lite(&mut request, now),
-            Auth::WrongKey => Signer::new(WELL_KNOWN_ACCOUNT, WRONG_KEY).sign(&mut request, now),
-            Auth::Bearer => request.set("Authorization", format!("Bearer {}", bearer_token(now))),
+            Auth::Key => signer.sign(&mut request, now.unix_seconds()),
+            Auth::Lite => signer.sign_lite(&mut request, now.unix_seconds()),
+            Auth::WrongKey => {
+                Signer::new(WELL_KNOWN_ACCOUNT, WRONG_KEY).sign(&mut request, now.unix_seconds())
+            }
+            Auth::Bearer => {
+                request.set("Authorization", format!("Bearer {}", bearer_token(now.unix_seconds())))
+            }
             Auth::None | Auth::Sas(_) => {}
         }
         request

@@ -2,7 +2,6 @@
 
 #![allow(dead_code, clippy::unwrap_used, reason = "every test uses a part of this, and fails by panic")]
 
-pub(crate) mod signing;
 pub(crate) mod wire;
 
 use rangehold_engine::store::Store;
@@ -18,8 +17,8 @@ use rangehold_server::tokens::TokenVerifier;
 use rangehold_server::{Running, serve};
 use tokio::net::TcpListener;
 
-use self::signing::Signer;
 use self::wire::{Answer, Request};
+use rangehold_testkit::sign::Signer;
 
 /// The admin token of the services started here.
 pub(crate) const ADMIN_TOKEN: &str = "the-admin-token";
@@ -143,7 +142,7 @@ impl Service {
     /// if it has none.
     pub(crate) async fn send_as(&self, signer: &Signer, mut request: Request) -> Answer {
         request.target = format!("/{}{}", signer.account, request.target);
-        signer.sign(&mut request, self.clock.wall());
+        signer.sign(&mut request, self.clock.wall().unix_seconds());
         self.send_raw(&request).await
     }
 

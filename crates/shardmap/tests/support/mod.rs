@@ -11,9 +11,9 @@
 pub mod faults;
 pub mod local;
 pub mod mutants;
-pub mod pooler;
-pub mod postgres;
 pub mod proxy;
 pub mod routed;
 #[macro_use]
 pub mod stores;
+
+pub use rangehold_testkit::{pooler, postgres};

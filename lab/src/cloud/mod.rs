@@ -1,0 +1,82 @@
+//! `cargo xtask cloud`: does `--profile cloud` behave as the cloud's documents say?
+//!
+//! Three runs, each on a server of its own with four partition servers:
+//!
+//! 1. **Targets.** Writers put batches into one partition as fast as they are let. Beside them, on the same
+//!    partition server, somebody quiet reads and writes single entities. Once the burst credit is spent, the hot
+//!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest, and
+//!    the quiet one must be served as if nothing was wrong: not refused, and hardly slower.
+//! 2. **Spreading.** A table gets entities under GUIDs, more than a range is meant to bear: it must come to lie on
+//!    all servers, in the time that follows from the profile's numbers ([`within`]).
+//! 3. **Append.** A table gets entities under keys that only grow, more than a range is meant to bear: its verdict
+//!    must say why it is not split, and it must not be, then or when it has been judged again.
+
+mod append;
+mod jobs;
+mod observe;
+mod spreading;
+mod targets;
+mod within;
+
+use std::time::Duration;
+
+use anyhow::Result;
+use rangehold_map::load::LoadPolicy;
+use rangehold_map::plan::Policy;
+
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{self, Profile};
+
+/// Partition servers.
+const SERVERS: usize = 4;
+
+/// Measures the cloud profile.
+#[derive(clap::Args, Debug)]
+pub(crate) struct Arguments {
+    /// Seconds in which the quiet client is measured alone, and then beside the hot one.
+    #[arg(long, default_value_t = 60)]
+    seconds: u64,
+    /// Minutes for which the append goes on after its verdict; by default, until it has been judged again if
+    /// the verdict falls. The verdict ends by itself after half an hour.
+    #[arg(long)]
+    minutes_after: Option<u64>,
+    /// Only the run whose name contains this: `targets`, `spreading` or `append`.
+    #[arg(long)]
+    only: Option<String>,
+    /// Build and measure the release profile, which takes minutes to build.
+    #[arg(long)]
+    release: bool,
+}
+
+/// Runs them one after the other; an error names what was not as it must be.
+pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
+    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let start = |name: &str| -> Result<(Server, Setup)> {
+        let directory = workspace::scratch("cloud")?.join(name);
+        let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+        std::fs::create_dir_all(&directory)?;
+        setup.arguments =
+            ["--profile", "cloud", "--servers", &SERVERS.to_string()].map(str::to_owned).to_vec();
+        Ok((Server::start(&setup)?, setup))
+    };
+    if wanted("targets") {
+        let (server, setup) = start("targets")?;
+        targets::run(&server, &setup, arguments.seconds)?;
+        server.stop()?;
+    }
+    let (load, plan) = (LoadPolicy::cloud(), Policy::cloud());
+    if wanted("spreading") {
+        let (server, setup) = start("spreading")?;
+        spreading::run(&server, &setup, &load, within::spread(&load, &plan, SERVERS))?;
+        server.stop()?;
+    }
+    if wanted("append") {
+        let (server, setup) = start("append")?;
+        let minutes = |minutes| Duration::from_secs(minutes * 60);
+        let after = arguments.minutes_after.map_or_else(|| within::judged_again(&load, &plan), minutes);
+        append::run(&server, &setup, &load, after)?;
+        server.stop()?;
+    }
+    Ok(())
+}

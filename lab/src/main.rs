@@ -1,0 +1,66 @@
+//! Experiments and measurements, each one command: `cargo xtask NAME` builds and starts this program.
+//!
+//! - `handoff`: what splits, merges and moves cost the clients that are served meanwhile ([`handoff`]);
+//! - `space`: how soon splits and merges give their space back ([`space`]);
+//! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
+//! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
+//! - `scale`: compares a large service with a small one ([`scale`]);
+//! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
+//! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
+//!
+//! The first five drive the real program from outside; the last two need only the pure crate `map`.
+
+#![expect(
+    clippy::disallowed_methods,
+    reason = "the lab drives real processes from outside and lives in real time"
+)]
+
+mod balance;
+mod cloud;
+mod handoff;
+mod ranges;
+mod scale;
+mod space;
+mod verdicts;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Experiments and measurements.
+#[derive(Parser)]
+#[command(name = "cargo xtask")]
+struct CommandLine {
+    #[command(subcommand)]
+    experiment: Experiment,
+}
+
+#[derive(Subcommand)]
+enum Experiment {
+    Handoff(handoff::Arguments),
+    Space(space::Arguments),
+    Ranges(ranges::Arguments),
+    Cloud(cloud::Arguments),
+    Scale(scale::Arguments),
+    Balance(balance::Arguments),
+    Verdicts(verdicts::Arguments),
+}
+
+fn main() -> ExitCode {
+    let result = match CommandLine::parse().experiment {
+        Experiment::Handoff(arguments) => handoff::run(&arguments),
+        Experiment::Space(arguments) => space::run(&arguments),
+        Experiment::Ranges(arguments) => ranges::run(&arguments),
+        Experiment::Cloud(arguments) => cloud::run(&arguments),
+        Experiment::Scale(arguments) => scale::run(&arguments),
+        Experiment::Balance(arguments) => balance::run(&arguments),
+        Experiment::Verdicts(arguments) => verdicts::run(&arguments),
+    };
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

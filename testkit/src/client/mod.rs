@@ -1,0 +1,115 @@
+//! A small client of the table service, for tests that kill the server under it.
+//!
+//! It keeps one connection, signs with the development account, and tells apart the three things that
+//! can happen to a request: it was never sent, it was answered, or its outcome is unknown.
+
+mod admin;
+mod table;
+
+pub use admin::{Admin, Change, Entry as AdminEntry, Refusal, TOKEN_FILE};
+pub use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page};
+
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+
+use anyhow::{Context, Result, bail};
+
+pub use crate::http::{Answer, Connection, Request};
+pub use crate::sign::{ACCOUNT, percent_encode};
+use crate::sign::{Signer, VERSION};
+
+/// How requests prove who sends them.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Credential {
+    /// By SharedKey, with the date of this machine's clock.
+    SharedKey,
+    /// By an account SAS, which holds whatever the clocks say.
+    Sas,
+}
+
+/// Why a request has no answer.
+#[derive(Debug)]
+pub enum Failure {
+    /// Nobody took the connection: the request was certainly not carried out.
+    Unsent(io::Error),
+    /// The connection broke after the request was sent, or in the middle of it.
+    Unknown(io::Error),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsent(error) => write!(f, "the request could not be sent: {error}"),
+            Self::Unknown(error) => write!(f, "the request has no answer: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Failure {}
+
+/// A client: an address, a credential, and a connection while there is one.
+pub struct Client {
+    address: SocketAddr,
+    credential: Credential,
+    connection: Option<Connection>,
+}
+
+impl Client {
+    /// A client of the table service at `address`; connects with the first request.
+    pub fn new(address: SocketAddr, credential: Credential) -> Self {
+        Self { address, credential, connection: None }
+    }
+
+    /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, which
+    /// is how a recorded answer is recognised later.
+    pub fn send(&mut self, mut request: Request, id: &str) -> std::result::Result<Answer, Failure> {
+        self.sign(&mut request, id);
+        let mut connection = match self.connection.take() {
+            Some(connection) => connection,
+            None => Connection::open(self.address).map_err(Failure::Unsent)?,
+        };
+        let response = connection.send(&request).map_err(Failure::Unknown)?;
+        if !response.header("connection").is_some_and(|value| value.eq_ignore_ascii_case("close")) {
+            self.connection = Some(connection);
+        }
+        Ok(response)
+    }
+
+    fn sign(&self, request: &mut Request, id: &str) {
+        request.set("x-ms-version", VERSION);
+        request.set("x-ms-client-request-id", id);
+        let signer = Signer::well_known();
+        match self.credential {
+            Credential::SharedKey => signer.sign(request, crate::seconds_since_1970()),
+            Credential::Sas => {
+                let join = if request.target.contains('?') { '&' } else { '?' };
+                request.target = format!("{}{join}{}", request.target, signer.sas_for_everything());
+            }
+        }
+    }
+}
+
+/// Has so many clients do the same work at once; the first error counts.
+pub fn in_parallel(
+    clients: u64,
+    address: SocketAddr,
+    work: impl Fn(&mut Client) -> Result<()> + Sync,
+) -> Result<()> {
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..clients)
+            .map(|_| scope.spawn(|| work(&mut Client::new(address, Credential::SharedKey))))
+            .collect();
+        workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
+    })
+}
+
+/// Sends a request for which only one status will do.
+pub fn must(client: &mut Client, request: Request, expected: u16) -> Result<Answer> {
+    let line = format!("{} {}", request.method, request.target);
+    let answer = client.send(request, "must").with_context(|| line.clone())?;
+    if answer.status != expected {
+        bail!("{line} was answered {}: {}", answer.status, answer.body);
+    }
+    Ok(answer)
+}

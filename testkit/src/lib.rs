@@ -1,0 +1,29 @@
+//! What tests of several crates share: everything that stands outside of the program.
+//!
+//! - [`http`]: requests and answers by hand, and one connection;
+//! - [`sign`]: signatures of requests, written from the documentation and not from our code;
+//! - [`client`]: a small client of the table service and of the admin API;
+//! - [`server`]: the program as a process that is started, killed and stopped;
+//! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
+//! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
+//! - [`needs`]: what a test needs of the machine, and what happens where it is missing;
+//! - [`workspace`]: the repository, its build directory, the program under test.
+//!
+//! A library for tests, `xtask` and `lab`; no product crate depends on it.
+
+#![expect(clippy::disallowed_methods, reason = "real processes are driven from outside, in real time")]
+
+pub mod client;
+pub mod http;
+pub mod load;
+pub mod needs;
+pub mod pooler;
+pub mod postgres;
+pub mod server;
+pub mod sign;
+pub mod workspace;
+
+/// The time of this machine, as requests are dated with it.
+fn seconds_since_1970() -> i64 {
+    time::OffsetDateTime::now_utc().unix_timestamp()
+}

@@ -1,0 +1,69 @@
+//! What tests need of the machine besides Rust, and what happens where it is missing.
+//!
+//! `cargo test` must pass on a machine that has Rust alone. So a test asks first whether its part is there,
+//! and if not, it says so and ends. `cargo xtask test` sets [`ALL`]: then a part that is missing is a failure,
+//! and no check can be lost without a sign.
+
+use std::io::Write;
+use std::path::Path;
+
+use crate::{pooler, postgres};
+
+/// The environment variable under which every test must run.
+pub const ALL: &str = "RANGEHOLD_TEST_ALL";
+
+/// A part of the machine.
+#[derive(Clone, Copy, Debug)]
+pub enum Part {
+    /// The server's programs.
+    PostgreSql,
+    /// The pooler in front of it.
+    PgBouncer,
+}
+
+impl Part {
+    fn is_there(self) -> bool {
+        match self {
+            Self::PostgreSql => postgres::installed().is_some(),
+            Self::PgBouncer => Path::new(pooler::PROGRAM).is_file(),
+        }
+    }
+
+    fn advice(self) -> &'static str {
+        match self {
+            Self::PostgreSql => {
+                "PostgreSQL; install Debian's package postgresql, or name its folder in RANGEHOLD_POSTGRES_BIN"
+            }
+            Self::PgBouncer => "pgbouncer; install Debian's package pgbouncer",
+        }
+    }
+}
+
+/// Whether all `parts` are there. If not, says on standard error which test is skipped and why.
+///
+/// # Panics
+///
+/// When a part is missing and [`ALL`] is set.
+pub fn has(parts: &[Part]) -> bool {
+    let Some(missing) = parts.iter().find(|part| !part.is_there()) else { return true };
+    let current = std::thread::current();
+    let test = current.name().unwrap_or("a test");
+    assert!(std::env::var_os(ALL).is_none(), "{test} needs {}", missing.advice());
+    // Not by a macro: the test harness keeps what macros print to itself when a test passes.
+    let _unseen = writeln!(std::io::stderr(), "skipped: {test} needs {}", missing.advice());
+    false
+}
+
+/// Ends a test here, with a line that says so, where a part of the machine is missing.
+///
+/// ```ignore
+/// needs!(PostgreSql, PgBouncer);
+/// ```
+#[macro_export]
+macro_rules! needs {
+    ($($part:ident),+) => {
+        if !$crate::needs::has(&[$($crate::needs::Part::$part),+]) {
+            return;
+        }
+    };
+}

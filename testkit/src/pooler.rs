@@ -1,0 +1,84 @@
+//! Debian's pgbouncer in transaction mode between the tests and a server: each transaction may get another
+//! session.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use crate::postgres::{PostgresServer, free_port, unprivileged};
+
+/// Where Debian puts it.
+pub(crate) const PROGRAM: &str = "/usr/sbin/pgbouncer";
+/// How often it is asked whether it is ready, and how long between.
+const READY_TRIALS_MAX: usize = 400;
+const READY_PAUSE: Duration = Duration::from_millis(25);
+
+/// One pooler; it ends when it is dropped, or when this process does (by the pipe that it reads).
+pub struct Pooler {
+    port: u16,
+    process: Child,
+    guard: Child,
+    _directory: tempfile::TempDir,
+}
+
+impl Pooler {
+    /// Two sessions of the server for all its clients.
+    pub fn start(server: &PostgresServer) -> Pooler {
+        let directory = tempfile::Builder::new().prefix("rangehold-bouncer-").tempdir().expect("a directory");
+        let port = free_port();
+        let settings = format!(
+            "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
+             unix_socket_dir =\nauth_type = trust\nauth_file = {dir}/users\npool_mode = transaction\n\
+             default_pool_size = 2\nlogfile = {dir}/log\n",
+            server.port(),
+            dir = directory.path().display(),
+        );
+        fs::write(directory.path().join("settings"), settings).expect("settings");
+        fs::write(directory.path().join("users"), "\"postgres\" \"\"\n\"routing\" \"\"\n").expect("users");
+        let mut command = Command::new(PROGRAM);
+        command.args(["-q", "settings"]).current_dir(directory.path());
+        if let Some((user, group)) = unprivileged() {
+            command.uid(user).gid(group);
+            chown(directory.path(), Some(user), Some(group)).expect("root may change the owner");
+        }
+        let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        let process = process.expect("pgbouncer starts; install Debian's package `pgbouncer`");
+        let guard = Command::new("sh")
+            .args(["-c", "cat > /dev/null; kill -KILL \"$1\" 2> /dev/null; rm -rf \"$2\"; exit 0", "sh"])
+            .arg(process.id().to_string())
+            .arg(directory.path())
+            .process_group(0)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("a guard starts");
+        let pooler = Pooler { port, process, guard, _directory: directory };
+        pooler.wait_until_ready();
+        pooler
+    }
+
+    /// The port on 127.0.0.1.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
+    fn wait_until_ready(&self) {
+        for _ in 0..READY_TRIALS_MAX {
+            if std::net::TcpStream::connect(("127.0.0.1", self.port)).is_ok() {
+                return;
+            }
+            std::thread::sleep(READY_PAUSE);
+        }
+        panic!("pgbouncer is not ready");
+    }
+}
+
+impl Drop for Pooler {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+        drop(self.guard.stdin.take());
+        let _ = self.guard.wait();
+    }
+}

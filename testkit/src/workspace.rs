@@ -1,0 +1,168 @@
+//! Where things are: the repository, the build directory, the program under test.
+
+use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+/// Environment variable that names an already built program, instead of building one.
+const PROGRAM_VARIABLE: &str = "RANGEHOLD_BIN";
+
+/// The directory of the repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
+}
+
+/// The directory that cargo builds into.
+pub fn target() -> PathBuf {
+    std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from)
+}
+
+/// An empty directory below the build directory, for one command's files.
+///
+/// What an earlier run left there is removed: results are kept until the next run, not for ever.
+pub fn scratch(name: &str) -> Result<PathBuf> {
+    let path = target().join("xtask").join(name);
+    empty(&path)?;
+    // The power test compares paths as the kernel reports them.
+    path.canonicalize().with_context(|| format!("cannot resolve {}", path.display()))
+}
+
+/// Makes `path` an empty directory.
+pub fn empty(path: &Path) -> Result<()> {
+    if path.exists() {
+        std::fs::remove_dir_all(path).with_context(|| format!("cannot empty {}", path.display()))?;
+    }
+    std::fs::create_dir_all(path).with_context(|| format!("cannot create {}", path.display()))
+}
+
+/// Which build of the program.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub enum Profile {
+    /// The one profile of development and tests, with assertions.
+    Dev,
+    /// What users get: for figures only.
+    Release,
+}
+
+impl Profile {
+    /// Where cargo puts what it built.
+    pub fn directory(self) -> PathBuf {
+        target().join(match self {
+            Self::Dev => "debug",
+            Self::Release => "release",
+        })
+    }
+}
+
+/// Builds `rangehold`, and returns its path.
+///
+/// `RANGEHOLD_BIN` names a program built before, which is then used as it is.
+pub fn program(profile: Profile) -> Result<PathBuf> {
+    if let Some(program) = std::env::var_os(PROGRAM_VARIABLE) {
+        return Ok(PathBuf::from(program));
+    }
+    let mut build = Command::new(cargo());
+    build.args(["build", "--quiet", "--bin", "rangehold"]).current_dir(root());
+    match profile {
+        // With the features that the tests are built with: others would build the libraries once more.
+        Profile::Dev => build.arg("--workspace"),
+        Profile::Release => build.args(["--release", "--package", "rangehold"]),
+    };
+    run(&mut build)?;
+    Ok(profile.directory().join("rangehold"))
+}
+
+/// The cargo that started us, or the one on the path.
+pub fn cargo() -> PathBuf {
+    std::env::var_os("CARGO").map_or_else(|| PathBuf::from("cargo"), PathBuf::from)
+}
+
+/// Runs a command to its end; an error names the command when it failed.
+pub fn run(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("cannot start {command:?}"))?;
+    if !status.success() {
+        bail!("{command:?} ended with {status}");
+    }
+    Ok(())
+}
+
+/// Whether a program of this name is on the path.
+pub fn on_path(name: &str) -> bool {
+    let Some(path) = std::env::var_os("PATH") else {
+        return false;
+    };
+    std::env::split_paths(&path).any(|directory| directory.join(name).is_file())
+}
+
+/// All files below a directory, by their path in it, with their lengths.
+pub fn files(root: &Path) -> Result<BTreeMap<PathBuf, u64>> {
+    let mut found = BTreeMap::new();
+    let mut open = vec![root.to_owned()];
+    while let Some(directory) = open.pop() {
+        for entry in std::fs::read_dir(&directory)? {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                open.push(entry.path());
+                continue;
+            }
+            let path = entry.path();
+            let inside = path.strip_prefix(root).expect("found below the root").to_owned();
+            found.insert(inside, entry.metadata()?.len());
+        }
+    }
+    Ok(found)
+}
+
+/// What the files below a directory take of the disk, in bytes. Files that go meanwhile do not count.
+pub fn bytes_on_disk(root: &Path) -> Result<u64> {
+    let (mut bytes, mut open) = (0, vec![root.to_owned()]);
+    while let Some(directory) = open.pop() {
+        let Ok(entries) = std::fs::read_dir(&directory) else { continue };
+        for entry in entries {
+            let entry = entry?;
+            match entry.metadata() {
+                Ok(metadata) if metadata.is_dir() => open.push(entry.path()),
+                // In units of 512 bytes, whatever the blocks of the file system are.
+                Ok(metadata) => bytes += metadata.blocks() * 512,
+                Err(_) => {}
+            }
+        }
+    }
+    Ok(bytes)
+}
+
+/// Copies a directory and all that is in it.
+pub fn copy_tree(from: &Path, to: &Path) -> Result<()> {
+    std::fs::create_dir_all(to)?;
+    for file in files(from)?.keys() {
+        let target = to.join(file);
+        std::fs::create_dir_all(target.parent().expect("a file lies in a directory"))?;
+        std::fs::copy(from.join(file), target)?;
+    }
+    Ok(())
+}
+
+/// Whether two directories hold the same files with the same bytes; the error names the first that differs.
+pub fn same_tree(left: &Path, right: &Path) -> Result<()> {
+    let (left_files, right_files) = (files(left)?, files(right)?);
+    for file in left_files.keys().chain(right_files.keys()) {
+        let bytes = [left, right].map(|root| std::fs::read(root.join(file)).ok());
+        if bytes[0].is_none() || bytes[0] != bytes[1] {
+            let length = |bytes: &Option<Vec<u8>>| {
+                bytes.as_ref().map_or("absent".into(), |bytes| format!("{} bytes", bytes.len()))
+            };
+            bail!(
+                "{} differs: {} in {}, {} in {}",
+                file.display(),
+                length(&bytes[0]),
+                left.display(),
+                length(&bytes[1]),
+                right.display()
+            );
+        }
+    }
+    Ok(())
+}
