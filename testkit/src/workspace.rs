@@ -22,7 +22,7 @@ pub fn target() -> PathBuf {
 
 /// An empty directory below the build directory, for one command's files.
 ///
-/// What an earlier run left there is removed: results are kept until the next run, not for ever.
+/// What an earlier run left there is removed: results are kept until the next run.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     let path = target().join("xtask").join(name);
     empty(&path)?;

@@ -26,6 +26,7 @@ pub mod queries;
 pub mod rehearsal;
 mod request_ids;
 pub mod table;
+mod throttled;
 pub mod tls;
 pub mod tokens;
 

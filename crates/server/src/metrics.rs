@@ -17,7 +17,7 @@ use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::Registry;
 use rangehold_engine::{RangeStatistics, Statistics};
 
-use crate::admission::Cause;
+use crate::throttled::Cause;
 
 /// How a request ended, in the words of Azure's own metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]

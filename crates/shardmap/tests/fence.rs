@@ -31,6 +31,7 @@ async fn begin(client: &Client, mode: &str) {
 
 #[tokio::test]
 async fn a_refused_transaction_learns_why() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let (map, client) = shard(&server, "refusals").await;
     for inside in ["0a", "0aff", "13ffff"] {
@@ -81,6 +82,7 @@ async fn enters_with_an_old_snapshot(server: &PostgresServer, name: &str, mutant
 
 #[tokio::test]
 async fn no_interleaving_lets_a_writer_through() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     for (number, mode) in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"].into_iter().enumerate() {
         assert!(!waits_through_a_change(&server, &format!("waits{number}"), "", mode).await, "{mode}");
@@ -93,6 +95,7 @@ async fn no_interleaving_lets_a_writer_through() {
 
 #[tokio::test]
 async fn both_mutants_let_a_writer_through() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     for (number, mode) in ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"].into_iter().enumerate() {
         let passes = waits_through_a_change(&server, &format!("one{number}"), ONE_STATEMENT, mode).await;
@@ -106,6 +109,7 @@ async fn both_mutants_let_a_writer_through() {
 
 #[tokio::test]
 async fn a_transaction_that_has_entered_is_waited_for() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     for (number, mode) in ["READ COMMITTED", "REPEATABLE READ"].into_iter().enumerate() {
         let name = format!("holds{number}");
@@ -131,6 +135,7 @@ async fn a_transaction_that_has_entered_is_waited_for() {
 
 #[tokio::test]
 async fn a_split_while_entering_leads_to_the_new_fence() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let (map, writer) = shard(&server, "split").await;
     let mover = connect(&server, "split").await;

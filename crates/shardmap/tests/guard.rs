@@ -55,6 +55,7 @@ fn same() -> Vec<(String, ShardKey)> {
 
 #[tokio::test]
 async fn the_database_encodes_keys_as_we_do() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = LocalMap::create(&server, "keys").await;
     for (sql, key) in same() {
@@ -98,6 +99,7 @@ async fn guarded(server: &PostgresServer, database: &str) -> LocalMap {
 
 #[tokio::test]
 async fn a_guarded_table_refuses_writes_of_keys_that_are_not_here() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = guarded(&server, "a").await;
     for (sql, expected) in [
@@ -148,6 +150,7 @@ async fn a_guarded_table_refuses_writes_of_keys_that_are_not_here() {
 /// What a transaction remembers of its key must go where the lock goes.
 #[tokio::test]
 async fn a_guard_forgets_with_the_savepoint() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = guarded(&server, "a").await;
     let writer = connect(&server, "a").await;
@@ -165,6 +168,7 @@ async fn a_guard_forgets_with_the_savepoint() {
 /// A role that has its own tables and nothing else.
 #[tokio::test]
 async fn a_routing_role_needs_no_rights_on_the_local_map() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = guarded(&server, "a").await;
     map.client

@@ -6,6 +6,7 @@ use support::postgres::PostgresServer;
 
 #[test]
 fn what_was_committed_survives_a_kill() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     server.create_database("shop");
     server.sql("shop", "CREATE TABLE t (n int); INSERT INTO t VALUES (7)");
@@ -21,6 +22,7 @@ fn what_was_committed_survives_a_kill() {
 
 #[test]
 fn a_dropped_server_is_gone_with_its_files() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let (directory, process) = (server.directory().to_owned(), server.postmaster().unwrap());
     drop(server);
@@ -30,6 +32,7 @@ fn a_dropped_server_is_gone_with_its_files() {
 
 #[test]
 fn a_failure_names_its_sqlstate() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let failed = server.psql("postgres", "SELECT 1/0");
     assert!(String::from_utf8_lossy(&failed.stderr).contains("22012"));

@@ -25,6 +25,7 @@ fn row<'a>(key: &'a i32, text: &'a &'a str) -> [rangehold_shardmap::routing::Typ
 
 #[tokio::test]
 async fn all_doors_lead_to_the_shard_of_the_key() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let directory = Directory::new(map.id, place(server.port(), "a"));
@@ -62,6 +63,7 @@ async fn all_doors_lead_to_the_shard_of_the_key() {
 
 #[tokio::test]
 async fn a_key_that_has_moved_is_followed_once_and_silently() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let (old, new) = (shard(&server, "old", false).await, shard(&server, "new", true).await);
     for single in [true, false] {
@@ -92,6 +94,7 @@ async fn a_key_that_has_moved_is_followed_once_and_silently() {
 
 #[tokio::test]
 async fn an_idle_connection_outlives_an_offline_mapping() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let directory = Directory::new(map.id, place(server.port(), "a"));
@@ -110,6 +113,7 @@ async fn an_idle_connection_outlives_an_offline_mapping() {
 /// Whatever a transaction went through, no statement runs without the fence.
 #[tokio::test]
 async fn there_is_no_way_out_of_the_fence() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let directory = Directory::new(map.id, place(server.port(), "a"));
@@ -180,6 +184,7 @@ async fn there_is_no_way_out_of_the_fence() {
 
 #[tokio::test]
 async fn a_dropped_transaction_frees_the_fence_at_once() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let directory = Directory::new(map.id, place(server.port(), "a"));
@@ -198,6 +203,7 @@ async fn a_dropped_transaction_frees_the_fence_at_once() {
 
 #[tokio::test]
 async fn fenced_takes_as_many_round_trips_as_unfenced() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let proxy = Proxy::start(server.port()).await;
@@ -228,6 +234,7 @@ async fn fenced_takes_as_many_round_trips_as_unfenced() {
 
 #[tokio::test]
 async fn all_of_it_passes_a_pooler_in_transaction_mode() {
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let pooler = Pooler::start(&server);

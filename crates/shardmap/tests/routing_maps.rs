@@ -125,6 +125,7 @@ async fn keys_do_not_leave_before_the_last_transaction_on_them() {
 async fn a_dead_shard_costs_one_lookup_and_a_living_one_none() {
     let world = World::postgres();
     let manager = world.manager().await;
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start();
     server.create_database("lonely");
     let map = manager.create_list_map::<i64>("tenants").await.unwrap();
@@ -183,6 +184,7 @@ async fn routing_credentials_need_only_read_the_global_map() {
 #[tokio::test]
 async fn connections_go_over_tls() {
     let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    rangehold_testkit::needs!(PostgreSql);
     let server = PostgresServer::start_with(&[]);
     for name in ["global", "a"] {
         server.create_database(name);

@@ -8,7 +8,7 @@
 //! Prints a table, writes `target/balance/report.json` and a page with pictures,
 //! `target/balance/index.html`, and fails if a pass line is missed, or if all together take
 //! longer than [`TIME_MAX`]. Each scenario runs in one thread, and as many side by side as there are
-//! processors, in the release profile: a debug build starts itself anew that way.
+//! processors, in the release profile: a debug build starts its own release build.
 
 mod demand;
 mod judge;

@@ -74,7 +74,7 @@ fn check_sentence(seen: &Seen) -> Result<()> {
     Ok(())
 }
 
-/// The range was hot all the while: of a lesser load it is no wonder that it splits nothing.
+/// Checks that the range was hot all the time. With a smaller load, no split would prove nothing.
 fn check_load(seen: &Seen, at: Duration, entities: u64, load: &LoadPolicy) -> Result<()> {
     let took = seen.after.saturating_sub(at).as_secs_f64();
     let (rate, hot) = ((seen.entities - entities) as f64 / took, load.cap * load.hot_share);

@@ -166,7 +166,7 @@ fn quiet(address: SocketAddr, within: Duration) -> Result<Quiet> {
 }
 
 impl Quiet {
-    /// How many milliseconds so many in a hundred requests took at most; for ever if none was answered.
+    /// The given percentile of the requests, in milliseconds; infinite if none was answered.
     fn at(&self, percent: usize) -> f64 {
         let index = self.took.len().saturating_sub(1) * percent / 100;
         self.took.get(index).map_or(f64::INFINITY, |took| took.as_secs_f64() * 1e3)

@@ -40,8 +40,8 @@ pub(super) fn spread(load: &LoadPolicy, plan: &Policy, servers: usize) -> Durati
 
 /// From a verdict against a split until the split that another verdict would have asked for.
 ///
-/// The verdict falls when its cause is missed in two looks in a row, or, if it is that nothing is clear, is tried
-/// again a while later. Then the range is judged anew, and is split with the next tick, once it is ready. For
+/// The verdict ends when two looks in a row do not find its cause. A verdict of "unclear" is tried again a while
+/// later. Then the range is judged again, and it is split with the next tick, once it is ready. For
 /// `cloud` that is 2 x 190 + 195 + 15 + 30 s, a little more than 10 minutes.
 pub(super) fn judged_again(load: &LoadPolicy, plan: &Policy) -> Duration {
     let falls = (load.hot_for + load.look) * MISSES;

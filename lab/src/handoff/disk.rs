@@ -13,7 +13,7 @@ use super::pauses::Distribution;
 
 /// Bytes of the file: as a record of a change has.
 const BYTES: usize = 512;
-/// Pause between two files, so that the measurement is no load of its own.
+/// Pause between two files, so that the measurement itself adds little load.
 const PAUSE: Duration = Duration::from_millis(100);
 
 /// Makes files in `directory` until `stop`, or so many.

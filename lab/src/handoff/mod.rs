@@ -8,9 +8,9 @@
 //! What must hold: no request is answered other than it should be, every acknowledged write is found
 //! again with its value and nothing else is, and a listing shows everything that was there before it
 //! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one
-//! [durable file](disk) beside their aims, which are no failure when they are missed: how long a machine
-//! takes is its own affair. But in a full run of the release profile nobody may wait for longer than
-//! two seconds, and every change that was asked for must have been made.
+//! [durable file](disk) beside their aims. A missed aim does not fail the run, since machines differ in speed.
+//! But in a full run of the release profile no request may wait for longer than two seconds, and every change
+//! that was asked for must have been made.
 //!
 //! - [`slot`]: the pieces of the table, and the rows that stay;
 //! - [`connections`]: those who read; who writes is [`rangehold_testkit::load`]'s;

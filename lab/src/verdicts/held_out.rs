@@ -125,7 +125,7 @@ pub(super) const WORKLOADS: [Workload; 21] = [
 fn tenants_zipf(tenants: usize) -> Requests {
     let zipf = Zipf::new(tenants, 1.0);
     Box::new(move |dice, now| {
-        // Neighbours in rank are no neighbours in the key space.
+        // Tenants that are neighbours in rank are far apart in the key space.
         let tenant = zipf.draw(dice) * 7 % tenants;
         Draw::write(tenant as u64 * TENANT + at_time(now))
     })

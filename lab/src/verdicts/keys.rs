@@ -83,7 +83,7 @@ pub(super) fn compact_time(place: u64, out: &mut Vec<u8>) {
     out.extend(digits);
 }
 
-/// A tenant and a counter of his: `t0042-0000000000012345`.
+/// A tenant and its counter: `t0042-0000000000012345`.
 pub(super) fn tenant_and_count(place: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "t{:04}-{:016}", place / TENANT, place % TENANT);
 }

@@ -21,7 +21,7 @@ pub(super) const FIRST: [Workload; 33] = [
         Box::new(|dice, now| Draw::write(at_time(now - 120.0 * exponential(dice))))
     }),
     Workload::new("append, 1800 s late", &["split"], |_| append(1_800.0)).with_patience(400),
-    Workload::new("append, anew each 10 min", &["append"], |dice| {
+    Workload::new("append, restarted each 10 min", &["append"], |dice| {
         let phase = 600.0 * any(dice);
         Box::new(move |_, now| Draw::write(at_time((now + phase) % 600.0)))
     }),

@@ -146,7 +146,7 @@ pub fn page(response: Answer) -> Result<Page, Answer> {
 }
 
 /// The time inside an ETag, in digits that compare as text: the fraction is filled to seven digits,
-/// because ETags cut its trailing zeros. `None` when the text is no ETag of this service.
+/// because ETags cut its trailing zeros. `None` when the text is not an ETag of this service.
 pub fn etag_time(etag: &str) -> Option<String> {
     let time = etag.strip_prefix("W/\"datetime'")?.strip_suffix("Z'\"")?;
     let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));

@@ -65,7 +65,7 @@ impl Observed {
             _ => self.strangers.push(format!("table {name}")),
         }
         for entity in entities {
-            let Value::Object(mut row) = entity else { bail!("an entity that is no object: {entity}") };
+            let Value::Object(mut row) = entity else { bail!("an entity that is not an object: {entity}") };
             let mut text = |property: &str| match row.remove(property) {
                 Some(Value::String(text)) => Ok(text),
                 other => bail!("{property} of an entity is {other:?}"),

@@ -69,7 +69,7 @@ pub struct Writer {
     pub findings: Vec<Finding>,
     /// Every request, when that is wanted.
     pub timed: Option<Vec<Timed>>,
-    /// Who is told what is certainly there.
+    /// Is told what is certainly there.
     pub ledger: Option<Arc<Ledger>>,
     /// The first answers 503 and 500, in words.
     pub refusals: Vec<String>,
@@ -311,7 +311,7 @@ impl Writer {
         }
         for (change, etag) in written.into_iter().zip(etags) {
             let Some(time) = client::etag_time(etag) else {
-                self.findings.push(Finding::new(Kind::Wrong, format!("{etag:?} is no ETag")));
+                self.findings.push(Finding::new(Kind::Wrong, format!("{etag:?} is not an ETag")));
                 continue;
             };
             let last = self.times.insert(change.key.clone(), time.clone());

@@ -37,7 +37,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use prometheus_client::encoding::EncodeLabelValue;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
@@ -49,6 +48,7 @@ use self::recent::Recent;
 use self::tenants::Tenants;
 use self::vending::{Authority, Purses};
 use crate::metrics::Metrics;
+pub(crate) use crate::throttled::Cause;
 use crate::profile::{Budget, Profile};
 
 /// Partitions whose buckets are kept in memory.
@@ -56,21 +56,6 @@ const PARTITIONS_MAX: usize = 65_536;
 /// How far a page may put its partition into debt before it must end, in seconds of the budget. So a lone reader
 /// gets whole pages, and many readers at once cannot read without end.
 const PAGE_LENDS_SECONDS: f64 = 0.5;
-
-/// Why a request was not let in.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
-pub(crate) enum Cause {
-    /// Its account is above its budget.
-    Account,
-    /// Its table is above its budget.
-    Table,
-    /// Its partition is above its budget.
-    Partition,
-    /// The process is overloaded, and this is one of its hot tenants.
-    Overload,
-    /// Its range rehearses a failure.
-    Rehearsal,
-}
 
 /// Decides for one front end which requests are let in. All its requests share it.
 pub(crate) struct Admission {

@@ -136,6 +136,7 @@ async fn a_server_that_was_killed() {
     use rangehold_shardmap::{CreateMode, Location, ManagerOptions, ShardMapManager};
 
     let directory = tempfile::tempdir().unwrap();
+    rangehold_testkit::needs!(PostgreSql);
     let server = crate::support::postgres::PostgresServer::start();
     server.create_database("shard");
     let place = Location::postgres("127.0.0.1", server.port(), "shard").unwrap();

@@ -209,6 +209,7 @@ macro_rules! on_both_stores {
 
             #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
             async fn postgres() {
+                rangehold_testkit::needs!(PostgreSql);
                 body(&$crate::support::stores::World::postgres()).await;
             }
         }

@@ -1,5 +1,5 @@
 //! CockroachDB's way to find a split key (`pkg/kv/kvserver/split/finder.go`, the unweighted one), written
-//! anew from its description.
+//! from its description.
 //!
 //! Twenty keys are kept, drawn from all requests so far. Each later request counts to the left or to the
 //! right of every kept key. After ten seconds the key with the most even counts is the split key, if they

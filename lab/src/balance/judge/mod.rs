@@ -1,4 +1,4 @@
-//! Who says where a hot range is split.
+//! The judges, which say where a hot range is split.
 //!
 //! The real finder, [`RangeLoad`], gets every request of a range that is warm, drawn from the range's
 //! demand. That costs some 200 ns for each request, so where load is spread evenly and stands still, and

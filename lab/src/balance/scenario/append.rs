@@ -1,8 +1,8 @@
 //! Appends: load that moves on to ever higher keys, with entries that come late by up to five minutes.
 //!
-//! One appending tenant cannot be helped by a split: asked for are no split that is useless, honest
-//! refusals and the verdict. A hundred tenants who append side by side, ten in one range and all on one
-//! server, which they ask for more than twice what it bears, can be helped: they are to be spread.
+//! One appending tenant cannot be helped by a split: the scenario demands that no useless split
+//! is made, and honest refusals and the right verdict. A hundred tenants that append side by side can be helped:
+//! ten share a range, all are on one server, and they ask for more than twice what it bears. They must be spread.
 
 use rangehold_map::load::{Cause, LoadPolicy};
 

@@ -66,8 +66,8 @@ pub(super) fn run() -> Outcome {
     outcome
 }
 
-/// Who has which range at first: by chance, and each server as many; but the first one gets more of those with
-/// some load, until it has twice the mean.
+/// Which server has which range at first. Chance decides, and all servers get the same number; but the first server
+/// gets more of the ranges with load, until it has twice the mean.
 fn owners(rates: &[f64], servers: usize, seed: u64) -> Vec<usize> {
     let mut owners: Vec<usize> = (0..rates.len()).map(|range| range % servers).collect();
     owners.shuffle(&mut StdRng::seed_from_u64(seed));

@@ -30,7 +30,7 @@ pub(super) fn zipf_099() -> Outcome {
     outcome.add(Line::compared(
         "zipf 0.99",
         "static hashing",
-        format!("max/mean {:.2} for ever", hashed.trace.max_over_mean[11]),
+        format!("max/mean {:.2} to the end", hashed.trace.max_over_mean[11]),
     ));
     outcome
 }

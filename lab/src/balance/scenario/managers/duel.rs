@@ -28,7 +28,7 @@ struct Size {
     rate: f64,
     /// Rounds in which both managers plan.
     rounds: usize,
-    /// Changes of a plan that a manager carries out in a round; it plans anew then.
+    /// Changes of a plan that a manager carries out in a round; then it plans again.
     changes_max: usize,
     /// Servers that have half as many ranges again as the others at first.
     laden: usize,

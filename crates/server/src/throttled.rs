@@ -1,0 +1,18 @@
+//! Why requests are not let in: the word in which admission decides, and by which the metrics count.
+
+use prometheus_client::encoding::EncodeLabelValue;
+
+/// Why a request was not let in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, EncodeLabelValue)]
+pub(crate) enum Cause {
+    /// Its account is above its budget.
+    Account,
+    /// Its table is above its budget.
+    Table,
+    /// Its partition is above its budget.
+    Partition,
+    /// The process is overloaded, and this is one of its hot tenants.
+    Overload,
+    /// Its range rehearses a failure.
+    Rehearsal,
+}
