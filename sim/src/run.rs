@@ -209,6 +209,11 @@ async fn live(world: &World) -> usize {
         let client = Client::new(world, &format!("watch{number}"), home).patient_for(Duration::from_secs(1));
         workloads.spawn(Arc::clone(&registers).watch(client, calm_at, (500, 2_500)));
     }
+    for home in (0..world.processes()).filter(|_| pauses) {
+        let client =
+            Client::new(world, &format!("reader{home}"), Some(home)).patient_for(Duration::from_secs(1));
+        workloads.spawn(Arc::clone(&ledger).watch(client, calm_at, (20, 300)));
+    }
     for number in 0..4 {
         let mut client = Client::new(world, &format!("reg{number}"), None);
         if pauses && number % 2 == 0 {
@@ -222,7 +227,10 @@ async fn live(world: &World) -> usize {
         workloads.spawn(Arc::clone(&bank).transfer(client, end_at, (200, 2_500)));
     }
     for number in 0..LEDGER_WRITERS {
-        let client = Client::new(world, &format!("ledger{number}"), None);
+        let mut client = Client::new(world, &format!("ledger{number}"), None);
+        if pauses && number % 2 == 0 {
+            client = client.patient_for(Duration::from_secs(2));
+        }
         workloads.spawn(Arc::clone(&ledger).run(client, end_at, (20, 1_500)));
     }
     workloads.spawn(ledger.clone().watch(Client::new(world, "reader", None), end_at, (50, 800)));

@@ -25,6 +25,8 @@ const PADDING_MAX: u64 = 800;
 const SINGLE_SHARE: f64 = 0.3;
 /// How often a batch replaces an earlier one, where there is one.
 const REPLACING_SHARE: f64 = 0.6;
+/// How often a client looks at the partition that is being written, where half of a batch would show.
+const JUST_WRITTEN_SHARE: f64 = 0.5;
 
 /// What became of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,8 +117,11 @@ impl Ledger {
     /// Looks at partitions until `end`.
     pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
-            let partition = client.dice().index(PARTITIONS);
             let before = self.entries().clone();
+            let mut partition = client.dice().index(PARTITIONS);
+            if client.dice().happens(JUST_WRITTEN_SHARE) {
+                partition = before.last().map_or(partition, |entry| entry.partition);
+            }
             let asked = client.ask(query(TABLE, Some(&partition_key(partition)), None, None)).await;
             if let Told::Answer(reply) = asked.told()
                 && let Some(page) = page(&reply)

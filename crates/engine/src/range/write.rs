@@ -97,6 +97,8 @@ impl Range {
                         .write(first)
                         .await
                         .map_err(|error| WriteError::OutcomeUnknown(with_causes(&error)))?;
+                    // Between two writes any time may pass. The simulation never interrupts a thread, so it waits.
+                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                 }
                 if mutants::active(Mutant::EarlyBatch) && is_batch {
                     let (batch, bytes) = self.batch(partition, changes, stripe, stamp);
