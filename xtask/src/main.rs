@@ -1,6 +1,6 @@
 //! `cargo xtask`: the tasks of this repository, each one command.
 //!
-//! - `test`: sets up and runs everything that must hold ([`mod@test`]);
+//! - `test`, `soak`: sets up and runs everything that must hold, or what takes long ([`mod@test`]);
 //! - `crash`: breaks a running server in many ways and looks for lost writes ([`crash`], [`power`]);
 //! - `fuzz`: feeds the parsers what no honest client would send ([`fuzz`]);
 //! - `shards`: tries shard maps on PostgreSQL servers, and measures them ([`shards`]);
@@ -53,6 +53,7 @@ Experiments (--help after a name tells more):
 #[derive(Subcommand)]
 enum Task {
     Test(test::Arguments),
+    Soak(test::SoakArguments),
     Crash(crash::Arguments),
     Fuzz(fuzz::Arguments),
     Shards(shards::Arguments),
@@ -65,6 +66,7 @@ enum Task {
 fn main() -> ExitCode {
     let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
+        Task::Soak(arguments) => test::soak(&arguments),
         Task::Crash(arguments) => crash::run(&arguments),
         Task::Fuzz(arguments) => fuzz::run(&arguments),
         Task::Shards(arguments) => shards::run_trials(&arguments),
@@ -81,9 +83,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong.
+/// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong. Built with the
+/// features of the whole workspace, so that its libraries are those of every other build.
 fn experiment(words: &[OsString]) -> Result<()> {
-    let mut command = Command::new(workspace::cargo());
-    command.args(["run", "--quiet", "--package", "rangehold-lab", "--"]).args(words);
-    workspace::run(command.current_dir(workspace::root()))
+    let mut build = Command::new(workspace::cargo());
+    build.args(["build", "--quiet", "--workspace", "--bin", "rangehold-lab"]).current_dir(workspace::root());
+    workspace::run(&mut build)?;
+    let program = workspace::target().join("debug").join("rangehold-lab");
+    workspace::run(Command::new(program).args(words).current_dir(workspace::root()))
 }

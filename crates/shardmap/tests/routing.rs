@@ -234,7 +234,7 @@ async fn fenced_takes_as_many_round_trips_as_unfenced() {
 
 #[tokio::test]
 async fn all_of_it_passes_a_pooler_in_transaction_mode() {
-    rangehold_testkit::needs!(PostgreSql);
+    rangehold_testkit::needs!(PostgreSql, PgBouncer);
     let server = PostgresServer::start();
     let map = shard(&server, "a", true).await;
     let pooler = Pooler::start(&server);

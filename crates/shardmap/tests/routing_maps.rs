@@ -61,6 +61,7 @@ async fn sqlite_connections_follow_their_key() {
 /// Acceptance 62, 63, 83, 84: who goes offline ends those transactions that are on its keys, and only them.
 #[tokio::test]
 async fn going_offline_ends_the_transactions_on_its_keys_alone() {
+    rangehold_testkit::needs!(PostgreSql);
     let world = World::postgres();
     let manager = world.manager().await;
     let (map, _) = map(&manager, &world.shards::<2>()).await;
@@ -101,6 +102,7 @@ async fn going_offline_ends_the_transactions_on_its_keys_alone() {
 /// Without a drain nobody is ended; but keys do not go to another shard while somebody is on them.
 #[tokio::test]
 async fn keys_do_not_leave_before_the_last_transaction_on_them() {
+    rangehold_testkit::needs!(PostgreSql);
     let world = World::postgres();
     let manager = world.manager().await;
     let (map, shards) = map(&manager, &world.shards::<2>()).await;
@@ -123,6 +125,7 @@ async fn keys_do_not_leave_before_the_last_transaction_on_them() {
 /// Acceptance 98-101, as far as no minutes need to pass: how pauses grow is tested in `routing.rs`.
 #[tokio::test]
 async fn a_dead_shard_costs_one_lookup_and_a_living_one_none() {
+    rangehold_testkit::needs!(PostgreSql);
     let world = World::postgres();
     let manager = world.manager().await;
     rangehold_testkit::needs!(PostgreSql);
@@ -150,6 +153,7 @@ async fn a_dead_shard_costs_one_lookup_and_a_living_one_none() {
 /// A role for routing: it reads the global map, and in the shards it has its own table and nothing else.
 #[tokio::test]
 async fn routing_credentials_need_only_read_the_global_map() {
+    rangehold_testkit::needs!(PostgreSql);
     let world = World::postgres();
     let manager = world.manager().await;
     let places = world.shards::<2>();

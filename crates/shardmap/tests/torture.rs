@@ -10,6 +10,7 @@ mod trial;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_statement_runs_on_a_shard_that_has_lost_the_key() {
+    rangehold_testkit::needs!(PostgreSql);
     let report = trial::torture::run(1, 25, "").await;
     println!("{report}");
     assert!(report.wrong.is_empty(), "{report}");

@@ -110,7 +110,7 @@ fn time_line(took: Duration) -> Line {
 /// Starts the same task again, built with the release profile.
 fn run_in_release(arguments: &Arguments) -> Result<()> {
     let mut command = std::process::Command::new(workspace::cargo());
-    command.args(["run", "--quiet", "--release", "--package", "xtask", "--", "balance"]);
+    command.args(["run", "--quiet", "--release", "--package", "rangehold-lab", "--", "balance"]);
     command.current_dir(workspace::root());
     if let Some(only) = &arguments.only {
         command.args(["--only", only]);

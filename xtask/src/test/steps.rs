@@ -19,6 +19,26 @@ pub(super) struct Step {
     pub(super) run: fn() -> Result<()>,
 }
 
+/// The steps of `--quick`: what a change breaks most often.
+pub(super) const QUICK: &[&str] = &["fmt", "clippy", "doc", "tests", "doctests", "raw", "verdicts", "sim"];
+
+/// The long runs of `cargo xtask soak`: each name with the arguments of its command.
+pub(super) const SOAK: &[(&str, &[&str])] = &[
+    ("sim", &["sim", "--seeds", "1000"]),
+    ("sim-long", &["sim", "--long", "--seeds", "100", "--twice", "5"]),
+    ("mutants", &["sim", "--mutants", "--seeds", "200"]),
+    ("crash", &["crash", "--rounds", "50"]),
+    ("changes", &["crash", "--changes"]),
+    ("power", &["crash", "--power", "--points", "200"]),
+    ("handoff", &["handoff", "--release"]),
+    ("space", &["space"]),
+    ("verdicts", &["verdicts"]),
+    ("balance", &["balance"]),
+    ("shards", &["shards", "--changes", "500"]),
+    ("ranges", &["ranges", "--release"]),
+    ("cloud", &["cloud"]),
+];
+
 /// All steps.
 pub(super) const STEPS: &[Step] = &[
     step("fmt", "every file is formatted", fmt),
@@ -62,6 +82,11 @@ const fn step(name: &'static str, what: &'static str, run: fn() -> Result<()>) -
 /// The names of all steps.
 pub(super) fn names() -> Vec<&'static str> {
     STEPS.iter().map(|step| step.name).collect()
+}
+
+/// The names of the long runs.
+pub(super) fn soak_names() -> Vec<&'static str> {
+    SOAK.iter().map(|(name, _)| *name).collect()
 }
 
 fn fmt() -> Result<()> {
@@ -216,7 +241,7 @@ fn cargo_at_root() -> Command {
 }
 
 /// Another command of this program, in a process of its own: its limits and its output are its own.
-fn xtask(words: &[&str]) -> Result<()> {
+pub(super) fn xtask(words: &[&str]) -> Result<()> {
     run(Command::new(std::env::current_exe()?).args(words).current_dir(root()))
 }
 

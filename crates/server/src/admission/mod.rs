@@ -48,8 +48,8 @@ use self::recent::Recent;
 use self::tenants::Tenants;
 use self::vending::{Authority, Purses};
 use crate::metrics::Metrics;
-pub(crate) use crate::throttled::Cause;
 use crate::profile::{Budget, Profile};
+pub(crate) use crate::throttled::Cause;
 
 /// Partitions whose buckets are kept in memory.
 const PARTITIONS_MAX: usize = 65_536;

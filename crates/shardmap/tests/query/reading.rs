@@ -118,6 +118,7 @@ on_both_stores! {
 /// The policy hides rows that are not at home from every role but the owner of the table, in any statement.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_hides_what_is_not_at_home() {
+    rangehold_testkit::needs!(PostgreSql);
     let world = World::postgres();
     let shop = Shop::new(&world).await;
     let [here, ..] = &shop.places;
