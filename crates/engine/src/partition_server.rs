@@ -15,7 +15,7 @@ use bytes::Bytes;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use rangehold_map::load::Access;
-use rangehold_map::{Generation, KeyRange, RangeEntry, RangeId, ServerId, Timestamp};
+use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, ServerId, Timestamp};
 
 use crate::error::{OpenError, ReadError, WriteError};
 use crate::host::Host;
@@ -156,6 +156,12 @@ impl PartitionServer {
         self.range_of(entry.keys.low()).is_some_and(|held| {
             held.id() == entry.id && held.generation() == entry.generation && !held.is_lost()
         })
+    }
+
+    /// The range, if it is served here out of this database. `None` if the server's ranges were given to others.
+    pub(crate) fn serving(&self, range: RangeId, database: DatabaseName) -> Option<Arc<Range>> {
+        let found = self.ranges().iter().find(|held| held.id() == range && !held.is_lost()).cloned();
+        found.filter(|held| held.database() == database && !self.has_ended())
     }
 
     /// The range, if it is held here in this generation.

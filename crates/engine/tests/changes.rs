@@ -17,6 +17,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use rangehold_engine::store::Store;
 use rangehold_engine::{
     ChangeError, Clock, Executor, Node, Options, ReadError, Router, Step, StepHook, WriteRequest,
 };
@@ -380,6 +381,52 @@ async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     world.check(&acknowledged, "late").await;
     let world = world.crash_and_start_again().await;
     world.check(&acknowledged, "late").await;
+}
+
+/// Another process reads the map when a split is begun, and comes to finish it when the map says that it is done.
+#[tokio::test(start_paused = true)]
+async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
+    let world = World::new().await;
+    world.prepare(Kind::Split).await;
+    let split = world.split_held_after(Step::Begun).await;
+    let here = world.node.executor();
+    let options = Options { first_server: ServerId(3), ..simulated(&Clock::manual(start())) };
+    let process = Node::join(Store::on(Arc::clone(&world.objects)), options).await.unwrap();
+    let its_maps = process.executor().maps().clone();
+    let late = Executor::new(its_maps, world.node.router().clone(), here.servers());
+    world.crash.let_go.notify_one();
+    assert!(!split.await.unwrap(), "the split succeeds");
+    let refused = late.open_all().await.unwrap_err();
+    assert!(matches!(refused, ChangeError::Overtaken { .. }), "{refused}");
+    // Nobody has opened the heirs again, so they still answer.
+    let acknowledged = row_in_each_partition("late");
+    for (key, row) in &acknowledged {
+        put(&world.node, key, row, "v").await.unwrap();
+    }
+    world.check(&acknowledged, "late finisher").await;
+    let world = world.crash_and_start_again().await;
+    world.check(&acknowledged, "late finisher").await;
+}
+
+/// Another manager finds a split whose heirs are served and not yet in the map: it writes the map, and does not open them.
+#[tokio::test(start_paused = true)]
+async fn a_finisher_goes_on_with_heirs_that_are_served_already() {
+    for step in [Step::Served, Step::Inherited] {
+        let world = World::new().await;
+        world.prepare(Kind::Split).await;
+        let split = world.split_held_after(step).await;
+        world.another_manager().await;
+        assert_eq!(world.map().entries().len(), 2, "after {step:?}: the map says that it is done");
+        let acknowledged = row_in_each_partition("served");
+        for (key, row) in &acknowledged {
+            put(&world.node, key, row, "v").await.unwrap();
+        }
+        world.crash.let_go.notify_one();
+        assert!(!split.await.unwrap(), "after {step:?}: the split succeeds");
+        world.check(&acknowledged, "served already").await;
+        let world = world.crash_and_start_again().await;
+        world.check(&acknowledged, "served already").await;
+    }
 }
 
 /// Another manager undoes a change whose heirs are just to be opened: they are not served, and the range goes on.

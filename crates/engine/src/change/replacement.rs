@@ -75,6 +75,14 @@ impl Replacement {
         self.parents.iter().all(|parent| map.get(parent.id) == Some(parent))
     }
 
+    /// Whether the map names the heirs of this attempt, at this server.
+    pub(super) fn is_done_in(&self, map: &RangeMap, attempt: Attempt, server: ServerId) -> bool {
+        self.heirs_of(attempt).all(|heir| {
+            let place = Home { server, database: heir.database };
+            map.get(heir.id).is_some_and(|entry| entry.place == place)
+        })
+    }
+
     /// The next map, in which the heirs of this attempt are at this server.
     pub(super) fn done(
         &self,

@@ -22,6 +22,8 @@
 //!   writes the map first: if two walks finish the same change, the map then names one of them.
 //! * A walk looks at the map before it serves heirs that it took time to open. Another process may have finished the
 //!   change since, and the heirs may have changed in their turn.
+//! * A walk does not open heirs that are served already. It would shut out the process that serves them. Where the map
+//!   names them, nothing is left to do; where only the map is missing, the walk writes the map.
 
 use std::fmt;
 
@@ -166,6 +168,8 @@ pub(super) enum Saw {
     Decided(Option<Attempt>),
     /// The map says this of the parents.
     Map(Map),
+    /// The map is as it was, and a server serves the heirs already.
+    Served,
     /// Whether the server has its lease.
     Lease(bool),
     /// The map says something else of the parents by now.
@@ -222,7 +226,8 @@ impl Seen {
     fn next_to_finish(&self, attempt: Attempt) -> Act {
         match (self.heirs, self.map) {
             (Heirs::Open | Heirs::Absent | Heirs::Made(_), Map::GoneOn) => Act::End(End::Overtaken),
-            (Heirs::Absent | Heirs::Made(_), _) => Act::OpenHeirs(attempt),
+            (Heirs::Absent | Heirs::Made(_), Map::Unread) => Act::LookAtMap,
+            (Heirs::Absent | Heirs::Made(_), Map::Ours) => Act::OpenHeirs(attempt),
             (Heirs::Open, Map::Unread) if self.holds_writes => Act::LookAtMap,
             (Heirs::Open, _) if self.holds_writes || self.published => match self.lease {
                 None => Act::AskLease,
@@ -254,6 +259,7 @@ impl Seen {
             (Act::Record(_) | Act::Decide, Saw::Decided(None)) => self.phase = Phase::Undoing,
             (Act::OpenParents | Act::SettleOther, Saw::Row(row)) => (self.row, self.map) = (row, Map::Unread),
             (Act::LookAtMap, Saw::Map(map)) => self.map = map,
+            (Act::LookAtMap, Saw::Served) => (self.map, self.heirs) = (Map::Ours, Heirs::Served),
             (Act::OpenHeirs(_), Saw::Worked) => (self.heirs, self.map) = (Heirs::Open, Map::Unread),
             (Act::AskLease, Saw::Lease(holds)) => self.lease = Some(holds),
             (Act::Serve, Saw::Worked) => self.heirs = Heirs::Served,

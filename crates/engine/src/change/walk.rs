@@ -39,18 +39,23 @@ pub(crate) async fn make(
 }
 
 /// Brings a change that was broken off to its end. The server opens the ranges; it serves the heirs if the change
-/// counts. If it does not count, the parents are closed again and the map says so.
+/// counts, unless one of the `others` serves them already. If it does not count, the parents are closed again and the
+/// map says so.
 pub(crate) async fn resume(
     maps: &Maps,
     server: &PartitionServer,
+    others: &[PartitionServer],
     change: Replacement,
 ) -> Result<(), ChangeError> {
-    Walk::new(maps, server, change, Seen::resuming()).run().await.map(drop)
+    Walk { others, ..Walk::new(maps, server, change, Seen::resuming()) }.run().await.map(drop)
 }
 
 struct Walk<'a> {
     maps: &'a Maps,
+    /// The server that opens the ranges, and serves the heirs.
     server: &'a PartitionServer,
+    /// Servers that may serve the heirs already.
+    others: &'a [PartitionServer],
     change: Replacement,
     seen: Seen,
     /// Whether this process makes the change, and had the parents before it began.
@@ -75,6 +80,7 @@ impl<'a> Walk<'a> {
         Self {
             maps,
             server,
+            others: &[],
             change,
             seen,
             makes: seen.phase == Phase::Making,
@@ -264,8 +270,25 @@ impl<'a> Walk<'a> {
 
     async fn look_at_map(&mut self) -> Result<Saw, StepError> {
         let map = until_answered(|| self.maps.refresh()).await?;
-        let is_ours = self.change.is_begun_in(&map) && self.heirs.iter().all(|heir| heir.retired().is_none());
-        Ok(Saw::Map(if is_ours { Map::Ours } else { Map::GoneOn }))
+        if !self.change.is_begun_in(&map) || self.heirs.iter().any(|heir| heir.retired().is_some()) {
+            return Ok(Saw::Map(Map::GoneOn));
+        }
+        if self.heirs.is_empty()
+            && let Some((server, heirs)) = self.served_heirs()
+        {
+            (self.server, self.heirs) = (server, heirs);
+            return Ok(Saw::Served);
+        }
+        Ok(Saw::Map(Map::Ours))
+    }
+
+    /// The heirs, if the change counts and one server serves all of them.
+    fn served_heirs(&self) -> Option<(&'a PartitionServer, Vec<Arc<Range>>)> {
+        let Phase::Finishing(attempt) = self.seen.phase else { return None };
+        self.others.iter().find_map(|server| {
+            let heirs = self.change.heirs_of(attempt).map(|heir| server.serving(heir.id, heir.database));
+            Some((server, heirs.collect::<Option<Vec<_>>>()?))
+        })
     }
 
     async fn open_heirs(&mut self, attempt: Attempt) -> Result<Saw, StepError> {
@@ -317,7 +340,14 @@ impl<'a> Walk<'a> {
         let done = |map: &_| self.change.done(map, attempt, self.server.id());
         match intent::publish(self.maps, self.change.begun(), done).await {
             Ok(map) => self.map_version = map.version(),
-            Err(intent::Overtaken) => return Ok(Saw::Overtaken),
+            Err(intent::Overtaken) => {
+                // Two walks that found the same heirs served write the same map.
+                let map = self.maps.current();
+                if !self.change.is_done_in(&map, attempt, self.server.id()) {
+                    return Ok(Saw::Overtaken);
+                }
+                self.map_version = map.version();
+            }
         }
         self.after(Step::Published).await;
         Ok(Saw::Worked)

@@ -195,7 +195,7 @@ impl Executor {
             Err(_) => self.substitute(entry.id)?,
         };
         match Replacement::of(entry, &self.maps().current()) {
-            Some(replacement) => change::resume(self.maps(), &server, replacement).await,
+            Some(replacement) => change::resume(self.maps(), &server, &self.servers(), replacement).await,
             None => change::undo_broken_off(self.maps(), &server, entry).await,
         }
     }

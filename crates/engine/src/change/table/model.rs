@@ -49,6 +49,8 @@ pub(super) struct Process {
     /// Whether it holds the writes of the parents.
     holds: bool,
     has_ended: bool,
+    /// The process whose heirs it writes into the map: itself, unless it finds them served.
+    names: Option<Index>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -75,6 +77,7 @@ impl World {
             serves: Serves::Nothing,
             holds: false,
             has_ended: false,
+            names: None,
         };
         let mut processes = [idle; NAMES.len()];
         processes[0] = Process { seen: Seen::making(), serves: Serves::Parents, ..idle };
@@ -126,7 +129,8 @@ impl World {
 
     fn act(&mut self, who: Index, act: Act) -> Saw {
         let holds_parents = self.parents_opened_by == Some(who);
-        let holds_heirs = self.heirs_opened_by == Some(who);
+        let at = self.processes[who].names.unwrap_or(who);
+        let holds_heirs = self.heirs_opened_by == Some(at) && self.processes[at].is_alive;
         let worked_if = |worked| if worked { Saw::Worked } else { Saw::Failed };
         match act {
             Act::Hold => {
@@ -155,7 +159,14 @@ impl World {
                 self.other = None;
                 Saw::Row(self.row())
             }
-            Act::LookAtMap => Saw::Map(if self.map == MapIs::Begun { Map::Ours } else { Map::GoneOn }),
+            Act::LookAtMap if self.map != MapIs::Begun => Saw::Map(Map::GoneOn),
+            Act::LookAtMap => match self.acknowledges(Serves::Heirs) {
+                Some(server) => {
+                    self.processes[who].names = Some(server);
+                    Saw::Served
+                }
+                None => Saw::Map(Map::Ours),
+            },
             Act::OpenHeirs(_) => {
                 self.heirs_opened_by = Some(who);
                 Saw::Worked
@@ -166,9 +177,10 @@ impl World {
                 Saw::Worked
             }
             Act::Inherit => worked_if(holds_heirs),
+            Act::PublishDone if self.map == MapIs::Done(at) => Saw::Worked,
             Act::PublishDone | Act::PublishUndone if self.map != MapIs::Begun => Saw::Overtaken,
             Act::PublishDone => {
-                self.map = MapIs::Done(who);
+                self.map = MapIs::Done(at);
                 Saw::Worked
             }
             Act::PublishUndone => {

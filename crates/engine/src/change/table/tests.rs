@@ -68,6 +68,7 @@ fn said(who: Index, act: Act, saw: Saw) -> String {
         Saw::Decided(Some(attempt)) => format!(" (it says: done by attempt {attempt})"),
         Saw::Map(Map::GoneOn) => " (it has gone on)".to_owned(),
         Saw::Map(_) => " (as it was)".to_owned(),
+        Saw::Served => " (as it was; the heirs are served)".to_owned(),
         Saw::Lease(true) => " (it holds)".to_owned(),
         Saw::Lease(false) => " (it is lost)".to_owned(),
         Saw::Overtaken => " (it has gone on)".to_owned(),
@@ -191,6 +192,18 @@ fn from_every_state_a_walk_that_meets_no_failure_brings_the_change_to_its_end() 
         if after.map == MapIs::Undone {
             assert!(!after.retired, "the parents stay retired:\n{}", reached.story(world));
         }
+    }
+}
+
+#[test]
+fn a_walk_that_comes_late_leaves_heirs_with_the_process_that_serves_them() {
+    let reached = Reached::explore(World::new(), 2);
+    for world in reached.0.keys() {
+        let Some(server) = world.acknowledges(Serves::Heirs) else { continue };
+        let mut after = *world;
+        after.go_on(2);
+        let now = after.acknowledges(Serves::Heirs);
+        assert_eq!(now, Some(server), "the heirs were taken away:\n{}", reached.story(world));
     }
 }
 
