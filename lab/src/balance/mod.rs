@@ -15,8 +15,10 @@ mod judge;
 mod keys;
 mod outcome;
 mod page;
+mod parts;
 mod scenario;
 mod trace;
+mod watched;
 mod world;
 
 use std::num::NonZero;

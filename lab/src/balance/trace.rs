@@ -5,7 +5,7 @@ use std::time::Duration;
 use rangehold_map::plan::Standing;
 
 use super::demand::{Demand, Place};
-use super::world::Server;
+use super::parts::Server;
 
 /// Seconds between two columns of the heat map.
 const HEAT_SECONDS: f64 = 60.0;

@@ -6,7 +6,6 @@
 //! was hot for as long as the finder takes is split in the middle of its load, or is found to have a
 //! hot key. For comparison there are the rules of other systems.
 
-mod cockroach;
 mod draw;
 
 use rand::RngExt;
@@ -15,53 +14,15 @@ use rangehold_map::load::{Access, Cause, LoadPolicy, RangeLoad, Sample};
 
 use super::demand::{Demand, Place};
 use super::keys::{self, Rows};
-use super::world::{Facts, Flow};
-use cockroach::Finder;
+use super::parts::{Facts, Flow};
+use super::watched::{Eyes, Finder, Rule, Watched};
 use draw::Draws;
-
-/// The rule by which split keys are found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Rule {
-    /// The real finder.
-    Finder,
-    /// What the finder would say of load that is spread evenly and stands still.
-    Arithmetic,
-    /// Every 15 s, where half of the load of those 15 s was: what Windows Azure Storage's "adaptive range
-    /// profiling" comes to when it is asked in every quantum.
-    FifteenSeconds,
-    /// CockroachDB's finder: ten seconds, twenty samples, at most one split a minute.
-    Cockroach,
-    /// Nothing is ever split.
-    Never,
-}
 
 /// Requests drawn for one range in one second at most; with more, some stand for several.
 const DRAWS_MAX: f64 = 2_000.0;
 /// The same for refused requests. One that stands for many would tell the finder less than they do.
 const REFUSED_DRAWS_MAX: f64 = 1_000.0;
 const QUANTUM: f64 = 15.0;
-
-/// A warm range under a rule's eyes.
-#[derive(Debug)]
-pub(super) struct Watched {
-    eyes: Eyes,
-    cause: Option<Cause>,
-}
-
-#[derive(Debug)]
-enum Eyes {
-    Finder(Box<RangeLoad>),
-    Arithmetic { hot_since: Option<f64>, judged: f64 },
-    FifteenSeconds { began: f64, places: Vec<Place> },
-    Cockroach(Box<Finder>),
-}
-
-impl Watched {
-    /// What the rule says now.
-    pub(super) fn cause(&self) -> Option<Cause> {
-        self.cause.clone()
-    }
-}
 
 /// Watches the warm ranges.
 pub(super) struct Judge {

@@ -8,8 +8,8 @@ use rangehold_map::load::{Cause, LoadPolicy};
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand, Piece, Place};
-use crate::balance::judge::Rule;
 use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent};
+use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
 const NAME: &str = "append";

@@ -8,8 +8,8 @@ use rangehold_map::plan::Policy;
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand, Piece};
-use crate::balance::judge::Rule;
 use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent, seconds};
+use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
 const NAME: &str = "flash crowd";

@@ -5,16 +5,9 @@ use std::collections::BTreeMap;
 use rangehold_map::plan::{Plan, Standing};
 use rangehold_map::{Change, Home, KeyRange, RangeEntry, RangeId, RangeMap};
 
-use super::parts::{LONG_AGO, flow, home};
 use super::{Facts, Flow, OPEN_SECONDS, OPENS_AT_ONCE, World};
 use crate::balance::keys;
-
-/// What made a range.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::balance) enum Done {
-    Split,
-    Merge,
-}
+use crate::balance::parts::{Done, LONG_AGO, flow, home};
 
 /// What becomes of one range.
 enum Fate {

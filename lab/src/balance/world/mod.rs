@@ -17,7 +17,6 @@
 mod admit;
 mod execute;
 mod observe;
-mod parts;
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -26,10 +25,11 @@ use rangehold_map::plan::{Plan, Standing, Suspects};
 use rangehold_map::{RangeId, RangeMap, ServerId};
 
 use super::demand::{CELL, Demand, Place};
-use super::judge::{Judge, Rule};
+use super::judge::Judge;
+pub(super) use super::parts::{Facts, Flow, Server, Setting, entry};
+use super::parts::{LONG_AGO, MANY, WINDOWS, flow};
 use super::trace::{Trace, UselessSplits};
-pub(super) use parts::{Facts, Flow, Server, Setting, entry};
-use parts::{LONG_AGO, MANY, WINDOWS, flow};
+use super::watched::Rule;
 
 /// How long until the manager knows that a server is dead: its lease, and a margin for drift.
 pub(super) const DETECTED_AFTER: f64 = 6.0;

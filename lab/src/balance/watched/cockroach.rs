@@ -18,7 +18,7 @@ const PAUSE: f64 = 60.0;
 
 /// The finder of one range.
 #[derive(Debug)]
-pub(super) struct Finder {
+pub(in crate::balance) struct Finder {
     threshold: f64,
     began: Option<f64>,
     suggested: f64,
@@ -34,12 +34,12 @@ struct Counts {
 }
 
 impl Finder {
-    pub(super) fn new(threshold: f64) -> Self {
+    pub(in crate::balance) fn new(threshold: f64) -> Self {
         Self { threshold, began: None, suggested: f64::NEG_INFINITY, seen: 0, samples: Vec::new() }
     }
 
     /// Takes the requests of the second that begins at `now`; may suggest a key.
-    pub(super) fn second(&mut self, requests: Vec<Place>, now: f64, seed: u64) -> Option<Place> {
+    pub(in crate::balance) fn second(&mut self, requests: Vec<Place>, now: f64, seed: u64) -> Option<Place> {
         if (requests.len() as f64) < self.threshold {
             self.began = None;
             self.samples.clear();

@@ -4,36 +4,35 @@ use rangehold_map::load::LoadPolicy;
 use rangehold_map::plan::{Policy, Standing};
 use rangehold_map::{DatabaseName, Generation, Home, KeyRange, RangeEntry, RangeId, ServerId};
 
-use super::execute::Done;
-use crate::balance::demand::{Demand, Place};
-use crate::balance::judge::{Rule, Watched};
-use crate::balance::keys;
+use super::demand::{Demand, Place};
+use super::keys;
+use super::watched::{Rule, Watched};
 
 /// Windows of a peak: as `map`'s own.
 pub(super) const WINDOWS: usize = 6;
 /// How the service begins.
 #[derive(Clone)]
-pub(in crate::balance) struct Setting {
-    pub(in crate::balance) servers: usize,
+pub(super) struct Setting {
+    pub(super) servers: usize,
     /// What each server can bear, per second.
-    pub(in crate::balance) capacity: f64,
+    pub(super) capacity: f64,
     /// What one range can bear, per second.
-    pub(in crate::balance) range_limit: f64,
+    pub(super) range_limit: f64,
     /// Bytes of each range.
-    pub(in crate::balance) bytes: u64,
-    pub(in crate::balance) policy: Policy,
-    pub(in crate::balance) load_policy: LoadPolicy,
-    pub(in crate::balance) rule: Rule,
+    pub(super) bytes: u64,
+    pub(super) policy: Policy,
+    pub(super) load_policy: LoadPolicy,
+    pub(super) rule: Rule,
     /// Whether the planner's moves and merges are made. Without it ranges stay where they are.
-    pub(in crate::balance) balances: bool,
+    pub(super) balances: bool,
     /// Seconds of one step.
-    pub(in crate::balance) step: f64,
-    pub(in crate::balance) seed: u64,
+    pub(super) step: f64,
+    pub(super) seed: u64,
 }
 
 impl Setting {
     /// A thousand servers of 10,000/s, in the profile `fast`, whose ranges are too large to merge.
-    pub(in crate::balance) fn fast(seed: u64) -> Self {
+    pub(super) fn fast(seed: u64) -> Self {
         Self {
             servers: 1_000,
             capacity: 10_000.0,
@@ -51,34 +50,41 @@ impl Setting {
 
 /// What changes of a range in every step. Kept apart from the rest, since it is walked so often.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::balance) struct Flow {
+pub(super) struct Flow {
     /// Load of its cells before factors, and the group whose factor counts; several if `MANY`.
     pub(super) plain: f64,
     pub(super) group: u32,
     /// Index of its server.
-    pub(in crate::balance) server: u32,
+    pub(super) server: u32,
     /// Wanted per second.
-    pub(in crate::balance) wanted: f64,
+    pub(super) wanted: f64,
     /// Answered per second.
-    pub(in crate::balance) answered: f64,
+    pub(super) answered: f64,
     /// Decayed count and time, as `map` measures a rate.
     pub(super) count: f64,
     pub(super) seconds: f64,
     /// Greatest rate in the window that is being filled.
     pub(super) window_max: f32,
     /// When it can be served again after its server died.
-    pub(in crate::balance) opens: f32,
+    pub(super) opens: f32,
     /// Whether the judge has an eye on it.
-    pub(in crate::balance) watched: bool,
+    pub(super) watched: bool,
 }
 
 pub(super) const MANY: u32 = u32::MAX;
 
+/// What made a range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Done {
+    Split,
+    Merge,
+}
+
 /// What changes of a range seldom.
 #[derive(Debug)]
-pub(in crate::balance) struct Facts {
-    pub(in crate::balance) low: Place,
-    pub(in crate::balance) high: Place,
+pub(super) struct Facts {
+    pub(super) low: Place,
+    pub(super) high: Place,
     pub(super) windows: [f32; WINDOWS],
     /// When it was made by a split or merge or moved last; long ago if never.
     pub(super) changed: f64,
@@ -87,21 +93,21 @@ pub(in crate::balance) struct Facts {
     pub(super) made: f64,
     pub(super) made_by: Option<Done>,
     /// Times in which a merge undid a split or the other way round within the hour.
-    pub(in crate::balance) cycles: u32,
-    pub(in crate::balance) watched: Option<Box<Watched>>,
+    pub(super) cycles: u32,
+    pub(super) watched: Option<Box<Watched>>,
 }
 
 pub(super) const LONG_AGO: f64 = -1e9;
 
 /// A server, as it is and as the manager takes it to be.
 #[derive(Clone, Debug)]
-pub(in crate::balance) struct Server {
-    pub(in crate::balance) alive: bool,
+pub(super) struct Server {
+    pub(super) alive: bool,
     /// When it died, if it has.
-    pub(in crate::balance) died: f64,
-    pub(in crate::balance) standing: Standing,
+    pub(super) died: f64,
+    pub(super) standing: Standing,
     /// Answered per second.
-    pub(in crate::balance) load: f64,
+    pub(super) load: f64,
 }
 
 impl Flow {
@@ -113,7 +119,7 @@ impl Flow {
     }
 
     /// The measured rate.
-    pub(in crate::balance) fn rate(&self) -> f64 {
+    pub(super) fn rate(&self) -> f64 {
         if self.seconds > 0.0 { self.count / self.seconds } else { 0.0 }
     }
 }
@@ -151,7 +157,7 @@ pub(super) fn flow(demand: &Demand, low: Place, high: Place, server: u32) -> Flo
 }
 
 /// A line of the map; the first range also has what lies below the cells.
-pub(in crate::balance) fn entry(id: RangeId, owner: usize, low: Place, high: Option<Place>) -> RangeEntry {
+pub(super) fn entry(id: RangeId, owner: usize, low: Place, high: Option<Place>) -> RangeEntry {
     let low = if low == 0 { KeyRange::whole().low().to_vec() } else { keys::boundary(low) };
     RangeEntry {
         id,
