@@ -9,8 +9,7 @@
 //! again with its value and nothing else is, and a listing shows everything that was there before it
 //! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one
 //! [durable file](disk) beside their aims. A missed aim does not fail the run, since machines differ in speed.
-//! But in a full run of the release profile no request may wait for longer than two seconds, and every change
-//! that was asked for must have been made.
+//! Every change that was asked for must have been made.
 //!
 //! - [`slot`]: the pieces of the table, and the rows that stay;
 //! - [`connections`]: those who read; who writes is [`rangehold_testkit::load`]'s;
@@ -140,7 +139,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     outcome.wrong.extend(Admin::new(server.admin, &setup.data)?.check()?);
     outcome.gather(load, changers);
     server.stop()?;
-    report::conclude(&outcome, arguments.rounds, arguments.release && arguments.rounds >= FULL_ROUNDS)
+    report::conclude(&outcome, arguments.rounds)
 }
 
 /// Has everybody work at once, until the changes are made.
