@@ -1,19 +1,20 @@
-//! The gate before a range's writes: open, held while the range changes hands, closed behind it.
+//! The gate before a range's writes. It is open; or held, while the range changes hands; or gone, once the range
+//! is served elsewhere.
 //!
 //! ```text
 //!   Open  --freeze-->  Held  --drop-->  Open        the change was given up before it counted
 //!                      Held  --pass_on--> Gone      the range is elsewhere: ask there
 //! ```
 //!
-//! A write passes the gate with two things. Its *entry* it keeps until its rows are in the log, or until
-//! it is judged and refused; its *place* until the rows are durable. To freeze is to hold the gate and
-//! then to take every entry: when that succeeds the log holds all that was let in, and nothing can come.
-//! What is still to become durable need not be waited for: whoever freezes has to save the range anyway,
-//! and its last rows and those of the writes then go by the same flush. A held write has not entered the
-//! engine; once the gate is `Gone` it is answered [`TurnedAway::Elsewhere`], and whoever sent it may send it
+//! A write gets two things at the gate. It keeps its *entry* until its rows are in the log, or until it is
+//! judged and refused. It keeps its *place* until the rows are durable. A freeze holds the gate and then takes
+//! every entry. When it has them all, the log holds every write that was let in, and no further write can come.
+//! A freeze does not wait until those writes are durable: the caller has to save the range anyway, and the same
+//! flush then saves the last rows of the range and the rows of those writes. A held write has not entered the
+//! engine. Once the gate is `Gone`, the write is answered [`TurnedAway::Elsewhere`], and its sender may send it
 //! again to the new owner.
 //!
-//! What is held is bounded in number, bytes and time, by range and by process.
+//! Held writes have limits: in number and time for each range, in bytes for each range and for the process.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -43,7 +44,7 @@ enum Passage {
 pub(crate) enum TurnedAway {
     /// The range is served elsewhere now.
     Elsewhere,
-    /// Too much is under way or held, or it was held for too long.
+    /// Too many writes are under way or held, or this one was held for too long.
     Busy(&'static str),
 }
 
@@ -65,13 +66,13 @@ pub(crate) struct Gate {
 /// A write that was let in.
 #[derive(Debug)]
 pub(crate) struct Admitted {
-    /// Given back when the write has come to the log, or is known not to.
+    /// Given back when the write is in the log, or when it is known that it will not be.
     pub(crate) entry: OwnedSemaphorePermit,
-    /// Given back when what it wrote is durable, or what it was refused for.
+    /// Given back when the rows that it wrote are durable or, if it was refused, the rows that it was refused for.
     pub(crate) place: OwnedSemaphorePermit,
 }
 
-/// A held gate with no write behind it on its way to the log. Dropping it opens the gate again, unless it
+/// A held gate, with no write on its way to the log any more. Dropping it opens the gate again, unless it
 /// was [`Frozen::seal`]ed.
 #[derive(Debug)]
 pub(crate) struct Frozen {
@@ -103,7 +104,7 @@ impl Gate {
                 Passage::Gone => return Err(TurnedAway::Elsewhere),
                 Passage::Open => match self.admit() {
                     Some(admitted) => return Ok(admitted),
-                    // A freeze holds the gate first and then takes the entries: look again.
+                    // A freeze holds the gate first and then takes the entries. So look at the gate again.
                     None if *self.passage.borrow() == Passage::Open => {
                         return Err(TurnedAway::Busy("too many writes are under way"));
                     }
@@ -157,13 +158,13 @@ impl Gate {
         *self.passage.borrow() == Passage::Held
     }
 
-    /// Turns everything away from now on, what is held included.
+    /// Turns every write away from now on, also those that are held.
     pub(crate) fn close(&self) {
         self.passage.send_replace(Passage::Gone);
     }
 
-    /// Waits until no write is under way and nobody has frozen the range, refusing new writes; for closing
-    /// for good.
+    /// Refuses new writes, and waits until no write is under way and the range is not frozen. False after `within`.
+    /// For closing a range for good.
     pub(crate) async fn drain(&self, within: Duration) -> bool {
         self.close();
         let all = async {
@@ -185,19 +186,19 @@ impl Gate {
 }
 
 impl Frozen {
-    /// Waits until every write that was let in before is durable, or is known not to be; false after `within`.
-    /// Only then may the database be closed under them.
+    /// Waits until every write that was let in before is durable, or is known not to be durable; false after `within`.
+    /// Before that, the database must not be closed: those writes still use it.
     pub(crate) async fn settled(&self, within: Duration) -> bool {
         timeout(within, self.gate.places.acquire_many(ALL)).await.is_ok()
     }
 
-    /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze: dropping it leaves
-    /// the range held, because what the database says by now must not be served as it was.
+    /// From here on only [`Frozen::pass_on`] and [`Frozen::open`] end the freeze. Dropping it leaves
+    /// the range held, because its database has changed, and the range must not be served as it was before.
     pub(crate) fn seal(&mut self) {
         self.sealed = true;
     }
 
-    /// The range is served elsewhere: what is held may go there. Returns how long it was held.
+    /// The range is served elsewhere now, and the held writes may go there. Returns how long the gate was held.
     pub(crate) fn pass_on(mut self) -> Duration {
         self.sealed = true;
         self.gate.close();
@@ -227,7 +228,7 @@ struct Held<'a> {
 impl<'a> Held<'a> {
     fn begin(gate: &'a Gate, bytes: u64) -> Result<Self, TurnedAway> {
         let held = Self { gate, bytes };
-        // Counted first, so that two who come at once are not both let in at the limit.
+        // Count first: at the limit, two writes that come at once are then not both let in.
         let writes = gate.held.fetch_add(1, Ordering::Relaxed) + 1;
         let range = gate.held_bytes.fetch_add(bytes, Ordering::Relaxed) + bytes;
         let process = gate.of_process.0.fetch_add(bytes, Ordering::Relaxed) + bytes;

@@ -3,16 +3,16 @@
 //! ```text
 //!   read:  rows that are durable ------------------------------> still served? -> answer
 //!   write: stripe lock > newest rows > judge > batch into the log > unlock > durable > answer
-//!                                       \ refused > unlock > what it was judged on durable > answer
+//!                                       \ refused > unlock > the rows it was judged on durable > answer
 //! ```
 //!
-//! One task, its *supervisor* ([`supervise`]), owns the database: it flushes for those who wait, and opens
-//! the database again when the engine below has closed it. Everybody else borrows the database for
-//! one request by [`Range::open_now`] and asks [`Range::still_serves`] before it answers: by then
-//! the range may have been opened again, moved, or the table dropped.
+//! One task, its *supervisor* ([`supervise`]), owns the database. It flushes for the writes that wait, and opens
+//! the database again when the engine below has closed it. All other code borrows the database for
+//! one request with [`Range::open_now`], and calls [`Range::still_serves`] before it answers: by then
+//! the range may have been opened again or moved, or the table may have been dropped.
 //!
-//! Architecture Invariant: every read of a client goes through [`read`], every row enters the log
-//! through [`write`]. A cache of rows will sit there, and nowhere else.
+//! Architecture Invariant: every read of a client goes through [`read`], and every row enters the log
+//! through [`write`]. A cache of rows, if we ever add one, belongs there and nowhere else.
 
 mod dropped;
 mod flush;
@@ -74,7 +74,7 @@ impl Identity {
         Self { id: entry.id, keys: entry.keys.clone(), database: entry.place.database }
     }
 
-    /// Where its database is. Never used again for another one.
+    /// Where its database is. The path is never used again for another database.
     pub(crate) fn path(&self) -> String {
         database_path(self.database)
     }
@@ -87,16 +87,16 @@ pub(crate) struct RangeContext {
     pub(crate) store: Arc<Store>,
     pub(crate) lease: Lease,
     pub(crate) held_bytes: Arc<HeldBytes>,
-    /// By which its load is called hot and judged.
+    /// The rules that say when its load is hot, and why.
     pub(crate) load: Arc<LoadPolicy>,
 }
 
-/// What a range takes over from those whose keys it got.
+/// What a range takes over from the ranges whose keys it got.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Inheritance {
-    /// No timestamp up to here is given again.
+    /// The range gives no timestamp up to and including this one.
     pub(crate) high_water: Timestamp,
-    /// Tables whose rows it must not show.
+    /// Tables whose rows it must not show, each with its account and the time when it was dropped.
     pub(crate) dropped: Vec<(String, TableId, Timestamp)>,
 }
 
@@ -106,12 +106,12 @@ pub(crate) struct Range {
     place: Place,
     databases: Databases,
     store: Arc<Store>,
-    /// Counts its changes of hands; a command made for another one is refused.
+    /// Counts how often the range changed hands. A command that names another generation is refused.
     generation: AtomicU64,
     lease: Lease,
     state: RwLock<State>,
-    /// Held by [`Range::open_again`] until the new opening is its state, and by the supervisor while it judges why an
-    /// opening ended: it may have been because of that.
+    /// [`Range::open_again`] holds it until the new opening is in `state`. The supervisor holds it while it judges why
+    /// an opening ended, because that new opening may be the reason.
     opening_again: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
     stripes: Stripes,
@@ -119,7 +119,7 @@ pub(crate) struct Range {
     dropped: Arc<DroppedTables>,
     /// The record that decides about the range, if its database says that it is retired.
     retired: Mutex<Option<RecordName>>,
-    /// Held by whoever changes its hands: one at a time.
+    /// Held by the task that carries out a change of the range: one change at a time.
     changing: Arc<tokio::sync::Mutex<()>>,
     counts: Counts,
     meter: Meter,
@@ -134,11 +134,11 @@ impl Range {
         Self::with_database(identity, Generation::FIRST, context, place, dropped, db).await
     }
 
-    /// Opens the database of a range that exists, and so shuts out whoever had it open. With
-    /// `expected_epoch` only if nobody has opened it since the one who did in that epoch.
+    /// Opens the database of a range that exists, and so shuts out every process that had it open. With
+    /// `expected_epoch`, this fails if the database was opened again after it was opened in that epoch.
     ///
-    /// What is opened is not served yet: it may be retired ([`Range::retired`]), and its catalogue
-    /// may say that tables are dropped of which it does not know.
+    /// The range is not served yet: it may be retired ([`Range::retired`]), and the catalogue may say that
+    /// tables are dropped although this range has no note of them.
     pub(crate) async fn open(
         identity: Identity,
         generation: Generation,
@@ -151,13 +151,14 @@ impl Range {
         Self::with_database(identity, generation, context, place, dropped, db).await
     }
 
-    /// Its last owner gave no timestamp above `high_water`: so it need not begin at the reservation.
+    /// Tells the range that its last owner gave no timestamp above `high_water`. It then need not begin at the
+    /// reservation.
     pub(crate) fn resume_at(&self, high_water: Timestamp) {
         self.high_water.lock().resume_at(high_water);
     }
 
-    /// Opens a database that a change has just made, with what it inherits. The inheritance is in
-    /// memory only until [`Range::save_inheritance`].
+    /// Opens a database that a change has just made, and gives it its inheritance. Until
+    /// [`Range::save_inheritance`] the inheritance is only in memory.
     pub(crate) async fn open_heir(
         identity: Identity,
         context: &RangeContext,
@@ -188,7 +189,7 @@ impl Range {
         let meta = read::load_meta(&opening.db, &dropped)
             .await
             .map_err(|error| database_error(&place.path, error))?;
-        // Ranges differ in what they look at.
+        // The seed differs from range to range, so the ranges do not all look closely at the same requests.
         let meter = Meter::new(&context.load, context.databases.seed ^ identity.id.0);
         Ok(Arc::new(Self {
             identity,
@@ -210,12 +211,10 @@ impl Range {
         }))
     }
 
-    /// Which range it is.
     pub(crate) fn id(&self) -> RangeId {
         self.identity.id
     }
 
-    /// Its keys.
     pub(crate) fn keys(&self) -> &KeyRange {
         &self.identity.keys
     }
@@ -225,7 +224,6 @@ impl Range {
         self.identity.path()
     }
 
-    /// Its database.
     pub(crate) fn database(&self) -> DatabaseName {
         self.identity.database
     }
@@ -235,12 +233,12 @@ impl Range {
         Generation(self.generation.load(Ordering::Acquire))
     }
 
-    /// A change of it was undone or made that leaves it here, in a later generation.
+    /// Gives the range a later generation: a change of it was carried out or undone, and it stays here.
     pub(crate) fn renumber(&self, generation: Generation) {
         self.generation.fetch_max(generation.0, Ordering::AcqRel);
     }
 
-    /// The record that decides about it, if its database says that it is retired: then it must not
+    /// The record that decides about the range, if its database says that it is retired. Then the range must not
     /// be served as it is.
     pub(crate) fn retired(&self) -> Option<RecordName> {
         *self.retired.lock()
@@ -252,8 +250,8 @@ impl Range {
         Arc::clone(&self.changing).lock_owned().await
     }
 
-    /// Whether its database is the other's, and was opened here after the other opened it: then the
-    /// other has lost it, and may not know yet.
+    /// Whether both ranges have the same database, and this one opened it later. Then the other range has lost
+    /// the database, and may not know it yet.
     pub(crate) fn was_opened_after(&self, other: &Self) -> bool {
         let epochs = self.epoch().ok().zip(other.epoch().ok());
         self.database() == other.database() && epochs.is_some_and(|(own, others)| own > others)

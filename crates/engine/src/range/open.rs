@@ -14,12 +14,13 @@ use crate::limits::TALLIES_LEFT_MAX;
 #[derive(Default)]
 pub(crate) struct OpenRanges {
     ranges: Mutex<Vec<Weak<Range>>>,
-    /// What ranges counted that are about to go, until it is taken; the newest [`TALLIES_LEFT_MAX`].
+    /// The counts of ranges that were handed over or closed, until they are taken. At most the newest
+    /// [`TALLIES_LEFT_MAX`] are kept.
     left: Mutex<VecDeque<(KeyRange, Tally)>>,
 }
 
 impl OpenRanges {
-    /// Keeps what a range has counted when it was handed over: nobody asks it any more.
+    /// Keeps what a range has counted when it is handed over or closed: after that nothing reads it from the range.
     pub(crate) fn keep_tally(&self, range: &Range) {
         let Some(tally) = range.take_tally() else { return };
         let mut left = self.left.lock();
@@ -29,7 +30,7 @@ impl OpenRanges {
         left.push_back((range.keys().clone(), tally));
     }
 
-    /// What was kept by [`Self::keep_tally`] since this was last asked.
+    /// What [`Self::keep_tally`] has kept since this was last called.
     pub(crate) fn take_left(&self) -> VecDeque<(KeyRange, Tally)> {
         std::mem::take(&mut *self.left.lock())
     }

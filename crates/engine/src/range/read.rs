@@ -1,12 +1,12 @@
 //! Reading: rows that are durable, as of one moment.
 //!
-//! A client is shown durable rows only (`DurabilityLevel::Remote`): what it saw must not be taken
-//! back by a crash. The moment is fixed when a read begins: the database takes its set of tables
-//! first and then the sequence number up to which it shows rows, so all of a batch is seen or none
-//! of it, whatever is written while a scan goes on. (A batch goes into one memtable whole; a
-//! memtable begun in between is missing from the set, whole.)
+//! A client sees durable rows only (`DurabilityLevel::Remote`), because a crash must not take back what
+//! it saw. The moment is fixed when a read begins: the database takes its set of tables
+//! first, and then the sequence number up to which it shows rows. So a read sees all of a batch or none
+//! of it, whatever is written while a scan goes on. (A batch goes into one memtable as a whole. If a
+//! memtable is begun between the two steps, the set lacks all of it.)
 //!
-//! Whether the answer may be given at all is asked when everything has been read; on an error the
+//! When everything has been read, the range checks whether it may still answer. On an error the
 //! caller throws away what it saw.
 
 use std::ops::{Bound, ControlFlow};
@@ -51,8 +51,8 @@ impl Range {
         Ok(value)
     }
 
-    /// Visits the rows of `keys`, which lie in this range, in order, until the visitor breaks.
-    /// Rows of dropped tables are not shown; if `keys` belong to one altogether, that is an error.
+    /// Visits the rows of `keys` in order, until the visitor breaks. All of `keys` must lie in this range.
+    /// Rows of dropped tables are not shown. If all of `keys` belong to one dropped table, that is an error.
     pub(crate) async fn scan(
         &self,
         keys: &KeyRange,
@@ -89,8 +89,8 @@ impl Range {
         Ok(end)
     }
 
-    /// Why a read failed. One that was under way when the range was handed over meets a closed database
-    /// here, and its rows elsewhere.
+    /// Why a read failed. A read that was under way when the range was handed over finds a closed database
+    /// here; its rows are at the new owner.
     fn unless_handed_over(&self, error: ReadError) -> ReadError {
         match self.open_to_read() {
             Err(ReadError::NotOwned) => ReadError::NotOwned,
@@ -98,15 +98,15 @@ impl Range {
         }
     }
 
-    /// Whether it has no row at all, not even of its own.
+    /// Whether it has no row at all, not even a meta row.
     pub(crate) async fn is_empty(&self) -> Result<bool, OpenError> {
         let everything = KeyRange::new(Vec::new(), None);
         let found = self.first_keys(&everything, 1, DurabilityLevel::Remote).await;
         found.map(|keys| keys.is_empty()).map_err(|error| super::database_error(&self.place.path, error))
     }
 
-    /// The first `limit` keys of the rows of `keys` at the given level, dropped or not. Nothing for
-    /// a client.
+    /// The first `limit` keys that have rows in `keys` at the given level, also those of dropped tables. A
+    /// client must not see these.
     pub(super) async fn first_keys(
         &self,
         keys: &KeyRange,
@@ -133,9 +133,9 @@ pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<O
     db.get_with_options(key, &options).await.map_err(|error| read_error(&error))
 }
 
-/// Rows in order, at the given level. The blocks read go to the cache: a page of ten rows then
-/// costs half. That a scan of a large table does not drive out what single reads need is the
-/// cache's business.
+/// Rows in order, at the given level. The blocks that it reads go to the cache, which halves the cost of a page
+/// of ten rows. The cache itself sees to it that a scan of a large table does not push out what single
+/// reads need.
 async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIterator, ReadError> {
     let options = ScanOptions::default()
         .with_durability_filter(level)
@@ -155,9 +155,9 @@ async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadEr
 
 /// What the meta rows of a database say, besides its dropped tables.
 pub(super) struct Meta {
-    /// Nothing at or above it was ever given out.
+    /// No timestamp at or above it was ever given out.
     pub(super) reserved: Timestamp,
-    /// The record that decides about it, if it is retired.
+    /// The change record that decides about the range, if the range is retired.
     pub(super) retired: Option<RecordName>,
 }
 
@@ -182,7 +182,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
     Ok(meta)
 }
 
-/// A row that this program does not know how to heed, so it must not go on.
+/// The error for a meta row that this program does not know. It must not ignore the row, so it must not go on.
 fn unknown_meta(row: &slatedb::KeyValue) -> ReadError {
     let key = row.key.as_ref();
     let bytes = row.value.len();

@@ -1,8 +1,8 @@
 //! How much of a range is not yet in sorted files.
 //!
 //! The database does not tell the number of bytes. But it tells the sequence number up to which rows are in sorted
-//! files. So we count the bytes that are written, and at each flush of the log note the count together with
-//! the newest sequence number. The bytes written after the note for that sequence number are not in
+//! files. So we count the bytes that are written. At each flush of the log we note the count together with
+//! the newest sequence number. The bytes written after the last note whose rows are all in sorted files are not in
 //! sorted files yet.
 
 use std::collections::VecDeque;

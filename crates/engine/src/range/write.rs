@@ -1,15 +1,14 @@
-//! Writing: judged on the newest rows, put into the log as one batch, answered when durable.
+//! Writing: a write is judged on the newest rows, put into the log as one batch, and answered when it is durable.
 //!
-//! The order of the steps is the protocol; see the picture in [`super`]. Three things are easily
-//! got wrong:
+//! The order of the steps matters; see the picture in [`super`]. Three things are easy to get wrong:
 //!
-//! * **A refusal waits too.** "It exists already" tells of a row that may not be durable yet. If
-//!   a crash took that row back, the client would have been told of something that never was.
+//! * **A refusal waits too.** The answer "it exists already" tells of a row that may not be durable yet. If
+//!   a crash took that row back, the client would have heard of a row that never existed.
 //! * **A request that gives up does not unlock early.** The step that puts the batch into the log runs to
 //!   its end even if the request is dropped; see [`crate::run_to_end`].
-//! * **Not known is not no.** From the moment the batch is on its way, a passed deadline or a
+//! * **An unknown outcome is not a failure.** From the moment the batch is on its way, a passed deadline or a
 //!   closed database means [`WriteError::OutcomeUnknown`]. A refusal has no batch: if it cannot be
-//!   told in time, the write was still not made, and asking again is safe.
+//!   sent in time, the write was still not made, and the client may safely ask again.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -36,7 +35,7 @@ use crate::run_to_end::RunToEnd;
 struct Entrance {
     /// Its turn among the writes of its stripe.
     guard: StripeGuard,
-    /// Its entry, for which freezing waits, and its place, for which closing waits.
+    /// A freeze waits for its entry; closing the range waits for its place.
     admitted: Admitted,
 }
 
@@ -70,7 +69,7 @@ impl Range {
                 if !mutants::active(Mutant::EarlyRefusal) {
                     wait_until_durable(&opening, newest, deadline).await?;
                 }
-                // A refusal tells what was read.
+                // A refusal tells the client something about the rows that were read, so it is checked like a read.
                 self.still_serves(&opening)?;
                 Err(WriteError::Refused(refusal))
             }
@@ -97,7 +96,8 @@ impl Range {
                         .write(first)
                         .await
                         .map_err(|error| WriteError::OutcomeUnknown(with_causes(&error)))?;
-                    // Between two writes any time may pass. The simulation never interrupts a thread, so it waits.
+                    // Any length of time may pass between two writes. The simulation never interrupts a thread:
+                    // so wait here.
                     tokio::time::sleep(std::time::Duration::from_millis(5)).await;
                 }
                 if mutants::active(Mutant::EarlyBatch) && is_batch {
@@ -150,7 +150,7 @@ impl Range {
             batch.put(meta::reservation_key(stripe), meta::encode_time(reservation));
         }
         for (key, value) in changes {
-            // The lock protects this partition only, and the database below takes any key.
+            // The lock protects this partition only, and the database below would accept any key.
             assert!(
                 key.starts_with(partition.as_bytes()) && self.identity.keys.contains(&key),
                 "a write of a partition may change that partition's rows only"
@@ -164,7 +164,7 @@ impl Range {
         (batch, bytes)
     }
 
-    /// Puts the batch into the log, lets go of the stripe, and waits until it is durable.
+    /// Puts the batch into the log, releases the stripe, and waits until the batch is durable.
     async fn commit<E>(
         &self,
         opening: Arc<Opening>,
@@ -194,7 +194,7 @@ impl Range {
     }
 
     /// Writes rows that no client's write can touch (meta rows, rows of dropped tables) and waits
-    /// until they are durable. Held and turned away like any write.
+    /// until they are durable. The gate holds it or turns it away like any other write.
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
         let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
@@ -204,7 +204,7 @@ impl Range {
         self.write_ungated(batch).await
     }
 
-    /// [`Range::write_own`] for whoever has frozen the range.
+    /// Like [`Range::write_own`], but past the gate: for the caller that has frozen the range.
     pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await.map_err(ReadError::Unavailable)?;
@@ -212,14 +212,14 @@ impl Range {
     }
 }
 
-/// Waits for something that comes before the batch enters the log.
+/// Waits for a step that comes before the batch enters the log.
 async fn in_time<E, T>(deadline: Instant, step: impl Future<Output = T>) -> Result<T, WriteError<E>> {
     timeout_at(deadline, step)
         .await
         .map_err(|_| WriteError::Busy("the deadline passed while the write waited for its turn"))
 }
 
-/// The newest rows, durable or not: what the next batch will be applied to.
+/// The newest rows, durable or not. The next batch will be applied to these.
 async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
@@ -228,11 +228,11 @@ async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, Re
     Ok(rows)
 }
 
-/// The sequence number of rows whose write failed.
+/// Stands for the sequence number of rows whose write failed.
 const NEVER_DURABLE: u64 = u64::MAX;
 
-/// Puts a batch into the log and takes a ticket for its flush. Holds the stripe and its entry meanwhile,
-/// and its place until it is durable.
+/// Puts a batch into the log and takes a ticket for its flush. The write keeps its stripe and its entry until
+/// then, and its place until it is durable.
 async fn enter(
     opening: Arc<Opening>,
     batch: WriteBatch,
@@ -243,14 +243,15 @@ async fn enter(
     let mut admitted = None;
     if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
         admitted = Some(let_in);
-        // A write that fails closes the database; until then the next write may be shown its
-        // rows. That one waits for the end.
+        // A write that fails closes the database. Before the database is closed, the next write may be shown the
+        // rows of the failed one. That next write then waits until the database is closed.
         let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
         *newest = Some(Newest { opening: opening.number, sequence });
     }
     let handle = written.map_err(|error| with_causes(&error))?;
     opening.unflushed.add(handle.seqnum(), bytes);
-    // The ticket before the entry: who freezes takes one later, which is not settled before this one.
+    // Take the ticket before giving the entry back: a freeze then takes its own ticket later, and that one is not
+    // settled before this one.
     let (entry, place) = admitted.map(|Admitted { entry, place }| (entry, place)).unzip();
     let ticket = opening.flusher.ticket(place);
     drop(entry);
@@ -261,13 +262,13 @@ async fn settled(ticket: Ticket) -> Result<(), String> {
     ticket.await.unwrap_or_else(|_| Err("the range was given up".to_owned()))
 }
 
-/// Waits until the newest row that went through a stripe is durable. Its writer drives the flush.
+/// Waits until the newest row that went through a stripe is durable. The write of that row asks for the flush.
 async fn wait_until_durable<E>(
     opening: &Opening,
     newest: Option<Newest>,
     deadline: Instant,
 ) -> Result<(), WriteError<E>> {
-    // What an earlier opening wrote was either durable when this one began, or is gone.
+    // Rows that an earlier opening wrote were either durable when this opening began, or are gone.
     let Some(newest) = newest.filter(|newest| newest.opening == opening.number) else {
         return Ok(());
     };
@@ -281,7 +282,7 @@ async fn wait_until_durable<E>(
         Ok(_) => Err(WriteError::Unavailable(
             "its database closed before the rows were durable on which the write was judged".to_owned(),
         )),
-        // Not "unknown": nothing was put into the log.
+        // The outcome is not unknown: nothing was put into the log.
         Err(_) => Err(WriteError::Busy(
             "the deadline passed before the rows were durable on which the write was judged",
         )),
