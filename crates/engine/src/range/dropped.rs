@@ -1,24 +1,24 @@
-//! The dropped tables of a range: nobody reads or writes them, and their rows go.
+//! The dropped tables of a range: no request reads or writes them, and their rows are removed.
 //!
-//! A table is dropped by a note, not by deleting its rows one by one:
+//! To drop a table, a range makes a note; it does not delete the rows one by one at once:
 //!
 //! ```text
 //!   1 the catalogue's row of the table becomes a row "dropped id"      (the caller, durable)
 //!   2 each range with keys of the table notes the id in its meta rows  (durable), and from then on
 //!     answers TableDropped                                             => the drop is acknowledged
-//!   3 the rows go: few by deletes, many when compaction leaves them out
-//!   4 the range shows none of them, and a minute has passed: the catalogue's row goes,
+//!   3 the rows are removed: a few by deletes, many by compaction, which leaves them out
+//!   4 when the range shows none of them, and a minute has passed, the catalogue's row is deleted,
 //!     then the note
 //! ```
 //!
-//! A table id is never used again, so a note may be late or kept too long without harm; it must
-//! only not go early. A crash between two steps leaves the notes of the earlier ones, and whoever
-//! opens the range goes on from there; so does the sweeper, which reads the catalogue now and then,
-//! where a caller gave up between 1 and 2.
+//! A table id is never used again. So it does no harm if a note is late or kept too long; only deleting it too
+//! early would. After a crash between two steps, the notes of the earlier steps are still there, and the process that
+//! opens the range goes on from them. If a caller gave up between 1 and 2, the sweeper goes on: it reads the
+//! catalogue now and then.
 //!
-//! In step 3 a table with few rows is erased by deletes: nobody scans its keys again, so that the deletes
-//! lie there costs nobody anything. A larger one goes by compaction, which leaves its rows out
-//! and would otherwise not touch a cold file for a long time: the housekeeper is told to rewrite them all.
+//! In step 3 a table with few rows is erased by deletes. No scan visits its keys again, so the deletes that stay
+//! there cost nothing. A larger table is removed by compaction, which leaves its rows out. Compaction by
+//! itself would not touch a cold file for a long time, so the housekeeper is told to rewrite all files.
 
 use rangehold_map::{KeyRange, TableId, Timestamp};
 use slatedb::WriteBatch;
@@ -34,12 +34,12 @@ use crate::limits::{ERASED_AT_ONCE, ERASED_ROW_BY_ROW_MAX};
 pub(crate) enum Remains {
     /// Nothing.
     Nothing,
-    /// Too much to erase row by row: compaction must leave it out.
+    /// Too many rows to erase one by one: compaction must leave them out.
     Much,
 }
 
 impl Range {
-    /// Refuses the table from now on, and notes so durably. Doing it again does no harm.
+    /// Refuses the table from now on, and notes that durably. Doing it again does no harm.
     pub(crate) async fn drop_table(&self, account: &str, table: TableId) -> Result<(), ReadError> {
         let dropped = self.dropped.insert(DroppedTable::new(account, table, self.databases.clock.now()));
         // A write that found the table there before the line above may still be about to enter the log.
@@ -49,13 +49,13 @@ impl Range {
         self.write_own(batch).await
     }
 
-    /// Refuses reads and writes of a table that its catalogue says is dropped, though no note of
-    /// this range says so yet.
+    /// Refuses reads and writes of a table that is dropped by the catalogue, although this range has no note
+    /// of it yet.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
         self.dropped.insert(DroppedTable::new(account, table, now));
     }
 
-    /// The dropped tables that wait to go.
+    /// The dropped tables that are not completely removed yet.
     pub(crate) fn dropped_tables(&self) -> Vec<DroppedTable> {
         self.dropped.list()
     }
@@ -64,8 +64,9 @@ impl Range {
     /// left and none can come.
     pub(crate) async fn erase(&self, dropped: &DroppedTable) -> Result<Remains, ReadError> {
         let keys: KeyRange = dropped.keys().intersect(self.keys());
-        // A write that was let in before the table was dropped may still be about to enter the log; and
-        // what is in the log may not be durable yet, which would hide it at the other level.
+        // A write that was let in before the table was dropped may still be about to enter the log: so wait. And
+        // what is in the log may not be durable yet: so read at the memory level, since the durable level would
+        // not show it.
         self.stripes.wait_for_holders().await;
         let rows = self.first_keys(&keys, ERASED_ROW_BY_ROW_MAX + 1, DurabilityLevel::Memory).await?;
         if rows.len() > ERASED_ROW_BY_ROW_MAX {
@@ -81,8 +82,8 @@ impl Range {
         Ok(Remains::Nothing)
     }
 
-    /// Deletes the note of a dropped table. To be called when no row of it is left and no request
-    /// that began before it was dropped can still be under way.
+    /// Deletes the note of a dropped table. Call it when no row of the table is left, and no request
+    /// that began before the table was dropped can still be under way.
     pub(crate) async fn forget_dropped(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
         let mut batch = WriteBatch::new();
         batch.delete(meta::dropped_key(&dropped.account, dropped.table));
@@ -91,7 +92,7 @@ impl Range {
         Ok(())
     }
 
-    /// Rewrites every file of the range, so that what compaction leaves out is gone.
+    /// Rewrites every file of the range, so that the rows of dropped tables are gone from all of them.
     pub(crate) async fn compact(&self) -> Result<(), String> {
         self.flush_memtable().await?;
         self.databases.housekeeper.rewrite(&self.place.path).await

@@ -1,9 +1,9 @@
-//! The flush task: makes rows durable as soon as somebody waits for it, and as rarely as possible.
+//! The flush task: makes rows durable as soon as a write waits for it, and with as few flushes as possible.
 //!
-//! A flush writes one file and syncs it, some 0.4 ms of CPU whatever it holds, so the number of
-//! writes that share one decides the throughput. A timer would make a single writer wait for
-//! nothing. Instead writers that have put their batch into the log take a ticket; the task flushes
-//! while there are tickets, and all tickets taken before a flush began are settled by it.
+//! A flush writes one file and syncs it. That costs some 0.4 ms of CPU, whatever the file holds, so the number of
+//! writes that share a flush decides the throughput. A timer would make a single writer wait for no
+//! reason. Instead, a writer that has put its batch into the log takes a ticket. The task flushes
+//! while there are tickets, and each flush settles all tickets that were taken before it began.
 
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -17,8 +17,8 @@ use tokio::time::Instant;
 use crate::database::flush;
 use crate::limits::{FLUSH_YIELDS, FLUSH_YIELDS_WITHIN};
 
-/// Settled when everything that was in the log when it was taken is durable, or with the reason
-/// why nobody will know.
+/// A ticket is settled when everything that was in the log when it was taken is durable, or else with the reason
+/// why that cannot be known.
 pub(crate) type Ticket = oneshot::Receiver<Result<(), String>>;
 
 /// Tickets of writers that wait.
@@ -36,8 +36,8 @@ struct Queue {
     ended: Option<String>,
 }
 
-/// A write that waits for a flush, with its place among the writes of the range. The place is free when the
-/// write is durable, and not only when its writer says so.
+/// A write that waits for a flush, with its place among the writes of the range. The place becomes free when the
+/// write is durable, even if its writer has given up waiting.
 #[derive(Debug)]
 struct Waiting {
     settle: oneshot::Sender<Result<(), String>>,
@@ -45,8 +45,8 @@ struct Waiting {
 }
 
 impl Flusher {
-    /// A ticket for everything that is in the log by now. That the flush takes place does not
-    /// depend on the ticket being kept. The place is given back with the ticket's settlement.
+    /// A ticket for everything that is in the log by now. The flush takes place even if the caller drops the
+    /// ticket. The place is given back when the ticket is settled.
     pub(crate) fn ticket(&self, place: Option<OwnedSemaphorePermit>) -> Ticket {
         let (settle, ticket) = oneshot::channel();
         let mut queue = self.queue();
@@ -60,8 +60,8 @@ impl Flusher {
         ticket
     }
 
-    /// Flushes while there are tickets. Returns when the database has failed, with its words. While more
-    /// writers `may_come`, it waits for them a little.
+    /// Flushes while there are tickets. Returns when the database has failed, with the database's error message.
+    /// While more writers `may_come`, it waits for them a little.
     pub(crate) async fn run(
         &self,
         db: &Db,
@@ -72,7 +72,7 @@ impl Flusher {
             self.wake.notified().await;
             let begun = Instant::now();
             for _ in 0..FLUSH_YIELDS {
-                // With many tasks ready each step back is a long one.
+                // When many tasks are ready, each yield takes long.
                 if !may_come() || begun.elapsed() >= FLUSH_YIELDS_WITHIN {
                     break;
                 }
@@ -94,7 +94,7 @@ impl Flusher {
         }
     }
 
-    /// Settles what waits, and what comes later, with `why`.
+    /// Settles all tickets that wait, and all that are taken later, with the error `why`.
     pub(crate) fn end(&self, why: &str) {
         let mut queue = self.queue();
         queue.ended.get_or_insert_with(|| why.to_owned());
@@ -109,7 +109,7 @@ impl Flusher {
     }
 
     fn queue(&self) -> MutexGuard<'_, Queue> {
-        // No holder can panic half way.
+        // Code that holds the lock cannot panic half way.
         self.queue.lock()
     }
 }

@@ -1,6 +1,6 @@
-//! What the requests to a range are: counted as they are answered, folded into rates each second.
+//! The load of a range: requests are counted as they are answered, and turned into rates each second.
 //!
-//! The counting is [`RangeLoad`]'s, which is pure. Here is the short lock around it.
+//! [`RangeLoad`], which is pure, does the counting. This module puts a lock around it, which is held for a short time.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ use super::{Opening, Range};
 /// The load of one range, under its lock.
 pub(super) struct Meter(Mutex<RangeLoad>);
 
-/// What a scan has seen so far.
+/// What a scan has visited so far.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
     entities: u32,
@@ -29,16 +29,17 @@ pub struct RangeSeen {
     pub range: RangeId,
     /// The generation in which it is held.
     pub generation: Generation,
-    /// Bytes of its database, about. What it shares with another one is counted in both.
+    /// About how many bytes its database has. Files that it shares with another database are counted in both.
     pub bytes: u64,
-    /// Of these, the bytes of files that belong to ranges that are no more. They stay, whole, until
-    /// this range has written what it needs of them again.
+    /// How many of these bytes are in files of other databases, such as a parent's. Those files stay whole until
+    /// this range has rewritten what it needs of them.
     pub borrowed_bytes: u64,
     /// Its load.
     pub load: Load,
 }
 
-/// What can be seen of a range at a glance: there may be a thousand, and all are looked at each second.
+/// The part of a range's load that is cheap to read: there may be a thousand ranges, and all are looked at each
+/// second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeGlance {
     /// The range.
@@ -50,7 +51,7 @@ pub struct RangeGlance {
 }
 
 impl Meter {
-    /// Nothing was asked yet. The seed decides which requests are looked at closely.
+    /// A meter that has counted nothing yet. The seed decides which requests are looked at closely.
     pub(super) fn new(policy: &LoadPolicy, seed: u64) -> Self {
         Self(Mutex::new(RangeLoad::new(policy.clone(), seed)))
     }
@@ -79,7 +80,7 @@ impl Meter {
         }
     }
 
-    /// An interval was read: to its end, or until somebody had enough.
+    /// An interval was read: to its end, or until the visitor stopped the scan.
     pub(super) fn scanned(&self, keys: &KeyRange, scanned: &Scanned, stopped: bool) {
         let high = if stopped { Some(scanned.last.as_slice()) } else { keys.high() };
         self.lock().record(&Sample {
@@ -92,7 +93,7 @@ impl Meter {
     }
 
     fn lock(&self) -> MutexGuard<'_, RangeLoad> {
-        // A holder that panicked has at worst lost a count.
+        // If a task panics while it holds the lock, at worst a count is lost.
         self.0.lock()
     }
 }
@@ -125,23 +126,23 @@ impl Range {
         self.meter.lock().failed(key);
     }
 
-    /// A second of its load is over, `now` after the process began to count.
+    /// Ends a second of its load. `now` is the time since the process began to count.
     pub(crate) fn end_second(&self, now: Duration) {
         self.meter.lock().tick(now);
     }
 
-    /// What was counted since this was last asked; `None` if nothing was.
+    /// What was counted since this was last called; `None` if nothing was counted.
     pub(crate) fn take_tally(&self) -> Option<Tally> {
         self.meter.lock().take_tally()
     }
 
-    /// What can be seen of it at a glance.
+    /// Its generation and its last verdict, which are cheap to read.
     pub(crate) fn glance(&self) -> RangeGlance {
         let verdict = self.meter.lock().verdict().cloned();
         RangeGlance { range: self.id(), generation: self.generation(), verdict }
     }
 
-    /// What is seen of it.
+    /// Its size and its load.
     pub(crate) fn seen(&self) -> RangeSeen {
         let opening = self.open_now();
         RangeSeen {
@@ -155,7 +156,7 @@ impl Range {
 }
 
 impl Opening {
-    /// Bytes of the files that its database reads, and of what is not in files yet.
+    /// The bytes of all files that its database reads, and the bytes that are not in files yet.
     fn stored_bytes(&self) -> u64 {
         let files: u64 =
             self.status.borrow().current_manifest.all_sst_views().map(|file| file.estimate_size()).sum();

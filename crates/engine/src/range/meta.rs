@@ -1,7 +1,7 @@
 //! The rows that a range keeps about itself.
 //!
-//! They lie below every range's keys, so that no client can name one and a clone that is cut to a
-//! child's keys leaves them behind. Numbers are persisted: none is used twice.
+//! They lie below the keys of every range. So no client can name one, and a clone that is cut to the keys of
+//! an heir leaves them behind. The numbers are stored: never use one for a second meaning.
 //!
 //! | key after `01` | value | written |
 //! |---|---|---|
@@ -10,7 +10,7 @@
 //! | `03` | range and generation of a change record, eight bytes each | as the last row of a range that is split or merged; see [`super::retire`] |
 //! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
 //!
-//! Reservation rows of stripes that do not exist are as good as others. The one of stripe `FFFF` is
+//! A reservation row counts even if no stripe has its number. The row of stripe `FFFF` holds
 //! what a range inherited.
 
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
@@ -23,9 +23,9 @@ const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
 const RETIRED: u8 = 0x03;
 
-/// Before the first reservation row.
+/// The prefix of all reservation rows.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
-/// Before the first row of a dropped table.
+/// The prefix of all notes of dropped tables.
 pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
 
 /// The key of the row that says that the range is retired.

@@ -1,14 +1,15 @@
-//! How a range gets ready to change hands, and the last row of its life.
+//! How a range gets ready to change hands, and the last row that it writes.
 //!
-//! *Ready* is what makes the freeze short: the memtable is nearly empty, so that the last flush is
-//! small, and there is room for the file that it makes; without room a flush waits for compaction,
+//! A range is *ready* when a freeze would be short. Its memtable is nearly empty, so that the last flush is
+//! small, and there is room for the file that this flush makes. Without room a flush waits for compaction,
 //! which was seen to take seconds.
 //!
-//! *Retired* is a row. A split and a merge go on in new databases, which the epoch of the old one
-//! does not protect: an owner that slept through the change would write on in the old database, and
-//! whoever opened it would find it sound. So its last durable row names the change record that
-//! decides, and nobody serves a database with that row before it has looked there. The row is also
-//! what the last flush needs to be one: cloning is refused while the log holds rows.
+//! A range is *retired* by a row. After a split or a merge the keys live in new databases, and the epoch of the old
+//! database does not protect those: an owner that was paused during the change would go on writing to the old
+//! database, and a process that opened it would find nothing wrong with it. So the last durable row of the old
+//! database names the change record that decides, and a process that finds this row reads the record before it
+//! serves the database. The row has a second use: it gives the last flush something to write. Cloning is refused
+//! while the log holds rows.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -28,8 +29,8 @@ use crate::limits::{
 use crate::record_name::RecordName;
 
 impl Range {
-    /// Brings the range into the state in which a freeze is short, within `within`. If it does not
-    /// get there, says what it waits for.
+    /// Makes the range ready, so that a freeze is short. If that takes longer than `within`, the error says what the
+    /// range waits for.
     pub(crate) async fn get_ready(&self, within: Duration) -> Result<(), String> {
         let until = Instant::now() + within;
         loop {
@@ -74,21 +75,22 @@ impl Range {
         self.gate.freeze(FREEZE_WITHIN).await
     }
 
-    /// Makes `record` the one that decides about this frozen range: durably, with everything before
-    /// it in sorted files and nothing in the log. Returns the checkpoint of that. The writes that were let
-    /// in before are settled by then, since their tickets are older than the row's; who is to be refused may
-    /// still have to hear of it.
+    /// Makes `record` the one that decides about this frozen range. When this returns, that is durable, everything
+    /// written before is in sorted files, and the log holds nothing. Returns the checkpoint of that state. The writes
+    /// that were let in before are settled by then, since their tickets are older than the row's ticket. A refused
+    /// write may still have to be answered.
     pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {
         let mut batch = WriteBatch::new();
         batch.put(meta::RETIREMENT, meta::encode_record(record));
-        // Durable before the memtable is cut: the engine takes as replayed only what was in the log by then.
+        // The row must be durable before the memtable is cut: the database counts as replayed only what was in the log
+        // by then.
         self.write_ungated(batch).await?;
         self.set_retired(Some(record));
         self.checkpoint().await
     }
 
-    /// Moves everything into sorted files, and makes a checkpoint with them to clone from, by one manifest.
-    /// It ends by itself: what a clone needs longer, it pins.
+    /// Moves everything into sorted files, and makes a checkpoint of them to clone from; one manifest has both.
+    /// The checkpoint expires by itself; a clone pins the files that it needs for longer.
     pub(crate) async fn checkpoint(&self) -> Result<Uuid, ReadError> {
         let opening = self.open_now()?;
         let options = CheckpointOptions {
@@ -106,7 +108,7 @@ impl Range {
         flush(&opening.db, FlushType::MemTable).await.map_err(ReadError::Unavailable)
     }
 
-    /// The change was undone: deletes the row, so that the range may be served again.
+    /// Deletes the row after the change was undone, so that the range may be served again.
     pub(crate) async fn unretire(&self) -> Result<(), ReadError> {
         let mut batch = WriteBatch::new();
         batch.delete(meta::RETIREMENT);
@@ -119,8 +121,8 @@ impl Range {
         *self.retired.lock() = record;
     }
 
-    /// What the ranges take over that get this one's keys. Of a frozen range only: later writes
-    /// would not be in it.
+    /// What the ranges that get this one's keys take over. Call it on a frozen range only: it would not cover
+    /// later writes.
     pub(crate) fn inheritance(&self) -> Inheritance {
         Inheritance {
             high_water: self.high_water.lock().last(),
@@ -133,10 +135,10 @@ impl Range {
         }
     }
 
-    /// Writes down what was inherited, so that the change record is not needed any more.
+    /// Writes what was inherited into the range's own rows, so that the change record is not needed any more.
     pub(crate) async fn save_inheritance(&self, inheritance: &Inheritance) -> Result<(), ReadError> {
         let mut batch = WriteBatch::new();
-        // What is reserved is above what was given.
+        // A reservation lies above every timestamp that was given.
         let reserved = inheritance.high_water.next();
         batch.put(meta::reservation_key(meta::INHERITED), meta::encode_time(reserved));
         for (account, table, at) in &inheritance.dropped {
@@ -150,8 +152,8 @@ impl Range {
         Ok(self.open_now()?.db.manifest().writer_epoch())
     }
 
-    /// A move failed before its commit point: opens the database again, so that an opening of the
-    /// target's that is still under way fails, and goes on.
+    /// Opens the database again after a move failed before its commit point, and goes on serving. If the target
+    /// is still opening the database, its opening then fails.
     pub(crate) async fn open_again(&self) -> Result<(), OpenError> {
         let alone = self.opening_again.lock().await;
         let before = self.open_now().map_err(|error| super::database_error(&self.place.path, error))?;
@@ -162,14 +164,14 @@ impl Range {
             let _ = opening.db.close().await;
         }
         drop(alone);
-        // Its supervisor goes over to the new opening when the old one ends.
+        // The supervisor changes to the new opening when the old one ends.
         self.abandon(&before).await;
         Ok(())
     }
 }
 
 impl Inheritance {
-    /// What a merged range takes over: of the times the later one, of the tables all.
+    /// What a merged range takes over: the later of the two high-water marks, and the dropped tables of both.
     pub(crate) fn union(self, other: Self) -> Self {
         let mut dropped = self.dropped;
         for table in other.dropped {

@@ -17,9 +17,9 @@ pub(super) enum State {
     Open(Arc<Opening>),
     /// The engine below closed the database; it is being opened again.
     Reopening(String),
-    /// It cannot be opened again: a file is missing, or not what was written.
+    /// It cannot be opened again: a file is missing, or does not hold what was written.
     Damaged(Damaged),
-    /// Another process opened the database, and the range is there now.
+    /// Another server opened the database, and serves the range now.
     Fenced,
     /// It was handed over. Its last opening is still to be closed.
     Gone {
@@ -60,8 +60,8 @@ impl Range {
         }
     }
 
-    /// Whether what was read from `opening` may be told: asked *after* reading. By then the range
-    /// may have been handed over, its database opened again, or the server's lease run out.
+    /// Whether the caller may answer with what it read from `opening`. Call this *after* reading: by then the range
+    /// may have been handed over, its database opened again, or the server's lease may have run out.
     pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
         let now = self.open_to_read()?;
         if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {
@@ -74,7 +74,7 @@ impl Range {
         }
     }
 
-    /// Goes over into `state`, and tells whether it did: who closes a range has the last word,
+    /// Changes to `state`, and returns whether it did. A range that was closed or handed over stays so,
     /// whatever its supervisor finds out at the same time.
     pub(super) fn change_state(&self, state: State) -> bool {
         let mut now = self.state.write();
@@ -85,7 +85,8 @@ impl Range {
         true
     }
 
-    /// Whether somebody else has its database, or will: it is not served here again.
+    /// Whether this range will not be served here again: another server has its database or will have it, or it was
+    /// closed.
     pub(crate) fn is_lost(&self) -> bool {
         let state = self.state.read();
         matches!(*state, State::Fenced | State::Gone { .. } | State::Closed)

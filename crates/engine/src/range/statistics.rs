@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::Range;
 use crate::database::Borrowed;
 
-/// What happened since the process began.
+/// What has happened since the range was opened here.
 #[derive(Debug, Default)]
 pub(super) struct Counts {
     pub(super) reads: AtomicU64,
@@ -24,13 +24,13 @@ pub struct RangeStatistics {
     pub scans: u64,
     /// Writes that were acknowledged.
     pub writes: u64,
-    /// Writes that their conditions refused.
+    /// Writes that were refused by their judge.
     pub refusals: u64,
     /// Flushes of the log since the database was opened.
     pub flushes: u64,
-    /// Bytes that are in memtables and the log only.
+    /// Bytes that are only in memtables and the log.
     pub unflushed_bytes: u64,
-    /// Dropped tables with rows that are not yet gone.
+    /// Dropped tables that are not completely removed yet.
     pub dropped_tables_pending: u64,
     /// How often the database had to be opened again.
     pub reopenings: u64,
@@ -39,7 +39,6 @@ pub struct RangeStatistics {
 }
 
 impl Range {
-    /// What it counts.
     pub(crate) fn statistics(&self) -> RangeStatistics {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         let opening = self.open_now().ok();

@@ -1,11 +1,11 @@
 //! Locks by partition, striped.
 //!
-//! Conditions of a write are judged on the newest rows of its partition, so two writes of one
-//! partition must not judge at the same time. Nothing else has to wait: a stripe is held while
-//! rows are read and the batch enters the log, not while it becomes durable.
+//! The conditions of a write are judged on the newest rows of its partition, so two writes of one
+//! partition must not be judged at the same time. Nothing else has to wait: a write holds its stripe while
+//! rows are read and the batch enters the log, but not while the batch becomes durable.
 //!
-//! Under its lock a stripe remembers the newest row that it let into the log. A refusal was judged
-//! on rows no newer than that, so it may be told once that row is durable.
+//! Under its lock a stripe remembers the newest row that went through it into the log. A refusal was judged
+//! on rows that are no newer than that, so it may be answered once that row is durable.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -18,7 +18,7 @@ use crate::limits::STRIPES;
 /// The newest row that went through a stripe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Newest {
-    /// In which opening of the database. Sequence numbers of different openings do not compare.
+    /// The opening of the database in which it was written. Sequence numbers of different openings cannot be compared.
     pub(crate) opening: u64,
     /// Its sequence number there.
     pub(crate) sequence: u64,
@@ -29,7 +29,7 @@ pub(crate) type StripeGuard = OwnedMutexGuard<Option<Newest>>;
 
 type Stripe = Arc<Mutex<Option<Newest>>>;
 
-/// All locks of a range, each made when it is taken first: a range that is hardly written to needs
+/// All locks of a range. Each is made when it is first taken: a range with few writes needs
 /// few of them, and there may be a thousand such ranges.
 #[derive(Debug)]
 pub(crate) struct Stripes(Box<[OnceLock<Stripe>]>);
@@ -39,8 +39,8 @@ impl Stripes {
         Self((0..STRIPES).map(|_| OnceLock::new()).collect())
     }
 
-    /// The stripe of a partition. The same in every run: it is part of a simulation's log, and the
-    /// reservation rows of stripes are stored (where a change would do no harm).
+    /// The stripe of a partition. It is the same in every run, because it is part of a simulation's log. The
+    /// reservation rows of stripes are stored too, but there a different number would do no harm.
     pub(crate) fn of(partition: &PartitionPrefix) -> u16 {
         // `DefaultHasher::new` has fixed keys, unlike `RandomState`.
         let mut hasher = DefaultHasher::new();
@@ -53,9 +53,9 @@ impl Stripes {
         Arc::clone(self.0[usize::from(stripe)].get_or_init(Stripe::default)).lock_owned().await
     }
 
-    /// Waits until every write that holds a stripe now has let go of it.
+    /// Waits until every write that holds a stripe now has released it.
     pub(crate) async fn wait_for_holders(&self) {
-        // A write that takes a stripe that is not made yet comes later.
+        // A stripe that is not made yet has no holder now. A write that makes and takes it comes later.
         for stripe in self.0.iter().filter_map(OnceLock::get) {
             drop(stripe.lock().await);
         }

@@ -1,9 +1,9 @@
 //! The supervisor of a range's database: flushes it, and opens it again when the database closed by itself.
 //!
-//! The engine below closes a database for good when something fails that it cannot repeat. If
-//! that is because somebody else opened the database, the range is there now. For any other reason
-//! the range opens it again, in the epoch that follows its own: should anybody else have opened it
-//! meanwhile, that fails too, and the range is there.
+//! The engine below closes a database for good when a step fails that it cannot repeat. If
+//! the reason is that another server opened the database, that server has the range now. For any other reason
+//! the range opens the database again, in the epoch that follows its own. If another server has opened it
+//! meanwhile, this fails too, and that server has the range.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -27,7 +27,7 @@ enum Ended {
 }
 
 impl Ended {
-    /// What those are told who waited for a flush.
+    /// The error that the writes that waited for a flush get.
     fn sentence(&self) -> &str {
         match self {
             Self::Closed => "the database was closed",
@@ -38,18 +38,21 @@ impl Ended {
 }
 
 impl Range {
-    /// Keeps the range open until it is closed or lost. To be run as a task, once.
+    /// Keeps the range open until it is closed or lost. Run it as a task, once.
     pub(crate) async fn supervise(self: Arc<Self>) {
         let _left = Left(Arc::clone(&self));
         loop {
             let Ok(opening) = self.open_now() else {
                 return;
             };
-            // While the range changes hands writes are held, and somebody waits for those under way.
+            // While the gate is held no more writes come, and the change waits for those under way: so do not delay
+            // the flush then.
             let ended = opening.serve(|| !self.gate.is_held()).await;
-            // A writer that waits for a flush of this opening waits in vain: it is told now, before the reason is known.
+            // No flush of this opening will come any more. Tell the writers that wait for one at once, before the
+            // reason is known.
             opening.flusher.end(ended.sentence());
-            // It may have been opened again, and the old opening closed: or shut out, while nobody says so yet.
+            // This server may have opened the database again itself. It then closed the old opening, or the new
+            // opening shut the old one out and is not yet the range's state. The lock waits for that.
             let judging = self.opening_again.lock().await;
             if self.open_now().is_ok_and(|now| now.number != opening.number) {
                 continue;
@@ -75,10 +78,10 @@ impl Range {
         }
     }
 
-    /// Opens the database again, however long that takes. False if it is somebody else's now, or
+    /// Opens the database again, however long that takes. False if another server has it now, or if the range
     /// was closed meanwhile.
     async fn reopen(&self, before: &Opening) -> bool {
-        // Frees what the old one still holds. It has nothing to save: it is closed.
+        // Free what the old opening still holds. It has nothing to save, since it is closed.
         let _ = timeout(CLOSE_MAX, before.db.close()).await;
         let epoch = before.db.manifest().writer_epoch();
         let mut wait = REOPEN_WAIT_MIN;
@@ -99,15 +102,15 @@ impl Range {
             if !self.change_state(state) || lost {
                 return false;
             }
-            // A failed attempt may have taken the epoch already, and it was ours. Damage is tried
-            // again too: somebody may bring the file back.
+            // A failed attempt of ours may have taken the next epoch already. So do not expect the old one again. Try
+            // again after damage too: an operator may bring the file back.
             attempt_epoch = None;
             sleep(wait).await;
             wait = REOPEN_WAIT_MAX.min(wait * 2);
         }
     }
 
-    /// Serves from a new opening, unless the range was closed while it was made.
+    /// Serves from a new opening, unless the range was closed while the opening was made.
     async fn take(&self, opening: Opening) -> bool {
         let opening = Arc::new(opening);
         if !self.change_state(State::Open(Arc::clone(&opening))) {
@@ -131,14 +134,13 @@ impl Range {
         }
     }
 
-    /// Answers no read any more: the range was handed over. The database is left as it is; see
-    /// [`Range::abandon`].
+    /// Answers no read any more, because the range was handed over. The database stays open until [`Range::end`].
     pub(crate) fn let_go(&self) {
         let last = self.open_now().ok();
         self.change_state(State::Gone { last });
     }
 
-    /// Ends a range that was handed over: its database is closed without saving anything.
+    /// Ends a range that was handed over: closes its database without saving anything.
     pub(crate) async fn end(&self) {
         let opening = match &*self.state.read() {
             State::Gone { last: Some(opening) } => Arc::clone(opening),
@@ -147,20 +149,20 @@ impl Range {
         self.abandon(&opening).await;
     }
 
-    /// Closes the database of a range that was handed over, without saving anything: it is
-    /// somebody else's, or nobody's.
+    /// Closes an opening of the database without saving anything, because the database belongs to another server
+    /// now, or is not used any more.
     pub(crate) async fn abandon(&self, opening: &Opening) {
         opening.flusher.end("the range was handed over");
         let closing = opening.db.close_with_options(CloseOptions::default().with_flush_type(None));
         let _ = timeout(CLOSE_MAX, closing).await;
     }
 
-    /// Saves what an opening holds and closes it. Gives up after a while: on a full disk the
-    /// database tries forever. What was acknowledged is in the log then, and is replayed.
+    /// Saves what an opening holds and closes it. Gives up after a while, because on a full disk the
+    /// database would try without end. What was acknowledged is then still in the log, and is replayed.
     async fn close_database(&self, opening: &Opening) {
         let range = self.identity.id;
         let closing = async {
-            // A compaction that is broken off here is taken up at once by the next who opens it.
+            // If a compaction is broken off here, the next process that opens the database takes it up at once.
             self.databases.housekeeper.leave(&self.place.path).await;
             opening.db.close().await
         };
@@ -181,8 +183,8 @@ impl Range {
     }
 }
 
-/// Without its supervisor nothing becomes durable any more. Should it end by a panic, those who wait
-/// are told so, and those who come are refused.
+/// Guards against a panic of the supervisor: without it nothing becomes durable any more. The requests that wait
+/// then get an error, and those that come later are refused.
 struct Left(Arc<Range>);
 
 impl Drop for Left {
@@ -198,20 +200,20 @@ impl Drop for Left {
 }
 
 impl Opening {
-    /// Flushes for those who wait, until the database is closed.
+    /// Flushes for the writes that wait, until the database is closed.
     async fn serve(&self, may_come: impl Fn() -> bool) -> Ended {
         let flushed = || self.unflushed.mark(self.sorted_sequence());
         tokio::select! {
             _ = self.flusher.run(&self.db, may_come, flushed) => {}
             () = self.closed() => {}
         }
-        // A failed flush and the closing that it causes are told in either order.
+        // A failed flush and the close that it causes may be reported in either order.
         let _ = timeout(Duration::from_secs(1), self.closed()).await;
         let reason = self.status.borrow().close_reason;
         match reason {
             Some(CloseReason::Clean) => Ended::Closed,
             Some(CloseReason::Fenced) => Ended::Fenced,
-            // Any call is answered with what the database was closed for.
+            // Any call on the closed database returns the reason why it was closed.
             _ => Ended::Failed(match self.db.snapshot() {
                 Err(error) => with_causes(&error),
                 Ok(_) => "its log could not be flushed".to_owned(),
@@ -221,7 +223,7 @@ impl Opening {
 
     async fn closed(&self) {
         let mut status = self.status.clone();
-        // An error means that the database is gone altogether.
+        // An error means that the database itself is gone.
         let _ = status.wait_for(|status| status.close_reason.is_some()).await;
     }
 }
@@ -250,9 +252,9 @@ mod tests {
         supervisor.await.unwrap();
     }
 
-    /// Seed 300,387 of the simulation: a slow store, and a move that was undone. The supervisor found its opening
-    /// shut out by the one that was to follow it, said that another server has the range, and left: what was
-    /// written to the new opening was never flushed.
+    /// Seed 300,387 of the simulation found this, with a slow store and a move that was undone. The supervisor found
+    /// that its opening was shut out by the next opening of the same range, said that another server has the range,
+    /// and ended. What was written to the new opening was then never flushed.
     #[tokio::test]
     async fn a_supervisor_that_is_shut_out_by_the_next_opening_of_its_range_goes_on_with_that_one() {
         let range = Range::in_memory().await;
@@ -264,7 +266,7 @@ mod tests {
         batch.put(b"\x20key", b"value");
         assert!(range.write_ungated(batch.clone()).await.is_err(), "somebody has opened it after");
         before.closed().await;
-        // The supervisor has its say, if it has one.
+        // Give the supervisor time to change the state, if it wrongly does so.
         sleep(Duration::from_millis(50)).await;
         assert!(!range.is_lost());
         assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db)))));

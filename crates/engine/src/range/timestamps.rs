@@ -1,20 +1,21 @@
-//! The timestamps that a range gives to its writes: strictly growing, across crashes and clocks.
+//! The timestamps that a range gives to its writes. They strictly grow, also across crashes and across clocks that
+//! step back.
 //!
-//! A timestamp is max(clock, last one + 100 ns). For that to hold after a crash too, the range
-//! keeps a *reservation* in its meta rows: nothing at or above it was ever given out, and whoever
+//! A timestamp is max(clock, last timestamp + 100 ns). So that this holds after a crash too, the range
+//! keeps a *reservation* in its meta rows: no timestamp at or above it was ever given out, and a process that
 //! opens the range starts there.
 //!
-//! **How the reservation is renewed.** Not by a write of its own: the write that comes within five
-//! seconds of the reservation's end carries the next one in its own batch. A batch is in the log
+//! **How the reservation is renewed.** The reservation has no write of its own. The write that comes within five
+//! seconds of the reservation's end carries the next reservation in its own batch. A batch is in the log
 //! whole or not at all, so for every durable row there is a durable reservation above its
 //! timestamp:
 //!
-//! * a write that carries nothing has a timestamp below a reservation that *is* durable;
-//! * a write that carries one has a timestamp below what it carries.
+//! * a write that carries no reservation has a timestamp below a reservation that *is* durable;
+//! * a write that carries a reservation has a timestamp below that one.
 //!
-//! So nobody waits for a renewal, a range that is idle writes nothing, and a wall clock that jumps
-//! ahead is followed at once. Batches may enter the log in another order than that of their
-//! timestamps, which would let an older reservation overwrite a newer one; therefore each lock
+//! So no write waits for a renewal, an idle range writes nothing, and the timestamps follow a wall clock that
+//! jumps ahead at once. Batches may enter the log in another order than that of their
+//! timestamps, and then an older reservation would overwrite a newer one. Therefore each lock
 //! stripe has a reservation row of its own (within a stripe the order is the same), and the
 //! reservation of the range is the greatest of them.
 
@@ -26,9 +27,8 @@ use crate::mutants::{self, Mutant};
 /// A timestamp for one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Stamp {
-    /// The timestamp.
     pub(crate) at: Timestamp,
-    /// The reservation that the write must carry, if it must.
+    /// The reservation that the write must carry, if it must carry one.
     pub(crate) reserve: Option<Timestamp>,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct HighWater {
 }
 
 impl HighWater {
-    /// After opening a range whose reservation is `reserved`.
+    /// The mark of a range that was just opened, with the reservation `reserved`.
     pub(crate) fn starting_at(reserved: Timestamp) -> Self {
         Self { last: reserved.saturating_add(-1), reserved }
     }
@@ -55,12 +55,13 @@ impl HighWater {
         Stamp { at, reserve: due.then(|| at.saturating_add(RESERVED_TICKS)) }
     }
 
-    /// Nothing up to `high_water` is given, whatever this range's own rows say.
+    /// No timestamp up to `high_water` is given from now on, whatever this range's own rows say.
     pub(crate) fn inherit(&mut self, high_water: Timestamp) {
         self.last = self.last.max(high_water);
     }
 
-    /// The last timestamp that was given is known: it need not be the reservation's.
+    /// Goes on after `high_water`, the last timestamp that was given. It is known, so the range need not begin at the
+    /// reservation.
     pub(crate) fn resume_at(&mut self, high_water: Timestamp) {
         self.last = high_water;
     }
@@ -87,7 +88,7 @@ mod tests {
     /// One step of a range's life.
     #[derive(Debug, Clone)]
     enum Step {
-        /// A write in this stripe, at the clock's time plus this.
+        /// A write in this stripe, `clock_ticks` after the start.
         Write { stripe: u8, clock_ticks: i64 },
         /// The log takes the batches that wait, up to this many, and they become durable.
         Flush { count: usize },
@@ -106,7 +107,7 @@ mod tests {
     }
 
     proptest! {
-        /// Batches of different stripes reach the log in any order, those of one stripe in theirs.
+        /// Batches of different stripes reach the log in any order. Batches of one stripe keep their order.
         #[test]
         fn what_is_durable_is_below_what_follows_a_crash(
             steps in prop::collection::vec(step(), 1..80),
