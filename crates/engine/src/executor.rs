@@ -1,9 +1,9 @@
-//! Carries out what the manager wants changed, over all partition servers that it knows.
+//! The executor carries out the changes that the manager wants, over all partition servers that it knows.
 //!
 //! For each change the executor finds the servers, writes the intent into the map, and lets [`crate::change`] do the
-//! rest. It also opens ranges that nobody serves, and brings changes to their end that were broken off ([`opening`]).
-//! It decides nothing itself: its caller says which change is wanted, and the store says whether one counts. If its
-//! process dies, the next process reads the intent in the map and goes on from there.
+//! rest. It also opens ranges that no server serves, and brings changes that were broken off to their end
+//! ([`opening`]). It decides nothing itself: its caller says which change is wanted, and the store says whether a
+//! change counts. If its process dies, the next process reads the intent in the map and goes on from there.
 
 mod in_hand;
 mod opening;
@@ -45,12 +45,12 @@ impl Executor {
         Self(Arc::new(Inner { maps, router, servers, in_hand: InHand::default() }))
     }
 
-    /// Replaces the servers that it leads.
+    /// Replaces the servers that it works with.
     pub fn set_servers(&self, servers: impl IntoIterator<Item = PartitionServer>) {
         self.0.servers.store(Arc::new(servers.into_iter().map(|server| (server.id(), server)).collect()));
     }
 
-    /// The servers it leads.
+    /// The servers that it works with.
     pub fn servers(&self) -> Vec<PartitionServer> {
         self.0.servers.load().values().cloned().collect()
     }
@@ -60,7 +60,7 @@ impl Executor {
         &self.0.maps
     }
 
-    /// Carries `change` out, to its end or not at all. The future must not be dropped before it ends: run it in a
+    /// Carries `change` out completely, or not at all. The future must not be dropped before it ends: run it in a
     /// task of its own.
     pub async fn carry_out(&self, change: &Change) -> Result<Changed, ChangeError> {
         let _hold = self.take_in_hand(change);
@@ -95,7 +95,7 @@ impl Executor {
         self.0.in_hand.take(ranges, servers)
     }
 
-    /// Whether a change of the range is being carried out here, by servers that are there.
+    /// Whether a change of the range is being carried out here, by servers that this executor still has.
     pub(crate) fn has_in_hand(&self, range: RangeId) -> bool {
         self.0.in_hand.has(range, &self.servers())
     }
@@ -142,8 +142,8 @@ impl Executor {
         change::make(&self.0.maps, server, replacement).await
     }
 
-    /// Moves the right range of a merge to the left one's server, if it is not there. Returns its generation there, and
-    /// how long the move held its writes.
+    /// Moves the right range of a merge to the server of the left one, if it is not there. Returns the range with its
+    /// generation there, and how long the move held its writes.
     async fn bring_together(
         &self,
         right: (RangeId, Generation),
@@ -196,9 +196,10 @@ impl Executor {
         })
     }
 
-    /// Tells ranges which tables are dropped, as the catalogue says. A crash, or a caller that gave up, may have left
-    /// a row in the catalogue without the notes in the ranges. While a range with a part of the catalogue is offline
-    /// nothing is told: its tables are refused with it, and it is asked when it is online again.
+    /// Tells the ranges which tables are dropped by the catalogue. A crash, or a caller that gave up, may have left
+    /// a row in the catalogue without the notes in the ranges. While a range with a part of the catalogue is offline,
+    /// this tells nothing: requests for tables in that part are refused meanwhile, and the catalogue is read when the
+    /// range is online again.
     pub(crate) async fn inherit_dropped(&self) -> Result<(), ChangeError> {
         let dropped = match DroppedInCatalogue::read(&self.0.router).await {
             Ok(dropped) => dropped,

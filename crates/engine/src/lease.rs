@@ -1,22 +1,22 @@
-//! The lease of a partition server: its permission, bounded in time, to answer reads.
+//! The lease of a partition server: its permission to answer reads, for a limited time.
 //!
-//! Writes need no lease, since the epoch of a range's database says who may write. But an owner
+//! Writes need no lease, since the epoch of a range's database says which server may write. But an owner
 //! that was paused, and replaced meanwhile, would go on answering reads from its memory. So each
-//! server runs in an *incarnation*, a number that it takes by creating an object, and answers only
-//! while it knows that nobody has ended that incarnation:
+//! server runs in an *incarnation*, a number that it takes by creating an object. It answers only
+//! while it knows that this incarnation was not ended:
 //!
 //! ```text
 //!   cluster/servers/<server>/<incarnation>         created by the server when it starts
-//!   cluster/servers/<server>/<incarnation>-ended   created by whoever takes its ranges away
+//!   cluster/servers/<server>/<incarnation>-ended   created by the process that takes its ranges away
 //!
 //!   server:   t0; is there no "-ended"?  ->  the lease holds until t0 + 5 s      (each second)
 //!   manager:  create "-ended", wait 6 s, then open the ranges elsewhere
 //! ```
 //!
-//! Both count by their own monotonic clocks, so that no wall clock matters; the sixth second is for
-//! clocks that do not run at the same speed. An ended incarnation never comes back: the server
+//! The server and the manager each count by their own monotonic clock, so that no wall clock matters. The sixth
+//! second is for clocks that do not run at the same speed. An ended incarnation never comes back: the server
 //! takes a new one when it is started again. Leases come from the store and not from the manager,
-//! so ranges are served on while there is no manager.
+//! so ranges are still served while there is no manager.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -40,7 +40,7 @@ struct Inner {
     server: ServerId,
     incarnation: u64,
     base: Instant,
-    /// Microseconds after `base` until which it holds.
+    /// The lease holds until this many microseconds after `base`. 0 if it was ended.
     until: AtomicU64,
 }
 
@@ -65,7 +65,7 @@ impl Lease {
         }
     }
 
-    /// The name of this incarnation, which no other has, or ever had: "1-17".
+    /// The name of this incarnation, such as "1-17". No other incarnation has it or ever had it.
     pub(crate) fn name(&self) -> String {
         format!("{}-{}", self.0.server.0, self.0.incarnation)
     }
@@ -75,17 +75,17 @@ impl Lease {
         self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)
     }
 
-    /// Whether it is known that somebody has ended it.
+    /// Whether the server knows that its incarnation was ended.
     pub(crate) fn has_ended(&self) -> bool {
         self.0.until.load(Ordering::Acquire) == 0
     }
 
-    /// Whether the server was not started again since, somewhere.
+    /// Whether this is still the newest incarnation: the server was not started again since, here or elsewhere.
     pub(crate) async fn is_newest(&self, objects: &Arc<dyn ObjectStore>) -> Result<bool, OpenError> {
         Ok(newest(objects, self.0.server).await? == Some(self.0.incarnation))
     }
 
-    /// Renews the lease until it is ended by somebody. To be run as a task.
+    /// Renews the lease until the incarnation is ended. Run it as a task.
     pub(crate) async fn renew(self, objects: Arc<dyn ObjectStore>) {
         let mut tick = interval(LEASE_RENEWED_EVERY);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -100,7 +100,7 @@ impl Lease {
                     self.0.until.store(0, Ordering::Release);
                     return;
                 }
-                // Not known is not yes: without an answer the lease runs out.
+                // Do not extend the lease without an answer: then it runs out.
                 Err(error) => tracing::warn!(server = %self.0.server, %error, "a lease could not be renewed"),
             }
         }
@@ -119,11 +119,11 @@ impl Lease {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Ended {
     incarnation: u64,
-    /// How long its reads may still be answered.
+    /// How long it may still answer reads.
     pub(crate) wait: Duration,
 }
 
-/// Ends the newest incarnation of `server`. `None` where there never was one.
+/// Ends the newest incarnation of `server`. `None` if there never was one.
 pub(crate) async fn end(
     objects: &Arc<dyn ObjectStore>,
     server: ServerId,
@@ -131,7 +131,7 @@ pub(crate) async fn end(
     let Some(incarnation) = newest(objects, server).await? else { return Ok(None) };
     let path = ended(server, incarnation);
     match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
-        // Another process may have ended it, and just now.
+        // If it exists, another process has ended the incarnation, perhaps only just now: so wait all the same.
         Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
             Ok(Some(Ended { incarnation, wait: LEASE_TERM + LEASE_RENEWED_EVERY }))
         }
@@ -139,8 +139,8 @@ pub(crate) async fn end(
     }
 }
 
-/// Whether `server` has been started again since that incarnation was ended: it answers reads by a
-/// lease that nobody has ended.
+/// Whether `server` has been started again since that incarnation was ended. It then answers reads by a new
+/// lease.
 pub(crate) async fn is_back(
     objects: &Arc<dyn ObjectStore>,
     server: ServerId,
@@ -159,7 +159,7 @@ async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Opti
     let number = |name: &str| name.split('-').next()?.parse().ok();
     let mut newest: u64 =
         listed.iter().filter_map(|object| number(object.location.filename()?)).max().unwrap_or(0);
-    // A listing may lag behind, and to end an incarnation that is over already would end nothing.
+    // A listing may lag behind. Ending an incarnation that is not the newest would not stop the server.
     loop {
         let next = object(server, newest + 1);
         match objects.head(&next).await {

@@ -2,13 +2,13 @@
 //!
 //! ```text
 //!   Router  --map-->  PartitionServer 1..n  --share-->  Host (store, caches, threads)
-//!      \________________  Executor  ___________/          (who changes the map)
+//!      \________________  Executor  ___________/          (changes the map)
 //! ```
 //!
-//! **Opening.** The newest map names the databases. Where there is no map there is a new store, or
-//! a creation or copy that was broken off: the map is written last. A database without a row that
-//! lies where the first one belongs is what a broken creation leaves, and is taken; one with rows
-//! is not ours to guess about. RowChanges that were broken off are brought to their end, and then every
+//! **Opening.** The newest map names the databases. If there is no map, the store is new, or its creation or
+//! a copy into it was broken off: the map is written last. A database without rows in the place of the first
+//! database is left from a creation that was broken off, and is used. A database with rows there is refused, since
+//! we cannot know what it is. Changes of ranges that were broken off are brought to their end, and then every
 //! range is opened.
 
 use std::collections::BTreeMap;
@@ -32,7 +32,7 @@ use crate::store::Store;
 use crate::sweeping::DroppedTableSweeper;
 use crate::tasks::{Panicked, Tasks};
 
-/// See the module. Clones are the same node. One that is dropped without [`Node::close`] stops as
+/// See the module. Clones are the same node. A node that is dropped without [`Node::close`] stops as
 /// in a crash: what was acknowledged is safe.
 #[derive(Clone)]
 pub struct Node(Arc<Inner>);
@@ -42,7 +42,7 @@ struct Inner {
     router: Router,
     executor: Executor,
     closed: AtomicBool,
-    /// Not the host's: what runs here holds the servers, and they hold the host.
+    /// These tasks do not belong to the host: they hold the servers, and the servers hold the host.
     tasks: Mutex<Tasks>,
     panicked: Panicked,
 }
@@ -56,9 +56,9 @@ pub struct Statistics {
     pub ranges: Vec<(RangeId, RangeStatistics)>,
     /// Free bytes on the disk.
     pub disk_free_bytes: u64,
-    /// Whether writes are refused because of it.
+    /// Whether writes are refused because the disk has too little free space.
     pub disk_low: bool,
-    /// Damaged files met so far, each with the reason.
+    /// Damaged files that were found so far, each with the reason.
     pub damaged_files: Vec<String>,
     /// What keeps it from working as it should now. Empty when all is well.
     pub troubles: Vec<Trouble>,
@@ -75,8 +75,8 @@ pub enum Trouble {
         /// Why.
         why: String,
     },
-    /// The lease of a partition server was ended, by whoever takes its ranges over. It answers no
-    /// reads any more, and comes back when the process is started again.
+    /// The lease of a partition server was ended by the process that takes its ranges over. The server answers no
+    /// reads any more, and comes back when its process is started again.
     #[error("the partition server {server} has lost its lease; restart the process to have it back")]
     Server {
         /// The server.
@@ -94,7 +94,7 @@ impl Node {
     pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
         let node = Self::join(store, options).await?;
         if let Err(error) = node.0.executor.open_all().await {
-            // So that nothing of this try holds the store any more.
+            // Stop the tasks, so that nothing from this try holds the store any more.
             node.0.host.stop_tasks().await;
             return Err(open_error(error));
         }
@@ -102,9 +102,10 @@ impl Node {
         Ok(node)
     }
 
-    /// Starts the servers of one of several processes over one store, or makes the first range in an
-    /// empty one. They know of no others and hold nothing until whoever leads them all says so
-    /// ([`Router::set_servers`], [`Executor::set_servers`], [`Executor::open_all`]).
+    /// Starts the servers of one of several processes over one store; if the store is empty, also makes the first
+    /// range. The servers do not know those of other processes, and open no ranges from the map, until the code
+    /// that leads all processes calls [`Router::set_servers`], [`Executor::set_servers`] and
+    /// [`Executor::open_all`].
     pub async fn join(store: Store, options: Options) -> Result<Self, OpenError> {
         let host = Host::start(store, options)?;
         let joined = Self::join_on(&host).await;
@@ -146,12 +147,12 @@ impl Node {
         })))
     }
 
-    /// The way to its ranges.
+    /// The router that leads requests to its ranges.
     pub fn router(&self) -> &Router {
         &self.0.router
     }
 
-    /// The way to change its ranges.
+    /// The executor that changes its ranges.
     pub fn executor(&self) -> &Executor {
         &self.0.executor
     }
@@ -178,7 +179,7 @@ impl Node {
         self.0.host.stop_tasks().await;
     }
 
-    /// What it counts.
+    /// What the node counts, and what is wrong with it now.
     pub fn statistics(&self) -> Statistics {
         let store = self.0.host.store();
         let servers = self.0.executor.servers();
@@ -197,7 +198,7 @@ impl Node {
     fn troubles(&self, servers: &[PartitionServer]) -> Vec<Trouble> {
         let mut ranges: BTreeMap<RangeId, String> = BTreeMap::new();
         for entry in self.0.executor.maps().current().entries() {
-            // One that is changing hands is held by somebody, and the map says later by whom.
+            // A range that is changing hands is held by some server, and the map says only later by which.
             let is_meant_to_be_served = entry.online && entry.intent.is_none();
             let owner = servers.iter().find(|server| server.id() == entry.place.server);
             if is_meant_to_be_served && !owner.is_some_and(|owner| owner.holds(entry.id)) {

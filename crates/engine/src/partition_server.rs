@@ -1,8 +1,8 @@
 //! The partition server: holds ranges, and answers for their keys.
 //!
 //! It keeps no data of its own; everything is in the store. Its set of ranges changes while it
-//! serves: the set is replaced as a whole, and a request looks at one version of it. A caller that asks
-//! for a key that no range here holds is told so ([`ReadError::NotOwned`]), and looks for a newer map.
+//! serves: the set is replaced as a whole, and a request looks at one version of it. If no range here holds
+//! a key, the caller gets [`ReadError::NotOwned`], and looks for a newer map.
 
 mod dropped;
 mod held;
@@ -73,24 +73,24 @@ impl PartitionServer {
         self.0.id
     }
 
-    /// Whether its ranges were given to others. It answers nothing any more, and has to be started
+    /// Whether its ranges were given to other servers. Then it answers nothing any more, and has to be started
     /// again.
     pub fn has_ended(&self) -> bool {
         self.0.context.lease.has_ended()
     }
 
-    /// Whether it holds its lease, and was not started again since, somewhere.
+    /// Whether it holds its lease, and was not started again since, here or in another process.
     pub(crate) async fn is_in_its_last_life(&self) -> Result<bool, OpenError> {
         let lease = &self.0.context.lease;
         Ok(lease.holds() && lease.is_newest(&self.0.host.databases().objects).await?)
     }
 
-    /// A name that no other server has, nor itself in another life.
+    /// A name for this life of the server. No other server and no other life of this one has the same name.
     pub(crate) fn name_of_life(&self) -> String {
         self.0.context.lease.name()
     }
 
-    /// Whether both are one server in one life.
+    /// Whether both are the same server in the same life.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -107,7 +107,7 @@ impl PartitionServer {
     }
 
     /// Visits the durable rows of `keys` in order, each range as of one moment, until the visitor
-    /// breaks. On an error the caller throws away what the visitor saw: it may not be told.
+    /// breaks. On an error the caller must throw away what the visitor saw, and must not answer with it.
     pub async fn scan(
         &self,
         keys: &KeyRange,
@@ -123,18 +123,18 @@ impl PartitionServer {
         Ok(ScanEnd::Exhausted)
     }
 
-    /// Reads the rows that the request names, as new as they are; lets `judge` decide with them and
-    /// the write's timestamp; and makes the changes that it wants, all or none of them, durable.
+    /// Reads the newest version of the rows that the request names, durable or not. Then `judge` decides, from these
+    /// rows and the write's timestamp. Its changes are made durable, all or none of them.
     ///
     /// No other write of the partition comes between reading and changing. Timestamps strictly
     /// grow within a range. A refusal of the judge is returned when the rows that it was judged on
-    /// are durable, so that it tells nothing that a crash takes back. RowChanges of keys outside the
-    /// partition are a bug of the caller and panic.
+    /// are durable, so that it tells nothing that a crash could take back. If the judge changes keys outside the
+    /// partition, that is a bug of the caller, and the call panics.
     ///
-    /// After the deadline the answer is [`WriteError::Busy`] as long as nothing was put into the
-    /// log, and [`WriteError::OutcomeUnknown`] from then on. The judge is called at most once. If the
-    /// answer is [`WriteError::NotOwned`], whatever it said counts for nothing, and nothing was put into
-    /// the log: the request may be sent elsewhere, and is judged again there.
+    /// After the deadline the answer is [`WriteError::Busy`] if nothing was put into the
+    /// log, and else [`WriteError::OutcomeUnknown`]. The judge is called at most once. If the
+    /// answer is [`WriteError::NotOwned`], the judge's decision does not count, and nothing was put into
+    /// the log: the request may be sent to another server, and is judged again there.
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
@@ -146,7 +146,7 @@ impl PartitionServer {
         answer.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
 
-    /// Whether it holds the range, and has not lost it to somebody who opened it elsewhere.
+    /// Whether it holds the range, and has not lost it to another server that opened it.
     pub fn holds(&self, range: RangeId) -> bool {
         self.ranges().iter().any(|held| held.id() == range && !held.is_lost())
     }
@@ -158,7 +158,7 @@ impl PartitionServer {
         })
     }
 
-    /// The range, if it is served here out of this database. `None` if the server's ranges were given to others.
+    /// The range, if it is served here out of this database. `None` also if the server's ranges were given to others.
     pub(crate) fn serving(&self, range: RangeId, database: DatabaseName) -> Option<Arc<Range>> {
         let found = self.ranges().iter().find(|held| held.id() == range && !held.is_lost()).cloned();
         found.filter(|held| held.database() == database && !self.has_ended())
@@ -185,12 +185,13 @@ impl PartitionServer {
         self.ranges().iter().map(|range| (range.id(), range.statistics())).collect()
     }
 
-    /// What is seen of its ranges, in the order of their keys.
+    /// The size and the load of its ranges, in the order of their keys.
     pub fn observe(&self) -> Vec<RangeSeen> {
         self.ranges().iter().map(|range| range.seen()).collect()
     }
 
-    /// What can be seen of its ranges at a glance, in the order of their keys.
+    /// The generation and the last verdict of each of its ranges, in the order of their keys. Cheap enough for every
+    /// second.
     pub fn glance(&self) -> Vec<RangeGlance> {
         self.ranges().iter().map(|range| range.glance()).collect()
     }
@@ -231,7 +232,7 @@ impl PartitionServer {
     }
 
     /// The ranges that hold `keys`, with the part that each holds. They must follow one another
-    /// without a gap: a key that belongs to nobody here is not the same as a key without a row.
+    /// without a gap: a key that no range here holds is not the same as a key without a row.
     fn cover(&self, keys: &KeyRange) -> Result<Vec<(Arc<Range>, KeyRange)>, ReadError> {
         let mut parts = Vec::new();
         if keys.is_empty() {

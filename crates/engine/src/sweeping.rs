@@ -1,11 +1,11 @@
-//! The sweeper: brings dropped tables to their end, in the background.
+//! The sweeper: finishes the removal of dropped tables, in the background.
 //!
-//! What is to be done is found in the ranges' notes and in the catalogue, done by steps that may be repeated, and only
-//! then is the note deleted; so the sweeper keeps nothing that a crash could lose. What it does
-//! remember, which tables it has seen to be empty, saves it from looking in each round; before the
-//! note goes it looks once more, whatever it remembers.
+//! It finds its work in the ranges' notes and in the catalogue, does it in steps that may be repeated, and only
+//! then deletes the note. So it keeps nothing that a crash could lose. It only remembers which tables it has seen
+//! to be empty, so that it need not look at them in each round. Before it deletes a note it looks once more,
+//! whatever it remembers.
 //!
-//! See [`crate::range`]'s `dropped` for the life of a dropped table.
+//! The steps of dropping a table are described in [`crate::range`]'s `dropped`.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -24,20 +24,20 @@ use crate::range::{Range, Remains, WriteRequest};
 /// See the module.
 pub(crate) struct DroppedTableSweeper {
     executor: Executor,
-    /// How long a table stays refused at least.
+    /// The shortest time for which a dropped table stays refused.
     remembered: Duration,
-    /// Tables in which it found nothing left when it looked last.
+    /// Tables in which it found no rows when it last looked.
     empty: BTreeSet<(String, TableId)>,
 }
 
 impl DroppedTableSweeper {
-    /// A sweeper that looks when a table is dropped, and now and then.
+    /// A sweeper that looks for work when a table is dropped, and now and then.
     pub(crate) fn new(host: &Host, executor: &Executor) -> Self {
         let remembered = host.options().dropped_remembered;
         Self { executor: executor.clone(), remembered, empty: BTreeSet::new() }
     }
 
-    /// Sweeps without end. To be run as a task.
+    /// Sweeps without end. Run it as a task.
     pub(crate) async fn run(mut self) {
         let mut catalogue_read = Instant::now();
         loop {
@@ -52,7 +52,7 @@ impl DroppedTableSweeper {
             if large.is_empty() {
                 continue;
             }
-            // One compaction for all the drops that come together.
+            // Wait, so that one compaction serves all drops that come shortly after one another.
             sleep(COMPACTION_DEBOUNCE).await;
             for range in large {
                 if let Err(why) = range.compact().await {
@@ -88,7 +88,7 @@ impl DroppedTableSweeper {
         tables.dedup_by(|b, a| {
             let same = (&a.account, a.table) == (&b.account, b.table);
             if same {
-                // The last one who heard of it decides how long it is remembered.
+                // The range that heard of the drop last decides how long the drop is remembered.
                 a.heard = b.heard;
             }
             same
@@ -96,7 +96,7 @@ impl DroppedTableSweeper {
         tables
     }
 
-    /// Takes one table as far as it goes now. True when it is gone altogether.
+    /// Does for one table all that can be done now. True when nothing of the table is left.
     async fn step(
         &mut self,
         dropped: &DroppedTable,
@@ -117,9 +117,9 @@ impl DroppedTableSweeper {
         self.finish(dropped).await.map(|()| true)
     }
 
-    /// Erases the table's rows where they are few, and adds to `large` the ranges where they are
-    /// many. Every range with keys of the table has to be asked: of one that is offline or changes
-    /// hands nothing is known, and the table has to wait.
+    /// Erases the table's rows in the ranges that have few of them, and adds the ranges that have many
+    /// to `large`. Every range with keys of the table has to be asked. If one of them is offline or changes
+    /// hands, it cannot tell what it holds, and the table has to wait.
     async fn erase(&self, dropped: &DroppedTable, large: &mut Vec<Arc<Range>>) -> Result<Remains, ReadError> {
         let keys = dropped.keys();
         let map = self.executor.maps().current();
@@ -135,8 +135,8 @@ impl DroppedTableSweeper {
         Ok(remains)
     }
 
-    /// Deletes the catalogue's row, then the notes: whoever opens a range in between finds a note
-    /// and comes here again.
+    /// Deletes the catalogue's row, then the notes. If a range is opened in between, its note is still there, and
+    /// the sweeper comes here again.
     async fn finish(&self, dropped: &DroppedTable) -> Result<(), ReadError> {
         let key = Key::DroppedTable { account: dropped.account.clone(), table: dropped.table }.encode();
         let partition = PartitionPrefix::catalogue(&dropped.account);

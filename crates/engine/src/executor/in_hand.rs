@@ -1,8 +1,8 @@
 //! The changes that an executor has in hand. They are not broken off, so the code that brings broken-off changes to
 //! their end leaves them alone.
 //!
-//! A change counts as in hand as long as the servers that carry it out are still those with which it was begun. If one
-//! of them has died, or was started again, the change may wait for an answer that never comes.
+//! A change counts as in hand only while the executor still has the servers with which it was begun, in the same life.
+//! If one of them has died, or was started again, the change may wait for an answer that never comes.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -34,7 +34,7 @@ impl InHand {
         Hold { of: self, number }
     }
 
-    /// Whether a change of the range is in hand, given the servers that there are.
+    /// Whether a change of the range is in hand, if `servers` are all that the executor has now.
     pub(super) fn has(&self, range: RangeId, servers: &[PartitionServer]) -> bool {
         let is_there = |server: &PartitionServer| servers.iter().any(|there| there.is_same(server));
         self.0

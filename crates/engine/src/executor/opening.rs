@@ -1,5 +1,5 @@
-//! Opens ranges that nobody serves, and brings changes to their end that were broken off: at the start of a process,
-//! when a server is given up, and whenever the manager finds something that nobody sees to.
+//! Opens ranges that no server serves, and brings changes that were broken off to their end. This happens at the
+//! start of a process, when a server is given up, and whenever the manager finds such a range or change.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -18,7 +18,7 @@ use crate::range::Range;
 impl Executor {
     /// Opens every range that the map names, at the server that the map names, or at another one if that server is
     /// not here. Changes that were broken off are brought to their end first. Ranges that this executor is changing
-    /// right now are left alone. On an error, all that can be opened is served all the same.
+    /// right now are left alone. On an error, the ranges that can be opened are served all the same.
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         let settled = self.settle_where(|_| true).await;
         let map = self.maps().current();
@@ -31,9 +31,9 @@ impl Executor {
         settled.and(inherited)
     }
 
-    /// Does the same as [`Self::open_all`] by the newest map, for servers that have served for a while. It does nothing
-    /// unless all of them hold their leases, and none of them was started again in another process: that process has the
-    /// ranges now.
+    /// Does the same as [`Self::open_all`] by the newest map, for servers that have served for a while. All of them
+    /// must hold their leases, and none may have been started again in another process, which would have the ranges
+    /// now. Otherwise this returns an error and does nothing.
     pub async fn mend(&self) -> Result<(), ChangeError> {
         for server in self.servers() {
             if !server.is_in_its_last_life().await? {
@@ -81,7 +81,7 @@ impl Executor {
         Ok(taken.into_iter().map(moved).collect())
     }
 
-    /// Opens ranges that nobody serves, and serves them: each at its own server or, if that server is not here, at
+    /// Opens ranges that no server serves, and serves them: each at its own server or, if that server is not here, at
     /// another one.
     ///
     /// 1. The map assigns them, in their next generation. A process that takes them by an older map is refused.
@@ -89,7 +89,8 @@ impl Executor {
     /// 3. They are served, if the map still says so and the servers' leases hold. A process that takes them later ends
     ///    those leases first, and opens the databases after this one.
     ///
-    /// Returns the ranges that are served. Returns an error if one of them could not be; the others are served then.
+    /// Returns the ranges that are served. If one of them cannot be served, returns an error; the others are served
+    /// all the same.
     pub(crate) async fn take(&self, ranges: Vec<RangeEntry>) -> Result<Vec<RangeId>, ChangeError> {
         if ranges.is_empty() {
             return Ok(Vec::new());

@@ -1,9 +1,9 @@
 //! The memtables of all ranges together stay within their share of the memory.
 //!
-//! The database below knows limits for itself only, so many databases would add up. One task looks at all ranges
-//! and, while their memtables are above their share together, flushes the largest. It also flushes a memtable,
-//! however small, whose rows lie in many files of the log, or the one with most when all together are too many: they
-//! would all be replayed after a crash.
+//! Each database below has a limit for itself only, so the memory of many databases would add up. One task looks at
+//! all ranges. While their memtables together are above their share, it flushes the largest. It also limits the
+//! files of the log, because they would all be replayed after a crash: it flushes a memtable, however small, whose
+//! rows lie in many of them, and if all ranges together have too many, the memtable whose rows lie in most.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,9 +17,9 @@ use crate::limits::{
 };
 use crate::range::{Range, Unsorted};
 
-/// Which range to flush: one with too many files of the log; else, if all memtables together have
-/// more than `allowed` encoded bytes, the one with most; else, if all logs together are too long,
-/// the one with the longest. Of equals the first.
+/// Which range to flush: the first with too many files of the log. If there is none, and all memtables together have
+/// more than `allowed` encoded bytes, the range with the most bytes. Otherwise, if all logs together are too long,
+/// the range with the longest log. Of equal ranges it takes the first.
 fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
     if let Some(many) = loads.iter().position(|load| load.log_files > LOG_FILES_MAX) {
         return Some(many);
@@ -35,7 +35,7 @@ fn to_flush(allowed: u64, loads: &[Unsorted]) -> Option<usize> {
     None
 }
 
-/// Watches the memtables of all `ranges`, without end. To be run as a task.
+/// Watches the memtables of all `ranges`, without end. Run it as a task.
 pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send, shares: Shares) {
     let mut before = Vec::new();
     let mut poll = MEMTABLES_POLL;

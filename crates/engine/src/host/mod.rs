@@ -1,4 +1,4 @@
-//! What all partition servers of one process share: store, clock, caches, memory, background threads.
+//! The parts that all partition servers of one process share: store, clock, caches, memory, background threads.
 
 mod memtables;
 mod seconds;
@@ -23,35 +23,35 @@ use crate::tasks::{Panicked, Tasks};
 use memtables::watch_memtables;
 use seconds::end_seconds;
 
-/// What a process is opened with.
+/// The settings with which a process is opened.
 #[derive(Debug, Clone)]
 pub struct Options {
     /// Memory for caches, memtables and held requests together, in bytes.
     pub memory_bytes: u64,
     /// The process's clock.
     pub clock: Clock,
-    /// Seed of everything that chance decides in the databases.
+    /// The seed of all random choices in the databases.
     pub seed: u64,
     /// How many partition servers the process has, at least one.
     pub servers: u64,
-    /// The first of them; the others follow in number. Two processes over one store have no server
-    /// in common.
+    /// The number of the first partition server; the others have the numbers that follow. Two processes over one
+    /// store must have no server in common.
     pub first_server: ServerId,
-    /// How long a dropped table's id stays refused at least: longer than any request may take.
+    /// The shortest time for which a dropped table's id stays refused. It must be longer than any request may take.
     pub dropped_remembered: Duration,
-    /// By which the load of ranges is called hot and judged.
+    /// The rules that say when the load of a range is hot, and why.
     pub load: LoadPolicy,
-    /// Whether compaction runs on the caller's runtime, as in simulation, and not on its own
-    /// thread of low priority.
+    /// Whether compaction runs on the caller's runtime, as in the simulation, and not on a thread of its own
+    /// with low priority.
     pub compact_on_callers_runtime: bool,
     /// Called after each step of a change of ranges.
     pub after_step: StepHook,
-    /// Called after each step of the return of space.
+    /// Called after each step of the work that gives space back.
     pub after_space_step: SpaceHook,
 }
 
 impl Options {
-    /// The usual ones.
+    /// The usual options: one partition server, the load policy `fast`, compaction on a thread of its own, no hooks.
     pub fn new(memory_bytes: u64, clock: Clock, seed: u64) -> Self {
         Self {
             memory_bytes,
@@ -82,7 +82,7 @@ struct Inner {
     ranges: Arc<OpenRanges>,
     tasks: Mutex<Tasks>,
     panicked: Panicked,
-    /// After the tasks, so that it is dropped after them.
+    /// Declared after the tasks, so that it is dropped after them.
     _background: Background,
 }
 
@@ -131,16 +131,16 @@ impl Host {
         &self.0.options.clock
     }
 
-    /// Where everything is.
+    /// The store that holds all data.
     pub fn store(&self) -> &Store {
         &self.0.store
     }
 
-    /// What all ranges that are open here counted since this was last asked, with their keys; those that
-    /// counted nothing are left out. For one who keeps it: asked by two, each gets a part.
+    /// What each range here has counted since this was last called, with its keys. Ranges that
+    /// counted nothing are left out. Only one caller may use this: if there were two, each would get only a part.
     pub fn take_tallies(&self) -> Vec<(KeyRange, Tally)> {
         let open = self.0.ranges.list();
-        // The keys after the tally: of most there is none.
+        // Clone the keys only after the tally is taken: most ranges have no tally.
         let tallies = open.iter().filter_map(|range| Some((range.take_tally()?, range.keys().clone())));
         tallies.map(|(tally, keys)| (keys, tally)).chain(self.0.ranges.take_left()).collect()
     }
@@ -161,7 +161,7 @@ impl Host {
         &self.0.ranges
     }
 
-    /// What the ranges of a server with this lease have from it.
+    /// The context for the ranges of a server that has this lease.
     pub(crate) fn range_context(&self, lease: Lease) -> RangeContext {
         RangeContext {
             databases: self.0.databases.clone(),
@@ -176,7 +176,7 @@ impl Host {
         self.tasks().spawn(name, task);
     }
 
-    /// Background tasks that ended by a panic, in words.
+    /// The background tasks that ended by a panic, each with a message.
     pub(crate) fn panics(&self) -> Vec<String> {
         self.0.panicked.list().clone()
     }
@@ -185,7 +185,7 @@ impl Host {
         self.0.options.after_step.after(step, range).await;
     }
 
-    /// Ends all background tasks, wherever they are.
+    /// Stops all background tasks, whatever they are doing.
     pub(crate) async fn stop_tasks(&self) {
         let mut tasks = std::mem::take(&mut *self.tasks());
         tasks.shutdown().await;
@@ -196,7 +196,7 @@ impl Host {
     }
 }
 
-/// The servers of a process.
+/// The numbers of the partition servers of a process.
 pub(crate) fn server_ids(options: &Options) -> impl Iterator<Item = ServerId> {
     let first = options.first_server.0;
     (first..first + options.servers.max(1)).map(ServerId)

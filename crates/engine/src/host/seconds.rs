@@ -1,5 +1,5 @@
-//! One task ends the seconds of all ranges: a timer for each of a thousand idle ranges would be a thousand
-//! wake-ups.
+//! One task ends the second of every range. A timer for each range would mean a thousand wake-ups a second for
+//! a thousand idle ranges.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use tokio::time::{Instant, MissedTickBehavior, interval};
 use crate::limits::LOAD_SECOND;
 use crate::range::OpenRanges;
 
-/// Ends the seconds of all open ranges.
+/// Tells all open ranges, each second, that a second of their load is over.
 pub(crate) async fn end_seconds(open: Arc<OpenRanges>) {
     let began = Instant::now();
     let mut second = interval(LOAD_SECOND);

@@ -10,8 +10,8 @@ use crate::error::ReadError;
 use crate::range::{Range, Remains};
 
 impl PartitionServer {
-    /// Refuses every later read and write of the table in the ranges that hold `keys`, which all
-    /// must be here. Durable when it returns, and harmless to repeat.
+    /// Refuses every later read and write of the table in the ranges that hold `keys`. All of these ranges
+    /// must be here. This is durable when it returns, and harmless to repeat.
     pub async fn drop_table(&self, account: &str, table: TableId, keys: &KeyRange) -> Result<(), ReadError> {
         for (range, _) in self.cover(keys)? {
             range.drop_table(account, table).await?;
@@ -19,13 +19,13 @@ impl PartitionServer {
         Ok(())
     }
 
-    /// Dropped tables that wait to go, of all ranges.
+    /// The dropped tables of all ranges that are not completely removed yet.
     pub(crate) fn dropped_tables(&self) -> Vec<DroppedTable> {
         self.ranges().iter().flat_map(|range| range.dropped_tables()).collect()
     }
 
-    /// Erases the rows of a dropped table where they are few; the ranges where they are many are
-    /// added to `large`.
+    /// Erases the rows of a dropped table in the ranges that have few of them. Adds the ranges that have many
+    /// to `large`.
     pub(crate) async fn erase(
         &self,
         dropped: &DroppedTable,

@@ -1,4 +1,4 @@
-//! Which ranges a server holds: how they come, go and take the place of others.
+//! The set of ranges that a server holds: how ranges are added, removed and replaced.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
 use crate::range::{Identity, Inheritance, Range};
 
 impl PartitionServer {
-    /// Makes and serves the first range of a store, or takes what a broken-off creation left of it.
+    /// Makes and serves the first range of a store, or takes over what a broken-off creation left of it.
     pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), OpenError> {
         let identity = Identity::of(entry);
         let range = if Range::exists(&identity, &self.0.context.databases).await? {
@@ -56,9 +56,10 @@ impl PartitionServer {
         self.0.host.spawn(format!("the supervisor of range {}", range.id()), Arc::clone(range).supervise());
     }
 
-    /// Serves `new` instead of `old`, at one moment. Whatever else is held here of the keys of `new`
-    /// is left from a change that was broken off, and has lost its database: it goes as well. If
-    /// somebody has opened a database of `new` again meanwhile, and serves it here, that stays.
+    /// Serves `new` instead of `old`, in one step. If another range here holds some of the keys of `new`, it
+    /// is left from a change that was broken off, and has lost its database: it is removed as well. But if
+    /// the database of a range in `new` was opened again meanwhile and is served here by that later opening, the later
+    /// opening stays.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock();
         let held = self.ranges();
@@ -83,9 +84,10 @@ impl PartitionServer {
         }
     }
 
-    /// Waits until its lease holds, for as long as one lasts; false if it does not by then. To be asked
-    /// between opening databases and serving them: whoever takes the ranges of a server ends its lease
-    /// first, and waits until it has run out. If it holds, nobody has taken them before they were opened.
+    /// Waits until its lease holds, at most for the term of a lease; false if it does not hold by then. Call this
+    /// between opening databases and serving them. A process that takes the ranges of a server ends the server's lease
+    /// first, and waits until it has run out. So if the lease holds, the ranges were not taken before they were
+    /// opened.
     pub(crate) async fn may_serve(&self) -> bool {
         let until = Instant::now() + LEASE_TERM;
         while !self.0.context.lease.holds() {
@@ -97,8 +99,8 @@ impl PartitionServer {
         true
     }
 
-    /// Stops serving those of the ranges that the map does not give to this server: somebody else was
-    /// faster to write down what became of them.
+    /// Stops serving those of the ranges that the map does not give to this server: another process was
+    /// faster to write into the map what became of them.
     pub(crate) fn withdraw(&self, ranges: &[RangeId], map: &RangeMap) {
         let is_mine = |id| map.get(id).is_some_and(|entry| entry.place.server == self.id());
         let is_lost = |range: &&Arc<Range>| ranges.contains(&range.id()) && !is_mine(range.id());

@@ -1,6 +1,6 @@
 //! Dropping a table in all ranges that hold a part of it, and what the catalogue says about dropped tables.
 //!
-//! `range::dropped` tells the life of a dropped table.
+//! The steps of dropping a table are described in `range::dropped`.
 
 use std::ops::ControlFlow;
 
@@ -14,16 +14,16 @@ use crate::error::{Damaged, ReadError};
 use crate::run_to_end::RunToEnd;
 
 impl Router {
-    /// Refuses every later read and write of the table and lets its rows go in the background.
-    /// Durable when it returns, and harmless to repeat.
+    /// Refuses every later read and write of the table. Its rows are removed in the background.
+    /// The drop is durable when this returns, and harmless to repeat.
     ///
-    /// The caller has written `Key::DroppedTable` into the account's catalogue before, in the batch
-    /// that deletes the table's own row. That row is deleted when nothing is left. Because of it a
-    /// failure here is made good in the background: an error means that it is not done *yet*.
+    /// Before this, the caller has written `Key::DroppedTable` into the account's catalogue, in the batch
+    /// that deletes the table's own row. The `DroppedTable` row is deleted when nothing of the table is left. Until
+    /// then a failure here is repaired in the background: an error means that the drop is not done *yet*.
     ///
-    /// A range that is offline hears of it when it comes back, before it serves.
+    /// A range that is offline learns of the drop when it comes back, before it serves.
     ///
-    /// What was begun goes on after `deadline`, and when the caller gives up.
+    /// What was begun goes on after `deadline`, and also if the caller gives up.
     pub async fn drop_table(
         &self,
         account: &str,
@@ -43,7 +43,7 @@ impl Router {
     }
 
     async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        // A map older than the catalogue's row could call a range offline that serves by now.
+        // A map that is older than the catalogue's row could say that a range is offline although it serves by now.
         self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(error.to_string()))?;
         let mut rest = KeyRange::prefix(&table_prefix(account, table));
         let mut search = self.search();
@@ -74,8 +74,8 @@ impl Router {
 pub(crate) struct DroppedInCatalogue(Vec<(String, TableId)>);
 
 impl DroppedInCatalogue {
-    /// Steps from account to account, so that it costs the same with ten tables and with ten
-    /// thousand.
+    /// Reads the dropped tables of all accounts. It jumps from account to account, so that it costs the same for ten
+    /// tables and for ten thousand.
     pub(crate) async fn read(router: &Router) -> Result<Self, ReadError> {
         let mut found = Vec::new();
         let end = after_prefix(&[KIND_CATALOGUE]);
@@ -102,7 +102,7 @@ impl DroppedInCatalogue {
     }
 }
 
-/// The first `most` keys of `range`.
+/// The first `most` keys in `range` that have rows.
 async fn keys(router: &Router, range: &KeyRange, most: usize) -> Result<Vec<Vec<u8>>, ReadError> {
     let take = |keys: &mut Vec<Vec<u8>>, key: &[u8], _: &Bytes| {
         keys.push(key.to_vec());

@@ -1,9 +1,9 @@
-//! From keys to servers: how a request finds the owner of its keys, by a map that may be stale.
+//! From keys to servers: how a request finds the owner of its keys, by a map that may be out of date.
 //!
-//! The map is a hint. A server that does not hold a key says so, before it did anything; the router
-//! asks again, at once (a split leaves both halves on the same server, which knows better than the
-//! map), then by a newer map, which it reads from the store if nobody has told it of one, and so on
-//! for a bounded time. So a stale map costs a retry inside the service, and never a wrong answer.
+//! The map is a hint. A server that does not hold a key says so before it does anything. The router then
+//! asks the same server again at once: a split leaves both halves on the same server, which knows better than the
+//! map. After that it asks by a newer map, which it reads from the store if it was not told of one, and so on
+//! for a limited time. So an old map costs a retry inside the service, and never a wrong answer.
 
 mod dropped;
 
@@ -33,26 +33,26 @@ pub(crate) use dropped::DroppedInCatalogue;
 pub struct Router(Arc<Inner>);
 
 struct Inner {
-    /// What this front end knows of maps; it may lag behind.
+    /// The newest map that this front end knows. It may lag behind the stored map.
     maps: Maps,
-    /// When it read the stored map last because an owner was not where it should be. Locked while it does.
+    /// When it last read the stored map because an owner was not where it should be. Locked while it reads.
     read_at: Mutex<Option<Instant>>,
     servers: ArcSwap<BTreeMap<ServerId, PartitionServer>>,
     dropped: Notify,
 }
 
-/// The search for the owner of a key: when to give up.
+/// The search for the owner of a key.
 struct Search {
     until: Instant,
     tries: u32,
-    /// The version of the map by which it was asked last.
+    /// The version of the map that was used for the last question.
     version: u64,
-    /// Whether the stored map was read because a range is offline by ours.
+    /// Whether the stored map was read because the known map says that a range is offline.
     made_sure: bool,
 }
 
 impl Router {
-    /// A front end's router by what `maps` knows.
+    /// A router that finds owners by the newest map in `maps`.
     pub fn new(maps: Maps, servers: impl IntoIterator<Item = PartitionServer>) -> Self {
         let servers = servers.into_iter().map(|server| (server.id(), server)).collect();
         Self(Arc::new(Inner {
@@ -63,7 +63,7 @@ impl Router {
         }))
     }
 
-    /// Other servers from now on.
+    /// Replaces the servers that it can ask.
     pub fn set_servers(&self, servers: impl IntoIterator<Item = PartitionServer>) {
         self.0.servers.store(Arc::new(servers.into_iter().map(|server| (server.id(), server)).collect()));
     }
@@ -88,11 +88,11 @@ impl Router {
         }
     }
 
-    /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks,
-    /// and returns what it made of them, from what `begin` gave.
+    /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks.
+    /// `begin` makes the value that `visit` adds to, and that is returned.
     ///
-    /// If a range changes hands while it is read, what was seen of it may not be told: then the whole
-    /// read begins again, so `begin` may be called more than once.
+    /// If a range changes hands while it is read, the caller must not answer with what was seen. The whole
+    /// read then begins again, so `begin` may be called more than once.
     pub async fn scan<T: Send>(
         &self,
         keys: &KeyRange,
@@ -113,7 +113,7 @@ impl Router {
         }
     }
 
-    /// [`ReadError::NotOwned`] where rows were seen that may not be told.
+    /// One try of [`Self::scan`]. Returns [`ReadError::NotOwned`] if rows were seen that must not be used.
     async fn scan_once(
         &self,
         keys: &KeyRange,
@@ -147,7 +147,7 @@ impl Router {
         Ok(())
     }
 
-    /// [`PartitionServer::write`] at whoever owns the partition.
+    /// [`PartitionServer::write`] at the server that owns the partition.
     pub async fn write<E>(
         &self,
         request: &WriteRequest<'_>,
@@ -173,8 +173,8 @@ impl Router {
         }
     }
 
-    /// Tells the owner of `key`, if it has one, that a request for it was refused to protect its range or
-    /// its server. Such requests are not load, but tell where load wants to be.
+    /// Tells the owner of `key`, if there is one, that a request for the key was refused to protect the range or
+    /// the server. Such requests are not load, but they show where load would be.
     pub fn throttled(&self, key: &[u8], access: Access) {
         if let Ok(Some(server)) = self.owner_by_map(key) {
             server.throttled(key, access);
@@ -186,7 +186,7 @@ impl Router {
         &self.0.dropped
     }
 
-    /// The server that owns `key`; none where it is not known here.
+    /// The server that owns `key`; `None` if that server is not known here.
     async fn owner(&self, key: &[u8], search: &mut Search) -> Result<Option<PartitionServer>, ReadError> {
         match self.owner_by_map(key) {
             Err(ReadError::Offline(_)) if self.makes_sure(search).await => self.owner_by_map(key),
@@ -222,7 +222,8 @@ impl Router {
         self.0.servers.load().get(&id).cloned()
     }
 
-    /// Waits until asking again may help: not at all the first time, then for a newer map.
+    /// Waits until asking again may help. The first time it does not wait; later it waits for a newer map, for a
+    /// limited time.
     async fn again(&self, search: &mut Search) -> Result<(), ReadError> {
         search.tries += 1;
         if search.tries == 1 {
@@ -233,7 +234,7 @@ impl Router {
         }
         let until = search.until.min(Instant::now() + wait(search.tries));
         self.read_map(search.version, until).await;
-        // Without a newer map the owner is asked again all the same: it may still be opening it.
+        // If no newer map comes, the owner is asked again all the same: it may still be opening the range.
         let version = search.version;
         let mut map = self.0.maps.subscribe();
         let _ = timeout_at(until, map.wait_for(|map| map.version() > version)).await;
@@ -241,7 +242,8 @@ impl Router {
         Ok(())
     }
 
-    /// Before a range is said to be offline: whether the stored map was read, which may know better.
+    /// Reads the stored map before the router says that a range is offline, since that map may say otherwise. Does so
+    /// once in a search; false if it was done before.
     async fn makes_sure(&self, search: &mut Search) -> bool {
         if search.made_sure {
             return false;
@@ -251,9 +253,9 @@ impl Router {
         true
     }
 
-    /// Reads the stored map, unless a newer one than `version` is known, or somebody does or just did: so
-    /// a front end that is told of no maps learns of them all the same. Where it takes longer than
-    /// `until` it is read to its end, and those who ask later find what it found.
+    /// Reads the stored map, so that a front end that is not told of new maps learns of them all the same. It does
+    /// not read if a map newer than `version` is known, or if another request is reading it or has just done so.
+    /// If reading takes longer than `until`, it goes on in the background, and later requests find its result.
     async fn read_map(&self, version: u64, until: Instant) {
         let router = self.clone();
         let reading = RunToEnd::new(async move {
@@ -280,7 +282,8 @@ impl Router {
     }
 }
 
-/// A map may be as new as it gets while its owner is still busy: so there is a limit.
+/// How long to wait before the next try. There may be no newer map to wait for, because the owner is still
+/// busy: so the wait is limited.
 fn wait(tries: u32) -> Duration {
     ROUTE_WAIT * tries.min(10)
 }
