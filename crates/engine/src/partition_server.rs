@@ -203,7 +203,7 @@ impl PartitionServer {
         }
     }
 
-    /// What keeps ranges from being served now, in words.
+    /// The ranges that cannot be served now, each with the reason.
     pub(crate) fn troubles(&self) -> Vec<(RangeId, String)> {
         self.ranges().iter().filter_map(|range| Some((range.id(), range.trouble()?))).collect()
     }

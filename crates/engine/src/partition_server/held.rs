@@ -57,9 +57,9 @@ impl PartitionServer {
     }
 
     /// Serves `new` instead of `old`, in one step. If another range here holds some of the keys of `new`, it
-    /// is left from a change that was broken off, and has lost its database: it is removed as well. But if
-    /// the database of a range in `new` was opened again meanwhile and is served here by that later opening, the later
-    /// opening stays.
+    /// is left from a change that was broken off, and has lost its database: it is removed as well. There is one
+    /// exception: if the database of a range in `new` was opened again meanwhile, and is served here by that later
+    /// opening, the later opening stays.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock();
         let held = self.ranges();
@@ -130,7 +130,7 @@ impl PartitionServer {
         }
     }
 
-    /// The range goes on here in a later generation.
+    /// Gives a range that stays here a later generation.
     pub(crate) fn renumber(&self, range: RangeId, generation: Generation) {
         if let Some(held) = self.ranges().iter().find(|held| held.id() == range) {
             held.renumber(generation);

@@ -14,7 +14,8 @@
 //! engine. Once the gate is `Gone`, the write is answered [`TurnedAway::Elsewhere`], and its sender may send it
 //! again to the new owner.
 //!
-//! Held writes have limits: in number and time for each range, in bytes for each range and for the process.
+//! Held writes have limits: their number for each range, their bytes for each range and for the process, and the
+//! time for each write.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -31,7 +32,7 @@ use crate::mutants::{self, Mutant};
 /// All entries, or all places: a few thousand.
 const ALL: u32 = WRITES_IN_FLIGHT_MAX as u32;
 
-/// What a write meets at the gate.
+/// The state of the gate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Passage {
     Open,
@@ -186,8 +187,8 @@ impl Gate {
 }
 
 impl Frozen {
-    /// Waits until every write that was let in before is durable, or is known not to be durable; false after `within`.
-    /// Before that, the database must not be closed: those writes still use it.
+    /// Waits until every write that was let in before is durable, or is known not to be durable; false after
+    /// `within`. Before that, the database must not be closed: those writes still use it.
     pub(crate) async fn settled(&self, within: Duration) -> bool {
         timeout(within, self.gate.places.acquire_many(ALL)).await.is_ok()
     }
@@ -205,7 +206,7 @@ impl Frozen {
         self.since.elapsed()
     }
 
-    /// The range goes on here.
+    /// Ends the freeze: the range is served here as before.
     pub(crate) fn open(mut self) {
         self.sealed = false;
     }

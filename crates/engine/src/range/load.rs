@@ -22,7 +22,7 @@ pub(super) struct Scanned {
     last: Vec<u8>,
 }
 
-/// What is seen of a range that a server holds.
+/// The size and the load of a range that a server holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeSeen {
     /// The range.

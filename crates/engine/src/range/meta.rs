@@ -5,8 +5,8 @@
 //!
 //! | key after `01` | value | written |
 //! |---|---|---|
-//! | `01`, stripe (two bytes) | a timestamp, eight bytes big end first | with a write of that stripe; see [`super::timestamps`] |
-//! | `02`, account, table id | when the table was dropped, likewise | when a table is dropped; see [`super::dropped`] |
+//! | `01`, stripe (two bytes) | a timestamp, eight bytes, big-endian | with a write of that stripe; see [`super::timestamps`] |
+//! | `02`, account, table id | when the table was dropped, in the same form | when a table is dropped; see [`super::dropped`] |
 //! | `03` | range and generation of a change record, eight bytes each | as the last row of a range that is split or merged; see [`super::retire`] |
 //! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
 //!

@@ -12,7 +12,7 @@
 //! the range may have been opened again or moved, or the table may have been dropped.
 //!
 //! Architecture Invariant: every read of a client goes through [`read`], and every row enters the log
-//! through [`write`]. A cache of rows, if we ever add one, belongs there and nowhere else.
+//! through [`write`]. A cache of rows will be put there, and nowhere else.
 
 mod dropped;
 mod flush;
@@ -69,7 +69,7 @@ pub(crate) struct Identity {
 }
 
 impl Identity {
-    /// What the map says of a range.
+    /// The identity of a range that the map names.
     pub(crate) fn of(entry: &RangeEntry) -> Self {
         Self { id: entry.id, keys: entry.keys.clone(), database: entry.place.database }
     }
@@ -80,7 +80,7 @@ impl Identity {
     }
 }
 
-/// What a range has from the server that holds it.
+/// What a range gets from the server that holds it.
 #[derive(Clone)]
 pub(crate) struct RangeContext {
     pub(crate) databases: Databases,

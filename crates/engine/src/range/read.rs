@@ -134,8 +134,8 @@ pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<O
 }
 
 /// Rows in order, at the given level. The blocks that it reads go to the cache, which halves the cost of a page
-/// of ten rows. The cache itself sees to it that a scan of a large table does not push out what single
-/// reads need.
+/// of ten rows. It is the task of the cache that a scan of a large table does not push out the blocks that
+/// single reads need.
 async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIterator, ReadError> {
     let options = ScanOptions::default()
         .with_durability_filter(level)
@@ -153,7 +153,7 @@ async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadEr
     rows.next().await.map_err(|error| read_error(&error))
 }
 
-/// What the meta rows of a database say, besides its dropped tables.
+/// What the meta rows of a database say, apart from its dropped tables.
 pub(super) struct Meta {
     /// No timestamp at or above it was ever given out.
     pub(super) reserved: Timestamp,

@@ -2,8 +2,8 @@
 //!
 //! The database does not tell the number of bytes. But it tells the sequence number up to which rows are in sorted
 //! files. So we count the bytes that are written. At each flush of the log we note the count together with
-//! the newest sequence number. The bytes written after the last note whose rows are all in sorted files are not in
-//! sorted files yet.
+//! the newest sequence number. To find the bytes that are not in sorted files yet, we take the last note whose rows
+//! are all in sorted files, and count the bytes written after it.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -2,7 +2,7 @@
 //!
 //! The order of the steps matters; see the picture in [`super`]. Three things are easy to get wrong:
 //!
-//! * **A refusal waits too.** The answer "it exists already" tells of a row that may not be durable yet. If
+//! * **A refusal waits too.** The answer "it exists already" is about a row that may not be durable yet. If
 //!   a crash took that row back, the client would have heard of a row that never existed.
 //! * **A request that gives up does not unlock early.** The step that puts the batch into the log runs to
 //!   its end even if the request is dropped; see [`crate::run_to_end`].
@@ -136,7 +136,7 @@ impl Range {
         self.high_water.lock().next(now)
     }
 
-    /// The rows of one batch, with the reservation that has to go with them, and their size.
+    /// The rows of one batch, with the reservation that they have to carry, and their size.
     fn batch(
         &self,
         partition: &PartitionPrefix,
@@ -194,7 +194,7 @@ impl Range {
     }
 
     /// Writes rows that no client's write can touch (meta rows, rows of dropped tables) and waits
-    /// until they are durable. The gate holds it or turns it away like any other write.
+    /// until they are durable. The gate holds or turns away this write like any other.
     pub(super) async fn write_own(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
         let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
@@ -282,7 +282,7 @@ async fn wait_until_durable<E>(
         Ok(_) => Err(WriteError::Unavailable(
             "its database closed before the rows were durable on which the write was judged".to_owned(),
         )),
-        // The outcome is not unknown: nothing was put into the log.
+        // The outcome is known, since nothing was put into the log. So this is not `OutcomeUnknown`.
         Err(_) => Err(WriteError::Busy(
             "the deadline passed before the rows were durable on which the write was judged",
         )),
