@@ -196,7 +196,7 @@ impl Executor {
         })
     }
 
-    /// Tells the ranges which tables are dropped by the catalogue. A crash, or a caller that gave up, may have left
+    /// Tells the ranges which tables the catalogue lists as dropped. A crash, or a caller that gave up, may have left
     /// a row in the catalogue without the notes in the ranges. While a range with a part of the catalogue is offline,
     /// this tells nothing: requests for tables in that part are refused meanwhile, and the catalogue is read when the
     /// range is online again.

@@ -51,7 +51,7 @@ impl PartitionServer {
         Ok(())
     }
 
-    /// Refuses a table that the catalogue says is dropped.
+    /// Refuses a table that the catalogue lists as dropped.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, keys: &KeyRange, now: Timestamp) {
         for range in self.ranges().iter() {
             if !range.keys().intersect(keys).is_empty() {

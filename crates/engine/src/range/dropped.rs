@@ -49,7 +49,7 @@ impl Range {
         self.write_own(batch).await
     }
 
-    /// Refuses reads and writes of a table that is dropped by the catalogue, although this range has no note
+    /// Refuses reads and writes of a table that the catalogue lists as dropped, although this range has no note
     /// of it yet.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
         self.dropped.insert(DroppedTable::new(account, table, now));

@@ -1,14 +1,16 @@
 //! The rows that a range keeps about itself.
 //!
 //! They lie below the keys of every range. So no client can name one, and a clone that is cut to the keys of
-//! an heir leaves them behind. The numbers are stored: never use one for a second meaning.
+//! an heir leaves them behind. The numbers after `01` are stored, so none may ever get a second meaning.
 //!
 //! | key after `01` | value | written |
 //! |---|---|---|
-//! | `01`, stripe (two bytes) | a timestamp, eight bytes, big-endian | with a write of that stripe; see [`super::timestamps`] |
-//! | `02`, account, table id | when the table was dropped, in the same form | when a table is dropped; see [`super::dropped`] |
-//! | `03` | range and generation of a change record, eight bytes each | as the last row of a range that is split or merged; see [`super::retire`] |
+//! | `01`, stripe (two bytes) | a timestamp | with a write of that stripe; see [`super::timestamps`] |
+//! | `02`, account, table id | the time of the drop | when a table is dropped; see [`super::dropped`] |
+//! | `03` | range and generation of a change record | as the last row of a retired range; see [`super::retire`] |
 //! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
+//!
+//! Times and numbers in values have eight bytes, big-endian.
 //!
 //! A reservation row counts even if no stripe has its number. The row of stripe `FFFF` holds
 //! what a range inherited.

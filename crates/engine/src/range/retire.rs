@@ -75,8 +75,8 @@ impl Range {
         self.gate.freeze(FREEZE_WITHIN).await
     }
 
-    /// Makes `record` the one that decides about this frozen range. When this returns, that is durable, everything
-    /// written before is in sorted files, and the log holds nothing. Returns the checkpoint of that state. The writes
+    /// Makes `record` the one that decides about this frozen range. When this returns, the row that says so is
+    /// durable, all rows are in sorted files, and the log holds nothing. Returns the checkpoint of that state. The writes
     /// that were let in before are settled by then, since their tickets are older than the row's ticket. A refused
     /// write may still have to be answered.
     pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {

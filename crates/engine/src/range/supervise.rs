@@ -102,8 +102,8 @@ impl Range {
             if !self.change_state(state) || lost {
                 return false;
             }
-            // A failed attempt of ours may have taken the next epoch already. So do not expect the old one again. Try
-            // again after damage too: an operator may bring the file back.
+            // A failed attempt of ours may have taken the next epoch already. So do not expect the old epoch again.
+            // Try again after damage too: an operator may bring the file back.
             attempt_epoch = None;
             sleep(wait).await;
             wait = REOPEN_WAIT_MAX.min(wait * 2);
@@ -183,8 +183,8 @@ impl Range {
     }
 }
 
-/// Guards against a panic of the supervisor: without it nothing becomes durable any more. The requests that wait
-/// then get an error, and those that come later are refused.
+/// Guards against a panic of the supervisor, since without a supervisor nothing becomes durable any more. After a
+/// panic the requests that wait get an error, and those that come later are refused.
 struct Left(Arc<Range>);
 
 impl Drop for Left {
