@@ -38,8 +38,7 @@ pub struct RangeSeen {
     pub load: Load,
 }
 
-/// The part of a range's load that is cheap to read: there may be a thousand ranges, and all are looked at each
-/// second.
+/// What is cheap to read about a range: there may be a thousand ranges, and all are looked at each second.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RangeGlance {
     /// The range.

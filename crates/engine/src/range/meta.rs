@@ -90,7 +90,7 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Table ids are times after 1970: as numbers they never begin with the byte FF, which may
+        /// Table ids are times after 1970. As numbers they never begin with the byte FF, which must
         /// not follow a text.
         #[test]
         fn meta_rows_lie_outside_every_range_and_read_back(account in ".*", id in 0..1u64 << 63, stripe: u16, ticks: i64) {

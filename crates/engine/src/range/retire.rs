@@ -76,9 +76,9 @@ impl Range {
     }
 
     /// Makes `record` the one that decides about this frozen range. When this returns, the row that says so is
-    /// durable, all rows are in sorted files, and the log holds nothing. Returns the checkpoint of that state. The writes
-    /// that were let in before are settled by then, since their tickets are older than the row's ticket. A refused
-    /// write may still have to be answered.
+    /// durable, all rows are in sorted files, and the log holds nothing. Returns the checkpoint of that state. The
+    /// writes that were let in before are settled by then, since their tickets are older than the row's ticket. A
+    /// refused write may still have to be answered.
     pub(crate) async fn retire(&self, record: RecordName) -> Result<Uuid, ReadError> {
         let mut batch = WriteBatch::new();
         batch.put(meta::RETIREMENT, meta::encode_record(record));
