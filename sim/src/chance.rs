@@ -22,14 +22,14 @@ impl Chance {
         Self(seed)
     }
 
-    /// The generator of the purpose that `name` names.
+    /// The generator for the purpose `name`.
     pub fn dice(self, name: &str) -> Dice {
         Dice(StdRng::seed_from_u64(self.number(name)))
     }
 
-    /// A number for the purpose that `name` names, as the seed of another generator.
+    /// A number for the purpose `name`, as the seed of another generator.
     pub fn number(self, name: &str) -> u64 {
-        // Its keys are fixed, so that it gives the same number on every machine.
+        // The hasher's keys are fixed, so it gives the same number on every machine.
         let mut hasher = DefaultHasher::new();
         (self.0, name).hash(&mut hasher);
         hasher.finish()

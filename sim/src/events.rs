@@ -56,7 +56,7 @@ impl Events {
     }
 
     fn written(&self) -> MutexGuard<'_, Written> {
-        // There is one thread, and a log is useful also after a panic.
+        // There is one thread, and a log is also useful after a panic.
         self.0.written.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -77,7 +77,7 @@ impl fmt::Debug for Written {
     }
 }
 
-/// A hash of bytes, to be written instead of them.
+/// A hash of bytes, which is written in place of the bytes.
 pub fn hash(parts: impl IntoIterator<Item = impl AsRef<[u8]>>) -> u64 {
     let mut hasher = DefaultHasher::new();
     for part in parts {

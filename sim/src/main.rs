@@ -27,7 +27,7 @@ struct Arguments {
     /// Seeds below this one are run twice, and their logs compared.
     #[arg(long, default_value_t = 0)]
     twice_below: u64,
-    /// Runs each seed for ten simulated minutes in place of one.
+    /// Runs each seed for ten simulated minutes instead of one.
     #[arg(long)]
     long: bool,
     /// Prints the log of each run.

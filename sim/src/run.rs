@@ -1,4 +1,4 @@
-//! One run: a cluster, its clients, what befalls them, and what was wrong.
+//! One run: a cluster, its clients, the faults that strike it, and what was wrong.
 //!
 //! ```text
 //!   0 s           tables are made, workloads begin, faults strike
@@ -29,32 +29,33 @@ use crate::workload::tables::Tables;
 use crate::workload::{large, listing};
 use crate::world::{Planner, Size, World};
 
-/// When the tables are made, unless faults keep that from being done.
+/// By when the tables are made, unless faults delay that.
 const SET_UP_BY: Duration = Duration::from_secs(10);
-/// How long all is calm at the end.
+/// How long the calm at the end lasts.
 const CALM: Duration = Duration::from_secs(15);
 /// When workloads end in a long run.
 const LONG: Duration = Duration::from_secs(600);
-/// Requests that a run shall have. Where faults left fewer, it goes on for so long in calm, and again.
+/// The least number of requests of a run. If faults left fewer, the run goes on in the calm for this time, as often as
+/// needed.
 const REQUESTS_MIN: u64 = 200;
 const GOES_ON_FOR: Duration = Duration::from_secs(5);
-/// Clusters that answer by the rules of the profile `cloud`.
+/// The share of clusters that answer by the rules of the profile `cloud`.
 const CLOUD_SHARE: f64 = 0.2;
-/// Clusters with a table of 3,000 rows, among those without budgets.
+/// The share of clusters that have a table of 3,000 rows, among those without budgets.
 const LARGE_SHARE: f64 = 0.3;
-/// Clusters in which pages run out of time, and after how many milliseconds.
+/// The share of clusters in which pages run out of time, and the bounds of that time in milliseconds.
 const HURRIED_SHARE: f64 = 0.25;
 const HURRIED_MS: (f64, f64) = (5.0, 200.0);
-/// Clients that watch each process, where processes may stand still.
+/// Clients that watch each process, in runs in which processes may stand still.
 const WATCHERS: usize = 3;
 /// Clients that write batches into the ledger.
 const LEDGER_WRITERS: usize = 4;
-/// Clients that come at once in a flash crowd.
+/// Clients that come at the same time in a flash crowd.
 const CROWD: usize = 12;
-/// A run that has not ended by then hangs.
+/// A run that has not ended after this time hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(1_800);
 
-/// What a run was.
+/// The result of a run.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Its seed.
@@ -69,19 +70,18 @@ pub struct Outcome {
     pub digest: (u64, u64),
     /// The switches that were on, with how often each fault struck.
     pub faults: Vec<(Fault, u64)>,
-    /// Histories too entangled to be decided.
+    /// Histories too complex to be decided.
     pub undecided: usize,
-    /// Changes of ranges that were carried out at random.
+    /// Changes of ranges that were chosen at random and carried out.
     pub changes: u64,
-    /// Splits, merges and moves that were planned, and carried out.
+    /// Splits, merges and moves that the real manager planned and carried out.
     pub planned: [u64; 3],
 }
 
 /// Panics since the last run began, in words. A panic of a background task is otherwise silent.
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
-/// Lets panics count as findings, and prints each where `loud`. To be called once, at the start of
-/// the program.
+/// Makes panics count as findings, and prints each of them if `loud`. Call it once, at the start of the program.
 pub fn watch_panics(loud: bool) {
     let usual = panic::take_hook();
     panic::set_hook(Box::new(move |info| {
@@ -103,12 +103,12 @@ pub fn run_long(seed: u64, print_log: bool) -> Outcome {
     run_of(seed, Weather::of(chance), Size { lasts: LONG, ..size(chance) }, print_log)
 }
 
-/// Runs `seed` in a weather of the caller's choice.
+/// Runs `seed` with faults that the caller chooses.
 pub fn run_in(seed: u64, weather: Weather, print_log: bool) -> Outcome {
     run_of(seed, weather, size(Chance::of_seed(seed)), print_log)
 }
 
-/// Runs `seed` in a weather and with a cluster of the caller's choice.
+/// Runs `seed` with faults and a cluster that the caller chooses.
 pub fn run_of(seed: u64, weather: Weather, size: Size, print_log: bool) -> Outcome {
     PANICS.lock().unwrap_or_else(PoisonError::into_inner).clear();
     let runtime = runtime(seed);
@@ -160,7 +160,7 @@ fn size(chance: Chance) -> Size {
     let processes = *dice.pick(&[1, 2, 2, 3]);
     let servers = if processes == 1 { 3 } else { dice.between(1, 2) };
     let moves = (processes == 1 && dice.happens(0.5)).then(|| Planner::Moves(dice.spread(2.0, 40.0)));
-    // With dice of their own, so that the rest of older seeds is as it was.
+    // This has dice of its own, so that older seeds keep the rest of their size.
     let mut dice = chance.dice("planner");
     let splits = (processes == 1 && dice.happens(0.5)).then(|| Planner::Splits(dice.spread(2.0, 8.0)));
     let mut dice = chance.dice("profile");
@@ -169,7 +169,7 @@ fn size(chance: Chance) -> Size {
     let large = dice.happens(LARGE_SHARE) && cloud.is_none();
     let page_within = dice.happens(HURRIED_SHARE).then(|| dice.spread(HURRIED_MS.0, HURRIED_MS.1));
     let page_within = page_within.map(|ms| Duration::from_micros((ms * 1_000.0) as u64));
-    // Where it plans splits too, nobody else crosses its plans.
+    // If the real manager plans splits too, no random changes cross its plans.
     let random = splits.is_none();
     Size {
         processes,
@@ -198,7 +198,7 @@ async fn live(world: &World) -> usize {
     }
     world.let_loose();
 
-    // Faults of the store strike from the first moment on, and can make that take long.
+    // Faults of the store strike from the start, and can make the setup take long.
     let late = world.now().saturating_sub(SET_UP_BY);
     let end_at = world.size().lasts + late;
     let calm_at = end_at.saturating_sub(CALM);
@@ -217,7 +217,7 @@ async fn live(world: &World) -> usize {
     for number in 0..4 {
         let mut client = Client::new(world, &format!("reg{number}"), None);
         if pauses && number % 2 == 0 {
-            // Some go on elsewhere soon, so that there is something that a zombie does not know.
+            // Some clients soon go on at another process, so that something happens that a zombie does not know.
             client = client.patient_for(Duration::from_secs(2));
         }
         workloads.spawn(Arc::clone(&registers).run(client, end_at, (100, 1_200)));

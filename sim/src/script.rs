@@ -1,5 +1,5 @@
-//! Scripts on a simulated cluster: the commands that [`rangehold_map::script`] runs on a map alone, carried out
-//! by the executor of whichever process is up.
+//! Scripts on a simulated cluster: the commands that [`rangehold_map::script`] runs on a map alone. Here the executor
+//! of any process that is up carries them out.
 //!
 //! ```text
 //!   golden script -- parse --> Command --+--> MapScript: the map as it should be
@@ -7,10 +7,10 @@
 //!                                        +--> Change --> executor of a process: the map as it is
 //! ```
 //!
-//! Beside the cluster the interpreter runs the same commands, and says what each of them must come to. A
-//! change that was broken off is finished or undone by the manager's part, as any other; one that was undone
-//! is asked for again. Then it makes ranges with other ids than the script has, since no id is given twice: so
-//! ranges are known by their keys.
+//! The interpreter runs the same commands next to the cluster, and says what the result of each must be. A change that
+//! was broken off is finished or undone by the manager's part, like any other; one that was undone is asked for again.
+//! Then it makes ranges with other ids than those in the script, since no id is given twice. So ranges are compared by
+//! their keys.
 
 use std::ops::ControlFlow;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::world::World;
 /// How long it waits before it looks again whether a change is done.
 const LOOKS_EVERY: Duration = Duration::from_millis(100);
 
-/// Runs commands on a cluster and, beside it, on a map alone. See the module.
+/// Runs commands on a cluster and, at the same time, on a map alone. See the module.
 pub struct Script {
     world: World,
     client: Client,
@@ -39,7 +39,7 @@ pub struct Script {
     alone: MapScript,
 }
 
-/// What of a range must be the same on a cluster and on a map alone.
+/// The part of a range that must be the same on a cluster and on a map alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seen {
     /// Its keys, as people write them.
@@ -61,9 +61,9 @@ impl Script {
         }
     }
 
-    /// Runs a command: makes its table, or carries its change out until that is done. Commands that show
-    /// something are passed over. Fails where the interpreter refuses the command, where it is one that a
-    /// cluster does not take, and where it is not done in time.
+    /// Runs a command: makes its table, or carries its change out until that is done. Commands that only show
+    /// something are skipped. Fails if the interpreter refuses the command, if a cluster does not take it, or if it is
+    /// not done in time.
     pub async fn run(&mut self, command: &Command) -> Result<()> {
         let before = self.alone.clone();
         let refused = match self.alone.run(command) {
@@ -83,26 +83,26 @@ impl Script {
         }
     }
 
-    /// The cluster's map as a process that is up knows it; `None` while none is.
+    /// The cluster's map as a process that is up knows it; `None` if no process is up.
     pub async fn map(&self) -> Option<std::sync::Arc<RangeMap>> {
         let process = (0..self.world.processes()).find_map(|number| self.world.process(number))?;
         let maps = process.executor().maps();
-        // One that cannot be read is as old as it is.
+        // If the map cannot be read, the process keeps its old one.
         let _ = maps.refresh().await;
         Some(maps.current())
     }
 
-    /// The map alone.
+    /// The map alone, as it should be.
     pub fn alone(&self) -> &MapScript {
         &self.alone
     }
 
-    /// What there is of a map of the cluster.
+    /// What a map of the cluster shows.
     pub fn seen(&self, map: &RangeMap) -> Vec<Seen> {
         seen(map, &self.names)
     }
 
-    /// What there should be.
+    /// What it should show.
     pub fn wanted(&self) -> Vec<Seen> {
         seen(self.alone.map(), self.alone.names())
     }
@@ -134,7 +134,7 @@ impl Script {
         process.executor().router().scan(&catalogue, || None, visit).await.ok()?
     }
 
-    /// Asks for a change, and again for what is lacking of it, until the cluster is as it should be.
+    /// Asks for a change, and then for what is still missing, until the cluster is as it should be.
     async fn change(&self, before: &MapScript, asked: &Asked) -> Result<()> {
         let until = self.world.now() + IN_THE_END;
         let mut first = true;
@@ -156,7 +156,8 @@ impl Script {
         bail!("it is not done within {IN_THE_END:?}")
     }
 
-    /// What is still to be done. Ranges of a process that was away for long were given to others, and go back.
+    /// What is still to be done. The ranges of a process that was away for long were given to others, and must go
+    /// back.
     fn lacking(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change> {
         let (seen, wanted) = (self.seen(map), self.wanted());
         if !seen.iter().map(|range| &range.keys).eq(wanted.iter().map(|range| &range.keys)) {
@@ -172,7 +173,7 @@ impl Script {
         })
     }
 
-    /// The change that is asked for, of the ranges that now hold the keys of those that the script names.
+    /// The change that is asked for. It is made for the ranges that now hold the keys of the ranges in the script.
     /// `None` while the map has no such ranges.
     fn meant(&self, before: &MapScript, asked: &Asked, map: &RangeMap) -> Option<Change> {
         let here = |target: &Target| -> Option<Target> {

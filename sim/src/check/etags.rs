@@ -1,5 +1,5 @@
-//! ETags only grow: a later write of an entity gives it a later tag, even if ranges were moved, processes crashed or the
-//! entity was deleted meanwhile. And one tag stands for one value.
+//! ETags only grow. A later write of an entity gives it a later tag, even if ranges were moved, processes crashed or
+//! the entity was deleted in between. One tag stands for one value.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -40,7 +40,7 @@ pub fn check(sights: &[Sight]) -> Vec<String> {
     findings
 }
 
-/// Tags that are smaller than a tag that some client already knew when they were asked for.
+/// Tags that are smaller than a tag that a client already knew when the request for the smaller tag was sent.
 fn going_back(sights: &[Sight]) -> Vec<String> {
     let mut by_end: Vec<&Sight> = sights.iter().collect();
     by_end.sort_by_key(|sight| sight.ended);

@@ -1,4 +1,4 @@
-//! Checkers: from what clients saw to what was wrong with it.
+//! Checkers take what clients saw, and find what was wrong with it.
 //!
 //! Each is a pure function over a history, so that it can be shown to fail on a bad one
 //! (`tests/checkers.rs`).

@@ -11,7 +11,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::time::Duration;
 
-/// What an entity holds: each write has its own.
+/// What an entity holds: each write has a value of its own.
 pub type Value = u64;
 
 /// What was asked for.
@@ -41,7 +41,7 @@ pub enum Expected {
 /// What the client was told.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Return {
-    /// The value that was read.
+    /// The value that was read; `None` if there was none.
     Value(Option<Value>),
     /// It was done.
     Done,
@@ -51,7 +51,7 @@ pub enum Return {
     Missing,
     /// There is another value than the expected one.
     Mismatch,
-    /// No answer: it may have been done, may be done later, or never.
+    /// No answer: it may have been done, it may be done later, or it may never be done.
     Unknown,
 }
 

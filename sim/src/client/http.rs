@@ -1,6 +1,6 @@
 //! HTTP/1.1 as a client speaks it, over any stream.
 //!
-//! Nothing here retries, pools or hides: what went wrong is the caller's to judge.
+//! Nothing here retries, pools or hides: the caller judges what went wrong.
 
 use std::io::{Error, ErrorKind, Result};
 use std::time::Duration;
@@ -45,7 +45,7 @@ impl Request {
         head + &format!("Content-Length: {}\r\n\r\n", self.body.len())
     }
 
-    /// Sends it. With `pause` the body comes in pieces, so long after one another.
+    /// Sends it. With `pause` the body comes in pieces, with this pause between them.
     pub async fn send(&self, to: &mut (impl AsyncWrite + Unpin), pause: Option<Duration>) -> Result<()> {
         let mut bytes = self.head().into_bytes();
         let Some(pause) = pause else {
@@ -62,7 +62,7 @@ impl Request {
 }
 
 impl Reply {
-    /// Reads one reply. What the service sends always has a length.
+    /// Reads one reply. A reply of the service always states its length.
     pub async fn receive(from: &mut (impl AsyncRead + Unpin)) -> Result<Self> {
         let mut bytes = Vec::new();
         let head_end = loop {
@@ -96,7 +96,7 @@ impl Reply {
         self.headers.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
     }
 
-    /// The code of an error, as `EntityNotFound`; empty where there is none.
+    /// The code of an error, for example `EntityNotFound`; empty if there is none.
     pub fn code(&self) -> &str {
         let between = |begin: &str, end: &str| {
             let rest = &self.body[self.body.find(begin)? + begin.len()..];

@@ -1,5 +1,5 @@
-//! Simulated clients: they speak HTTP to a front end, and know three ends of a request: it was never
-//! sent, it was answered, or nobody knows.
+//! Simulated clients: they speak HTTP to a front end. A request ends in one of three ways: it was never sent, it was
+//! answered, or its outcome is unknown.
 
 pub mod http;
 pub mod requests;
@@ -26,16 +26,16 @@ const STORM_RETRIES: usize = 6;
 pub enum NoAnswer {
     /// It was not sent, so it was not carried out.
     Unsent,
-    /// It was sent: it may have been carried out, or may yet be.
+    /// It was sent: it may have been carried out, or may still be carried out.
     Unknown,
 }
 
-/// What came of a request.
+/// A request's outcome.
 #[derive(Debug)]
 pub struct Asked {
     /// The reply.
     pub answer: Result<Reply, NoAnswer>,
-    /// Whether it arrived a second time, of which nobody was told.
+    /// Whether the request arrived a second time; no client saw the reply to that copy.
     pub twice: bool,
 }
 
@@ -46,7 +46,7 @@ pub enum Told {
     Answer(Reply),
     /// It was not done, and may be asked for again.
     NotDone,
-    /// It may have been done, or will be, or not.
+    /// It may have been done, it may be done later, or it may never be done.
     Unknown,
 }
 
@@ -189,7 +189,7 @@ impl Client {
         self.log(&shown, &request, Some(connection.process), &answer);
         self.judge(&shown, &answer);
         if half_open {
-            // Nobody reads from it any more, and nobody closes it.
+            // No task reads from it any more, and no task closes it.
             tokio::spawn(async move {
                 sleep(PATIENCE).await;
                 drop(connection);
@@ -225,8 +225,8 @@ impl Client {
         }
     }
 
-    /// How long it waits this time, and whether the connection stays when it gives up: some hang up,
-    /// and some never see what was sent to them.
+    /// How long it waits this time, and whether the connection stays open when it gives up. Some clients hang up, and
+    /// some never see the reply.
     fn patience(&mut self) -> (Duration, bool) {
         let weather = self.world.weather().clone();
         if weather.strikes(Fault::CancelledRequest, &mut self.dice) {
@@ -238,7 +238,7 @@ impl Client {
         }
     }
 
-    /// The service owes a reply, if it was there all the while.
+    /// Reports a missing reply. The service owes a reply if the process was up all the time.
     fn left_waiting(&self, connection: &Connection, begun: Duration, shown: &str) {
         let there = self.world.process(connection.process).is_some_and(|now| now.life == connection.life);
         if there && !self.world.was_troubled_since(begun) {
@@ -249,12 +249,12 @@ impl Client {
         }
     }
 
-    /// Replies that the service may not give.
+    /// Reports a reply that the service may not give.
     fn judge(&self, shown: &str, answer: &Result<Reply, NoAnswer>) {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
         let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::MisdirectedRead);
-        // What the cloud's documents say of budgets, and of ranges that a real manager moves.
+        // The cloud's documents allow these answers: for budgets, and for ranges that a real manager moves.
         let cloudy = match reply.code() {
             "ServerBusy" => self.world.is_cloud(),
             "OperationTimedOut" => self.world.is_cloud() && self.world.has_planner(),
@@ -262,7 +262,7 @@ impl Client {
         };
         let bad = match (reply.status, reply.code()) {
             (500.., _) if cloudy => false,
-            // Nothing went wrong that a client may feel, so nothing may look as if it had.
+            // No fault that a client may notice is on, so no error may be seen either.
             (500.., _) if weather.is_harmless() => true,
             (500, "InternalError") => !spoilt,
             (400 | 401 | 403 | 405.., _) => !matches!(reply.status, 409 | 412 | 500 | 503 | 504),
@@ -279,7 +279,7 @@ impl Client {
         }
     }
 
-    /// The same request arrives on a connection of its own, some time later.
+    /// Sends the same request again on a connection of its own, some time later.
     fn send_again(&mut self, process: usize, request: Request) {
         let Some(process) = self.world.process(process) else { return };
         let delay = Duration::from_millis(self.dice.between(0, 3_000));

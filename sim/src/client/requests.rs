@@ -25,13 +25,13 @@ pub struct Name {
 /// How an entity is changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verb {
-    /// Refused where it exists.
+    /// Refused if the entity exists.
     Insert,
-    /// In any case.
+    /// Done in any case.
     Upsert,
-    /// Refused where it does not exist, or is not what `If-Match` says.
+    /// Refused if the entity does not exist, or is not what `If-Match` says.
     Replace,
-    /// Likewise.
+    /// Refused for the same reasons.
     Delete,
 }
 
@@ -56,7 +56,7 @@ pub fn get(name: &Name) -> Request {
     }
 }
 
-/// What an entity holds beside its keys.
+/// What an entity holds besides its keys.
 #[derive(Debug, Clone, Default)]
 pub struct Content {
     /// The property `value`.
@@ -67,12 +67,12 @@ pub struct Content {
     pub numbers: Vec<(&'static str, u64)>,
 }
 
-/// Changes an entity to hold `value`, and `padding` bytes more. `if_match` is an ETag, or `*`.
+/// Changes an entity so that it holds `value`, and `padding` more bytes. `if_match` is an ETag, or `*`.
 pub fn change(verb: Verb, name: &Name, value: u64, padding: usize, if_match: Option<&str>) -> Request {
     change_to(verb, name, &Content { value, padding, numbers: Vec::new() }, if_match)
 }
 
-/// Changes an entity to hold `content`. `if_match` is an ETag, or `*`.
+/// Changes an entity so that it holds `content`. `if_match` is an ETag, or `*`.
 pub fn change_to(verb: Verb, name: &Name, content: &Content, if_match: Option<&str>) -> Request {
     let mut headers = vec![("Accept", BARE.to_owned()), ("DataServiceVersion", "3.0".to_owned())];
     if let Some(etag) = if_match {
@@ -123,8 +123,8 @@ pub fn batch(changes: &[Request]) -> Request {
     Request { method: "POST", target: format!("/{ACCOUNT}/$batch"), headers, body: body.into_bytes() }
 }
 
-/// The status of the operations in the reply to a batch: of all of them where it was made, and of
-/// the one that failed where it was not.
+/// The statuses in the reply to a batch: those of all operations if the batch was made, and that of the operation that
+/// failed if it was not made.
 pub fn batch_statuses(reply: &Reply) -> Vec<u16> {
     let lines = reply.body.split("\r\n").filter_map(|line| line.strip_prefix("HTTP/1.1 "));
     lines.filter_map(|line| line.get(..3)?.parse().ok()).collect()
@@ -147,7 +147,7 @@ pub fn delete_table(table: &str) -> Request {
     Request { method: "DELETE", target: format!("/{ACCOUNT}/Tables('{table}')"), headers, body: Vec::new() }
 }
 
-/// Asks for a page of a table: of one partition or of all, from a token on.
+/// Asks for a page of a table, or of one partition of it, from a token on.
 pub fn query(table: &str, partition: Option<&str>, top: Option<usize>, token: Option<&str>) -> Request {
     let mut target = format!("/{ACCOUNT}/{table}()?");
     if let Some(partition) = partition {
@@ -177,7 +177,7 @@ pub struct Entity {
 }
 
 impl Entity {
-    /// The property `name`, a number; 0 where there is none.
+    /// The property `name`, a number; 0 if there is none.
     pub fn number(&self, name: &str) -> u64 {
         self.numbers.get(name).copied().unwrap_or(0)
     }
@@ -192,7 +192,7 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// The entity in a reply to [`get`]; `None` where it is none.
+/// The entity in a reply to [`get`]; `None` if the reply is not an entity.
 pub fn entity(reply: &Reply) -> Option<Entity> {
     entity_in(&serde_json::from_str(&reply.body).ok()?)
 }
@@ -213,7 +213,7 @@ fn entity_in(json: &Value) -> Option<Entity> {
     })
 }
 
-/// The page in a reply to [`query`]; `None` where it is none.
+/// The page in a reply to [`query`]; `None` if the reply is not a page.
 pub fn page(reply: &Reply) -> Option<Page> {
     let json: Value = serde_json::from_str(&reply.body).ok()?;
     let entities = json["value"].as_array()?.iter().map(entity_in).collect::<Option<_>>()?;

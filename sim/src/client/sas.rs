@@ -1,6 +1,6 @@
 //! The credential of all simulated clients: an account SAS that allows everything until 2099.
 //!
-//! It bears no date of the request, so that a client may talk to a process whose clock is wrong.
+//! It carries no date of the request, so a client can talk to a process whose clock is wrong.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -10,7 +10,7 @@ use sha2::Sha256;
 
 const VERSION: &str = "2020-12-06";
 
-/// The query that proves who asks.
+/// The query that proves which account asks.
 pub fn query() -> String {
     let (permissions, services, kinds, expiry) = ("rwdlacu", "t", "sco", "2099-01-01T00:00:00Z");
     let text =
