@@ -4,8 +4,7 @@
 //! or not at all, a read sees the last put, a put can be conditional. Listings may be asked for *as
 //! they were*, so the bucket remembers for a while what was deleted.
 //!
-//! Everything here is done at once and knows no time of its own: waiting, and what goes wrong, is the
-//! [`super::Door`]'s part.
+//! Everything here happens at once. Waiting, and everything that goes wrong, is the part of [`super::Door`].
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -33,16 +32,16 @@ pub struct Bucket {
 pub struct Object {
     /// Its bytes.
     pub bytes: Bytes,
-    /// What was put beside them.
+    /// The attributes that were stored with them.
     pub attributes: Attributes,
     /// Its description.
     pub meta: ObjectMeta,
-    /// When one of its name came to be here.
+    /// When an object of this name was put here.
     since: Duration,
 }
 
 impl Bucket {
-    /// An empty one. `epoch` is the store's wall clock at the begin of the run.
+    /// An empty bucket. `epoch` is the store's wall clock when the run begins.
     pub fn new(epoch: DateTime<Utc>) -> Self {
         Self { epoch, objects: BTreeMap::new(), deleted: Vec::new(), puts: 0 }
     }
@@ -91,7 +90,7 @@ impl Bucket {
             .ok_or_else(|| Error::NotFound { path: path.to_string(), source: "there is none".into() })
     }
 
-    /// All objects whose names end in the same way, as `.sst`.
+    /// All objects whose names have the same ending, for example `.sst`.
     pub fn alike<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Object> {
         self.objects
             .iter()
@@ -99,7 +98,7 @@ impl Bucket {
             .map(|(_, object)| object)
     }
 
-    /// Deletes the object at `path`; harmless where there is none.
+    /// Deletes the object at `path`; does nothing if there is none.
     pub fn delete(&mut self, now: Duration, path: &Path) {
         self.deleted.retain(|(when, _)| *when + LISTED_BACK_MAX >= now);
         if let Some(object) = self.objects.remove(path) {

@@ -26,7 +26,7 @@ use crate::chance::Dice;
 use crate::events::{self, Events};
 use crate::faults::{Fault, Weather};
 
-/// What becomes of calls at a door.
+/// What happens to calls at a door.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
     /// They go through.
@@ -72,7 +72,7 @@ impl Door {
         }))
     }
 
-    /// Holds, opens or closes the door. One that was closed stays so.
+    /// Holds, opens or closes the door. A closed door stays closed.
     pub fn set(&self, passage: Passage) {
         self.0.passage.send_if_modified(|now| {
             let changes = *now != Passage::Closed && *now != passage;
@@ -83,7 +83,7 @@ impl Door {
         });
     }
 
-    /// Makes its calls slow, or as fast as others'.
+    /// Makes its calls slow, or as fast as those of others.
     pub fn set_slow(&self, slow: bool) {
         self.0.slow.store(slow, std::sync::atomic::Ordering::Relaxed);
     }
@@ -114,7 +114,7 @@ impl Door {
             self.passed().await;
         }
         match error {
-            // A call that is refused by itself is refused for that reason.
+            // If the call itself fails too, the caller gets the error of the fault.
             Some(error) if result.is_ok() || !fate::has_effect(fate.fault) => Err(error),
             _ => result,
         }
@@ -140,14 +140,14 @@ impl Door {
         }
     }
 
-    /// Returns when the door is open. Behind a closed one it never does.
+    /// Returns when the door is open. If the door is closed, it never returns.
     async fn passed(&self) {
         if *self.0.passage.borrow() == Passage::Open {
             return;
         }
         let mut passage = self.0.passage.subscribe();
         if passage.wait_for(|now| *now == Passage::Open).await.is_err() {
-            // The caller holds the door, so the door's sender exists. Without a sender, nothing returns.
+            // The caller holds the door, so the door's sender exists. If it did not, this would never return.
             std::future::pending::<()>().await;
         }
     }
@@ -186,7 +186,7 @@ impl Door {
     }
 }
 
-/// A listing that is stale is of this moment.
+/// The moment that a stale listing shows.
 fn moment(now: Duration, fate: &Fate, dice: &mut Dice) -> Duration {
     match fate.fault {
         Some(Fault::StaleList) => {
@@ -197,16 +197,16 @@ fn moment(now: Duration, fate: &Fate, dice: &mut Dice) -> Duration {
     }
 }
 
-/// Stands for the fault's own error until that is returned.
+/// Takes the place of the fault's own error until that is returned.
 fn error_of(wish: Wish, path: &Path) -> object_store::Error {
     object_store::Error::Generic { store: "bucket", source: format!("{wish:?} {path}").into() }
 }
 
-/// The last bytes of a sorted file say where its index is, and have no checksum: SlateDB panics where
-/// they are wrong. In a directory the seals of the files answer for them.
+/// The last bytes of a sorted file say where its index is, and have no checksum: SlateDB panics if they are wrong. In
+/// a directory the seals of the files protect them.
 const UNCHECKED_BYTES: u64 = 16;
 
-/// What a faulty read gives of `bytes`, which begin at `start` in the object at `path`.
+/// What a faulty read returns instead of `bytes`, which begin at `start` in the object at `path`.
 fn spoilt(bucket: &Bucket, path: &Path, start: u64, bytes: &Bytes, fate: &Fate, dice: &mut Dice) -> Bytes {
     let left = bucket.get(path).map_or(0, |object| object.meta.size - start);
     let checked = index(left.saturating_sub(UNCHECKED_BYTES)).min(bytes.len());
@@ -230,9 +230,9 @@ fn spoilt(bucket: &Bucket, path: &Path, start: u64, bytes: &Bytes, fate: &Fate, 
     }
 }
 
-/// `length` bytes of any object of the kind of that at `path`, but not from `start` on: a whole block that is
-/// another file's passes for the right one if it is as long and in the same place, since a check does not say
-/// of which file it is. `None` where no other place is large enough.
+/// `length` bytes of any object of the same kind as the one at `path`, but not from `start` on: a checksum does not
+/// say which file it belongs to, so a whole block of another file passes for the right one if it is as long and in the
+/// same place. `None` if the place that was drawn is `start`, or if no object is large enough.
 fn elsewhere(bucket: &Bucket, path: &Path, start: usize, length: usize, dice: &mut Dice) -> Option<Bytes> {
     let alike: Vec<&Bytes> =
         bucket.alike(path).map(|object| &object.bytes).filter(|bytes| bytes.len() > length).collect();

@@ -1,4 +1,4 @@
-//! What becomes of one call of the store: how long it takes, and what goes wrong.
+//! What happens to one call of the store: how long it takes, and what goes wrong.
 
 use std::time::Duration;
 
@@ -16,7 +16,7 @@ pub(crate) enum Wish {
     List,
     /// To write an object.
     Put {
-        /// Only if none, or a certain one, is there.
+        /// Only if no object, or a certain one, is there.
         conditional: bool,
     },
     /// To write a part of an object.
@@ -28,9 +28,9 @@ pub(crate) enum Wish {
 /// How a call goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Fate {
-    /// From the call to its effect.
+    /// The time from the call to its effect.
     pub(crate) before: Duration,
-    /// From its effect to the return.
+    /// The time from its effect to the return.
     pub(crate) after: Duration,
     /// What goes wrong.
     pub(crate) fault: Option<Fault>,
@@ -50,7 +50,7 @@ pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
     )
 }
 
-/// Chooses the fate of a call on `path`. A process may be slow for itself.
+/// Chooses the fate of a call on `path`. One process alone may be slow.
 pub(crate) fn choose(wish: Wish, path: &str, slow: bool, weather: &Weather, dice: &mut Dice) -> Fate {
     let (low, high) = match wish {
         Wish::Get | Wish::Delete => (1, 4),
@@ -69,7 +69,7 @@ pub(crate) fn choose(wish: Wish, path: &str, slow: bool, weather: &Weather, dice
     match fault {
         Some(Fault::TimeoutBefore) => before += late(dice),
         Some(Fault::TimeoutAfter) => after = late(dice),
-        // Sometimes the world goes on between an effect and its return.
+        // Sometimes other things happen between an effect and its return.
         _ if dice.happens(0.2) => after = Duration::from_millis(dice.between(1, low + 1)),
         _ => {}
     }
@@ -95,15 +95,15 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
         (Fault::TimeoutAfter, wish != Wish::List),
         (Fault::LostResponse, wish != Wish::List && wish != Wish::Get),
         (Fault::OwnConflict, wish == Wish::Put { conditional: true }),
-        // The engine below a range ends by panic if a listing of its manifests goes back in time: it is
-        // made for stores that list what was written, as those of the large clouds do.
+        // The engine below a range panics if a listing of its manifests goes back in time. It is made for stores that
+        // list all that was written, as the large clouds do.
         (Fault::StaleList, wish == Wish::List && !path.ends_with("manifest")),
         (Fault::TornUpload, wish == Wish::Part || (writes && table)),
-        // Only sorted files have checksums of their own: for the rest a store in the cloud answers by
-        // the checksums of its transport, and a directory by the seals of its files.
+        // Only sorted files have checksums of their own. The rest is protected by the checksums of the transport if
+        // the store is in the cloud, and by the seals of the files if it is a directory.
         (Fault::FlippedBit, wish == Wish::Get && table),
         (Fault::MisdirectedRead, wish == Wish::Get && table),
-        // Of an answer that was cut short its length tells, whatever it is of.
+        // The length of an answer shows that it was cut short, for files of every kind.
         (Fault::TruncatedRead, wish == Wish::Get),
     ];
     possible.into_iter().find(|(fault, can)| *can && weather.strikes(*fault, dice)).map(|(fault, _)| fault)

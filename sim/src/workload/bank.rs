@@ -1,8 +1,8 @@
 //! A bank in one partition: each transfer is a batch, and no page may show money made or lost.
 //!
-//! Each account counts the transfers that changed it, and names the other account of its last transfer with the
-//! number that the transfer has there. So a page tells by itself whether it shows half of a transfer, even one of
-//! nothing; and clients that remember which transfers were acknowledged see when one of them is gone.
+//! Each account counts the transfers that changed it. It also names the other account of its last transfer, and the
+//! number that the transfer has there. So a page alone shows whether half of a transfer is missing, even if the
+//! transfer moves no money. Clients remember which transfers were acknowledged, so they see when one of them is lost.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl Bank {
         }
     }
 
-    /// All accounts in one page, judged; `None` where there was no answer, or a part of them only.
+    /// All accounts in one page, judged; `None` if there was no answer, or only a part of them.
     async fn look(&self, client: &mut Client) -> Option<Vec<Entity>> {
         let acknowledged = *self.acknowledged();
         let Told::Answer(reply) = client.ask(query(TABLE, Some(PARTITION), None, None)).await.told() else {
@@ -148,7 +148,7 @@ fn wrong(accounts: &[Entity], acknowledged: &[u64; ACCOUNTS]) -> Option<String> 
     None
 }
 
-/// The answer to a batch is that of all its operations, or of the one that failed. Whether the batch was made.
+/// Whether the batch was made. The answer to a batch is that of all its operations, or of the one that failed.
 fn judge(client: &Client, reply: &Reply) -> bool {
     let statuses = batch_statuses(reply);
     let done = statuses == [204, 204];

@@ -1,7 +1,7 @@
 //! A table of 3,000 rows: its pages run out of rows, of bytes and of time.
 //!
-//! Nothing in it ever changes, so a client that follows the tokens must see each row once and in order, wherever the
-//! pages end and however its ranges change meanwhile.
+//! Nothing in it ever changes. So a client that follows the tokens must see each row once and in order, no matter
+//! where the pages end and how its ranges change in between.
 
 use std::time::Duration;
 
@@ -13,11 +13,11 @@ use crate::client::{Client, Told};
 const TABLE: &str = "large";
 /// Rows without padding: a page of them ends after 1,000 rows.
 const THIN_ROWS: usize = 2_400;
-/// Rows with so much padding that a page of them ends after 4 MiB.
+/// Rows with enough padding that a page of them ends after 4 MiB.
 const THICK_ROWS: usize = 600;
 const THICK_BYTES: usize = 8_000;
 const PARTITIONS: usize = 6;
-/// Rows of a batch: the most that the service takes.
+/// Rows of a batch: as many as the service takes.
 const BATCH_ROWS: usize = 100;
 
 /// Inserts all rows.
@@ -52,7 +52,7 @@ pub async fn walk_at_last(client: &mut Client) {
     }
 }
 
-/// One way through, judged; `None` if it was not at its end in time.
+/// One walk, judged; `None` if it did not reach the end in time.
 async fn once_through(client: &mut Client, end: Duration, think: (u64, u64)) -> Option<()> {
     let (mut expected, mut token) = (0, None::<String>);
     while client.world().now() < end {

@@ -1,9 +1,9 @@
 //! A ledger: batches that insert rows of their own and often delete those of an earlier batch.
 //!
 //! No row is ever written twice, so each page of a whole partition can be judged. A batch is there whole or not at
-//! all. An acknowledged batch is there until another one replaces it, and then one of the two is there: never both,
-//! never neither. A replacement can be replaced in its turn. A batch that was refused is not there. At the end the
-//! same must hold for the whole table.
+//! all. An acknowledged batch is there until another one replaces it; then exactly one of the two is there at any
+//! moment. The replacement can be replaced too. A batch that was refused is not there. At the end the same must hold
+//! for the whole table.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,14 +21,14 @@ const PARTITIONS: usize = 8;
 const ROWS_MAX: u64 = 8;
 /// Bytes of a row's padding at most.
 const PADDING_MAX: u64 = 800;
-/// How often a batch is a single insert, sent without the frame of a batch.
+/// How often a batch is a single insert, sent as a plain request and not as a batch.
 const SINGLE_SHARE: f64 = 0.3;
-/// How often a batch replaces an earlier one, where there is one.
+/// How often a batch replaces an earlier one, if there is one.
 const REPLACING_SHARE: f64 = 0.6;
-/// How often a client looks at the partition that is being written, where half of a batch would show.
+/// How often a client looks at the partition that is being written, where half of a batch would be seen.
 const JUST_WRITTEN_SHARE: f64 = 0.5;
 
-/// What became of a batch.
+/// The outcome of a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Fate {
     /// It may be made at any moment, or never.
@@ -73,7 +73,7 @@ impl Ledger {
         }
     }
 
-    /// Notes what became of a batch, and so of the one that it replaces.
+    /// Notes the outcome of a batch, and so that of the batch that it replaces.
     fn note(&self, number: usize, replaced: Option<usize>, fate: Fate, twice: bool) {
         let mut entries = self.entries();
         entries[number].fate = fate;
@@ -155,7 +155,8 @@ impl Ledger {
         }
     }
 
-    /// Judges a page of a whole partition, or of the whole table, that was asked for when `before` was known.
+    /// Judges a page of a whole partition, or of the whole table. `before` is what was known when the page was asked
+    /// for.
     fn judge(&self, world: &World, before: &[Entry], partition: Option<usize>, found: &[Entity]) {
         let entries = self.entries();
         let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
@@ -209,12 +210,12 @@ impl Ledger {
 }
 
 /// A batch, the one that replaces it, the one that replaces that, and so on. Once the first is written, one of them is
-/// there at each moment.
+/// there at any moment.
 fn replacements(entries: &[Entry], first: usize) -> impl Iterator<Item = usize> {
     std::iter::successors(Some(first), |number| entries[*number].replaced_by)
 }
 
-/// What became of a batch, by its answer.
+/// The outcome of a batch, as its answer tells it.
 fn fate(client: &Client, number: usize, asked: Asked) -> Fate {
     let twice = asked.twice;
     let reply = match asked.told() {
@@ -235,7 +236,7 @@ fn fate(client: &Client, number: usize, asked: Asked) -> Fate {
     }
 }
 
-/// The statuses in the reply to a batch, or the one of a reply to a single insert.
+/// The statuses in the reply to a batch, or the one status of the reply to a single insert.
 fn statuses(reply: &Reply) -> Vec<u16> {
     if reply.status == 202 { batch_statuses(reply) } else { vec![reply.status] }
 }

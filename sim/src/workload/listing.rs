@@ -1,5 +1,5 @@
-//! Listings: a client that follows the tokens sees each lasting entity of a table exactly once, while other entities
-//! come and go, and however long the client waits between two pages.
+//! Listings: a client that follows the tokens sees each lasting entity of a table exactly once. Other entities come
+//! and go in the meantime, and the client may wait for any time between two pages.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub async fn set_up(client: &mut Client) {
     }
 }
 
-/// Inserts and deletes others between them until `end`.
+/// Inserts and deletes other entities between them until `end`.
 pub async fn churn(mut client: Client, end: Duration, think: (u64, u64)) {
     while client.world().now() < end {
         let dice = client.dice();
@@ -57,7 +57,7 @@ pub async fn walk_at_last(client: &mut Client) {
     }
 }
 
-/// One way through; `None` if it was not at its end in time.
+/// One walk; `None` if it did not reach the end in time.
 async fn once_through(
     client: &mut Client,
     end: Duration,

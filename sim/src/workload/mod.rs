@@ -23,10 +23,10 @@ use crate::client::http::{Reply, Request};
 use crate::client::requests::create_table;
 use crate::client::{Client, Told};
 
-/// How long a step that must succeed in the end is tried.
+/// How long a step is tried that must succeed in the end.
 pub(crate) const IN_THE_END: Duration = Duration::from_secs(60);
-/// How long one piece of what a workload needs may take to be made, amid all faults: a store that keeps timing out lets a
-/// range change hands for half a minute at a time.
+/// How long the making of one thing that a workload needs may take while all faults strike: a store that keeps timing
+/// out makes each change of a range take half a minute.
 pub(crate) const SET_UP_WITHIN: Duration = Duration::from_secs(300);
 
 /// Creates a table, however long it takes.
@@ -35,8 +35,8 @@ pub(crate) async fn make_table(client: &mut Client, table: &str) {
     make(client, format_args!("table {table}"), &create_table(table), made).await;
 }
 
-/// Sends a request again and again until its answer is one that `made` takes; a finding names `what` after
-/// [`SET_UP_WITHIN`].
+/// Sends a request again and again until `made` accepts its answer. After [`SET_UP_WITHIN`] this is a finding, which
+/// names `what`.
 pub(crate) async fn make(
     client: &mut Client,
     what: impl fmt::Display,

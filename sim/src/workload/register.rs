@@ -1,5 +1,4 @@
-//! Registers: a few entities that all clients read, insert, replace and delete, on conditions and
-//! without.
+//! Registers: a few entities that all clients read, insert, replace and delete, with and without conditions.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -16,9 +15,9 @@ use crate::faults::Fault;
 use crate::world::{World, until_some};
 
 const TABLE: &str = "registers";
-/// A process that takes longer to answer one that watches it stands still.
+/// If a process takes longer than this to answer a client that watches it, it stands still.
 const PAUSED_BEYOND: Duration = Duration::from_millis(900);
-/// Requests of each client of a crowd: a history of more than some hundred cannot be decided.
+/// Requests of each client of a crowd: a history of more than some hundred operations cannot be decided.
 const CROWD_REQUESTS_MAX: usize = 20;
 
 /// The registers of one run, and all that happened to them.
@@ -33,7 +32,7 @@ struct Known {
     /// By the register's number.
     operations: BTreeMap<usize, Vec<Operation>>,
     sights: BTreeMap<usize, Vec<Sight>>,
-    /// The ETag of each value that somebody saw.
+    /// The ETag of each value that a client saw.
     tags: BTreeMap<Value, String>,
     /// Values whose write may have been made twice.
     doubled: BTreeSet<Value>,
@@ -53,7 +52,7 @@ impl Registers {
         make_table(client, TABLE).await;
     }
 
-    /// One client's doings until `end`; it waits between `think` milliseconds before each.
+    /// What one client does until `end`; it waits between `think` milliseconds before each request.
     pub async fn run(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
             let register = client.dice().index(self.names.len());
@@ -63,23 +62,23 @@ impl Registers {
         }
     }
 
-    /// Reads until `end`, and writes nothing. With a client that is bound to one process and has little
-    /// patience it asks one that stands still again and again, and so also just before it goes on: then
-    /// others may have its ranges, and what it remembers of them must not be told.
+    /// Reads until `end`, and writes nothing. The client is bound to one process and has little patience, so it asks a
+    /// process that stands still again and again, also just before the process goes on. At that moment other processes
+    /// may have its ranges, and it must not answer with what it remembers of them.
     pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
             let register = client.dice().index(self.names.len());
             let begun = client.world().now();
             self.make(&mut client, register, Call::Read).await;
-            // One that does not answer within the client's patience is asked again at once.
+            // A process that does not answer within the client's patience is asked again at once.
             if client.world().now() < begun + PAUSED_BEYOND {
                 client.think(think.0, think.1).await;
             }
         }
     }
 
-    /// One of a crowd: while there is one it asks for the first partition as fast as it can, until
-    /// `end` or until it has had enough.
+    /// One client of a crowd: while the crowd rages it sends requests to the first partition as fast as it can, until
+    /// `end` or until it has sent [`CROWD_REQUESTS_MAX`].
     pub async fn crowd(self: Arc<Self>, mut client: Client, end: Duration) {
         let mut left = CROWD_REQUESTS_MAX;
         while left > 0 && client.world().now() < end {
@@ -112,8 +111,8 @@ impl Registers {
         }
     }
 
-    /// The value that somebody saw last. Not one that may have been written twice: it has two tags,
-    /// and so a condition on one of them says nothing about the value.
+    /// The value that a client saw last. A value that may have been written twice is left out: it has two tags, so a
+    /// condition on one of them says nothing about the value.
     fn last_seen(&self, register: usize) -> Option<Value> {
         let known = self.known();
         let last = known.sights.get(&register)?.last()?.value;
@@ -203,7 +202,7 @@ impl Registers {
         all.map_or(0, |all| all.iter().filter(|operation| operation.call == Call::Read).count())
     }
 
-    /// What was wrong. Histories that could not be decided are counted apart.
+    /// Reports what was wrong. Histories that could not be decided are counted separately.
     pub fn check(&self, world: &World) -> usize {
         let known = self.known();
         let mut undecided = 0;
@@ -238,7 +237,7 @@ fn written(call: Call) -> Option<Value> {
     }
 }
 
-/// What a reply says about the register; `None` for one that the service may not give.
+/// What a reply says about the register; `None` if the service may not give such a reply.
 fn meaning(call: Call, reply: &Reply) -> Option<Return> {
     let missing = matches!(reply.code(), "ResourceNotFound" | "EntityNotFound");
     match (call, reply.status) {

@@ -1,9 +1,9 @@
 //! Tables that are made, filled, deleted and made again, through any front end.
 //!
-//! One client, the *owner*, makes and deletes a table; another, the *meddler*, inserts into whatever
-//! table has the name at the moment. When a DELETE is acknowledged, no front end may find the table,
-//! and its rows must not be in the next one of its name. Once the outcome of a creation or a deletion
-//! is unknown, it may still come about at any time: the owner goes on with another name.
+//! One client, the *owner*, makes and deletes a table. Another one, the *meddler*, inserts into the table that has the
+//! name at the moment. When a DELETE is acknowledged, no front end may find the table any more, and its rows must not
+//! be in the next table of the same name. If the outcome of a creation or a deletion is unknown, it may still happen
+//! at any later time, so the owner goes on with another name.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -26,7 +26,7 @@ pub struct Tables {
 
 #[derive(Default)]
 struct Known {
-    /// The table's name by now.
+    /// The table's current name.
     name: String,
     /// When the meddler was told that a value is written.
     meddled: BTreeMap<u64, Duration>,
@@ -91,12 +91,12 @@ struct Owner {
     end: Duration,
     think: (u64, u64),
     value: u64,
-    /// Values whose insert may still come about, in whatever table has the name then.
+    /// Values whose insert may still happen later, in the table that has the name then.
     loose: BTreeSet<u64>,
 }
 
 impl Owner {
-    /// The lives of tables of one name, until the end or until track is lost of it.
+    /// The lives of tables of one name, until the end or until an outcome is unknown.
     async fn live(&mut self, table: &str) -> Result<(), LostTrack> {
         let mut deleted_at = None;
         while self.client.world().now() < self.end {
@@ -111,7 +111,7 @@ impl Owner {
         Ok(())
     }
 
-    /// Asks until it is done; loses track when the outcome is unknown.
+    /// Asks until it is done; gives the name up if the outcome is unknown.
     async fn until_answered(&mut self, request: Request, done: &[u16]) -> Result<(), LostTrack> {
         loop {
             match self.client.ask(request.clone()).await.told() {
@@ -152,7 +152,7 @@ impl Owner {
         change(Verb::Insert, &Name::new(table, &partition, &format!("o{}", self.value)), self.value, 0, None)
     }
 
-    /// The table shows what was written into it, and nothing of those before it.
+    /// The table shows what was written into it, and nothing of the tables before it.
     async fn look(&mut self, table: &str, mine: &BTreeSet<u64>, deleted_at: Option<Duration>) {
         let Told::Answer(reply) = self.client.ask(query(table, None, None, None)).await.told() else {
             return;
@@ -179,7 +179,7 @@ impl Owner {
         }
     }
 
-    /// Nobody finds the table, whichever front end is asked.
+    /// No front end finds the table.
     async fn must_be_gone(&mut self, table: &str) {
         for _ in 0..3 {
             self.value += 1;

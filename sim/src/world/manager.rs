@@ -1,9 +1,9 @@
 //! The simulated manager. It gives the ranges of processes that do not answer to other processes, opens ranges that
 //! nobody holds, and splits, merges and moves ranges at random.
 //!
-//! Each process could be the manager. The first one that is up is the manager; with [`Fault::TwoManagers`] a second one
-//! believes that it is. A manager does one thing at a time, in a task of its own. When its process crashes, or the
-//! process for which it waits, the task is dropped at the place where it is.
+//! Each process could be the manager. The first one that is up is the manager; with [`Fault::TwoManagers`] a second
+//! one believes that it is the manager too. A manager does one thing at a time, in a task of its own. If its process
+//! crashes, or the process that it waits for crashes, the task is dropped where it is.
 
 use std::fmt;
 use std::ops::ControlFlow;
@@ -31,7 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(90);
 const ELECTED_AFTER: Duration = Duration::from_secs(1);
 /// How long looking for a place to split may take.
 const SCANNED_WITHIN: Duration = Duration::from_secs(2);
-/// With so many ranges nothing is split any more.
+/// With this many ranges nothing is split any more.
 const RANGES_MAX: usize = 6;
 
 /// The things that a manager can do.
@@ -43,8 +43,8 @@ enum Job {
 }
 
 impl fmt::Display for Job {
-    /// A change is written as a command of [`rangehold_map::script`], tables by their ids: so the changes in a
-    /// log are a script.
+    /// A change is written as a command of [`rangehold_map::script`], with the ids of tables as names. So the changes
+    /// in a log are a script.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::TakeOver(server) => write!(f, "takes over from {server}"),
@@ -58,7 +58,7 @@ impl fmt::Display for Job {
 }
 
 impl World {
-    /// The manager in process `number`: acts while it is the one.
+    /// The manager in process `number`: acts while this process is the manager.
     pub(super) async fn manage(self, number: usize) {
         let mut dice = self.dice(&format!("manager {number}"));
         loop {
@@ -137,7 +137,7 @@ impl World {
             loop {
                 sleep(Duration::from_millis(100)).await;
                 let same = self.process(number).is_some_and(|process| process.life == life);
-                // A manager that waits for a process that does not answer, or was started again, gives up.
+                // A manager gives up if the process that it waits for does not answer or was started again.
                 let again = lives().zip(&before).any(|(now, before)| now.is_some() && now != *before);
                 if !same || again || (0..self.processes()).any(|other| self.is_gone(other)) {
                     return;
@@ -150,7 +150,7 @@ impl World {
             () = lost => {}
             () = sleep(PATIENCE) => self.events().add(format_args!("m{number}"), format_args!("gives up")),
         }
-        // Work that was given to other processes goes on there, but nothing waits for it here.
+        // If other processes got the work, it goes on there, but nothing waits for it here.
         if self.process(number).is_none_or(|process| process.life != life) {
             abort.abort();
         }
@@ -235,7 +235,7 @@ impl World {
     }
 }
 
-/// Where ranges may be cut below a row: before its table, and before its partition.
+/// Where ranges may be cut near a row: before its table, and before its partition.
 fn boundaries_at(key: &[u8]) -> Vec<Vec<u8>> {
     match Key::decode(key) {
         Ok(Key::Entity { account, table, partition_key, .. }) => vec![

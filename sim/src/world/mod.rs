@@ -1,4 +1,4 @@
-//! The simulated cluster: processes over one store, what befalls them, and the way to talk to them.
+//! The simulated cluster: processes over one store, the faults that strike them, and the way to talk to them.
 //!
 //! ```text
 //!   clients  --pipes-->  front end, partition servers   (the real code)   process 1
@@ -7,9 +7,9 @@
 //!                                 Bucket
 //! ```
 //!
-//! All of it is tasks of one runtime with one thread, whose clock stands still while anything is to
-//! be done and jumps when all wait. A process that crashes is one whose door to the store is closed
-//! for good and whose connections broke: what still runs of it can no longer be seen.
+//! All of it is tasks of one runtime with one thread. Its clock stands still while there is something to do, and jumps
+//! when all tasks wait. When a process crashes, its door to the store is closed for good and its connections break;
+//! its tasks may still run, but nothing that they do can be seen.
 
 mod freeze;
 mod manager;
@@ -63,37 +63,37 @@ struct Inner {
 /// How large a cluster is.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Size {
-    /// Processes.
+    /// Number of processes.
     pub processes: usize,
-    /// Partition servers in each.
+    /// Partition servers in each process.
     pub servers: u64,
-    /// Whether the real manager plans too: in a cluster of one process, since it takes all servers to live
-    /// and end with itself.
+    /// Whether the real manager plans too. Only in a cluster of one process, since this manager assumes that all
+    /// servers live and end with its own process.
     pub planner: Option<Planner>,
-    /// Whether the service answers by the rules of the profile `cloud`, and then what one partition is let
-    /// have, in entities per second.
+    /// Whether the service answers by the rules of the profile `cloud`; then also what one partition may have, in
+    /// entities per second.
     pub cloud: Option<f64>,
     /// Whether ranges are split, merged and moved at random.
     pub random: bool,
     /// Whether there is a table of 3,000 rows.
     pub large: bool,
-    /// After what time a page ends, where that is not the profile's.
+    /// After what time a page ends, if it is not the time of the profile.
     pub page_within: Option<Duration>,
     /// When the workloads end.
     pub lasts: Duration,
 }
 
-/// For what the real manager plans.
+/// The load that the real manager plans for.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Planner {
-    /// For servers of this capacity: so ranges are moved.
+    /// The capacity of a server; the manager moves ranges.
     Moves(f64),
-    /// For ranges of this capacity: so ranges are split, merged and moved.
+    /// The capacity of a range; the manager splits, merges and moves ranges.
     Splits(f64),
 }
 
 impl Default for Size {
-    /// One process with one server, which nobody changes but chance.
+    /// One process with one server. Only random changes happen in it.
     fn default() -> Self {
         Self {
             processes: 1,
@@ -110,7 +110,7 @@ impl Default for Size {
 
 /// The place of a process, through all its lives.
 struct Slot {
-    /// Since when it is up, down or stopped, as it is now.
+    /// The moment at which it came up, went down or was stopped.
     since: Mutex<Duration>,
     /// Whether it should run.
     wanted: watch::Sender<bool>,
@@ -172,7 +172,7 @@ impl World {
         self.0.events.now()
     }
 
-    /// How many processes there are, up or not.
+    /// How many processes there are; those that are down count too.
     pub fn processes(&self) -> usize {
         self.0.slots.len()
     }
@@ -188,7 +188,7 @@ impl World {
         self.0.findings.lock().unwrap_or_else(PoisonError::into_inner).push(finding.to_string());
     }
 
-    /// What was found so far.
+    /// All findings so far.
     pub fn findings(&self) -> Vec<String> {
         self.0.findings.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
@@ -214,12 +214,12 @@ impl World {
         *self.0.trap.lock().unwrap_or_else(PoisonError::into_inner) = Some(step);
     }
 
-    /// What the real manager's plans came to so far.
+    /// How many changes the real manager planned and carried out so far.
     pub fn planned(&self) -> &Planned {
         &self.0.planned
     }
 
-    /// How large it is, and how long it lives.
+    /// How large the cluster is, and how long it lives.
     pub fn size(&self) -> Size {
         self.0.size
     }
@@ -244,7 +244,7 @@ impl World {
         }
     }
 
-    /// How long a process has been as it is.
+    /// How long a process has been up, down or stopped.
     fn for_how_long(&self, number: usize) -> Duration {
         let since = *self.0.slots[number].since.lock().unwrap_or_else(PoisonError::into_inner);
         self.now().saturating_sub(since)
@@ -278,14 +278,14 @@ impl World {
         }
     }
 
-    /// Makes the calls of a process slow, or as fast as others'.
+    /// Makes the calls of a process slow, or as fast as those of others.
     pub fn set_slow(&self, number: usize, slow: bool) {
         if let Some(process) = self.process(number) {
             process.set_slow(slow);
         }
     }
 
-    /// Everything that was down or stood still comes back.
+    /// Brings back everything that was down or stood still.
     pub fn heal(&self) {
         self.0.events.add("world", format_args!("calm"));
         self.0.weather.calm_down();
@@ -298,8 +298,8 @@ impl World {
         }
     }
 
-    /// Whether a process has crashed or come back since `moment`, or stands still: a process that waits for
-    /// its answer waits forever, as calls between processes have no connection that could break.
+    /// Whether a process has crashed or come back since `moment`, or stands still. A process that waits for an answer
+    /// of another one waits forever, as calls between processes have no connection that could break.
     pub fn was_troubled_since(&self, moment: Duration) -> bool {
         let since = |slot: &Slot| *slot.since.lock().unwrap_or_else(PoisonError::into_inner);
         let stands_still = |number| self.process(number).is_some_and(|process| process.is_paused());
@@ -307,7 +307,7 @@ impl World {
     }
 }
 
-/// Tries `once` again, a while after each failure, until it gives something or time is up.
+/// Tries `once` again, a while after each failure, until it returns something or time is up.
 pub async fn until_some<T, F: Future<Output = Option<T>>>(
     within: Duration,
     mut once: impl FnMut() -> F,

@@ -39,7 +39,7 @@ impl World {
         }
     }
 
-    /// One stroke of a fault, from its beginning to its end. Faults of single calls strike elsewhere.
+    /// One strike of a fault, from its beginning to its end. Faults of single calls strike elsewhere.
     async fn strike(&self, fault: Fault, dice: &mut Dice) {
         let number = dice.index(self.processes());
         match fault {
@@ -53,7 +53,7 @@ impl World {
             Fault::Pause if self.process(number).is_some() => {
                 self.weather().struck(fault);
                 self.set_paused(number, true);
-                // As often for one second as for thirty.
+                // The length is drawn so that short pauses are as frequent as long ones.
                 let ms = dice.spread(1_000.0, 60_000.0);
                 self.while_stormy_for(Duration::from_millis(ms as u64)).await;
                 self.set_paused(number, false);

@@ -88,7 +88,7 @@ impl Planner {
                     split_rate: load.cap * load.hot_share,
                     ranges_per_server_high: 2,
                     ranges_per_server_low: 0,
-                    // Two halves together are nearly as hot as the whole was, and must be merged soon.
+                    // Two halves together are nearly as hot as the whole was, and must soon be merged.
                     merge_share: 2.0,
                     merge_grain: 1_000.0,
                     settle: Duration::from_secs(1),

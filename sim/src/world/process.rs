@@ -23,13 +23,13 @@ use crate::events::Events;
 use crate::faults::{Fault, Weather};
 use crate::store::{Door, Passage};
 
-/// Memory of one process: the least that is taken.
+/// Memory of one process: the least that the engine takes.
 const MEMORY_BYTES: u64 = 64 << 20;
 /// Bytes under way on one connection, in each direction.
 const PIPE_BYTES: usize = 64 << 10;
-/// How much unused budget is put aside in a cluster with the rules of the cloud.
+/// How much unused budget is saved in a cluster with the rules of the cloud.
 const BUDGET_CREDIT: Duration = Duration::from_secs(2);
-/// How often it is seen to whether a manager is there or not.
+/// How often it is checked whether a manager is there.
 const MANAGER_LOOKED_AFTER: Duration = Duration::from_millis(200);
 /// How often a process looks for a newer map in the store.
 const MAP_POLL: Duration = Duration::from_secs(1);
@@ -59,11 +59,11 @@ pub(crate) struct Start {
     pub(crate) servers: u64,
     /// With a real manager that plans.
     pub(crate) planner: Option<Planner>,
-    /// By the rules of the cloud; see [`super::Size`].
+    /// Answers by the rules of the cloud; see [`super::Size`].
     pub(crate) cloud: Option<f64>,
-    /// After what time a page ends, where that is not the profile's.
+    /// After what time a page ends, if it is not the time of the profile.
     pub(crate) page_within: Option<Duration>,
-    /// Where is counted what it does.
+    /// The counts of what it does.
     pub(crate) planned: Arc<Planned>,
     pub(crate) events: Events,
     pub(crate) clock: Clock,
@@ -75,7 +75,7 @@ pub(crate) struct Start {
 }
 
 impl Process {
-    /// Starts it: the same steps as those of the program, but for sockets.
+    /// Starts it: the same steps as those of the program, except for sockets.
     pub(crate) async fn start(start: Start) -> Result<Self, OpenError> {
         let Start { number, life, servers, planner, clock, door, freezer, seed, .. } = start;
         let options = Options {
@@ -155,7 +155,7 @@ impl Process {
         client
     }
 
-    /// Ends it at once: nothing it is about to do takes place, and its connections break.
+    /// Ends it at once: it does nothing any more, and its connections break.
     pub(crate) fn crash(&self) {
         self.door.set(Passage::Closed);
         self.tasks.lock().unwrap_or_else(PoisonError::into_inner).abort_all();
@@ -172,13 +172,14 @@ impl Process {
         self.freezer.is_frozen()
     }
 
-    /// Makes its calls of the store slow, or as fast as others'.
+    /// Makes its calls of the store slow, or as fast as those of others.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.door.set_slow(slow);
     }
 }
 
-/// By what numbers the service lets in and answers: those of the cloud are scaled to so few requests.
+/// The numbers by which the service lets requests in and answers them. Those of the cloud are scaled down to the few
+/// requests of a run.
 fn profile(cloud: Option<f64>, page_within: Option<Duration>) -> Profile {
     let mut profile = cloud.map_or_else(Profile::fast, |entities| {
         let budget = |share: f64| Some(Budget { per_second: entities * share, credit: BUDGET_CREDIT });
@@ -188,20 +189,20 @@ fn profile(cloud: Option<f64>, page_within: Option<Duration>) -> Profile {
     profile
 }
 
-/// The first server of process `number`, where each process has `servers`.
+/// The first server of process `number`, if each process has `servers`.
 fn first_server(number: usize, servers: u64) -> ServerId {
     ServerId(u64::try_from(number).unwrap_or(0) * servers + 1)
 }
 
-/// Which of those who believe to be the manager.
+/// Which of the managers that believe to be the only one.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Place {
     First,
-    /// There while [`Fault::TwoManagers`] rages.
+    /// Works only while [`Fault::TwoManagers`] is active.
     Second,
 }
 
-/// Lets a real manager plan for as long as the process lives, but for the time in which it is dead.
+/// Lets a real manager plan as long as the process lives, except while the manager is dead or not wanted.
 async fn plan(manager: Manager, place: Place, weather: Weather) {
     // It is never told to stop: it ends with the process.
     let (_told, stop) = watch::channel(false);
@@ -224,7 +225,7 @@ async fn look_for_maps(executor: Executor, known: Maps, weather: Weather) {
             biased;
             changed = own.changed() => if changed.is_err() { return },
             () = sleep(MAP_POLL) => {
-                // What fails is tried again.
+                // A read that fails is tried again.
                 let _ = executor.maps().refresh().await;
             }
         }

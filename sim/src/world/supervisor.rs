@@ -18,7 +18,7 @@ use crate::store::Door;
 const START_AGAIN_AFTER: Duration = Duration::from_millis(500);
 
 impl World {
-    /// Makes all processes that are up known to each other.
+    /// Makes all processes that are up known to one another.
     fn introduce(&self) {
         let up: Vec<Arc<Process>> = (0..self.processes()).filter_map(|number| self.process(number)).collect();
         let servers: Vec<PartitionServer> =
@@ -70,7 +70,7 @@ impl World {
         }
     }
 
-    /// Looks at the versions of the map that a process sees, as long as it lives.
+    /// Watches the versions of the map that a process sees, as long as it lives.
     async fn watch_ids(self, mut maps: watch::Receiver<Arc<RangeMap>>) {
         let mut before = maps.borrow_and_update().clone();
         while maps.changed().await.is_ok() {
@@ -82,8 +82,8 @@ impl World {
         }
     }
 
-    /// Waits until the process is to end. True if it must be started again: a server of it has learnt
-    /// that its ranges were given to others.
+    /// Waits until the process must end. True if it must be started again: one of its servers has learnt that its
+    /// ranges were given to others.
     async fn until_ended(&self, number: usize, wanted: &mut watch::Receiver<bool>) -> bool {
         loop {
             let unwanted = timeout(START_AGAIN_AFTER, wanted.wait_for(|wanted| !*wanted)).await.is_ok();

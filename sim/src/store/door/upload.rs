@@ -1,4 +1,4 @@
-//! An object that is written in parts: nothing of it is there until all of it is.
+//! An object that is written in parts: no part of it exists until all parts are there.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
