@@ -1,4 +1,4 @@
-//! HTTP/1.1 by hand: requests as they are written on the wire, and answers as they come.
+//! HTTP/1.1 by hand: requests as they are written to the connection, and answers as they arrive.
 //!
 //! A test must be able to send what no client library would send, and a crash test must know exactly which
 //! request went out and which answer came back. So nothing here retries, pools or hides: an error of the
@@ -46,7 +46,7 @@ impl Request {
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Adds a header, also where one of this name is there already.
+    /// Adds a header, even if one of this name is there already.
     pub fn set(&mut self, name: &str, value: impl Into<String>) {
         self.headers.push((name.to_owned(), value.into()));
     }
@@ -71,7 +71,7 @@ impl Request {
     }
 }
 
-/// An answer as it came.
+/// An answer as it arrived.
 #[derive(Clone, Debug)]
 pub struct Answer {
     /// The status, for example 200.
@@ -114,7 +114,7 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Connects; fails at once when nobody listens.
+    /// Connects; fails at once if no process listens.
     pub fn open(address: SocketAddr) -> io::Result<Self> {
         Self::open_patient(address, ANSWER_WAIT)
     }

@@ -1,4 +1,4 @@
-//! What tests of several crates share: everything that stands outside of the program.
+//! What tests of several crates share: everything outside the program under test.
 //!
 //! - [`http`]: requests and answers by hand, and one connection;
 //! - [`sign`]: signatures of requests, written from the documentation and not from our code;

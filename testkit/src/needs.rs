@@ -1,8 +1,8 @@
 //! What tests need of the machine besides Rust, and what happens where it is missing.
 //!
-//! `cargo test` must pass on a machine that has Rust alone. So a test asks first whether its part is there,
-//! and if not, it says so and ends. `cargo xtask test` sets [`ALL`]: then a part that is missing is a failure,
-//! and no check can be lost without a sign.
+//! `cargo test` must pass on a machine that has only Rust. So a test first asks whether the part that it needs is
+//! there. If not, the test says so and ends. `cargo xtask test` sets [`ALL`]: then a missing part is a failure, and no
+//! check can be lost unnoticed.
 
 use std::io::Write;
 use std::path::Path;
@@ -49,7 +49,7 @@ pub fn has(parts: &[Part]) -> bool {
     let current = std::thread::current();
     let test = current.name().unwrap_or("a test");
     assert!(std::env::var_os(ALL).is_none(), "{test} needs {}", missing.advice());
-    // Not by a macro: the test harness keeps what macros print to itself when a test passes.
+    // No macro is used here: the test harness hides what macros print when a test passes.
     let _unseen = writeln!(std::io::stderr(), "skipped: {test} needs {}", missing.advice());
     false
 }

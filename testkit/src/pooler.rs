@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use crate::postgres::{PostgresServer, free_port, unprivileged};
 
-/// Where Debian puts it.
+/// Where Debian installs it.
 pub(crate) const PROGRAM: &str = "/usr/sbin/pgbouncer";
 /// How often it is asked whether it is ready, and how long between.
 const READY_TRIALS_MAX: usize = 400;

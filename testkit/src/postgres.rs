@@ -15,8 +15,8 @@
 //! `Drop` ends a server. A test that is killed can't drop anything, so a small guard process waits
 //! until the pipe to the test closes, and then ends the server and removes its files.
 //!
-//! The postmaster is a child of the test, not of `pg_ctl`: so that a killed one is buried at once (a
-//! postmaster that is dead but not buried keeps its successor from starting).
+//! The postmaster is a child of the test, not of `pg_ctl`, so that the test can wait for a killed one at once. A dead
+//! postmaster that no process has waited for keeps the next one from starting.
 
 use std::fs;
 use std::io::Write;
@@ -32,7 +32,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 /// The superuser of every server here; connections need no password.
 pub const SUPERUSER: &str = "postgres";
-/// How often a port that another program took in between is exchanged for a new one.
+/// How often another port is tried if another program has taken the port in the meantime.
 const PORT_TRIALS_MAX: usize = 5;
 /// How often a server is asked whether it is ready, and how long between: two minutes at most, since a
 /// busy machine recovers slowly.
@@ -128,8 +128,8 @@ impl PostgresServer {
         psql.wait_with_output().expect("psql ends")
     }
 
-    /// Ends the server and all its backends at once, as a loss of power of its machine would; what was
-    /// committed is in its log. Harmless if the server does not run.
+    /// Ends the server and all its backends at once, as a power failure of its machine would. What was committed is in
+    /// its log. Does nothing if the server does not run.
     pub fn kill(&self) {
         let Some(mut postmaster) = self.running().take() else { return };
         let backends = children(Pid::from_child(&postmaster));
@@ -158,7 +158,7 @@ impl PostgresServer {
         panic!("the server did not start again:\n{}", self.log());
     }
 
-    /// Lays a file into the server's folder, as its own, which nobody else can read.
+    /// Puts a file into the server's folder. It belongs to the server, and no other user can read it.
     pub fn place_file(&self, name: &str, text: &str) {
         let path = self.directory().join(name);
         fs::write(&path, text).expect("a file");
@@ -200,7 +200,7 @@ impl PostgresServer {
     }
 
     fn initialise(&self) {
-        // Without syncing the new files: only what tests write must survive.
+        // It does not sync the new files: only what tests write must survive.
         let options = ["-U", SUPERUSER, "-A", "trust", "-E", "UTF8", "--locale=C", "--no-sync"];
         let output = self.command("initdb").arg("-D").arg(self.data()).args(options).output();
         let output = output.expect("initdb starts");

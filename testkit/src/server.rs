@@ -19,11 +19,11 @@ use crate::http::{Connection, Request};
 const READY_WAIT: Duration = Duration::from_secs(60);
 /// Longest wait for a server to end after it was asked to.
 const STOP_WAIT: Duration = Duration::from_secs(60);
-/// What the kernel counts processor times in, towards programs, on all machines of our day.
+/// The unit in which the kernel reports processor times to programs, on all machines of today.
 const TICKS_PER_SECOND: u64 = 100;
 /// The line that tools wait for; the address follows.
 const LISTENING: &str = "Table service is successfully listening at ";
-/// The line after it.
+/// The line that follows it.
 const ADMIN: &str = "Admin is listening at ";
 
 /// How a server is started.
@@ -107,8 +107,8 @@ impl Server {
         Ok(())
     }
 
-    /// Starts a server that ends by itself, before it is ready or soon after; an error when it lives on,
-    /// or ends otherwise than by `signal`.
+    /// Starts a server that must end by itself, before it is ready or soon after. It is an error if the server does
+    /// not end, or does not end by `signal`.
     pub fn start_to_end(setup: &Setup, signal: Signal) -> Result<()> {
         let mut child = spawn(setup)?;
         wait_end(&mut child, signal)
@@ -168,7 +168,7 @@ impl Server {
         self.status_bytes("VmHWM:")
     }
 
-    /// A line of what the kernel tells of the process, which it gives in KiB.
+    /// A line of what the kernel says about the process; the kernel gives it in KiB.
     fn status_bytes(&self, label: &str) -> Result<u64> {
         let path = format!("/proc/{}/status", self.process.as_raw_nonzero());
         let status = std::fs::read_to_string(&path)?;
@@ -184,7 +184,7 @@ impl Server {
     pub fn processor_time(&self) -> Result<Duration> {
         let path = format!("/proc/{}/stat", self.process.as_raw_nonzero());
         let text = std::fs::read_to_string(&path)?;
-        // Behind the name, which may hold anything: the state is field 3, the times are 14 and 15.
+        // The name may hold anything, so count after it: the state is field 3, the times are 14 and 15.
         let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
         let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
         let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
@@ -194,7 +194,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // After `kill` and `stop` the process is gone and has been waited for: its id may be another's.
+        // After `kill` and `stop` the process is gone and has been waited for: another process may have its id.
         if matches!(self.child.try_wait(), Ok(None)) {
             let _gone = kill_process(self.process, Signal::KILL);
             let _killed = self.child.wait();

@@ -1,7 +1,7 @@
 //! Signatures as clients make them, written from the documentation.
 //!
-//! Nothing is shared with the server, so that the two check each other: a mistake in its protocol crate
-//! cannot be made here too. Times are seconds since 1970.
+//! No code is shared with the server, so the two check each other: a mistake in the server's protocol crate cannot be
+//! made here too. Times are seconds since 1970.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::{STANDARD, URL_SAFE_NO_PAD};

@@ -22,7 +22,7 @@ pub fn target() -> PathBuf {
 
 /// An empty directory below the build directory, for one command's files.
 ///
-/// What an earlier run left there is removed: results are kept until the next run.
+/// The results of an earlier run are removed: they are kept only until the next run.
 pub fn scratch(name: &str) -> Result<PathBuf> {
     let path = target().join("xtask").join(name);
     empty(&path)?;
@@ -41,7 +41,7 @@ pub fn empty(path: &Path) -> Result<()> {
 /// Which build of the program.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Profile {
-    /// The one profile of development and tests, with assertions.
+    /// The one profile for development and tests, with assertions.
     Dev,
     /// What users get: for figures only.
     Release,
@@ -67,7 +67,7 @@ pub fn program(profile: Profile) -> Result<PathBuf> {
     let mut build = Command::new(cargo());
     build.args(["build", "--quiet", "--bin", "rangehold"]).current_dir(root());
     match profile {
-        // With the features that the tests are built with: others would build the libraries once more.
+        // With the features that the tests are built with. Other features would build the libraries once more.
         Profile::Dev => build.arg("--workspace"),
         Profile::Release => build.args(["--release", "--package", "rangehold"]),
     };
@@ -116,7 +116,8 @@ pub fn files(root: &Path) -> Result<BTreeMap<PathBuf, u64>> {
     Ok(found)
 }
 
-/// What the files below a directory take of the disk, in bytes. Files that go meanwhile do not count.
+/// The space that the files below a directory take on the disk, in bytes. Files that are removed meanwhile do not
+/// count.
 pub fn bytes_on_disk(root: &Path) -> Result<u64> {
     let (mut bytes, mut open) = (0, vec![root.to_owned()]);
     while let Some(directory) = open.pop() {
@@ -125,7 +126,7 @@ pub fn bytes_on_disk(root: &Path) -> Result<u64> {
             let entry = entry?;
             match entry.metadata() {
                 Ok(metadata) if metadata.is_dir() => open.push(entry.path()),
-                // In units of 512 bytes, whatever the blocks of the file system are.
+                // In units of 512 bytes, which do not depend on the blocks of the file system.
                 Ok(metadata) => bytes += metadata.blocks() * 512,
                 Err(_) => {}
             }

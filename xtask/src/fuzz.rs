@@ -1,15 +1,15 @@
 //! `cargo xtask fuzz`: coverage-guided fuzzing on the stable toolchain.
 //!
-//! `cargo fuzz` wants a nightly compiler, for the address sanitizer and a few unstable flags. What
-//! guides a fuzzer is only the coverage, and that is an LLVM pass which stable rustc runs when it is
-//! asked to; libFuzzer, compiled from its source by `libfuzzer-sys`, finds the counters by itself. Since
-//! nothing here is unsafe, the address sanitizer has nothing to find.
+//! `cargo fuzz` wants a nightly compiler, for the address sanitizer and a few unstable flags. A fuzzer needs only the
+//! coverage to guide it. The coverage comes from an LLVM pass, which stable rustc runs too if it is asked to.
+//! libFuzzer, compiled from its source by `libfuzzer-sys`, finds the counters by itself. Since nothing here is unsafe,
+//! the address sanitizer has nothing to find.
 //!
-//! Seen to work with rustc 1.95: a target that panics behind four nested comparisons and a word of
-//! four letters is found after 5 s with these flags, and not within 20 s without them.
+//! Measured with rustc 1.95: a target that panics behind four nested comparisons and a word of four letters is found
+//! after 5 s with these flags, and not within 20 s without them.
 //!
-//! Inputs found here stay below the build directory; the small corpora in `fuzz/corpus/` are committed
-//! and are where each run begins.
+//! Inputs found here stay below the build directory. The small corpora in `fuzz/corpus/` are committed, and each run
+//! begins with them.
 
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,11 +1,11 @@
 //! `cargo xtask measure`: runs a measurement and puts its output on the page `docs/measurements.md`.
 //!
-//! Figures that people copy by hand grow old without a sign. So each measurement has a block on the page,
-//! between two marks that name it. This command runs the measurement and writes the block: the command, the
-//! day, the revision, the machine, and what the run printed. The text around the blocks, which says what a figure
-//! means and what we aim at, is written by people and is left alone.
+//! Figures that people copy by hand become outdated without notice. So each measurement has a block on the page,
+//! between two marks that name it. This command runs the measurement and writes the block: the command, the day, the
+//! revision, the machine, and what the run printed. People write the text around the blocks, which says what a figure
+//! means and what we aim at; this command does not change it.
 //!
-//! A measurement that misses its aim ends with an error. Its block is written all the same, and says so.
+//! A measurement that misses its aim ends with an error. Its block is written anyway, and says so.
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use anyhow::{Context, Result, bail};
 
 use rangehold_testkit::workspace;
 
-/// Lines of one output that are put on the page, from its end: there stands the result.
+/// Lines of one output that are put on the page, from its end: the result is there.
 const LINES_MAX: usize = 60;
 
 /// A measurement: its name on the page, and the arguments of `cargo xtask` that make it.
@@ -137,7 +137,7 @@ fn today() -> String {
     )
 }
 
-/// The revision that is measured; `-dirty` at its end tells of changes that are not committed.
+/// The revision that is measured; `-dirty` at its end says that there are changes that are not committed.
 fn revision() -> Result<String> {
     let arguments = ["describe", "--always", "--dirty", "--exclude=*"];
     let output = Command::new("git").args(arguments).current_dir(workspace::root()).output()?;

@@ -1,10 +1,10 @@
-//! `cargo xtask shards`: the fence of shard maps under fire, and what it costs.
+//! `cargo xtask shards`: tries the fence of shard maps under load and failures, and measures what it costs.
 //!
-//! A global map and three PostgreSQL servers as shards; eight writers at three isolation levels, through our
-//! connection, through the guard, and by COPY; random changes of the map, of which every fourth is
-//! given up half-way as if the manager were killed, while servers lose power now and then. No statement may
-//! run on a shard that has lost its key, no acknowledged row may be missing or twice, and each error must be
-//! one to try again after. Then round trips, CPU and routing from a warm cache are measured.
+//! A global map and three PostgreSQL servers as shards. Eight writers work at three isolation levels, through our
+//! connection, through the guard, and by COPY. The map is changed at random; every fourth change is given up half-way,
+//! as if the manager were killed, and servers lose power now and then. No statement may run on a shard that has lost
+//! its key, no acknowledged row may be missing or twice, and after each error it must be right to try again. Then
+//! round trips, CPU and routing from a warm cache are measured.
 //!
 //! With `--mutants` two known mistakes are put into the fence, and each must be found.
 //!
@@ -20,10 +20,10 @@ use rangehold_testkit::workspace::{Profile, cargo, root, run};
 /// Tries shard maps on real servers.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
-    /// How many changes of the map; with `--mutants` how many at most for each mistake.
+    /// How many changes of the map; with `--mutants`, at most this many for each mistake.
     #[arg(long, default_value_t = 500)]
     changes: u32,
-    /// What changes and writers draw their choices from. Servers and the network have their own mind.
+    /// The seed of the choices of changes and writers. It does not decide what servers and the network do.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Put known mistakes into the fence, and expect to find them.

@@ -78,7 +78,7 @@ impl Registers {
     }
 
     /// One client of a crowd: while the crowd rages it sends requests to the first partition as fast as it can, until
-    /// `end` or until it has sent [`CROWD_REQUESTS_MAX`].
+    /// `end` or until it has sent `CROWD_REQUESTS_MAX`.
     pub async fn crowd(self: Arc<Self>, mut client: Client, end: Duration) {
         let mut left = CROWD_REQUESTS_MAX;
         while left > 0 && client.world().now() < end {

@@ -1,4 +1,4 @@
-//! The admin API: what is asked of ranges, and what becomes of it. See `docs/admin-api.md`.
+//! The admin API: what is asked of ranges, and what happens to them. See `docs/admin-api.md`.
 
 use std::net::SocketAddr;
 use std::path::Path;
@@ -25,12 +25,12 @@ pub struct Admin {
 /// A change of ranges. Ranges are named as the API names them: `r2`, or a key that they hold.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub enum Change {
-    /// Cuts the range that holds the key before it.
+    /// Cuts the range that holds the key, just before that key.
     Split {
         /// The key that begins the second half.
         at: String,
     },
-    /// Makes two neighbours one.
+    /// Makes one range of two neighbours.
     Merge {
         /// The range with the lower keys.
         left: String,
@@ -58,9 +58,9 @@ pub struct Changed {
 /// Why a change was not done.
 #[derive(Debug)]
 pub enum Refusal {
-    /// Nothing was begun, or what was begun was undone: asking again helps.
+    /// Nothing was begun, or what was begun was undone: it helps to ask again.
     Again(String),
-    /// Anything else, the end of the server included.
+    /// Anything else, for example the end of the server.
     Failed(anyhow::Error),
 }
 
@@ -106,7 +106,7 @@ impl Admin {
         }
     }
 
-    /// Has a change carried out, asking again where nothing was done.
+    /// Has a change carried out, and asks again if nothing was done.
     pub fn change_patiently(&self, change: &Change) -> Result<Changed> {
         let mut last = String::new();
         for _ in 0..AGAIN_MAX {
@@ -148,12 +148,12 @@ impl Admin {
         ranges.iter().map(|range| entry(range).with_context(|| format!("not a range: {range}"))).collect()
     }
 
-    /// What is known of each range, as the API tells it.
+    /// What the API says about each range.
     pub fn ranges(&self) -> Result<Value> {
         self.get("/v1/ranges")
     }
 
-    /// The rules of the map that are broken.
+    /// The rules that the map breaks.
     pub fn check(&self) -> Result<Vec<String>> {
         Ok(words(&self.get("/v1/map/check")?["findings"]))
     }

@@ -19,19 +19,19 @@ pub use crate::http::{Answer, Connection, Request};
 pub use crate::sign::{ACCOUNT, percent_encode};
 use crate::sign::{Signer, VERSION};
 
-/// How requests prove who sends them.
+/// How requests prove which account sends them.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub enum Credential {
     /// By SharedKey, with the date of this machine's clock.
     SharedKey,
-    /// By an account SAS, which holds whatever the clocks say.
+    /// By an account SAS, which is valid at any time that a clock may show.
     Sas,
 }
 
 /// Why a request has no answer.
 #[derive(Debug)]
 pub enum Failure {
-    /// Nobody took the connection: the request was certainly not carried out.
+    /// No process accepted the connection: the request was certainly not carried out.
     Unsent(io::Error),
     /// The connection broke after the request was sent, or in the middle of it.
     Unknown(io::Error),
@@ -61,8 +61,8 @@ impl Client {
         Self { address, credential, connection: None }
     }
 
-    /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, which
-    /// is how a recorded answer is recognised later.
+    /// Signs and sends a request, and reads its answer. `id` comes back in the answer's headers, so a recorded answer
+    /// can be recognised later.
     pub fn send(&mut self, mut request: Request, id: &str) -> std::result::Result<Answer, Failure> {
         self.sign(&mut request, id);
         let mut connection = match self.connection.take() {
@@ -90,7 +90,7 @@ impl Client {
     }
 }
 
-/// Has so many clients do the same work at once; the first error counts.
+/// Has this many clients do the same work at once; returns the first error.
 pub fn in_parallel(
     clients: u64,
     address: SocketAddr,
@@ -104,7 +104,7 @@ pub fn in_parallel(
     })
 }
 
-/// Sends a request for which only one status will do.
+/// Sends a request that may be answered with one status only.
 pub fn must(client: &mut Client, request: Request, expected: u16) -> Result<Answer> {
     let line = format!("{} {}", request.method, request.target);
     let answer = client.send(request, "must").with_context(|| line.clone())?;

@@ -1,4 +1,4 @@
-//! The requests of the table service that the tests need, as functions from what is wanted to bytes.
+//! The requests of the table service that the tests need: functions that turn what is wanted into bytes.
 
 use serde_json::{Map, Value};
 
@@ -45,7 +45,7 @@ pub fn entity_path(table: &str, partition_key: &str, row_key: &str) -> String {
     format!("/{ACCOUNT}/{table}(PartitionKey='{partition_key}',RowKey='{row_key}')")
 }
 
-/// One change of one entity; `etag` is `*` where any state will do.
+/// One change of one entity; `etag` is `*` if any state of the entity will do.
 pub fn change(
     step: Step,
     table: &str,
@@ -111,7 +111,7 @@ pub fn delete_table(name: &str) -> Request {
     Request::new("DELETE", &format!("/{ACCOUNT}/Tables('{name}')"), &[("Accept", BARE)], b"")
 }
 
-/// Reads whatever lies at `target`, without metadata.
+/// Reads what is at `target`, without metadata.
 pub fn get(target: String) -> Request {
     Request::new("GET", &target, &[("Accept", BARE)], b"")
 }
@@ -123,7 +123,7 @@ pub struct Page {
     pub next: Option<String>,
 }
 
-/// Reads a page; an answer that is none comes back as it was.
+/// Reads a page; an answer that is not a page is returned as it is.
 pub fn page(response: Answer) -> Result<Page, Answer> {
     if response.status != 200 {
         return Err(response);
@@ -145,8 +145,8 @@ pub fn page(response: Answer) -> Result<Page, Answer> {
     Ok(Page { items, next })
 }
 
-/// The time inside an ETag, in digits that compare as text: the fraction is filled to seven digits,
-/// because ETags cut its trailing zeros. `None` when the text is not an ETag of this service.
+/// The time inside an ETag, as digits that compare as text. The fraction is filled up to seven digits, because ETags
+/// leave out zeros at its end. `None` if the text is not an ETag of this service.
 pub fn etag_time(etag: &str) -> Option<String> {
     let time = etag.strip_prefix("W/\"datetime'")?.strip_suffix("Z'\"")?;
     let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));

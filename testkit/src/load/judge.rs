@@ -1,8 +1,8 @@
 //! The verdict: does what the service holds agree with what it acknowledged?
 //!
-//! A writer's part must equal the state after its acknowledged operations, or that state with the one
-//! unanswered operation applied whole. Where it equals neither, every difference gets a name, so that
-//! a failure says which promise was broken and for which key.
+//! A writer's part must equal the state after its acknowledged operations, or that state with the one unanswered
+//! operation applied whole. If it equals neither, every difference gets a name. So a failure says which promise was
+//! broken, and for which key.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -18,9 +18,9 @@ pub enum Kind {
     Undone,
     /// A batch was applied in part.
     Torn,
-    /// Something is there that nobody wrote.
+    /// Something is there that no writer wrote.
     Phantom,
-    /// The running service answered what cannot be.
+    /// The running service gave an answer that is impossible.
     Wrong,
 }
 
@@ -28,7 +28,7 @@ impl Kind {
     /// All kinds, in the order they are printed.
     pub const ALL: [Self; 5] = [Self::Lost, Self::Undone, Self::Torn, Self::Phantom, Self::Wrong];
 
-    /// How a count of this kind reads.
+    /// The text for a count of this kind.
     pub fn label(self) -> &'static str {
         match self {
             Self::Lost => "acknowledged writes lost",

@@ -1,9 +1,9 @@
-//! What is certainly there, for those who read while others write.
+//! What is certainly there, for clients that read while others write.
 //!
-//! A listing takes a while, and writers do not wait for it. It must show every entity that was there
-//! before it began and that nobody began to delete before it ended. So a writer strikes an entity out
-//! before it asks for the deletion, and enters one after its insertion was acknowledged; each entry
-//! has a number, by which one that was deleted and inserted again meanwhile is told from one that stayed.
+//! A listing takes a while, and writers do not wait for it. It must show every entity that was there before it began,
+//! if no writer began to delete the entity before the listing ended. So a writer removes an entity from the ledger
+//! before it asks for the deletion, and enters an entity after its insertion was acknowledged. Each entry has a
+//! number. It tells an entity that was deleted and inserted again in between from one that stayed.
 
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

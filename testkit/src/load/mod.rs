@@ -1,10 +1,10 @@
 //! A load that knows what must be true afterwards.
 //!
-//! Eight writers change entities at once: inserts, replaces, merges, upserts, deletes, batches, tables
-//! made and deleted, and one entity, the tally, that all of them count up by compare-and-swap. Each
-//! writer owns its row keys and has one request under way at a time, so what the service must hold
-//! after a crash is simple to say: the state after all of the writer's acknowledged operations, or that
-//! plus its one unanswered operation, whole. Partitions are shared, so writers do meet in the server.
+//! Eight writers change entities at once: inserts, replaces, merges, upserts, deletes, batches, tables made and
+//! deleted, and one entity, the tally, that all of them count up by compare-and-swap. Each writer owns its row keys
+//! and has one request under way at a time. So it is simple to say what the service must hold after a crash: the state
+//! after all of the writer's acknowledged operations, or that state plus its one unanswered operation, whole.
+//! Partitions are shared, so writers do meet in the server.
 //!
 //! Other numbers of writers, in partitions of their own, are for experiments with changes of ranges. There a [`Ledger`]
 //! tells what a listing has to show while they write.
@@ -50,7 +50,7 @@ pub struct Tally {
     pub acknowledged: AtomicU64,
     /// Increments without an answer.
     pub unknown: AtomicU64,
-    /// The largest value that any answer showed: a read must not show what a crash takes back.
+    /// The largest value that any answer showed: a read must not show a value that a crash can undo.
     pub seen: AtomicU64,
 }
 
@@ -128,8 +128,8 @@ impl Load {
         });
     }
 
-    /// Compares everything the service holds with what was acknowledged, and takes over what became of
-    /// the operations without an answer.
+    /// Compares everything the service holds with what was acknowledged, and notes which of the operations without an
+    /// answer were applied.
     pub fn settle(&mut self, observed: &Observed) -> Vec<Finding> {
         let mut findings: Vec<Finding> = self.tally.settle(observed.tally).into_iter().collect();
         for writer in &mut self.writers {

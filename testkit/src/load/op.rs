@@ -257,7 +257,7 @@ impl Generator {
             1..6 => self.rng.random_range(200..2_000),
             _ => self.rng.random_range(0..100),
         };
-        // Text that no compression shrinks to nothing, so that files have the size of the data.
+        // Text that compresses badly, so that files are as large as the data.
         let filler: String = (0..length).map(|_| self.rng.random_range(b'a'..=b'z') as char).collect();
         Map::from_iter([("n".to_owned(), self.serial.into()), ("s".to_owned(), filler.into())])
     }

@@ -15,9 +15,9 @@ use super::op::{Change, Generator, Key, Op, Row, Shape, State};
 use super::{Counts, TABLE, TALLY, Tally};
 use crate::client::{self, Answer, Client, Credential, Failure, Request, Step};
 
-/// Pause after an answer 503, as a polite client makes.
+/// Pause after an answer 503, as a polite client makes it.
 const BUSY_PAUSE: Duration = Duration::from_millis(20);
-/// Answers other than what was asked for that a writer keeps the text of.
+/// How many unexpected answers a writer keeps the text of.
 const REFUSALS_KEPT_MAX: usize = 3;
 
 /// An answer that promised something, in the order of the writer's requests.
@@ -67,15 +67,15 @@ pub struct Writer {
     pub counts: Counts,
     /// Answers of the running service that contradict what it acknowledged.
     pub findings: Vec<Finding>,
-    /// Every request, when that is wanted.
+    /// Every request, if that is wanted.
     pub timed: Option<Vec<Timed>>,
-    /// Is told what is certainly there.
+    /// Learns what is certainly there.
     pub ledger: Option<Arc<Ledger>>,
     /// The first answers 503 and 500, in words.
     pub refusals: Vec<String>,
 }
 
-/// What an operation came to.
+/// The outcome of an operation.
 enum Outcome {
     Done {
         id: String,
@@ -84,7 +84,7 @@ enum Outcome {
     /// Refused before it was carried out.
     Busy,
     Unknown,
-    /// Never sent: nobody listens.
+    /// Never sent: no process listens.
     Unsent,
     Wrong(String),
 }
@@ -134,7 +134,7 @@ impl Writer {
         }
     }
 
-    /// Takes one operation to its end; false when the writer cannot go on.
+    /// Takes one operation to its end; false if the writer cannot go on.
     fn carry_out(&mut self, client: &mut Client, op: Op, stop: &AtomicBool, tally: &Tally) -> bool {
         loop {
             if let Some(ledger) = &self.ledger {
@@ -162,7 +162,7 @@ impl Writer {
                 Outcome::Unsent => return false,
                 Outcome::Wrong(what) => {
                     self.findings.push(Finding::new(Kind::Wrong, format!("writer {}: {what}", self.index)));
-                    // Whatever it did, later comparisons would only repeat this finding.
+                    // Later comparisons would only repeat this finding, no matter what the operation did.
                     self.pending = Some(op);
                     return false;
                 }
@@ -215,7 +215,7 @@ impl Writer {
         }
     }
 
-    /// Reads one of its own rows, which nobody else changes: it must be as it was left.
+    /// Reads one of its own rows, which no other writer changes: it must be as this writer left it.
     fn read(&mut self, client: &mut Client, key: &Key) -> Outcome {
         let path = client::entity_path(&key.table, &key.partition, &key.row);
         let expected = self.state.rows.get(key).cloned();

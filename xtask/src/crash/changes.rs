@@ -1,9 +1,9 @@
 //! The process ends between any two steps of a split, a merge or a move.
 //!
-//! One trial: a server with four partition servers, and ranges that fit the change; load; the change is
-//! asked for by the admin API; the process ends after one of its steps. The next start brings the
-//! change to its end, and in some trials ends as well, in the middle of that. The start after it must
-//! serve: the map breaks no rule, and what the service holds is what it acknowledged.
+//! One trial: a server with four partition servers, ranges that fit the change, and load. The change is asked for by
+//! the admin API, and the process ends after one of its steps. The next start finishes or undoes the change, and in
+//! some trials ends in the middle of that too. The start after it must serve: the map breaks no rule, and the service
+//! holds what it acknowledged.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -42,7 +42,7 @@ const OF_FINISHING: [&str; 2] = ["inherited", "published"];
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum What {
     Split,
-    /// Of two ranges of one server.
+    /// Of two ranges of the same server.
     Merge,
     /// Of ranges of two servers: the right one moves first, by the same steps.
     MergeApart,
@@ -62,7 +62,7 @@ struct Trial {
     then: Option<&'static str>,
 }
 
-/// Every step, and every step of what follows.
+/// Every step, and every step of the recovery that follows.
 fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
     let mut add = |what, step: &str, then| trials.push(Trial { what, step: step.to_owned(), then });
@@ -206,7 +206,7 @@ fn other_server(server: &str, rng: &mut StdRng) -> Result<String> {
     Ok(format!("s{}", (number - 1 + rng.random_range(1..SERVERS)) % SERVERS + 1))
 }
 
-/// Asks for the change under load; the server must end of it.
+/// Asks for the change under load; the server must end because of it.
 fn crash(load: &mut Load, server: Server, setup: &Setup, change: &Change, lead: Duration) -> Result<()> {
     let stop = AtomicBool::new(false);
     let address = server.address;

@@ -5,8 +5,8 @@
 //! begins an hour ahead and is then set right. Requests carry a SAS instead of a dated signature, since
 //! the service rightly refuses a signature an hour off.
 //!
-//! Expected: not one error, the ETags of each entity go on growing ([`rangehold_testkit::load`] checks each), and a
-//! client with the right time, refused while the server was ahead, is taken once it is not.
+//! Expected: no error at all; the ETags of each entity keep growing ([`rangehold_testkit::load`] checks each). A
+//! client with the right time is refused while the server is ahead, and is accepted when it is not ahead any more.
 
 use std::ffi::OsString;
 use std::fs;
@@ -53,7 +53,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     load.prepare(server.address, Credential::Sas)?;
     let stepped = step_under_load(&mut load, server.address, &offset);
     let mut findings = load.settle(&observe(server.address, Credential::Sas)?);
-    // Opened again while the clock is an hour behind what it was: times must go on from the highest.
+    // It is opened again while the clock is an hour behind what it was: times must go on from the highest.
     server.kill()?;
     let server = Server::start(&setup).context("with the clock set back")?;
     findings.extend(load.settle(&observe(server.address, Credential::Sas)?));

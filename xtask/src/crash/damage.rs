@@ -1,9 +1,8 @@
 //! A synced file goes bad: one bit flips, or its end is missing.
 //!
-//! The service may refuse to start, or refuse requests, if it says which file; it may serve
-//! everything rightly, when the damaged part is not needed any more. (The directory is one that `kill -9`
-//! left, whose log is still needed.) What it must never do is to
-//! answer as if nothing were wrong while something is missing or different.
+//! The service may refuse to start, or refuse requests, if it says which file is damaged. It may also answer
+//! everything correctly, if the damaged part is not needed any more. (The directory is one that `kill -9` left, and
+//! its log is still needed.) It must never answer as if nothing were wrong while something is missing or different.
 
 use std::fs;
 use std::path::Path;
@@ -37,7 +36,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     for trial in 0..TRIALS {
         let copy = directory.join(format!("trial-{trial}"));
         workspace::copy_tree(&good, &copy)?;
-        // Every file has its turn before any has a second one.
+        // Every file is damaged once before any is damaged a second time.
         let file = &files[(trial as usize + rng.random_range(0..2)) % files.len()];
         let what = damage(&copy.join(file), &mut rng)?;
         let log = directory.join(format!("trial-{trial}.log"));
@@ -72,7 +71,7 @@ enum Outcome {
     Failed(String),
     /// All data is there.
     Unharmed,
-    /// Reads succeed and show something else than was written.
+    /// Reads succeed, but show something different from what was written.
     Different,
 }
 

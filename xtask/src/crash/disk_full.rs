@@ -1,10 +1,9 @@
 //! The disk fills up, and has room again.
 //!
-//! The server works on a small tmpfs of its own. First the writers fill it until writes are refused:
-//! with 503 and a text that names the disk, while reads go on. Then room is made and writes must
-//! resume. Then the disk is filled from outside to the last byte, reserve and all, under load: writes
-//! that are already inside may end with 500, outcome unknown. Room again; writes resume; `kill -9`; and
-//! nothing acknowledged is missing.
+//! The server works on a small tmpfs of its own. First the writers fill it until writes are refused with 503 and a
+//! text that names the disk; reads go on. Then space is freed, and writes must resume. Then the disk is filled from
+//! outside to the last byte, including the reserve, under load: writes that the server has already begun may end with
+//! 500, outcome unknown. Space is freed again, writes resume, and after `kill -9` nothing acknowledged is missing.
 
 use std::fs;
 use std::io::Write;
@@ -24,16 +23,16 @@ use rangehold_testkit::load::{Load, Observed, observe};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{self, Profile};
 
-/// Size of the disk. The engine keeps what it replaced for a minute or two, so data takes a few times its
-/// size; all the room that this test gives back must be more than that.
+/// Size of the disk. The engine keeps what it has replaced for a minute or two, so data takes a few times its size.
+/// The space that this test frees must be more than that.
 const DISK: u64 = 640 << 20;
 /// Free space below which the server refuses writes.
 const RESERVE: u64 = 32 << 20;
-/// File that takes room away; removed to give it back.
+/// File that takes space away; it is removed to free the space.
 const BALLAST: u64 = 560 << 20;
 /// Size of one entity of the filling: its text, in bytes.
 const FILLING: usize = 60_000;
-/// Longest wait for writes to be taken again once there is room: above the server's own deadline.
+/// Longest wait until writes are accepted again once there is space: above the server's own deadline.
 const RESUME_WAIT: Duration = Duration::from_secs(60);
 
 /// Runs the test, or says why it cannot.
@@ -86,7 +85,7 @@ impl Disk {
         self.0.join("ballast")
     }
 
-    /// Takes `size` bytes of the disk, or all that are left.
+    /// Takes `size` bytes of the disk, or all that is left.
     fn ballast(&self, size: u64) -> Result<()> {
         let mut file = fs::File::options().create(true).append(true).open(self.ballast_path())?;
         let block = vec![0_u8; 1 << 20];
@@ -105,7 +104,7 @@ impl Disk {
 
 impl Drop for Disk {
     fn drop(&mut self) {
-        // Lazily: a server that is being torn down may hold it for a moment.
+        // A lazy unmount: a server that is shutting down may hold it for a moment.
         let _unmounted = Command::new("umount").arg("-l").arg(&self.0).status();
     }
 }
@@ -147,7 +146,7 @@ fn reads_go_on(address: SocketAddr) -> Result<()> {
     Ok(())
 }
 
-/// How long it takes until a write is taken.
+/// How long it takes until a write is accepted.
 fn resumes(address: SocketAddr) -> Result<Duration> {
     let begin = Instant::now();
     let mut client = Client::new(address, Credential::SharedKey);
@@ -165,14 +164,14 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
     }
 }
 
-/// Fills the disk wholly while all writers work, waits, and makes room again.
+/// Fills the disk completely while all writers work, waits, and frees the space again.
 fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {
         let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
         thread::sleep(Duration::from_secs(2));
         disk.ballast(DISK)?;
-        // Into the server's own disk check and beyond it, but shorter than its deadline for a write.
+        // Long enough for the server's own disk check to see it, but shorter than its deadline for a write.
         thread::sleep(Duration::from_secs(8));
         disk.release()?;
         thread::sleep(Duration::from_secs(3));

@@ -1,10 +1,10 @@
 //! `kill -9` at random moments.
 //!
-//! One round: start the server (sometimes killed in the middle of that first), compare, load it for a
-//! random while, kill it. All the while its ranges are split, merged and moved by the admin API, one
-//! change after the other, so most kills come in the middle of one. What the kernel had been given
-//! survives, so this test is about order: an answer must not leave before its write did, and recovery
-//! must not lose or repeat anything. What only a power loss shows is [`crate::power`]'s.
+//! One round: start the server (sometimes kill it in the middle of that first), compare, load it for a random time,
+//! kill it. All the time its ranges are split, merged and moved by the admin API, one change after the other, so most
+//! kills come in the middle of a change. What the kernel was given survives, so this test is about order: an answer
+//! must not leave before its write did, and recovery must not lose or repeat anything. [`crate::power`] tests what
+//! only a power failure shows.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -71,7 +71,7 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
 /// What was done to ranges in one round.
 struct Changed {
     made: u32,
-    /// Whether the last change had no answer any more.
+    /// Whether the last change got no answer.
     broken_off: bool,
 }
 
@@ -97,7 +97,7 @@ fn load_and_kill(
     })
 }
 
-/// Has one change made after the other, until the server does not answer.
+/// Has one change made after another, until the server does not answer.
 fn change_until_killed(admin: &Admin, stop: &AtomicBool, rng: &mut StdRng) -> Changed {
     let mut changed = Changed { made: 0, broken_off: false };
     while !stop.load(Ordering::Relaxed) {

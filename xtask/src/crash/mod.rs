@@ -1,4 +1,4 @@
-//! `cargo xtask crash`: breaking the service in every way that it promises to survive.
+//! `cargo xtask crash`: breaks the service in every way that it promises to survive.
 //!
 //! Each test starts a real server process, loads it with eight writers (see [`rangehold_testkit::load`]), breaks
 //! something, and compares what the service then holds with what it had acknowledged.

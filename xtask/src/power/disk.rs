@@ -44,7 +44,7 @@ impl Write {
     }
 }
 
-/// The bytes of a file: on disk, and on the way there.
+/// The bytes of a file: those on disk, and those that are not there yet.
 #[derive(Debug, Default)]
 pub(super) struct File {
     pub(super) durable: Vec<u8>,
@@ -77,7 +77,8 @@ pub(super) struct NameChange {
 }
 
 impl NameChange {
-    /// The directory whose sync makes the change durable: where the name appears, or else disappears.
+    /// The directory that must be synced to make the change durable: the one where the name appears, or else the one
+    /// where it disappears.
     fn directory(&self) -> Inode {
         self.add.as_ref().or(self.remove.as_ref()).expect("a change changes a name").directory
     }
@@ -169,7 +170,7 @@ impl Disk {
         Ok(())
     }
 
-    /// Moves a name, over what has the new name already.
+    /// Moves a name, and replaces what has the new name already.
     pub(super) fn rename(&mut self, from: (Inode, &[u8]), to: (Inode, &[u8])) -> Result<()> {
         let Some(inode) = self.lookup(from.0, from.1) else { bail!("renames a name the model lacks") };
         let entry = |(directory, name): (Inode, &[u8])| Entry { directory, name: name.to_owned(), inode };

@@ -1,7 +1,7 @@
 //! What a disk may look like after the power failed.
 //!
-//! Everything synced is there. Of the rest, each of the fashions below keeps a different part: file
-//! systems differ in what they write in which order, and a program must live with all of them.
+//! Everything synced is there. Of the rest, each variant below keeps a different part: file systems write things in
+//! different orders, and a program must survive with all of them.
 //!
 //! A write that was not synced may be kept in part: a disk writes sectors of 512 bytes, in any order, so
 //! each sector of it is kept or not on its own. A file whose length was written before its bytes
@@ -28,14 +28,14 @@ pub(super) enum Fashion {
     Journal,
     /// Any set of names and any sectors.
     Any,
-    /// All names, and no bytes: files that are empty, or zeros, under their final names.
+    /// All names, and no bytes: files under their final names that are empty or full of zeros.
     NamesOnly,
     /// Everything, as if the process had only been killed.
     Everything,
 }
 
 impl Fashion {
-    /// All fashions.
+    /// All variants.
     pub(super) const ALL: [Self; 5] =
         [Self::Nothing, Self::Journal, Self::Any, Self::NamesOnly, Self::Everything];
 }
@@ -85,7 +85,7 @@ fn write_directory(
 /// The bytes that a file may have.
 fn content(file: &File, fashion: Fashion, rng: &mut StdRng) -> Vec<u8> {
     let mut content = file.durable.clone();
-    // Whole writes are lost from some moment on, or sectors of any write are.
+    // All writes after some moment are lost, or some sectors of any write.
     let kept =
         if rng.random_bool(0.5) { rng.random_range(0..=file.pending.len()) } else { file.pending.len() };
     for (index, write) in file.pending.iter().enumerate() {

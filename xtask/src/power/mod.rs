@@ -8,11 +8,11 @@
 //!    was synced and what was only in the cache.
 //! 3. [`image`]: at random moments, and at those where an answer was just leaving, the directory is
 //!    written as it could be found after a power loss: unsynced writes gone, reordered or torn.
-//! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged
-//!    before that moment, and of what was not, at most the writer's next operation, whole.
+//! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged before that moment.
+//! It may also hold the writer's next operation, whole, but nothing else.
 //!
-//! The controls: with a server that does not sync the test must find losses, or it proves nothing; and
-//! with a model that ignores the syncs of files, or those of directories, it must find them too.
+//! The controls: with a server that does not sync, the test must find losses, or it proves nothing. It must find
+//! losses too with a model that ignores the syncs of files, or those of directories.
 
 mod disk;
 mod image;
@@ -69,7 +69,7 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Resul
     must_find("directory syncs ignored", &try_points(CONTROL_POINTS, Heeded::FilesOnly, true)?)
 }
 
-/// A control: finding nothing is the failure.
+/// A control: it fails if it finds nothing.
 fn must_find(what: &str, sums: &Sums) -> Result<()> {
     print(&format!("power, control, {what}"), sums);
     if sums.problems() == 0 {
@@ -136,7 +136,7 @@ fn walk(
     Ok(replay)
 }
 
-/// Half of the moments are those where an answer begins, the most telling ones; half are any.
+/// Half of the moments are those where an answer begins, which show most; the other half are any moments.
 fn choose(events: &[(u64, Event)], points: u32, seed: u64) -> BTreeMap<u64, Fashion> {
     let mut rng = StdRng::seed_from_u64(seed);
     let answers: Vec<u64> =

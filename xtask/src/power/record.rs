@@ -1,11 +1,11 @@
 //! Records a server's file operations while it is under load.
 //!
-//! strace stands between the server and the kernel and writes each call down; it sees every way to
-//! write a file, also those that go around the C library. The load comes in three legs, the first
-//! ended by a stop and the second by `kill -9`, so that the record holds the making of a directory, a
-//! load, a shutdown, openings after both kinds of end, and more load.
+//! strace stands between the server and the kernel and records each call. It sees every way to write a file, even
+//! those that do not use the C library. The load has three parts, called legs. The first ends with a stop and the
+//! second with `kill -9`. So the record holds the making of a directory, a load, a shutdown, openings after both kinds
+//! of end, and more load.
 //!
-//! In the few seconds that this takes no garbage is collected, since nothing young is garbage. A
+//! This takes a few seconds, and nothing is collected as garbage in that time, since nothing young is garbage. A
 //! *long* record spreads the same load over minutes, so that compaction and its removals are in it.
 
 use std::ffi::OsString;
@@ -71,7 +71,7 @@ pub(super) fn record(
         if let Some(finding) = load.settle(&observe(server.address, Credential::SharedKey)?).first() {
             bail!("before any power loss: {finding}");
         }
-        // All writers have their answers, so a kill leaves no outcome open.
+        // All writers have their answers, so a kill leaves no outcome unknown.
         if leg == KILLED_LEG {
             server.kill()?
         } else {

@@ -1,11 +1,11 @@
 //! Carries recorded calls out on the model of the disk.
 //!
-//! Only files below the data directory matter. Descriptors are followed through open, dup and close;
-//! a call that could change a file in a way the model does not know is an error, never ignored: a
-//! model that misses writes would call good what is not.
+//! Only files below the data directory matter. Descriptors are followed through open, dup and close. A call that could
+//! change a file in a way that the model does not know is an error and is never ignored: a model that misses writes
+//! would accept what is wrong.
 //!
-//! Besides files, the record shows answers: the beginning of a write to something that is not a file,
-//! whose bytes are an HTTP response with the id of a request. From then on its promise counts.
+//! Besides files, the record shows answers. An answer is a write to something that is not a file, and its bytes begin
+//! an HTTP response with the id of a request. From then on its promise counts.
 
 use std::collections::HashMap;
 
@@ -17,8 +17,8 @@ use super::trace::{Call, Moment};
 /// The header that repeats a request's id.
 const ID_HEADER: &[u8] = b"x-ms-client-request-id: ";
 
-/// Which syncs the model believes in. A test that cannot tell a server without one kind of sync from a
-/// right one proves nothing about that kind, so every run tries both controls.
+/// Which syncs the model takes into account. If a test cannot tell a server without one kind of sync from a correct
+/// one, it proves nothing about that kind. So every run tries both controls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(super) enum Heeded {
     All,
@@ -28,7 +28,7 @@ pub(super) enum Heeded {
     DirectoriesOnly,
 }
 
-/// What a moment meant to the test.
+/// What a moment means to the test.
 #[derive(Clone, Debug, Eq, PartialEq)]
 pub(super) enum Event {
     /// Nothing that matters.
@@ -155,7 +155,7 @@ impl Replay {
                 None => Ok(Event::Other),
             },
             "close" | "sendto" | "sendmsg" | "sendmmsg" | "fcntl" | "sync" | "syncfs" | "sync_file_range" => {
-                // Syncs of more than a file are not counted on: the model stays on the strict side.
+                // Syncs of more than one file are ignored: so the model is stricter than a real disk.
                 Ok(Event::Other)
             }
             "rename" | "renameat" | "renameat2" | "link" | "linkat" | "unlink" | "unlinkat" | "mkdir"

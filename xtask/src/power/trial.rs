@@ -17,11 +17,11 @@ use rangehold_testkit::load::{
 };
 use rangehold_testkit::server::{self, Server, Setup};
 
-/// Moments whose problems are printed, and problems of each.
+/// Number of moments whose problems are printed, and number of problems of each.
 const MOMENTS_PRINTED_MAX: usize = 5;
 const PROBLEMS_PRINTED_MAX: usize = 5;
 
-/// What the trials came to.
+/// The results of the trials.
 #[derive(Default)]
 pub(super) struct Sums {
     /// Moments tried.
@@ -34,7 +34,7 @@ pub(super) struct Sums {
 }
 
 impl Sums {
-    /// Everything that a right server would not have led to.
+    /// Everything that a correct server would not have caused.
     pub(super) fn problems(&self) -> u64 {
         self.broken.values().sum::<u64>() + self.tried - self.opened
     }
@@ -42,11 +42,11 @@ impl Sums {
 
 /// Which moments are tried, and how.
 pub(super) struct Plan {
-    /// Moments, and what is kept then of what was not synced.
+    /// The moments, and what is kept at each of the changes that were not synced.
     pub(super) moments: BTreeMap<u64, Fashion>,
     pub(super) seed: u64,
     pub(super) heeded: Heeded,
-    /// Whether problems are what is hoped for: they are counted, and not printed.
+    /// Whether problems are the expected result: then they are counted, and not printed.
     pub(super) control: bool,
 }
 

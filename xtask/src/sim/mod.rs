@@ -22,21 +22,22 @@ use rangehold_testkit::workspace::{self, cargo, root, target};
 
 /// Requests of clients that each seed has at least.
 const REQUESTS_MIN: u64 = 200;
-/// Simulated time of each seed at least.
+/// The least simulated time of each seed.
 const SIMULATED_MS_MIN: u64 = 60_000;
-/// Each switch is on in at least this part of the seeds, and strikes; asked where there are enough of them.
+/// Each switch is on in at least this part of the seeds, and strikes. This is checked only if there are enough seeds.
 const SWITCHED_ON_MIN: f64 = 0.1;
-/// At most this part of the histories of keys is too entangled to be decided; asked in the same way.
+/// At most this part of the histories of keys is too complex to be decided. This is checked only if there are enough
+/// seeds.
 const UNDECIDED_MAX: f64 = 0.01;
-/// Seeds from which on that is asked.
+/// From this number of seeds on, these two are checked.
 const SEEDS_TO_JUDGE_ALL: u64 = 500;
-/// After so many seeds it is told how far it is.
+/// Progress is printed each time this many seeds are done.
 const TOLD_EVERY: u64 = 1_000;
 
 /// Runs the simulation.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
-    /// How many seeds; with `--mutants` how many at most for each mistake.
+    /// How many seeds; with `--mutants`, at most this many for each mistake.
     #[arg(long, default_value_t = 1_000)]
     seeds: u64,
     /// The first of them.
@@ -48,13 +49,13 @@ pub(crate) struct Arguments {
     /// Processes side by side; as many as there are cores if not given.
     #[arg(long)]
     jobs: Option<u64>,
-    /// Run each seed for ten simulated minutes in place of one: the space of old databases is then collected too.
+    /// Run each seed for ten simulated minutes instead of one: the space of old databases is then collected too.
     #[arg(long)]
     long: bool,
     /// Run this seed only, and print its log.
     #[arg(long)]
     seed: Option<u64>,
-    /// Look for each of the mistakes that the engine can be made to make.
+    /// Look for each of the mistakes that can be switched on in the engine.
     #[arg(long)]
     mutants: bool,
     /// Only mistakes whose name contains this.
@@ -62,7 +63,7 @@ pub(crate) struct Arguments {
     only: Option<String>,
 }
 
-/// What many seeds were.
+/// The results of many seeds.
 #[derive(Debug, Default)]
 struct Sum {
     runs: u64,
@@ -194,14 +195,14 @@ fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> 
     Ok(())
 }
 
-/// What the program lists, a name to a line.
+/// What the program lists, one name on each line.
 fn names(program: &Path, flag: &str) -> Result<Vec<String>> {
     let listed = Command::new(program).arg(flag).output()?;
     Ok(String::from_utf8(listed.stdout)?.lines().map(str::to_owned).collect())
 }
 
 impl Sum {
-    /// Nothing yet, of a simulation with these switches.
+    /// A sum of no runs yet, of a simulation with these switches.
     fn of(faults: Vec<String>) -> Self {
         Self { faults: faults.into_iter().map(|name| (name, (0, 0))).collect(), ..Self::default() }
     }
@@ -232,7 +233,7 @@ impl Sum {
         wrong
     }
 
-    /// In what the seeds together fall short of what this command claims, though each may have passed.
+    /// What the seeds together do not reach of what this command claims, even if each of them passed.
     fn weaknesses(&self, arguments: &Arguments) -> Vec<String> {
         let mut weak = Vec::new();
         if self.twice < arguments.twice.min(arguments.seeds) {

@@ -17,11 +17,11 @@ use super::Arguments;
 /// much of a long one.
 const SEEDS_OF_A_PROCESS: u64 = 400;
 const LONG_SEEDS_OF_A_PROCESS: u64 = 40;
-/// Silence after which a run is ended and named: it hangs. So far above what the longest run takes on a busy machine
-/// that it judges no speed; a second is usual, and ten for a long run.
+/// A run that prints nothing for this time is ended and named: it hangs. The time is far above what the longest run
+/// takes on a busy machine, so it does not judge speed. A second is usual, and ten for a long run.
 const SILENCE_MAX: Duration = Duration::from_secs(1_800);
 
-/// What one seed was.
+/// The result of one seed.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) seed: u64,
@@ -44,7 +44,7 @@ pub(super) struct Workers {
     lines: Receiver<String>,
 }
 
-/// Those that run every so many-th seed, one after the other.
+/// The seeds that one worker runs, one after the other: every so many-th of all.
 struct Job {
     program: PathBuf,
     more: Vec<String>,
@@ -133,7 +133,7 @@ impl Workers {
                 seeds_max: if long { LONG_SEEDS_OF_A_PROCESS } else { SEEDS_OF_A_PROCESS },
                 running: Mutex::new(Running::Not),
             });
-            // Of every `jobs` seeds one each.
+            // Each process gets every `jobs`-th seed.
             let seeds = (arguments.seeds - number).div_ceil(jobs);
             let (first, sender, its) = (arguments.from + number, sender.clone(), Arc::clone(&job));
             std::thread::spawn(move || {

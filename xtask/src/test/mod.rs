@@ -33,7 +33,7 @@ pub(crate) struct SoakArguments {
     only: Vec<String>,
 }
 
-/// Runs the steps and prints a table of what became of them.
+/// Runs the steps and prints a table of their results.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let named = |names: &[String], name: &str| names.iter().any(|named| named == name);
     let mut table = Table::default();
@@ -47,7 +47,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     table.end()
 }
 
-/// Runs the long runs and prints a table of what became of them.
+/// Runs the long runs and prints a table of their results.
 pub(crate) fn soak(arguments: &SoakArguments) -> Result<()> {
     let mut table = Table::default();
     for (name, words) in steps::SOAK {
@@ -58,7 +58,7 @@ pub(crate) fn soak(arguments: &SoakArguments) -> Result<()> {
     table.end()
 }
 
-/// What became of the steps so far.
+/// The results of the steps so far.
 #[derive(Default)]
 struct Table(Vec<(&'static str, Duration, Result<()>)>);
 

@@ -98,7 +98,7 @@ fn clippy() -> Result<()> {
     run(cargo_at_root().args(["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
 }
 
-/// The advisories are a database that is fetched; where it cannot be reached, the rest is checked.
+/// The advisories are a database that is fetched. If it cannot be reached, the rest is checked.
 fn deny() -> Result<()> {
     let deny = tools::cargo_deny()?;
     let command = |checks: &[&str]| {
@@ -122,8 +122,8 @@ fn doc() -> Result<()> {
     run(doc.args(["doc", "--quiet", "--workspace", "--no-deps"]).env("RUSTDOCFLAGS", "-D warnings"))
 }
 
-/// By nextest where it is installed, since it runs test binaries side by side; else by cargo. A test that needs more
-/// than this machine has then fails: nothing is skipped here.
+/// Runs tests with nextest if it is installed, since it runs test binaries side by side; else with cargo. A test that
+/// needs something that this machine does not have fails: nothing is skipped here.
 fn tests() -> Result<()> {
     let mut tests = cargo_at_root();
     tests.env(needs::ALL, "1");
@@ -142,7 +142,7 @@ fn python() -> Result<()> {
     with_server("python", &[], |server, _| run_script(&runner, server, &[]))
 }
 
-/// As the cloud is addressed: by the host's name, over TLS, with bearer tokens.
+/// Addresses the server as the cloud is addressed: by the host's name, over TLS, with bearer tokens.
 fn python_host() -> Result<()> {
     let runner = suite("python")?.join("run.py");
     with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server, _| {
@@ -240,7 +240,7 @@ fn cargo_at_root() -> Command {
     command
 }
 
-/// Another command of this program, in a process of its own: its limits and its output are its own.
+/// Another command of this program, in a process of its own, so that its limits and its output are its own.
 pub(super) fn xtask(words: &[&str]) -> Result<()> {
     run(Command::new(std::env::current_exe()?).args(words).current_dir(root()))
 }
@@ -253,7 +253,7 @@ fn suite(name: &str) -> Result<std::path::PathBuf> {
     Ok(path)
 }
 
-/// Runs one of the suites' runners in Python; what it needs from PyPI it installs itself, in `target/`.
+/// Runs the Python runner of one suite. The runner installs what it needs from PyPI in `target/`.
 fn run_script(runner: &Path, server: &Server, arguments: &[&OsStr]) -> Result<()> {
     let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
     let mut command = Command::new(tools::python()?);

@@ -36,7 +36,7 @@ pub(super) fn psycopg() -> Result<PathBuf> {
     environment("shards", PSYCOPG)
 }
 
-/// An environment with this one package, made anew when another version is wanted; returns its Python.
+/// An environment with this one package, made again if another version is wanted; returns its Python.
 fn environment(name: &str, package: &str) -> Result<PathBuf> {
     let directory = target().join("xtask/environments").join(name);
     let (python, stamp) = (directory.join("bin/python"), directory.join("installed"));
