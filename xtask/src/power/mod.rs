@@ -9,7 +9,7 @@
 //! 3. [`image`]: at random moments, and at those where an answer was just leaving, the directory is
 //!    written as it could be found after a power loss: unsynced writes gone, reordered or torn.
 //! 4. A server is started on it. It must open, and hold for each writer all that was acknowledged before that moment.
-//! It may also hold the writer's next operation, whole, but nothing else.
+//!    It may also hold the writer's next operation, whole, but nothing else.
 //!
 //! The controls: with a server that does not sync, the test must find losses, or it proves nothing. It must find
 //! losses too with a model that ignores the syncs of files, or those of directories.
