@@ -1,11 +1,11 @@
 //! `cargo xtask ranges`: what a thousand ranges in one process cost.
 //!
-//! A table is cut by the admin API while it is empty; then each range gets rows. Measured are the most
-//! memory that a process ever holds, the processor time it uses while nobody asks for anything, without its
-//! manager and with it, and how soon it is ready again, after a stop in good order and after `kill -9`.
+//! A table is cut by the admin API while it is empty; then each range gets rows. Three things are measured: the most
+//! memory that a process ever holds; the processor time that it uses while there are no requests, without its manager
+//! and with it; and how soon it is ready again, after an orderly stop and after `kill -9`.
 //!
-//! The manager would make one range of many that are cold, but not before it has seen them for ten minutes. It is
-//! measured before that, and all ranges must still be there.
+//! The manager would merge many cold ranges into one, but only after it has seen them for ten minutes. The measurement
+//! ends before that, and all ranges must still be there.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
@@ -67,8 +67,8 @@ struct Seen {
     /// The most memory that each process held at any time: the one that made the ranges, the one that was killed,
     /// and the one that came after it.
     peaks: [u64; 3],
-    /// Memory held while nobody asked for anything, and the part of a core that was used then, without the manager
-    /// and with it.
+    /// Memory held while there were no requests, and the part of a core that was used then, without the manager and
+    /// with it.
     settled: u64,
     idle: [f64; 2],
     /// Ranges when all had rows, and after the manager was at work.
@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 fn measure(arguments: &Arguments, setup: &Setup) -> Result<Seen> {
     let idle_time = Duration::from_secs(arguments.idle);
-    // While ranges are made, and until housekeeping is done with them, nobody is to merge them.
+    // While ranges are made, and until housekeeping is done with them, they must not be merged.
     let mut unmanaged = setup.clone();
     unmanaged.arguments.extend(["--manager", "off"].map(str::to_owned));
     let server = Server::start(&unmanaged)?;
@@ -112,7 +112,7 @@ fn measure(arguments: &Arguments, setup: &Setup) -> Result<Seen> {
     thread::sleep(Duration::from_secs(arguments.rest));
     let idle_managed = idle(&server, idle_time)?;
     let left = Admin::new(server.admin, &setup.data)?.map()?.len();
-    // So that every range has something in its log.
+    // This puts something into the log of every range.
     write(&server, arguments)?;
     let peak_killed = server.peak_bytes()?;
     server.kill()?;

@@ -1,8 +1,8 @@
 //! `cargo xtask scale`: does a large service answer as fast as a small one?
 //!
-//! Two servers in one run, one with 1,000 entities and 10 tables, one with 1,000,000 and 10,000. The same
-//! requests go to both in turn, so that whatever else the machine does hits both. What is compared
-//! is the median; beside it, how soon the large one is ready again, and what memory it holds.
+//! Two servers in one run, one with 1,000 entities and 10 tables, one with 1,000,000 and 10,000. The same requests go
+//! to both in turn, so that other work of the machine slows both. The medians are compared. The run also measures how
+//! soon the large one is ready again, and how much memory it holds.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -136,7 +136,7 @@ fn load(program: &Path, data: &Path, size: Size, memory_mib: u64) -> Result<Load
     let begin = Instant::now();
     let address = server.address;
     let next = AtomicU64::new(0);
-    // Units of work: first the tables, then the batches, taken by whoever is free.
+    // Units of work: first the tables, then the batches. Each client that is free takes the next one.
     in_parallel(LOADERS, address, |client| {
         loop {
             let number = next.fetch_add(1, Ordering::Relaxed);

@@ -1,11 +1,10 @@
 //! `cargo xtask space`: do splits and merges give their space back?
 //!
-//! A split copies nothing: both halves read the parent's files, which can go only when both have
-//! files of their own. Here ranges with data are split, merged and moved while writers are at work; then
-//! nobody asks for anything any more, and the data directory must shrink: to at most 1.3 times the
-//! *live data*, without a directory or a change record of a range that is gone, and with few versions
-//! of the map. Live data is what the same rows take in a store that `rangehold copy` made of them just then:
-//! written once, in order. Both are counted in blocks of the disk.
+//! A split copies nothing: both halves read the parent's files, which can go only when both have files of their own.
+//! Here ranges with data are split, merged and moved while writers are at work. Then there are no more requests, and
+//! the data directory must shrink: to at most 1.3 times the *live data*, without a directory or a change record of a
+//! range that is gone, and with few versions of the map. Live data is the size of the same rows in a store that
+//! `rangehold copy` has just made of them: written once, in order. Both are counted in blocks of the disk.
 
 use std::collections::BTreeSet;
 use std::fs;

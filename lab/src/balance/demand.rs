@@ -25,7 +25,7 @@ impl Piece {
         Self { low: at, high: at + 1, rate }
     }
 
-    /// What of it lies in `[low, high)`.
+    /// The part of it that lies in `[low, high)`.
     pub(super) fn within(&self, low: Place, high: Place) -> f64 {
         let (from, to) = (self.low.max(low), self.high.min(high));
         if from >= to { 0.0 } else { self.rate * (to - from) as f64 / (self.high - self.low) as f64 }
@@ -40,9 +40,9 @@ impl Piece {
 /// The wanted rates of one moment.
 #[derive(Clone, Debug)]
 pub(super) struct Demand {
-    /// The load of all cells below this one; one longer than there are cells.
+    /// The load of all cells below this one. The list is one longer than there are cells.
     sums: Vec<f64>,
-    /// By how much the cells of each group are multiplied.
+    /// The factor by which the cells of each group are multiplied.
     pub(super) factors: Vec<f64>,
     cells_per_group: usize,
     pub(super) pieces: Vec<Piece>,

@@ -1,14 +1,14 @@
 //! `cargo xtask balance`: does the planner keep a thousand servers evenly loaded?
 //!
-//! The real planner, and where load moves the real split finder, run on a virtual clock over a service
-//! whose load is a matter of rates, not of requests ([`world`]). Twelve scenarios of two simulated hours
-//! (the one of a million ranges is half an hour) have pass lines; some are run again, for a shorter time, with
-//! other systems' rules, or with one of our mechanisms switched off, to be compared. Everything is seeded.
+//! The real planner runs on a virtual clock, with the real split finder in the scenarios in which load moves. The
+//! service below them has load as rates, not as requests ([`world`]). Twelve scenarios of two simulated hours (the one
+//! of a million ranges is half an hour) have pass lines. Some are run again for a shorter time, with other systems'
+//! rules or with one of our mechanisms switched off, for comparison. Everything is seeded.
 //!
 //! Prints a table, writes `target/balance/report.json` and a page with pictures,
 //! `target/balance/index.html`, and fails if a pass line is missed.
-//! How long it took is printed and never judged. Each scenario runs in one thread, and as many side by side as there are
-//! processors, in the release profile: a debug build starts its own release build.
+//! How long it took is printed and never judged. Each scenario runs in one thread, and as many run side by side as
+//! there are processors. The profile is release: a debug build starts its own release build.
 
 mod demand;
 mod judge;
@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
     /// Only scenarios whose name contains this.
     #[arg(long)]
     only: Option<String>,
-    /// Stay in the profile this was built in, also if it is slow.
+    /// Stay in the profile that this was built in, even if it is slow.
     #[arg(long)]
     here: bool,
 }
@@ -67,8 +67,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if missed.is_empty() { Ok(()) } else { bail!("balance: missed {}", missed.join("; ")) }
 }
 
-/// Plays scenarios side by side, as many as there are processors. What became of them is in their order,
-/// whichever ended first.
+/// Runs scenarios side by side, as many as there are processors. Their results come in the order of the scenarios, no
+/// matter which one ended first.
 fn play(scenarios: &[Scenario]) -> Vec<(&'static str, Outcome)> {
     let next = AtomicUsize::new(0);
     let played: Vec<OnceLock<Outcome>> = scenarios.iter().map(|_| OnceLock::new()).collect();

@@ -10,7 +10,7 @@ pub(super) struct Line {
     pub(super) asked: String,
     /// What was seen.
     pub(super) seen: String,
-    /// Whether that is as asked; `None` if it is only there to be compared with.
+    /// Whether that is as asked; `None` if the line is only there for comparison.
     pub(super) passed: Option<bool>,
 }
 
@@ -25,12 +25,13 @@ impl Line {
     }
 }
 
-/// Something to look at.
+/// A picture.
 #[derive(Clone, Debug)]
 pub(super) enum Picture {
     /// Curves over time in seconds.
     Curves { title: String, unit: &'static str, limit: Option<f64>, curves: Vec<Curve> },
-    /// Utilisation of servers over time: a column a minute, a row for each server. Below 0: not there.
+    /// Utilisation of servers over time: a column for each minute, a row for each server. Below 0: the server is not
+    /// there.
     Heat { title: String, columns: Vec<Vec<f32>> },
 }
 
@@ -42,7 +43,7 @@ pub(super) struct Curve {
 }
 
 impl Curve {
-    /// At most this many points: of each stretch the greatest is kept.
+    /// Keeps at most this many points: the greatest of each stretch.
     const POINTS: usize = 360;
 
     pub(super) fn new(name: impl Into<String>, times: &[f64], values: &[f64]) -> Self {
@@ -62,7 +63,7 @@ impl Curve {
     }
 }
 
-/// All that came out of one scenario.
+/// All results of one scenario.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Outcome {
     pub(super) lines: Vec<Line>,

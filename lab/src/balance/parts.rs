@@ -8,7 +8,7 @@ use super::demand::{Demand, Place};
 use super::keys;
 use super::watched::{Rule, Watched};
 
-/// Windows of a peak: as `map`'s own.
+/// Windows of a peak: as many as `map` has.
 pub(super) const WINDOWS: usize = 6;
 /// How the service begins.
 #[derive(Clone)]
@@ -23,7 +23,7 @@ pub(super) struct Setting {
     pub(super) policy: Policy,
     pub(super) load_policy: LoadPolicy,
     pub(super) rule: Rule,
-    /// Whether the planner's moves and merges are made. Without it ranges stay where they are.
+    /// Whether the planner's moves and merges are made. If not, ranges stay where they are.
     pub(super) balances: bool,
     /// Seconds of one step.
     pub(super) step: f64,
@@ -48,7 +48,8 @@ impl Setting {
     }
 }
 
-/// What changes of a range in every step. Kept apart from the rest, since it is walked so often.
+/// The part of a range that changes in every step. It is kept apart from the rest, since all of it is read in every
+/// step.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Flow {
     /// Load of its cells before factors, and the group whose factor counts; several if `MANY`.
@@ -67,20 +68,20 @@ pub(super) struct Flow {
     pub(super) window_max: f32,
     /// When it can be served again after its server died.
     pub(super) opens: f32,
-    /// Whether the judge has an eye on it.
+    /// Whether the judge watches it.
     pub(super) watched: bool,
 }
 
 pub(super) const MANY: u32 = u32::MAX;
 
-/// What made a range.
+/// How a range was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Done {
     Split,
     Merge,
 }
 
-/// What changes of a range seldom.
+/// The part of a range that changes seldom.
 #[derive(Debug)]
 pub(super) struct Facts {
     pub(super) low: Place,
@@ -92,14 +93,14 @@ pub(super) struct Facts {
     /// When it was made, and whether by a split or a merge.
     pub(super) made: f64,
     pub(super) made_by: Option<Done>,
-    /// Times in which a merge undid a split or the other way round within the hour.
+    /// How often a merge undid a split, or a split undid a merge, within the hour.
     pub(super) cycles: u32,
     pub(super) watched: Option<Box<Watched>>,
 }
 
 pub(super) const LONG_AGO: f64 = -1e9;
 
-/// A server, as it is and as the manager takes it to be.
+/// A server, as it is and as the manager believes it to be.
 #[derive(Clone, Debug)]
 pub(super) struct Server {
     pub(super) alive: bool,
@@ -111,7 +112,7 @@ pub(super) struct Server {
 }
 
 impl Flow {
-    /// Folds a step into the rate, as the owner of a range does; `kept` of what was is left of it.
+    /// Adds a step to the rate, as the owner of a range does; `kept` is the share of the old rate that stays.
     pub(super) fn measure(&mut self, step: f64, kept: f64) {
         self.count = self.count * kept + self.answered * step;
         self.seconds = self.seconds * kept + step;
@@ -140,7 +141,7 @@ impl Facts {
     }
 }
 
-/// A range that nothing was measured of.
+/// A range of which nothing was measured yet.
 pub(super) fn flow(demand: &Demand, low: Place, high: Place, server: u32) -> Flow {
     Flow {
         plain: demand.plain(low, high),

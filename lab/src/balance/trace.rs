@@ -33,7 +33,7 @@ pub(super) struct Trace {
     /// Moves to even out load, and moves of ranges whose server was dead or leaving.
     pub(super) moves: usize,
     pub(super) rehomed: usize,
-    /// When each of the former was made.
+    /// When each move to even out load was made.
     pub(super) move_times: Vec<f64>,
     /// Seconds from the plan until a range of a dead server was served again.
     pub(super) reopened: Vec<f64>,
@@ -52,7 +52,7 @@ impl Trace {
         self.totals = (a + wanted, b + refused, c + lost);
     }
 
-    /// Notes a move, which evened out load or else emptied a server.
+    /// Notes a move, which either evened out load or emptied a server.
     pub(super) fn moved(&mut self, rate: f64, balances: bool) {
         if balances {
             self.moves += 1;
@@ -156,7 +156,7 @@ const PROOF: std::ops::Range<f64> = 330.0..450.0;
 /// Beyond this imbalance a split was useless.
 const USELESS: f64 = 0.5;
 
-/// Looks, minutes after each split, at what it was good for.
+/// Checks, minutes after each split, what the split was good for.
 #[derive(Clone, Debug, Default)]
 pub(super) struct UselessSplits {
     open: Vec<Proof>,

@@ -14,8 +14,8 @@ use rangehold_testkit::server::{Server, Setup};
 /// The table gets about 2,300 entities a second, a little more than one range should bear; in few requests, which a
 /// busy machine bears too.
 const WRITING: Writing = Writing { batch: 20, pace: Duration::from_millis(35) };
-/// How often the load may begin to be looked at until there is a verdict: a pause of the machine at the wrong
-/// moment makes what was seen worthless.
+/// How often to begin again to watch the load until there is a verdict: a pause of the machine at the wrong moment
+/// makes all that was seen useless.
 const ATTEMPTS_MAX: u32 = 2;
 
 /// A table whose PartitionKeys only grow must be told why it is not cut, and must not be cut for `after` from
@@ -54,7 +54,7 @@ fn sentence(seen: &Seen) -> &str {
     seen.not_split.as_deref().unwrap_or_default()
 }
 
-/// It is in one piece, and nobody wants it otherwise.
+/// It is in one piece, and no change to that is planned.
 fn check_whole(seen: &Seen) -> Result<()> {
     let seconds = seen.after.as_secs();
     if seen.pieces > 1 {
@@ -74,7 +74,7 @@ fn check_sentence(seen: &Seen) -> Result<()> {
     Ok(())
 }
 
-/// Checks that the range was hot all the time. With a smaller load, no split would prove nothing.
+/// Checks that the range was hot all the time. If the load were smaller, a missing split would prove nothing.
 fn check_load(seen: &Seen, at: Duration, entities: u64, load: &LoadPolicy) -> Result<()> {
     let took = seen.after.saturating_sub(at).as_secs_f64();
     let (rate, hot) = ((seen.entities - entities) as f64 / took, load.cap * load.hot_share);

@@ -45,7 +45,7 @@ pub(super) fn write(
     while !stop.load(Ordering::Relaxed) {
         let answer = client.send(next(number), "job")?;
         let text = answer.body;
-        // What becomes of the operations is in the parts of the answer.
+        // The results of the operations are in the parts of the answer.
         if answer.status == 503 || text.contains("ServerBusy") {
             answers.busy.fetch_add(1, Ordering::Relaxed);
             thread::sleep(Duration::from_millis(100));

@@ -2,10 +2,10 @@
 //!
 //! Three runs, each on a server of its own with four partition servers:
 //!
-//! 1. **Targets.** Writers put batches into one partition as fast as they are let. Beside them, on the same
-//!    partition server, somebody quiet reads and writes single entities. Once the burst credit is spent, the hot
-//!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest, and
-//!    the quiet one must be served as if nothing was wrong: not refused, and hardly slower.
+//! 1. **Targets.** Writers put batches into one partition as fast as the server lets them. At the same time, on the
+//!    same partition server, a quiet client reads and writes single entities. Once the burst credit is spent, the hot
+//!    partition must get its target of 2,000 entities a second and be answered 503 `ServerBusy` for the rest. The
+//!    quiet client must be served as if nothing was wrong: not refused, and hardly slower.
 //! 2. **Spreading.** A table gets entities under GUIDs, more than a range is meant to bear: it must come to lie on
 //!    all servers, in the time that follows from the profile's numbers ([`within`]).
 //! 3. **Append.** A table gets entities under keys that only grow, more than a range is meant to bear: its verdict
@@ -33,7 +33,7 @@ const SERVERS: usize = 4;
 /// Measures the cloud profile.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
-    /// Seconds in which the quiet client is measured alone, and then beside the hot one.
+    /// Seconds in which the quiet client is measured, first alone and then next to the hot one.
     #[arg(long, default_value_t = 60)]
     seconds: u64,
     /// Minutes for which the append goes on after its verdict; by default, until it has been judged again if

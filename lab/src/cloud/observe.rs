@@ -1,4 +1,4 @@
-//! Writers to one table, and what becomes of its ranges meanwhile.
+//! Writers to one table, and what happens to its ranges meanwhile.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -52,8 +52,8 @@ impl Seen {
     }
 }
 
-/// Has the table written to, each batch under a PartitionKey that `key` makes, until `is_enough` says so of what is
-/// seen, or fails; what was seen at last.
+/// Has the table written to, each batch under a PartitionKey that `key` makes, until `is_enough` says so about what is
+/// seen, or fails. Returns what was seen last.
 pub(super) fn observe(
     server: &Server,
     setup: &Setup,

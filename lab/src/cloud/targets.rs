@@ -1,4 +1,4 @@
-//! A hot partition at its target, and somebody quiet beside it.
+//! A hot partition at its target, and a quiet client at the same time.
 
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};

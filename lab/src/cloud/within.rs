@@ -1,6 +1,6 @@
 //! How long things take in a profile: what follows from its numbers, and so what a run may take.
 //!
-//! Nothing here is measured. A run that takes longer has met something that the numbers do not tell of.
+//! Nothing here is measured. If a run takes longer, something happened that the numbers do not describe.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use rangehold_map::plan::Policy;
 
 /// How long a split or a move waits at most for its range to get ready.
 const CHANGE_MAX: Duration = Duration::from_secs(30);
-/// Looks in a row that must miss the cause of a verdict before it falls.
+/// The number of looks in a row that must miss the cause of a verdict before the verdict ends.
 const MISSES: u32 = 2;
 
 /// From the first request to a verdict: the range is warm, and is then looked at. The looks are of equal length

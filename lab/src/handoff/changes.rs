@@ -44,7 +44,7 @@ pub(crate) struct Made {
     pub(crate) held_for: Duration,
 }
 
-/// Somebody who has changes made.
+/// A client that has changes made.
 pub(crate) struct Changer {
     admin: Admin,
     rng: StdRng,

@@ -1,4 +1,4 @@
-//! The unit in which pauses are told: what one durable file costs on this disk, now.
+//! The unit in which pauses are given: what one durable file costs on this disk now.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -11,7 +11,7 @@ use anyhow::{Context, Result};
 
 use super::pauses::Distribution;
 
-/// Bytes of the file: as a record of a change has.
+/// Bytes of the file: as many as a record of a change has.
 const BYTES: usize = 512;
 /// Pause between two files, so that the measurement itself adds little load.
 const PAUSE: Duration = Duration::from_millis(100);

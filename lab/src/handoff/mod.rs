@@ -1,4 +1,4 @@
-//! `cargo xtask handoff`: what splits, merges and moves cost those who are served meanwhile.
+//! `cargo xtask handoff`: what splits, merges and moves cost the clients that are served meanwhile.
 //!
 //! One server process with four partition servers and its manager off. 64 connections work without a
 //! rest, each with one request under way: half of them insert, update, delete, send batches and
@@ -12,7 +12,7 @@
 //! Every change that was asked for must have been made.
 //!
 //! - [`slot`]: the pieces of the table, and the rows that stay;
-//! - [`connections`]: those who read; who writes is [`rangehold_testkit::load`]'s;
+//! - [`connections`]: the connections that read; those that write are in [`rangehold_testkit::load`];
 //! - [`changes`]: splits, merges and moves;
 //! - [`mod@pauses`], [`disk`]: the figures, and their unit.
 
@@ -43,7 +43,7 @@ use rangehold_testkit::workspace::{self, Profile};
 
 /// Partition servers of the process.
 const SERVERS: u64 = 4;
-/// Connections of a slot: those who write, those who read single rows; and one more lists.
+/// Connections of a slot: those that write, and those that read single rows. One more connection lists.
 const WRITERS: usize = 4;
 const READERS: usize = 3;
 /// Rows that a writer keeps at most.
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     release: bool,
 }
 
-/// Everything that came of a run.
+/// All results of a run.
 #[derive(Default)]
 struct Outcome {
     connections: Vec<Connection>,
@@ -95,7 +95,7 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Adds what the writers and those who made the changes kept to themselves.
+    /// Adds what the writers and the clients that made the changes have collected.
     fn gather(&mut self, mut load: Load, changers: Vec<Changer>) {
         let counts = load.counts();
         self.writer_errors = counts.busy + counts.failed + counts.broken;
@@ -142,7 +142,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     report::conclude(&outcome, arguments.rounds)
 }
 
-/// Has everybody work at once, until the changes are made.
+/// Lets all connections work at once, until the changes are made.
 fn change_under_load(
     scene: &Scene<'_>,
     load: &mut Load,
@@ -237,7 +237,7 @@ fn compare(load: &mut Load, address: SocketAddr) -> Result<Vec<Finding>> {
     let mut observed = observe_writers(address, Credential::SharedKey, SLOTS * WRITERS)?;
     let mut steady: std::collections::BTreeSet<String> =
         (0..SLOTS).flat_map(slot::steady).map(|(key, _)| key.to_string()).collect();
-    // Their values are compared by those who read and list.
+    // The connections that read and list compare their values.
     observed.strangers.retain(|stranger| !steady.remove(stranger));
     let mut findings = load.settle(&observed);
     findings.extend(steady.into_iter().map(|key| Finding::new(Kind::Lost, key)));

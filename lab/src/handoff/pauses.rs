@@ -3,14 +3,13 @@
 //! **The pause of a change** is the time for which its ranges' writes were held, by the clock of the server
 //! that held them: what the change itself costs. Reads are not held.
 //!
-//! **The wait for a change** is the longest time that a request of a connection of its slot took, from
-//! its first byte sent to its answer read, among the requests that were under way at any moment between
-//! the asking for the change and its answer; for writes and for reads apart. So it is no less than
-//! what the change cost anybody, and it holds the usual waiting as well: for the disk, for other
-//! requests, for the processors.
+//! **The wait for a change** is the longest time that a request of a connection of its slot took, from its first byte
+//! sent to its answer read. It counts the requests that were under way at any moment between the request for the
+//! change and its answer, writes and reads separately. So it is at least what the change cost any client, and it
+//! includes the usual waiting as well: for the disk, for other requests, for the processors.
 //!
-//! The times of all requests during which a change of their slot was under way, and of those during which none
-//! was, stand beside both, to tell how much of it that is.
+//! Two more figures are printed next to both: the times of all requests during which a change of their slot was under
+//! way, and of those during which none was. They show how much of the wait is usual.
 
 use std::time::{Duration, Instant};
 
@@ -65,7 +64,7 @@ impl Connection {
     }
 }
 
-/// The waits for these changes, of writes or of reads. A change during which nobody asked has none.
+/// The waits for these changes, of writes or of reads. A change has none if no request was under way during it.
 pub(crate) fn waits(connections: &[Connection], windows: &[Window], writes: bool) -> Distribution {
     let of = |window: &Window| {
         let slot = connections.iter().filter(|connection| connection.slot == window.slot);

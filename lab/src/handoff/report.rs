@@ -17,7 +17,7 @@ const READS_P99_AIM: f64 = 10.0;
 /// Errors and wrong entities that are printed in full; the rest is counted.
 const PRINTED_MAX: usize = 20;
 
-/// Prints everything; an error when something is not as it must be after `rounds` rounds. Times are printed beside
+/// Prints everything; an error if something is not as it must be after `rounds` rounds. Times are printed next to
 /// their aims and never judged.
 pub(super) fn conclude(outcome: &Outcome, rounds: u32) -> Result<()> {
     let (unit, quiet) = (outcome.created.at(50), outcome.created_quiet.at(50));
@@ -67,7 +67,7 @@ pub(super) fn conclude(outcome: &Outcome, rounds: u32) -> Result<()> {
     if broken.is_empty() { Ok(()) } else { bail!("handoff: {}", broken.join(", ")) }
 }
 
-/// What is not as it must be, whatever the machine.
+/// What is not as it must be on any machine.
 fn broken(outcome: &Outcome, rounds: u32) -> Vec<String> {
     let errors = outcome.writer_errors as usize + outcome.errors.len();
     let mut broken = Vec::new();

@@ -1,8 +1,7 @@
 //! Slots: pieces of the table, each of which is one range or two of its own at any time.
 //!
-//! Every connection works in one slot, so that whose waits belong to which change is plain. In each
-//! partition lie *steady* rows, whose values follow from their keys and which nobody changes, and the
-//! rows of the slot's writers.
+//! Every connection works in one slot, so it is clear which waits belong to which change. Each partition has *steady*
+//! rows, whose values follow from their keys and which no client changes, and the rows of the slot's writers.
 
 use std::collections::BTreeMap;
 
@@ -53,7 +52,7 @@ pub(crate) fn steady_of(slot: usize, number: usize) -> BTreeMap<Key, Row> {
             row: format!("steady-{index:04}"),
         };
         let serial = (slot * PARTITIONS + number) * STEADY + index;
-        // Text that no compression shrinks to nothing.
+        // Text that compresses badly.
         let letter = |at: usize| (b'a' + (serial * 7 + at * at * 13 + at * serial) as u8 % 26) as char;
         let text: String = (0..TEXT_BYTES).map(letter).collect();
         (key, Map::from_iter([("n".to_owned(), serial.into()), ("s".to_owned(), text.into())]))

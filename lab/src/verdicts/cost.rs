@@ -11,7 +11,7 @@ use super::keys::{Keys, hex};
 
 /// Different keys in a round; more than caches of the processor hold of the range's own data.
 const KEYS: usize = 10_000;
-/// Rounds of all keys, of which the quickest counts: what else runs only ever adds.
+/// Rounds of all keys. The quickest counts, since other work of the machine only makes a round slower.
 const ROUNDS: usize = 60;
 
 /// Prints nanoseconds for each kind of state and traffic.

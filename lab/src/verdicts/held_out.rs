@@ -1,5 +1,5 @@
-//! Workloads with keys as people write them, and at other rates: none of the finder's numbers, nor its
-//! way to read keys as numbers, was made with them.
+//! Workloads with keys as people write them, and at other rates. The finder's numbers, and its way to read keys as
+//! numbers, were made without them.
 
 use rand::RngExt;
 use rand::rngs::StdRng;
@@ -82,7 +82,7 @@ pub(super) const WORKLOADS: [Workload; 21] = [
         })
     })
     .with_keys(keys::tenant_and_count),
-    // Partitions that are a time, to the minute: whatever has a minute, has it alone.
+    // Partitions that are a time, to the minute: all requests of a minute go to one partition.
     Workload::new("a partition for each minute", &["hot-key", "append", "unclear"], |dice| {
         let phase = 60.0 * any(dice);
         Box::new(move |dice, now| {
@@ -139,7 +139,7 @@ fn tenants_count(tenants: u64) -> Requests {
     })
 }
 
-/// A tenant's counter: each began elsewhere.
+/// A tenant's counter: each began at a different number.
 fn count_of(tenant: u64, now: f64) -> u64 {
     tenant * 977 % 1_000 * 1_000 + (15.0 * (now + 3_600.0)) as u64
 }

@@ -1,7 +1,7 @@
 //! How people write keys: the same place of the key space as a number, an id or a time.
 //!
-//! A workload is about places. Each way to write them keeps their order, so that the truth is told by
-//! places alone, while the finder sees nothing but the bytes.
+//! A workload is about places. Each way to write them keeps their order. So places alone decide the truth, while the
+//! finder sees nothing but the bytes.
 
 use std::io::Write;
 

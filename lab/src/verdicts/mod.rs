@@ -1,4 +1,4 @@
-//! `cargo xtask verdicts`: is every range split that should be, and none that should not?
+//! `cargo xtask verdicts`: is every range split that should be split, and no other range?
 //!
 //! Synthetic workloads run against the real finder on a virtual clock, many seeds each: those that its
 //! numbers were made with ([`experiment`]) and others that they were not ([`ours`]). The truth is told by
@@ -33,7 +33,7 @@ use workload::Workload;
 /// Title of the workloads that no finder can tell in the time it has, and that are not counted.
 const LIMITS_TITLE: &str = "beyond what can be seen (not counted)";
 
-/// Judges synthetic workloads and compares with what became of them.
+/// Judges synthetic workloads and compares with what happened to them.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
     /// Trials of each workload.
@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     /// Requests per second; what a range may bear goes with it.
     #[arg(long, default_value_t = trial::USUAL_RATE)]
     rate: f64,
-    /// Whose numbers: `fast` or `cloud`.
+    /// Which numbers are used: `fast` or `cloud`.
     #[arg(long, default_value = "fast", value_parser = ["fast", "cloud"])]
     profile: String,
     /// Only workloads whose name, or the title of their list, contains this.
@@ -119,7 +119,7 @@ fn run_all(workload: &Workload, setting: &Setting<'_>, arguments: &Arguments) ->
     })
 }
 
-/// Prints what became of a workload; returns the number of misses.
+/// Prints the results of a workload; returns the number of misses.
 fn print_line(workload: &Workload, outcomes: &[Outcome]) -> usize {
     let misses = |miss: Miss| outcomes.iter().filter(|outcome| outcome.miss(workload) == Some(miss)).count();
     let splits: Vec<f64> =

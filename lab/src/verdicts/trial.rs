@@ -1,4 +1,4 @@
-//! One workload with one seed: from the first request to the verdict, and how it proved itself.
+//! One workload with one seed: from the first request to the verdict, and whether the verdict was right.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub(super) struct Setting<'a> {
     pub(super) policy: &'a LoadPolicy,
     /// Requests per second.
     pub(super) rate: f64,
-    /// Go on until this second whatever is decided, unless it is a split.
+    /// Go on until this second, no matter what is decided, unless it is a split.
     pub(super) until: u32,
 }
 

@@ -1,4 +1,4 @@
-//! What a cut turned out to be worth: the traffic of minutes later.
+//! What a cut was really worth: the traffic some minutes later.
 
 use rand::rngs::StdRng;
 use rangehold_map::load::{Access, LoadPolicy};
@@ -27,7 +27,7 @@ pub(super) struct Traffic {
 /// What a cut does to traffic.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Effect {
-    /// |L-R| / (L+R), over all seconds or on average within single ones, whichever is worse.
+    /// |L-R| / (L+R), over all seconds or on average within single ones: the worse of the two.
     pub(super) imbalance: f64,
     /// The share of cost that touches both sides.
     pub(super) crossing: f64,
@@ -44,7 +44,7 @@ impl Effect {
 }
 
 impl Traffic {
-    /// The traffic by which a decision at `now` proves itself.
+    /// The traffic that shows whether a decision at `now` was right.
     pub(super) fn later(requests: &Requests, now: f64, policy: &LoadPolicy, dice: &mut StdRng) -> Self {
         Self::draw(requests, now + LATER, SECONDS, policy, dice)
     }

@@ -1,7 +1,7 @@
 //! Whether the sentence that a user reads tells what was found.
 //!
-//! What a reader has to find in it stands here once more, apart from the code that writes sentences: the cause in
-//! words, no other cause beside it, and, of a cut and of a hot key, the partition where that is.
+//! What a reader must find in it is written here once more, apart from the code that writes sentences: the cause in
+//! words, no second cause, and, for a cut and for a hot key, the partition where that is.
 
 use rangehold_map::load::{Cause, Verdict};
 

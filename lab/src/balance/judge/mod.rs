@@ -1,10 +1,10 @@
 //! The judges, which say where a hot range is split.
 //!
-//! The real finder, [`RangeLoad`], gets every request of a range that is warm, drawn from the range's
-//! demand. That costs some 200 ns for each request, so where load is spread evenly and stands still, and
-//! thousands of ranges get hot, its verdict is worked out instead ([`Rule::Arithmetic`]): a range that
-//! was hot for as long as the finder takes is split in the middle of its load, or is found to have a
-//! hot key. For comparison there are the rules of other systems.
+//! The real finder, [`RangeLoad`], gets every request of a range that is warm, drawn from the range's demand. That
+//! costs some 200 ns for each request. So if load is spread evenly and does not change, and thousands of ranges get
+//! hot, its verdict is calculated instead ([`Rule::Arithmetic`]): a range that was hot for as long as the finder takes
+//! is split in the middle of its load, or is found to have a hot key. The rules of other systems are there for
+//! comparison.
 
 mod draw;
 
@@ -18,9 +18,9 @@ use super::parts::{Facts, Flow};
 use super::watched::{Eyes, Finder, Rule, Watched};
 use draw::Draws;
 
-/// Requests drawn for one range in one second at most; with more, some stand for several.
+/// Requests drawn for one range in one second at most. If there are more, some stand for several.
 const DRAWS_MAX: f64 = 2_000.0;
-/// The same for refused requests. One that stands for many would tell the finder less than they do.
+/// The same limit for refused requests. One request that stands for many would tell the finder less than the many do.
 const REFUSED_DRAWS_MAX: f64 = 1_000.0;
 const QUANTUM: f64 = 15.0;
 
@@ -41,7 +41,7 @@ impl Judge {
         if self.rule == Rule::Never { f64::INFINITY } else { self.policy.cap * self.policy.warm_share }
     }
 
-    /// Lets the rule see the second that begins at `now` of the ranges at the places `warm`.
+    /// Shows the rule one second of load, which begins at `now`, of the ranges at the places `warm`.
     pub(super) fn watch(
         &mut self,
         warm: &[usize],
@@ -56,7 +56,8 @@ impl Judge {
             let begun = facts.watched.take();
             let mut watched = begun.unwrap_or_else(|| Box::new(self.begin(facts.low, now)));
             self.look(&mut watched, demand, flow, (facts.low, facts.high), now, dice);
-            // A real range is measured always; here from warm to clearly cold, or while a verdict holds.
+            // A real range is always measured. Here it is measured from warm to clearly cold, or while a verdict
+            // holds.
             let clearly_cold = flow.answered.max(flow.rate()) < self.policy.cap * 0.5;
             flow.watched = !clearly_cold || watched.cause.is_some() && flow.answered > 0.0;
             facts.watched = flow.watched.then_some(watched);
@@ -124,14 +125,14 @@ impl Judge {
                 let requests = flow.answered.min(DRAWS_MAX).round() as usize;
                 let found =
                     finder.second((0..requests).map(|_| draws.place(dice)).collect(), now, dice.random());
-                // A suggestion stands until it is followed, or the load is gone.
+                // A suggestion stands until it is followed, or until the load is gone.
                 let suggested = found.filter(|at| *at > low).map(split_at);
                 watched.cause = suggested.or(watched.cause.take().filter(|_| flow.rate() >= hot));
             }
         }
     }
 
-    /// The verdict on load that stands still.
+    /// The verdict on load that does not change.
     fn work_out(&self, demand: &Demand, low: Place, high: Place) -> Cause {
         let all = demand.between(low, high);
         let keys = demand.pieces.iter().filter(|piece| piece.is_key() && piece.within(low, high) > 0.0);
@@ -167,7 +168,7 @@ fn feed(
     }
 }
 
-/// Divides requests into at most so many portions of equal size, or nearly.
+/// Divides requests into at most this many portions, of equal size or nearly so.
 fn portions(requests: f64, portions_max: f64) -> impl Iterator<Item = u32> {
     let requests = requests.max(0.0).round() as u32;
     let portions = requests.min(portions_max as u32);

@@ -1,6 +1,6 @@
 //! Servers over time: how much of its capacity each uses.
 
-/// Servers that share a row of the picture: the busiest of them is shown, unless one is away.
+/// The number of servers that share a row of the picture. The row shows the busiest of them, unless one is away.
 const SERVERS_PER_ROW: usize = 8;
 const CELL: usize = 8;
 const ROW: usize = 3;

@@ -1,8 +1,8 @@
 //! Appends: load that moves on to ever higher keys, with entries that come late by up to five minutes.
 //!
-//! One appending tenant cannot be helped by a split: the scenario demands that no useless split
-//! is made, and honest refusals and the right verdict. A hundred tenants that append side by side can be helped:
-//! ten share a range, all are on one server, and they ask for more than twice what it bears. They must be spread.
+//! A split cannot help one tenant that appends: the scenario demands that no useless split is made, that requests are
+//! refused honestly, and that the verdict is right. A hundred tenants that append side by side can be helped: ten
+//! share a range, all are on one server, and they ask for more than twice what it bears. They must be spread.
 
 use rangehold_map::load::{Cause, LoadPolicy};
 
@@ -13,7 +13,7 @@ use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
 const NAME: &str = "append";
-/// How late entries come, evenly from 0 to so many seconds; each has a range of its own.
+/// How late entries come, evenly from 0 to this many seconds; each tenant has a range of its own.
 const LATE: [f64; 6] = [0.0, 1.0, 5.0, 20.0, 60.0, 300.0];
 /// What a lone tenant wants, which is more than one range bears; and each of the hundred.
 const LONE_RATE: f64 = 5_500.0;
@@ -121,7 +121,7 @@ fn piece(from: Place, width: Place, now: f64, late: f64, rate: f64) -> Piece {
     Piece { low: at(now + 600.0 - late).min(high - 1), high, rate }
 }
 
-/// What is said of the range in which a lone tenant appends.
+/// What the verdict says about the range in which a lone tenant appends.
 fn cause(world: &World, lone: usize) -> &'static str {
     let piece = world.demand.pieces[lone];
     let range = world.range_at(piece.low);
@@ -129,7 +129,7 @@ fn cause(world: &World, lone: usize) -> &'static str {
     cause.as_ref().map_or("none", Cause::name)
 }
 
-/// What is refused per second, at last.
+/// What is refused per second at the end.
 fn refused(world: &World) -> f64 {
     world.flows.iter().map(|flow| flow.wanted - flow.answered).sum()
 }

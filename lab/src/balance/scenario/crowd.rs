@@ -1,7 +1,7 @@
-//! A flash crowd: ten neighbouring ranges (0.01 % of the keys) of one server suddenly want fifty times as
-//! much, five times what that server bears. And the same with other rules.
+//! A flash crowd: ten neighbouring ranges (0.01 % of the keys) of one server suddenly want fifty times as much, which
+//! is five times what that server bears. The same is run with other rules.
 //!
-//! Relieved is: no request is refused any more, for a minute at least.
+//! Relief means that no request is refused any more, for a minute at least.
 
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::plan::Policy;
@@ -18,7 +18,7 @@ const BEGINS: f64 = 120.0;
 const SOONER: f64 = 60.0;
 /// The ranges that the crowd comes to.
 const CROWD: std::ops::Range<u64> = 5_000..5_010;
-/// What each of them had before, and how often that the crowd wants.
+/// What each of them wanted before, and how many times as much the crowd wants.
 const BEFORE: f64 = 80.0;
 const TIMES: f64 = 50.0;
 /// What the other ranges of their server want, as a share of what ranges want elsewhere.
@@ -131,7 +131,7 @@ fn come(setting: Setting, begins: f64, until: f64) -> World {
     world
 }
 
-/// How long after its beginning nobody was refused any more.
+/// The time from the beginning of the crowd until no request was refused any more.
 fn relieved(world: &World) -> Option<f64> {
     relieved_after(world, BEGINS)
 }
@@ -149,7 +149,8 @@ fn refused(world: &World) -> f64 {
     world.trace.failed_share(BEGINS, until) * all / crowd
 }
 
-/// The others' latency, if each server is a queue of its own (M/M/1): worst second against before.
+/// The latency of the other requests, if each server is a queue of its own (M/M/1): the worst second against the time
+/// before.
 fn p99_line(world: &World) -> Line {
     let column = |minute: usize| &world.trace.heat[minute];
     let minute = (BEGINS / 60.0) as usize;

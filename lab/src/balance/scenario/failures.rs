@@ -1,8 +1,8 @@
 //! Servers that end: a twentieth of all at once, a rack, and a restart of every one in turn.
 //!
-//! That a server is dead is known 6 s after its last sign of life: its lease of 5 s and a margin. No
-//! planner can be quicker than that, so what is asked for is counted from there: all ranges served again
-//! within 5 s. A restart that was announced costs nothing.
+//! The manager knows that a server is dead 6 s after its last sign of life: its lease of 5 s and a margin. No planner
+//! can be quicker than that, so the limit counts from that moment: all ranges are served again within 5 s. A restart
+//! that was announced costs nothing.
 
 use rand::seq::SliceRandom;
 use rangehold_map::plan::Standing;
@@ -13,14 +13,14 @@ use crate::balance::outcome::{Curve, Line, Outcome, percent};
 use crate::balance::world::{DETECTED_AFTER, Setting, World};
 
 const NAME: &str = "failures";
-/// Servers that end at once, and in a rack.
+/// Number of servers that end at once, and number of servers in a rack.
 const MANY: usize = 50;
 const RACK: usize = 20;
 const FIRST: f64 = 600.0;
 const SECOND: f64 = 3_600.0;
 /// When the dead ones are back.
 const BACK: f64 = 900.0;
-/// Servers that restart together, how often such a group does, and for how long it is away.
+/// Number of servers that restart together, how often such a group restarts, and how long it is away.
 const GROUP: usize = 10;
 const PERIOD: f64 = 70.0;
 const AWAY: f64 = 20.0;

@@ -1,7 +1,7 @@
-//! One key that wants more than anything bears.
+//! One key that wants more than any server bears.
 //!
-//! First it is held at what one range bears: no split, refusals, a verdict. Then, where no such limit is
-//! set, it fills a server of its own: that is the floor of the balance, and is reported, not chased.
+//! First it is held at what one range bears: no split, refusals, a verdict. Then there is no such limit, and it fills
+//! a server of its own. The balance cannot be better than that, so this is reported and has no aim.
 
 use rangehold_map::load::Cause;
 use rangehold_map::plan::{Policy, Reported};

@@ -1,7 +1,7 @@
 //! A million ranges on a thousand servers, ten million requests a second.
 //!
-//! Asked for: a decision takes at most a quarter of a second on one core, and few ranges move until the
-//! load, of which the busiest server has twice the mean at first, is even.
+//! Asked for: a decision takes at most a quarter of a second on one core. At first the busiest server has twice the
+//! mean load; few ranges may move until the load is even.
 
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -15,11 +15,12 @@ use crate::balance::world::{Setting, World};
 
 const NAME: &str = "large";
 const MILLION: usize = 1_000_000;
-/// What ranges want before each is held at 2,000/s: so that ten million are left.
+/// What ranges want before each is held at 2,000/s. It is chosen so that ten million are left.
 const WANTED: f64 = 16.2e6;
 const HELD: f64 = 2_000.0;
 const UNTIL: f64 = 1_800.0;
-/// The busiest server over the mean: at first at least, or there is too little to even out, and at last at most.
+/// The busiest server over the mean: the least at first, since below it there is too little to even out, and the most
+/// at the end.
 const FIRST_MIN: f64 = 2.0;
 const LAST_MAX: f64 = 1.1;
 
@@ -86,7 +87,7 @@ fn owners(rates: &[f64], servers: usize, seed: u64) -> Vec<usize> {
     owners
 }
 
-/// Lets the service live; returns how many moves were made until max/mean was 1.1, and of how many ranges.
+/// Lets the service live. Returns how many moves were made until max/mean was 1.1, and how many ranges moved.
 fn moves_until_even(world: &mut World) -> (usize, usize) {
     let ranges = world.flows.len();
     let mut moves = None;
@@ -95,7 +96,7 @@ fn moves_until_even(world: &mut World) -> (usize, usize) {
     let mut rates = std::collections::HashMap::new();
     world.run(UNTIL, |world| {
         if moves.is_none() && !loads.is_empty() {
-            // The last plan once more, move by move, on the loads it was made for.
+            // The last plan again, move by move, on the loads that it was made for.
             let changes = world.plan.as_ref().map(|plan| plan.changes.clone()).unwrap_or_default();
             for change in &changes {
                 let Change::Move { range, to, .. } = change else { continue };

@@ -1,8 +1,8 @@
 //! No manager, two managers, old maps.
 //!
-//! For two hours nobody plans while load drifts: nothing may fail for that, balance may suffer. Then a front
-//! end that hears no news for an hour goes on by the map that it has ([`old_maps`]). At last two managers plan
-//! at once, each from a map and observations that are some changes old ([`duel`]).
+//! For two hours there is no planning while load drifts: nothing may fail because of that, but balance may suffer.
+//! Then a front end that hears no news for an hour goes on with the map that it has ([`old_maps`]). At the end two
+//! managers plan at the same time, each from a map and observations that are some changes old ([`duel`]).
 
 mod duel;
 mod old_maps;

@@ -1,4 +1,5 @@
-//! The scenarios. Each is a function from nothing to lines and pictures; what it wants to see stands in it.
+//! The scenarios. Each is a function without arguments that returns lines and pictures. It also contains its pass
+//! lines.
 
 mod append;
 mod crowd;

@@ -1,6 +1,6 @@
-//! A range whose requests bring down whatever server has it, four seconds after that begins to serve it.
+//! A range whose requests bring down any server that has it, four seconds after the server begins to serve it.
 //!
-//! Asked for: two servers are lost at most; then the range is offline, and no other is.
+//! Asked for: at most two servers are lost; then this range is offline, and no other range is.
 
 use std::collections::BTreeSet;
 

@@ -2,12 +2,11 @@
 //! 16,000 writes a second in 80 minutes; then the same every 5 minutes. It is one range among 100,000 others,
 //! which use a fifth of what the servers bear. (Beside others that use half of it 0.003 % is refused.)
 //!
-//! What a bucket bears at a time is a rule of Google's documents: 1,000 writes a second at first, and
-//! twice as much at most every 20 minutes in which it is used. The rule is written down here as
-//! arithmetic; the code that will enforce it comes with objects. What is tried is that the finder's
-//! verdicts and the planner's splits and moves keep up with it: each range bears 1,000/s. The verdict is
-//! worked out, not found, as names are spread evenly over the digits. Reads go with the writes, five for
-//! each, and are not counted twice.
+//! What a bucket bears at a time is a rule of Google's documents: 1,000 writes a second at first, and at most twice as
+//! much after every 20 minutes in which it is used. The rule is written down here as arithmetic; the code that will
+//! enforce it comes with objects. The scenario tries whether the finder's verdicts and the planner's splits and moves
+//! keep up with it: each range bears 1,000/s. The verdict is calculated and not found, as names are spread evenly over
+//! the digits. Reads go with the writes, five for each, and are not counted twice.
 
 use std::collections::BTreeSet;
 
@@ -80,12 +79,12 @@ impl Budget {
     }
 }
 
-/// What became of the bucket, step by step, and where it is at last.
+/// What happened to the bucket, step by step, and where it is at the end.
 #[derive(Default)]
 struct Ramp {
     times: Vec<f64>,
     wanted: Vec<f64>,
-    /// A refusal to anybody counts as the bucket's.
+    /// Any refusal counts as a refusal of the bucket.
     answered: Vec<f64>,
     ranges: usize,
     servers: usize,

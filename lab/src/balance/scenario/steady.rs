@@ -59,7 +59,7 @@ fn run(name: &'static str, exponent: f64) -> Outcome {
     let mut world = world(exponent, setting());
     world.run(TWO_HOURS, |_| {});
     let trace = &world.trace;
-    // The hottest range alone: below that no server that holds it can come.
+    // The hottest range alone: the server that holds it cannot get below this.
     let hottest = world.flows.iter().map(|flow| flow.answered).fold(0.0, f64::max);
     let all: f64 = world.servers.iter().map(|server| server.load).sum();
     let floor = hottest * world.servers.len() as f64 / all;

@@ -1,11 +1,10 @@
 //! Clients that try again after thirty seconds without service.
 //!
-//! No planner is in this one: it shows what the planner relies on, that servers recover by themselves. There is
-//! one server, since each has to get out of this alone: its clients come back to it, whatever others do. It
-//! bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer.
-//! Clients of Azure's and Google's libraries wait longer each time, as the documents say:
-//! `min + random(0.8 z, 1.2 z) (2^n - 1)`, and give up after some tries. Naive ones ask again at once, for
-//! ever.
+//! No planner takes part: the scenario shows what the planner relies on, that servers recover by themselves. There is
+//! one server, since each has to recover alone: its clients come back to it, and other servers cannot change that. It
+//! bears 10,000/s and is asked for 7,000/s of new requests. A refusal costs a tenth of an answer. Clients of Azure's
+//! and Google's libraries wait longer each time, as the documents say: `min + random(0.8 z, 1.2 z) (2^n - 1)`, and
+//! give up after some tries. Naive clients ask again at once and never stop.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -20,11 +19,11 @@ const REFUSAL_COSTS: f64 = 0.1;
 const STEPS_PER_SECOND: usize = 10;
 const OUTAGE: std::ops::Range<usize> = 60..90;
 const SECONDS: usize = TWO_HOURS as usize;
-/// How much of that is in the picture.
+/// The part of that time that the picture shows.
 const PICTURED: usize = 300;
 /// Tries of one request.
 const TRIES: usize = 4;
-/// Into so many parts the requests that fail in one step are divided, each with a wait of its own.
+/// The requests that fail in one step are divided into this many parts, each with a wait of its own.
 const PARTS: usize = 20;
 
 /// When a client asks again.
@@ -99,7 +98,7 @@ fn goodput(backoff: Backoff) -> Vec<f64> {
     answers
 }
 
-/// What a server answers in one step of the requests that come: it works off refusals as well.
+/// What a server answers in one step. It spends work on refusals as well.
 fn answered(coming: f64) -> f64 {
     let work = CAPACITY / STEPS_PER_SECOND as f64;
     if coming <= work { coming } else { ((work - REFUSAL_COSTS * coming) / (1.0 - REFUSAL_COSTS)).max(0.0) }

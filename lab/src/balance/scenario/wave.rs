@@ -1,8 +1,8 @@
 //! Days of an hour, in time zones one after the other, over ranges that are small and may merge; and after
 //! an hour twenty tenants go elsewhere within ten minutes.
 //!
-//! Ranges that merge at night are split again at noon, which once a day is right. Asked for is that
-//! nothing is split and merged in turns: at most once in each direction per range and hour.
+//! Ranges that merge at night are split again at noon. Once a day, that is right. Ranges must not be split and merged
+//! in turns: at most once in each direction per range and hour.
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand, Piece};

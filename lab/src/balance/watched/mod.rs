@@ -1,4 +1,4 @@
-//! A warm range under the eyes of a rule, and the rules.
+//! A warm range that a rule watches, and the rules.
 
 mod cockroach;
 
@@ -14,8 +14,8 @@ pub(super) enum Rule {
     Finder,
     /// What the finder would say of load that is spread evenly and stands still.
     Arithmetic,
-    /// Every 15 s, where half of the load of those 15 s was: what Windows Azure Storage's "adaptive range
-    /// profiling" comes to when it is asked in every quantum.
+    /// Every 15 s, where half of the load of those 15 s was. Windows Azure Storage's "adaptive range profiling" would
+    /// give this if it were asked in every quantum.
     FifteenSeconds,
     /// CockroachDB's finder: ten seconds, twenty samples, at most one split a minute.
     Cockroach,
@@ -23,7 +23,7 @@ pub(super) enum Rule {
     Never,
 }
 
-/// A warm range under a rule's eyes.
+/// A warm range that a rule watches.
 #[derive(Debug)]
 pub(super) struct Watched {
     pub(super) eyes: Eyes,

@@ -1,9 +1,9 @@
-//! What is answered of what is wanted.
+//! How much of the wanted load is answered.
 
 use super::World;
 
 impl World {
-    /// Answers what ranges and servers bear; the rest is refused, or lost where nobody serves. Returns the
+    /// Answers what ranges and servers bear. The rest is refused, or lost if no server serves the range. Returns the
     /// places of the ranges that are warm.
     pub(super) fn admit(&mut self, step: f64) -> Vec<usize> {
         let limit = self.setting.range_limit;

@@ -9,7 +9,7 @@ use super::{Facts, Flow, OPEN_SECONDS, OPENS_AT_ONCE, World};
 use crate::balance::keys;
 use crate::balance::parts::{Done, LONG_AGO, flow, home};
 
-/// What becomes of one range.
+/// What happens to one range.
 enum Fate {
     Moves(Home),
     SplitsAt(Vec<u8>),

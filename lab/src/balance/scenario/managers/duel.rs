@@ -1,9 +1,9 @@
 //! Two managers over one map, each with what it saw last, which is some changes old.
 //!
-//! Every change is made on a real map, which refuses what was made for another generation, and after each
-//! round the map is checked: all rules are to hold, and load is to become even. It is run twice: in the
-//! size of the service, for few rounds, since each change makes a new map of all its ranges; and on few servers
-//! for many rounds, in which load goes up and down and both merge much of the same.
+//! Every change is made on a real map, which refuses a change that was made for another generation. After each round
+//! the map is checked: all rules must hold, and load must become even. It is run twice. The first run has the size of
+//! the service and few rounds, since each change makes a new map of all its ranges. The second has few servers and
+//! many rounds, in which load goes up and down and both managers often merge the same ranges.
 
 use std::collections::BTreeMap;
 
@@ -30,7 +30,7 @@ struct Size {
     rounds: usize,
     /// Changes of a plan that a manager carries out in a round; then it plans again.
     changes_max: usize,
-    /// Servers that have half as many ranges again as the others at first.
+    /// Number of servers that have half as many ranges again as the others at first.
     laden: usize,
 }
 
@@ -99,7 +99,8 @@ impl Duel {
         duel
     }
 
-    /// Load changes; one manager looks; both plan from what they have seen; changes arrive mixed.
+    /// In a round, load changes, one manager looks, both plan from what they have seen, and their changes arrive
+    /// mixed.
     fn round(&mut self) {
         let (low, high) = (self.size.rate * RATES.0, self.size.rate * RATES.1);
         for rate in self.rates.values_mut() {
@@ -179,7 +180,8 @@ impl Duel {
     }
 }
 
-/// The line of the first map for a cell: dealt to the servers in turn, and more of them to the laden ones.
+/// The line of the first map for a cell: cells go to the servers in turn, and more of them to the servers that begin
+/// with more.
 fn first(size: Size, cell: usize) -> RangeEntry {
     let share = size.ranges / size.servers;
     let owner = if cell < size.laden * share / 2 { cell % size.laden } else { cell % size.servers };

@@ -11,7 +11,7 @@
 //! * one that *slept*: it asks by a map of an hour ago and forgets each map that it reads, so that nothing
 //!   saves it from the next wrong try. All its requests are to be answered nevertheless.
 //!
-//! Of front ends that do hear news, how much is misrouted while the news travels is worked out.
+//! For front ends that do hear news, the share that is misrouted while the news travels is calculated.
 
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
@@ -30,9 +30,9 @@ const DEAF: f64 = 3_600.0;
 const FRONT_ENDS: f64 = 100.0;
 /// Requests of one front end that are under way together, and so were routed by one map.
 const IN_FLIGHT: usize = 64;
-/// Requests of the one that slept.
+/// Requests of the front end that slept.
 const REQUESTS: usize = 1_000_000;
-/// How long a change takes to be heard of by a front end that hears news.
+/// How long it takes until a front end that hears news knows of a change.
 const HEARD_AFTER: f64 = 1.0;
 /// The greatest share of requests that may go to a wrong server first.
 const MISROUTED_MAX: f64 = 4e-5;
@@ -44,7 +44,7 @@ pub(super) struct OldMaps {
     dice: StdRng,
 }
 
-/// A front end with a map of its own, and what became of its requests.
+/// A front end with a map of its own, and the results of its requests.
 struct FrontEnd {
     map: RangeMap,
     rows: Rows,
@@ -60,7 +60,7 @@ impl OldMaps {
         Self { works: None, slept: None, dice: StdRng::seed_from_u64(23) }
     }
 
-    /// Lets the front end that works ask until the next step, once the deaf hour has begun.
+    /// Lets the front end that works send its requests until the next step, once the deaf hour has begun.
     pub(super) fn step(&mut self, world: &World) {
         if world.now < TWO_HOURS - DEAF {
             return;
@@ -70,7 +70,7 @@ impl OldMaps {
         works.work(world, &mut self.dice);
     }
 
-    /// What was seen in the hour, and what becomes of the one that slept until now.
+    /// What was seen in the hour, and then the requests of the front end that slept until now.
     pub(super) fn conclude(mut self, world: &World) -> [Line; 2] {
         let works = self.works.take().expect("the run is longer than the deaf hour");
         let mut slept = self.slept.take().expect("the run is longer than the deaf hour");
@@ -87,8 +87,8 @@ impl FrontEnd {
         Self { map: world.map.clone(), rows: Rows::new(), asked: 0.0, misrouted: 0, errors: 0 }
     }
 
-    /// Asks what falls to it in one step. By the map of now no request goes wrong, so that those which
-    /// follow a refusal are counted and not drawn.
+    /// Sends its share of the requests of one step. With the current map no request goes wrong, so requests that
+    /// follow a refusal are only counted and not drawn.
     fn work(&mut self, world: &World, dice: &mut StdRng) {
         let all = world.demand.whole() * world.setting.step / FRONT_ENDS;
         let before = self.asked;
@@ -120,7 +120,7 @@ impl FrontEnd {
 
     fn worked(&self, world: &World) -> Line {
         let share = self.misrouted as f64 / self.asked;
-        // What goes to a range goes wrong from its change until the news of it.
+        // Requests to a range go wrong from its change until the news of it.
         let trace = &world.trace;
         let travelling = trace.churn.iter().sum::<f64>() * HEARD_AFTER / trace.totals.0;
         Line::new(
