@@ -77,8 +77,8 @@ pub enum Fault {
     TimeoutAfter,
     /// A call of the store has its effect, and an error comes at once.
     LostResponse,
-    /// A conditional put has its effect, but the answer says that another writer was faster. That writer was its own first
-    /// try.
+    /// A conditional put has its effect, but the answer says that another writer was faster. The other writer was in
+    /// fact its own first try.
     OwnConflict,
     /// A listing shows the state of up to 2 s before.
     StaleList,
@@ -170,7 +170,8 @@ impl fmt::Display for Fault {
     }
 }
 
-/// The share of seeds without any fault. In these no client may see an error, whatever is split, merged or moved.
+/// The share of seeds without any fault. In these no client may see an error, even while ranges are split, merged or
+/// moved.
 const FAULTLESS_SHARE: f64 = 0.12;
 /// The probability that a switch is on in a seed with faults.
 const ON_SHARE: f64 = 0.2;
@@ -240,8 +241,8 @@ impl Weather {
         !Fault::ALL.into_iter().any(|fault| self.is_on(fault))
     }
 
-    /// Whether no switch is on that a client may notice. A process that sees no new maps or has no manager must still serve
-    /// every request.
+    /// Whether no switch is on that a client may notice. A process must still serve every request if it sees no new
+    /// maps or if there is no manager.
     pub fn is_harmless(&self) -> bool {
         let harmless = |fault| matches!(fault, Fault::StaleMap | Fault::ManagerDead);
         !Fault::ALL.into_iter().any(|fault| self.is_on(fault) && !harmless(fault))

@@ -35,8 +35,8 @@ const SET_UP_BY: Duration = Duration::from_secs(10);
 const CALM: Duration = Duration::from_secs(15);
 /// When workloads end in a long run.
 const LONG: Duration = Duration::from_secs(600);
-/// The least number of requests of a run. If faults left fewer, the run goes on in the calm for this time, as often as
-/// needed.
+/// The least number of requests of a run. If faults left fewer, the run goes on in the calm for `GOES_ON_FOR`, as
+/// often as needed.
 const REQUESTS_MIN: u64 = 200;
 const GOES_ON_FOR: Duration = Duration::from_secs(5);
 /// The share of clusters that answer by the rules of the profile `cloud`.

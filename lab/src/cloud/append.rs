@@ -14,8 +14,8 @@ use rangehold_testkit::server::{Server, Setup};
 /// The table gets about 2,300 entities a second, a little more than one range should bear; in few requests, which a
 /// busy machine bears too.
 const WRITING: Writing = Writing { batch: 20, pace: Duration::from_millis(35) };
-/// How often to begin again to watch the load until there is a verdict: a pause of the machine at the wrong moment
-/// makes all that was seen useless.
+/// How many times the load is watched from the beginning until there is a verdict: a pause of the machine at the wrong
+/// moment makes all that was seen useless.
 const ATTEMPTS_MAX: u32 = 2;
 
 /// A table whose PartitionKeys only grow must be told why it is not cut, and must not be cut for `after` from

@@ -27,7 +27,7 @@ const QUIET_PACE: Duration = Duration::from_millis(50);
 /// Longest time until the hot partition's credit is spent.
 const CREDIT_SPENT_WITHIN: Duration = Duration::from_secs(600);
 
-/// How much slower than alone the quiet client may be beside the hot partition: so many times, and so much more.
+/// How much slower the quiet client may be next to the hot partition than alone: a factor, and a time on top of it.
 ///
 /// Timing decides no test, because a machine is busy with other things as well. Here it is what is measured:
 /// that the quiet one keeps its latency is the claim. So it is judged, and generously: the hot partition's 2,000

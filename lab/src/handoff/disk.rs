@@ -16,7 +16,7 @@ const BYTES: usize = 512;
 /// Pause between two files, so that the measurement itself adds little load.
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// Makes files in `directory` until `stop`, or so many.
+/// Makes files in `directory` until `stop`, or until this many are made.
 pub(super) fn creates(directory: &Path, stop: &AtomicBool, most: usize) -> Result<Distribution> {
     fs::create_dir_all(directory)?;
     let mut times = Vec::new();

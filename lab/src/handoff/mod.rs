@@ -7,8 +7,8 @@
 //!
 //! What must hold: no request is answered other than it should be, every acknowledged write is found
 //! again with its value and nothing else is, and a listing shows everything that was there before it
-//! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one
-//! [durable file](disk) beside their aims. A missed aim does not fail the run, since machines differ in speed.
+//! and stayed. [`pauses`] says how the pauses are measured; they are printed as multiples of one [durable file](disk),
+//! next to their aims. A missed aim does not fail the run, since machines differ in speed.
 //! Every change that was asked for must have been made.
 //!
 //! - [`slot`]: the pieces of the table, and the rows that stay;

@@ -88,7 +88,7 @@ pub(super) fn tenant_and_count(place: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "t{:04}-{:016}", place / TENANT, place % TENANT);
 }
 
-/// The date so many days after the beginning of 2026.
+/// The date this many days after the beginning of 2026.
 fn date(mut day: u64) -> (u64, usize, u64) {
     let mut year = 2026;
     loop {

@@ -51,7 +51,7 @@ pub(crate) struct Arguments {
     /// Only workloads whose name, or the title of their list, contains this.
     #[arg(long)]
     only: Option<String>,
-    /// Go on for so many minutes after a verdict against a split: nothing may be split later either.
+    /// Go on for this many minutes after a verdict against a split: nothing may be split later either.
     #[arg(long, default_value_t = 0)]
     minutes: u32,
     /// Print a sentence of each cause that a workload got.

@@ -5,7 +5,7 @@ use rangehold_map::load::{Access, LoadPolicy};
 
 use super::workload::{Draw, Requests};
 
-/// When the truth is looked at: so many seconds after the decision, for so long.
+/// When the truth is looked at, in seconds after the decision, and for how many seconds.
 const LATER: f64 = 330.0;
 const SECONDS: usize = 120;
 /// Requests drawn in each second.

@@ -25,8 +25,8 @@ use crate::client::{Client, Told};
 
 /// How long a step is tried that must succeed in the end.
 pub(crate) const IN_THE_END: Duration = Duration::from_secs(60);
-/// How long the making of one thing that a workload needs may take while all faults strike: a store that keeps timing
-/// out makes each change of a range take half a minute.
+/// How long it may take to make one thing that a workload needs, while all faults strike: a store that keeps timing
+/// out can keep a range changing hands for half a minute at a time.
 pub(crate) const SET_UP_WITHIN: Duration = Duration::from_secs(300);
 
 /// Creates a table, however long it takes.

@@ -1,5 +1,5 @@
-//! The simulated manager. It gives the ranges of processes that do not answer to other processes, opens ranges that
-//! nobody holds, and splits, merges and moves ranges at random.
+//! The simulated manager. It gives the ranges of processes that do not answer to other processes, opens ranges that no
+//! server holds, and splits, merges and moves ranges at random.
 //!
 //! Each process could be the manager. The first one that is up is the manager; with [`Fault::TwoManagers`] a second
 //! one believes that it is the manager too. A manager does one thing at a time, in a task of its own. If its process

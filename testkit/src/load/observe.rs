@@ -27,7 +27,7 @@ pub fn observe(address: SocketAddr, credential: Credential) -> Result<Observed> 
     observe_writers(address, credential, WRITERS)
 }
 
-/// The same for a load of so many writers.
+/// The same for a load of this many writers.
 pub fn observe_writers(address: SocketAddr, credential: Credential, writers: usize) -> Result<Observed> {
     let mut client = Client::new(address, credential);
     let mut observed = Observed { writers: vec![State::default(); writers], ..Observed::default() };

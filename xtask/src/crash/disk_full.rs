@@ -171,7 +171,8 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
         let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
         thread::sleep(Duration::from_secs(2));
         disk.ballast(DISK)?;
-        // Long enough for the server's own disk check to see it, but shorter than its deadline for a write.
+        // Long enough to reach the server's own disk check and go beyond it, but shorter than its deadline for a
+        // write.
         thread::sleep(Duration::from_secs(8));
         disk.release()?;
         thread::sleep(Duration::from_secs(3));

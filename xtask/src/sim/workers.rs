@@ -44,7 +44,7 @@ pub(super) struct Workers {
     lines: Receiver<String>,
 }
 
-/// The seeds that one worker runs, one after the other: every so many-th of all.
+/// The seeds that one worker runs, one after the other: one seed of every `step` seeds.
 struct Job {
     program: PathBuf,
     more: Vec<String>,

@@ -16,7 +16,7 @@ const NAME: &str = "flash crowd";
 const BEGINS: f64 = 120.0;
 /// When it begins in the runs that only try another moment of a tick; a multiple of every tick.
 const SOONER: f64 = 60.0;
-/// The ranges that the crowd comes to.
+/// The ranges that the crowd hits.
 const CROWD: std::ops::Range<u64> = 5_000..5_010;
 /// What each of them wanted before, and how many times as much the crowd wants.
 const BEFORE: f64 = 80.0;

@@ -1,6 +1,6 @@
-//! A bucket whose names begin with one hex digit, and load that doubles every 20 minutes, from 1,000 to
-//! 16,000 writes a second in 80 minutes; then the same every 5 minutes. It is one range among 100,000 others,
-//! which use a fifth of what the servers bear. (Beside others that use half of it 0.003 % is refused.)
+//! A bucket whose names begin with one hex digit, and load that doubles every 20 minutes, from 1,000 to 16,000 writes
+//! a second in 80 minutes; then the same every 5 minutes. It is one range among 100,000 others, which use a fifth of
+//! what the servers bear. (If the others use half of it, 0.003 % is refused.)
 //!
 //! What a bucket bears at a time is a rule of Google's documents: 1,000 writes a second at first, and at most twice as
 //! much after every 20 minutes in which it is used. The rule is written down here as arithmetic; the code that will
