@@ -208,7 +208,7 @@ async fn a_page_whose_time_is_over_ends_with_a_token_even_if_it_is_empty() {
 async fn what_is_seen_of_a_move_in_cloud_is_not_seen_of_one_that_is_refused() {
     let service = three_ranges(Profile::cloud()).await;
     let range = service.node.router().map().lookup(b"\xFF").expect("a map has all keys").clone();
-    for (to, why) in [(range.place.server, "there already"), (ServerId(9), "no server s9")] {
+    for (to, why) in [(range.place.server, "on that server already"), (ServerId(9), "no server s9")] {
         let order = format!(r#"{{"range":"{}","to":"{to}"}}"#, range.id);
         let refused = service.order("POST", "/v1/map/move", &order).await;
         assert!(refused.status == 409 && refused.body.contains(why), "{refused:?}");
