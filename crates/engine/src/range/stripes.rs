@@ -5,7 +5,7 @@
 //! rows are read and the batch enters the log, but not while the batch becomes durable.
 //!
 //! Under its lock a stripe remembers the newest row that went through it into the log. A refusal was judged
-//! on rows that are no newer than that, so it may be answered once that row is durable.
+//! on rows that are not newer than that, so it may be answered once that row is durable.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::{Arc, OnceLock};
