@@ -6,7 +6,9 @@ use rangehold_sim::world::{Planner, Size};
 
 #[test]
 fn ranges_are_split_and_merged_by_their_load() {
-    let size = Size { servers: 3, planner: Some(Planner::Splits(4.0)), random: false, ..Size::default() };
+    // So much that some ranges are below it by half, and are merged: all clients together send 30 requests a second.
+    let capacity = Planner::Splits(8.0);
+    let size = Size { servers: 3, planner: Some(capacity), random: false, ..Size::default() };
     let mut planned = [0; 3];
     for seed in 1..=4 {
         let outcome = run_of(seed, Weather::fair(), size, false);
