@@ -6,7 +6,7 @@
 //! - [`server`]: the program as a process that is started, killed and stopped;
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
-//! - [`needs`]: what a test needs of the machine, and what happens where it is missing;
+//! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
 //!
 //! A library for tests, `xtask` and `lab`; no product crate depends on it.

@@ -9,11 +9,11 @@
 //! Other numbers of writers, in partitions of their own, are for experiments with changes of ranges. There a [`Ledger`]
 //! tells what a listing has to show while they write.
 //!
-//! - [`op`]: the operations and the state they lead to; draws the next operation.
-//! - [`writer`]: carries them out and keeps what was acknowledged.
-//! - [`ledger`]: which entities are there for certain while writers are at work;
-//! - [`mod@observe`]: reads everything that the service holds.
-//! - [`mod@judge`]: compares the two; the pure heart of every crash test.
+//! - `op`: the operations and the state they lead to; draws the next operation.
+//! - `writer`: carries them out and keeps what was acknowledged.
+//! - `ledger`: which entities are there for certain while writers are at work;
+//! - `observe`: reads everything that the service holds.
+//! - `judge`: compares the two; the pure heart of every crash test.
 
 mod judge;
 mod ledger;
