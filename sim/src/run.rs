@@ -162,7 +162,7 @@ fn size(chance: Chance) -> Size {
     let moves = (processes == 1 && dice.happens(0.5)).then(|| Planner::Moves(dice.spread(2.0, 40.0)));
     // This has dice of its own, so that older seeds keep the rest of their size.
     let mut dice = chance.dice("planner");
-    let splits = (processes == 1 && dice.happens(0.5)).then(|| Planner::Splits(dice.spread(2.0, 8.0)));
+    let splits = (processes == 1 && dice.happens(0.5)).then(|| Planner::Splits(dice.spread(4.0, 16.0)));
     let mut dice = chance.dice("profile");
     let cloud = dice.happens(CLOUD_SHARE).then(|| dice.spread(8.0, 60.0));
     let mut dice = chance.dice("pages");
