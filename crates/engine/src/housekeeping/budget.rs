@@ -1,15 +1,15 @@
-//! A budget of bytes a second that all whole compactions of the process share.
+//! A budget of bytes a second, which all compactions that rewrite whole databases of the process share.
 
 use std::time::Duration;
 
 use parking_lot::Mutex;
 use tokio::time::{Instant, sleep_until};
 
-/// Bytes that may be spent each second. What was not spent is not saved up.
+/// The bytes that may be spent each second. What is not spent is not saved for later.
 #[derive(Debug)]
 pub(super) struct Budget {
     bytes_per_second: u64,
-    /// When everything spent so far is paid for.
+    /// The time when all bytes spent so far are paid for.
     paid_at: Mutex<Instant>,
 }
 
@@ -18,11 +18,11 @@ impl Budget {
         Self { bytes_per_second, paid_at: Mutex::new(Instant::now()) }
     }
 
-    /// Waits until what others spent before is paid for, and spends `bytes`. First come, first
-    /// served.
+    /// Waits until the bytes that others spent before are paid for, and spends `bytes`. Callers are served
+    /// in the order in which they come.
     pub(super) async fn spend(&self, bytes: u64) {
         let begins = {
-            // A holder cannot panic half way.
+            // The code that holds this lock cannot panic halfway.
             let mut paid_at = self.paid_at.lock();
             let begins = Instant::now().max(*paid_at);
             *paid_at = begins + Duration::from_secs_f64(bytes as f64 / self.bytes_per_second as f64);
@@ -48,7 +48,7 @@ mod tests {
             }
         }))
         .await;
-        // The last one is waited for by nobody.
+        // No caller waits until the last bytes are paid for.
         assert_eq!(began.elapsed().as_millis(), 19_900);
         tokio::time::advance(Duration::from_secs(60)).await;
         let began = Instant::now();

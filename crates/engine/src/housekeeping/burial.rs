@@ -1,22 +1,22 @@
-//! Burial: directories of databases that nobody uses any more are deleted.
+//! Burial: deletes the directories of databases that no range uses any more.
 //!
-//! Under `ranges/` lie the databases of the ranges in the map, those that a change under way is
-//! making, and the dead: parents of a split or merge, attempts that lost, what a crash left half
-//! made. The engine's own deletion has no guard: it was seen to delete files that a clone was
-//! reading. The guards are these, and all must hold:
+//! Under `ranges/` there are the databases of the ranges in the map, those that a change under way is
+//! making, and dead ones: parents of a split or merge, attempts that do not count, and what a crash left
+//! unfinished. The deletion of the engine below has no guard: it was seen to delete files that a clone was
+//! reading. So these conditions must all hold before a database is deleted:
 //!
 //! 1. The directory's name is that of a database, `<range>-<generation>-<attempt>`.
-//! 2. It was seen before the living were asked for, so that one who was born in between is not
-//!    missed; and it was dead each time somebody looked, for half a minute.
-//! 3. No checkpoint in it is left: every child holds one for as long as it may read a file, a backup
-//!    holds one while it copies. (Those that have ended by time are removed first.)
+//! 2. It was listed before the list of living databases was read, so that a database that was made in
+//!    between is not taken for dead. And it was dead at every look for half a minute.
+//! 3. No checkpoint is left in it. Every child holds one as long as it may read a file, and a backup holds
+//!    one while it copies. (Checkpoints whose time is over are removed first.)
 //! 4. No living database's manifest names it.
 //!
-//! Deleting a dead child releases what it pinned in its own parents, so one look may bury a whole
-//! line of them. A database without a manifest has never had a row, or its deletion was broken off;
-//! of those only 1 and 2 are asked. A deletion that was broken off may also leave *older* manifests,
-//! since a directory lists its files in any order, and with them checkpoints that nobody holds any more. A mark
-//! tells: where it is, 3 held once and is not asked again.
+//! Deleting a dead child releases what it pinned in its own parents, so one look may bury a whole line of
+//! ancestors. A database without a manifest has never had a row, or its deletion was broken off; for such a
+//! database only 1 and 2 are checked. A deletion that was broken off may also leave *older* manifests,
+//! since a directory lists its files in any order, and such a manifest may name checkpoints that nothing
+//! holds any more. A mark shows such a deletion: where the mark is, 3 held once and is not checked again.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
@@ -38,12 +38,13 @@ use crate::store::Store;
 
 /// Where the directories of all databases are.
 const RANGES: &str = "ranges";
-/// What the engine below puts into a database before it deletes the first file, and deletes last.
+/// An object that the engine below puts into a database before it deletes the first file, and deletes last.
 const DELETION_MARK: &str = ".deleting";
 
-/// Looks for dead databases again and again, as a task. `living` tells the paths of all databases that are in use or being
-/// made, or why nobody knows; it is asked *after* the directories were listed, and whoever makes a
-/// database must see to it that it is told from before its first file is there.
+/// Looks for dead databases again and again. Run it as a task. `living` returns the paths of all databases
+/// that are in use or being made, or the reason why they are not known. It is called *after* the
+/// directories were listed. So a process that makes a database must make sure that `living` names it before
+/// its first file is there.
 pub(crate) async fn keep_burying<F>(databases: Databases, store: Arc<Store>, living: impl Fn() -> F)
 where
     F: Future<Output = Result<BTreeSet<String>, String>>,
@@ -61,7 +62,7 @@ where
     }
 }
 
-/// Remembers since when a directory has been dead, and what its range's [`Records`] wait for.
+/// Remembers since when each directory has been dead, and what the [`Records`] of each range wait for.
 #[derive(Debug, Default)]
 pub(crate) struct Burial {
     dead_since: BTreeMap<String, Instant>,
@@ -101,7 +102,7 @@ impl Burial {
         Ok(buried)
     }
 
-    /// Buries whom it can of `due`, again and again: each may have pinned the next.
+    /// Buries the databases of `due` that may be buried, in several rounds: each may have pinned the next.
     async fn bury(
         &mut self,
         databases: &Databases,
@@ -111,7 +112,7 @@ impl Burial {
         let mut buried = Vec::new();
         loop {
             let before = buried.len();
-            // Children have greater numbers than their parents, so most go in one round.
+            // Children have greater numbers than their parents, so most of them are buried in one round.
             for path in due.iter().rev() {
                 if bury_one(databases, store, path).await? {
                     self.dead_since.remove(path);
@@ -135,14 +136,15 @@ async fn directories(databases: &Databases) -> Result<BTreeSet<String>, String> 
     Ok(paths.map(ToString::to_string).collect())
 }
 
-/// Whether a directory of this name is a database's: three numbers.
+/// Whether this is the name of a database's directory: three numbers.
 fn is_database_name(name: &str) -> bool {
     let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
     name.split('-').count() == 3 && name.split('-').all(is_number)
 }
 
-/// The paths of all databases that a living one's manifest names. What is open here need not be read again: of a
-/// thousand manifests that is much, and there is one to be buried somewhere for minutes.
+/// The paths of all databases that the manifest of a living one names. The manifests of databases that are
+/// open here need not be read again. With a thousand databases that saves much: for minutes there is always
+/// one to be buried somewhere.
 async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
     let mut open = databases.housekeeper.pins().await;
     let mut named = BTreeSet::new();
@@ -152,7 +154,7 @@ async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BT
             continue;
         }
         let manifest = databases.manifest(path).await;
-        // One that is being made may have no manifest yet, and then names nobody.
+        // A database that is being made may have no manifest yet, and then it names no other.
         if let Some(manifest) =
             manifest.map_err(|error| format!("the manifest of {path}: {}", with_causes(&error)))?
         {
@@ -162,7 +164,7 @@ async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BT
     Ok(named)
 }
 
-/// Deletes a dead database, unless somebody may still read its files. True when it is gone.
+/// Deletes a dead database, unless its files may still be read. True when it is gone.
 async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bool, String> {
     let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
     let admin = databases.admin(path);
@@ -171,7 +173,7 @@ async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bo
     } else if deletion_was_begun(databases, path).await.map_err(|error| format!("{path}: {error}"))? {
         admin.delete_db(true).await.map_err(failed)?;
     } else {
-        // Files that no child reads go at once, checkpoints whose time is over too.
+        // This deletes files that no child reads, and checkpoints whose time is over.
         garbage::run(databases, path, Due::Rest).await;
         let is_pinned = !admin.list_checkpoints(None).await.map_err(failed)?.is_empty();
         if is_pinned && !mutants::active(Mutant::BurialUnasked) {
@@ -186,8 +188,8 @@ async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bo
     Ok(true)
 }
 
-/// Whether all guards held once and the deletion of a database was begun and broken off. Its newest
-/// manifest may be gone and an older one left, which tells of pins that are long released.
+/// Whether all conditions held once, and the deletion of the database was begun and broken off. Then its
+/// newest manifest may be gone and an older one be left, which names pins that were released long ago.
 async fn deletion_was_begun(databases: &Databases, path: &str) -> Result<bool, object_store::Error> {
     match databases.objects.head(&Path::from(format!("{path}/{DELETION_MARK}"))).await {
         Ok(_) => Ok(true),

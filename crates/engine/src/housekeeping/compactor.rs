@@ -1,12 +1,12 @@
-//! The compactor of one database, run for as long as there is something to do.
+//! The compactor of one database. It runs as long as there is something to do.
 //!
-//! The engine below has a compactor that decides, compacts and records what it did. Left on for each
-//! database it would ask the store every second, forever. Here it is started when a manifest calls
-//! for it and stopped when it proposes nothing more. In between, what it proposes is ours: the
-//! engine's own rule for tidying, and before that whatever leads to the goal of a rewriting.
+//! The engine below has a compactor that decides, compacts and records what it did. If each database kept
+//! one running, each would ask the store every second, forever. Here a compactor is started when a manifest
+//! calls for it, and stopped when it has nothing more to propose. While it runs, its proposals come from
+//! this module: first the steps to the goal of a rewriting, and then tidying by the rule of the engine.
 //!
-//! It may be broken off anywhere. A compaction that was under way is taken up again by the next
-//! compactor of the database, at the latest half a minute after its last sign of life.
+//! It may be broken off anywhere. The next compactor of the database goes on with a compaction that was
+//! under way, at the latest half a minute after its last sign of life.
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -39,7 +39,7 @@ use crate::database::{BLOCK_SIZE, Databases, borrowed_files};
 use crate::error::with_causes;
 use crate::steps::SpaceStep;
 
-/// Files that have to go, whatever else is compacted. Clones are the same set; it may change while a
+/// Files that must be replaced, whatever else is compacted. Clones share one set, which may change while a
 /// compactor works towards it.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Goal(Arc<Mutex<BTreeSet<SsTableId>>>);
@@ -51,13 +51,13 @@ impl Goal {
     }
 
     fn files(&self) -> MutexGuard<'_, BTreeSet<SsTableId>> {
-        // A holder only reads, or puts a whole set there.
+        // The code that holds this lock only reads the set, or replaces it as a whole.
         self.0.lock()
     }
 }
 
-/// Compacts `database` until nothing calls for it, or the database leaves. An error says
-/// why it does not get on.
+/// Compacts `database` until nothing calls for it, or the database leaves. An error says why the work makes
+/// no progress.
 pub(super) async fn compact(
     databases: Databases,
     database: Arc<OpenDatabase>,
@@ -84,7 +84,7 @@ pub(super) async fn compact(
         ended = ended(&mut stage, &mut left) => ended,
     };
     running.stop().await;
-    // The database goes on with what was made of its files. If it is closed, it does not matter.
+    // Lets the database use the new files. If it is closed, that does not matter.
     let _ = database.db.refresh_manifest().await;
     if borrowed_before && !borrows() {
         step_is_done(&databases, SpaceStep::Rewritten, &database.place.path).await;
@@ -94,8 +94,8 @@ pub(super) async fn compact(
 
 /// Waits for the end of the work, or for the database to leave.
 async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bool>) -> Result<(), String> {
-    // Before its first proposal a compactor cannot be stopped: it would go on by itself. (That a
-    // sender is gone means that the compactor is, or the database.)
+    // A compactor cannot be stopped before its first proposal: it would go on by itself. (If a sender is
+    // gone, the compactor or the database is gone too.)
     let _ = stage.wait_for(|stage| *stage != Stage::Starting).await;
     let over = |stage: &Stage| matches!(stage, Stage::Done | Stage::Stuck);
     tokio::select! {
@@ -141,7 +141,7 @@ fn options() -> CompactorOptions {
     }
 }
 
-/// A compactor that is stopped when it is dropped: by itself it would go on.
+/// A compactor that is stopped when this is dropped. Otherwise it would go on by itself.
 struct Running {
     compactor: Compactor,
     background: Handle,
@@ -149,14 +149,14 @@ struct Running {
 
 impl Running {
     async fn stop(&self) {
-        // An error is that of the compactor's end, and was told already.
+        // An error is the one that ended the compactor, and it was reported already.
         let _ = self.compactor.stop().await;
     }
 }
 
 impl Drop for Running {
     fn drop(&mut self) {
-        // Again, if it was stopped: that does nothing.
+        // It may have been stopped already. Then this does nothing.
         let compactor = self.compactor.clone();
         self.background.spawn(async move { compactor.stop().await });
     }
@@ -168,13 +168,13 @@ enum Stage {
     /// It has not proposed anything yet.
     Starting,
     Working,
-    /// Nothing is under way, and nothing left to do.
+    /// Nothing is under way, and nothing is left to do.
     Done,
-    /// It tries, and nothing comes of it.
+    /// It tries again and again without a result.
     Stuck,
 }
 
-/// What scheduler, filters and the one who waits for them share.
+/// Shared by the scheduler, the filters, and the code that waits for them.
 struct Course {
     goal: Goal,
     budget: Arc<Budget>,
@@ -184,21 +184,21 @@ struct Course {
 
 #[derive(Debug, Default)]
 struct Progress {
-    /// Stands for the files as they were when something last came of it.
+    /// A hash of the files as they were after the last result.
     files: u64,
-    /// Proposals and beginnings since then.
+    /// Proposals and started compactions since then.
     attempts: u32,
-    /// The run that a rewriting makes: what reads for it is paced.
+    /// The run that a rewriting makes. The compaction that makes it keeps to the budget.
     rewriting: Option<u32>,
 }
 
 impl Course {
     fn progress(&self) -> MutexGuard<'_, Progress> {
-        // A holder cannot panic half way.
+        // The code that holds this lock cannot panic halfway.
         self.progress.lock()
     }
 
-    /// Notes what is proposed for these files, and whether anything is under way.
+    /// Notes how many compactions are proposed for these files, and whether any compaction is under way.
     fn note(&self, manifest: &VersionedManifest, proposed: usize, under_way: bool) {
         let mut hasher = DefaultHasher::new();
         manifest.all_sst_views().for_each(|view| (view.id, view.sst.id).hash(&mut hasher));
@@ -230,7 +230,7 @@ impl CompactionSchedulerSupplier for Proposals {
     }
 }
 
-/// Proposes the next step of a rewriting, if there is a goal, and tidying.
+/// Proposes the next step of a rewriting, if there is a goal, and also tidying.
 struct Scheduler {
     tidying: Box<dyn CompactionScheduler + Send + Sync>,
     course: Arc<Course>,
@@ -246,7 +246,7 @@ impl CompactionScheduler for Scheduler {
         let mut specs = self.tidying.propose(view);
         self.course.progress().rewriting = None;
         if let Some(step) = step {
-            // Runs that are being merged would be in the way of the step, again and again.
+            // A merge of runs would block the step, again and again.
             specs.retain(|spec| !spec.has_sr_sources() && disjoint(spec, &step));
             if step.has_sr_sources() {
                 self.course.progress().rewriting = step.destination();
@@ -271,7 +271,8 @@ fn disjoint(one: &CompactionSpec, other: &CompactionSpec) -> bool {
     !other.sources().iter().copied().chain(made(other)).any(|source| touched.contains(&source))
 }
 
-/// Makes the filters of a compactor: the database's own, which in a rewriting keep to the budget.
+/// Makes the filters of a compactor: the filters of the database, which in a rewriting also keep to the
+/// budget.
 struct Paced {
     inner: Arc<dyn CompactionFilterSupplier>,
     course: Arc<Course>,
@@ -299,7 +300,7 @@ impl CompactionFilterSupplier for Paced {
 struct PacedFilter {
     inner: Box<dyn CompactionFilter>,
     budget: Arc<Budget>,
-    /// Not yet asked for.
+    /// Bytes that were read and not yet taken from the budget.
     bytes: u64,
 }
 

@@ -1,19 +1,19 @@
-//! Garbage: when a database's is collected, and how.
+//! Garbage: when the garbage of a database is collected, and how.
 //!
-//! Everything that becomes garbage becomes so by a new manifest, so a database whose manifest has
-//! not changed since the last collection has none. What a manifest has replaced stays for two
-//! minutes, for reads that began before; so one collection comes when a database has been left alone
-//! for that long, and nothing more until it changes again. A database that is never left alone is
-//! collected every few minutes, one that is busy each minute, and files of the log, of which there
-//! may be thousands a second, every ten seconds.
+//! Files become garbage only when a new manifest replaces an older one. So if the manifest has not changed
+//! since the last collection, there is no garbage. Files that a manifest has replaced stay for two minutes,
+//! for reads that began before. So a database is collected once when it has not changed for that long, and
+//! then not again until it changes. A database that never stays unchanged for that long is collected every
+//! few minutes; one that changes often, every minute. Files of the log, of which there may be thousands a
+//! second, are collected every ten seconds.
 //!
-//! A collection also *detaches* a child: when nothing it may be read by names a file of its parent
-//! any more, the pin in the parent is released.
+//! A collection also *detaches* a child: when neither its manifest nor its checkpoints name a file of its
+//! parent any more, it releases the pin in the parent.
 //!
-//! **What stays stuck.** The collector below takes no file that is younger than the newest file of
-//! level 0: a younger one could be a flush that no manifest names yet. When a database was compacted
-//! and then not written to, that saves the very files that were compacted. If they are worth it, the
-//! housekeeper has a new file made, by a row that means nothing.
+//! **Files that get stuck.** The collector of the engine below deletes no file that is younger than the
+//! newest file of level 0, since a younger file could be a flush that no manifest names yet. If a database
+//! is compacted and then gets no more writes, this rule keeps the very files that the compaction replaced.
+//! If they take much space, the housekeeper has a new file made, by writing a row that means nothing.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -35,22 +35,22 @@ use crate::database::{Databases, NEWEST_FILE_KEY, borrowed_files, flush};
 use crate::error::with_causes;
 use crate::steps::SpaceStep;
 
-/// What is to be collected now.
+/// What must be collected now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Due {
     Nothing,
-    /// Files of the log. There may be many.
+    /// Only files of the log. There may be many.
     Log,
-    /// Everything, while the database goes on changing.
+    /// Everything; the database goes on changing.
     All,
-    /// Everything, and nothing has changed for long enough that nothing is left.
+    /// Everything. Nothing has changed for so long that no garbage is left afterwards.
     Rest,
 }
 
-/// What is known of one database's garbage.
+/// When one database was last changed and collected.
 #[derive(Debug)]
 pub(super) struct Schedule {
-    /// The newest manifest, and since when.
+    /// The newest manifest, and since when it is the newest.
     manifest: u64,
     since: Instant,
     /// Since when there may be garbage; `None` while there can be none.
@@ -58,14 +58,14 @@ pub(super) struct Schedule {
     /// The manifest at the last collection.
     collected: u64,
     collected_at: Instant,
-    /// The end of the log's part that is no longer needed, after the last collection.
+    /// After the last collection: the end of the part of the log that is no longer needed.
     log_collected: u64,
     log_collected_at: Instant,
 }
 
 impl Schedule {
-    /// Of a database that was opened now with this manifest, whose log is needed from here on. That
-    /// it was opened has changed it already, so what an earlier process left is collected too.
+    /// The schedule of a database that was opened now with this manifest, and that needs its log from this
+    /// file on. Opening it has changed it already, so the garbage of an earlier process is collected too.
     pub(super) fn new(manifest: u64, log_replaced_until: u64, now: Instant) -> Self {
         Self {
             manifest,
@@ -83,7 +83,7 @@ impl Schedule {
         self.dirty_since.is_none()
     }
 
-    /// What is due, now that this is the newest manifest.
+    /// Returns what is due, when this is the newest manifest.
     pub(super) fn look(&mut self, manifest: u64, log_replaced_until: u64, now: Instant) -> Due {
         if self.manifest != manifest {
             (self.manifest, self.since) = (manifest, now);
@@ -107,9 +107,9 @@ impl Schedule {
         }
     }
 
-    /// Notes that what was due was collected, after which this is the newest manifest. If something is
-    /// still `held`, by a checkpoint that will end by itself, it is looked at once more after that:
-    /// a clock that was set back makes such a checkpoint live longer than anything else here.
+    /// Notes that `due` was collected, and that this is the newest manifest afterwards. If a checkpoint
+    /// that will end by itself still holds something (`held`), the database is collected once more later:
+    /// after a clock was set back, such a checkpoint lives longer than anything else here.
     pub(super) fn collected(
         &mut self,
         due: Due,
@@ -127,12 +127,12 @@ impl Schedule {
         }
         (self.collected, self.collected_at) = (manifest, now);
         if due == Due::Rest && !held {
-            // A collection may change the manifest itself; that is not worth another one.
+            // A collection may change the manifest itself. That is no reason for another collection.
             (self.manifest, self.dirty_since) = (manifest, None);
         } else if due == Due::Rest {
             (self.manifest, self.since, self.dirty_since) = (manifest, now, Some(now));
         } else {
-            // What was replaced a moment ago is still there.
+            // Files that were replaced only a moment ago are still there.
             self.dirty_since = Some(now);
         }
     }
@@ -140,7 +140,7 @@ impl Schedule {
 
 /// Collects what is due.
 pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due: Due) {
-    // First the database must know what it may still read.
+    // First the database must learn which files it may still read.
     if let Err(error) = database.db.refresh_manifest().await {
         tracing::debug!(path = database.place.path, error = %with_causes(&error), "not collected: it is closed");
         return;
@@ -165,10 +165,10 @@ pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due:
     step_is_done(databases, SpaceStep::Collected, &database.place.path).await;
 }
 
-/// Collects what is due of the database at `path`, whoever has it open. Errors are logged by the
-/// collector below; what it could not delete is garbage next time as well.
+/// Collects what is due in the database at `path`, no matter which process has it open. The collector of
+/// the engine below logs errors. A file that it could not delete is garbage at the next collection as well.
 pub(super) async fn run(databases: &Databases, path: &str, due: Due) {
-    // Not by way of the database's `Admin`, which collects the log by a clock of its own.
+    // The `Admin` of the database is not used here: it collects the log by a clock of its own.
     let collector = GarbageCollectorBuilder::new(path, Arc::clone(&databases.objects))
         .with_system_clock(databases.clock.for_database())
         .with_seed(databases.seed_of(path))
@@ -183,8 +183,8 @@ fn options(due: Due) -> GarbageCollectorOptions {
     GarbageCollectorOptions {
         manifest_options: rest,
         wal_options: older_than(LOG_GARBAGE_AGE_MIN),
-        // Marks in the log that fence earlier writers stay: to collect them too early was seen to
-        // lose writes.
+        // The marks in the log that shut out earlier writers stay: when they were collected too early,
+        // writes were lost.
         wal_fence_options: None,
         compacted_options: rest,
         compactions_options: rest,
@@ -193,8 +193,8 @@ fn options(due: Due) -> GarbageCollectorOptions {
     }
 }
 
-/// Bytes of the database's own files that no manifest names and that were not collected. Files that
-/// a checkpoint holds will be collected when it ends, so then there are none.
+/// The bytes of the database's own files that no manifest names and that were not collected. It is 0 if
+/// there is a checkpoint: the files that it holds are collected when it ends.
 async fn stuck_bytes(databases: &Databases, database: &OpenDatabase) -> Result<u64, object_store::Error> {
     let named: BTreeSet<String> = {
         let status = database.status.borrow();
@@ -216,7 +216,7 @@ async fn stuck_bytes(databases: &Databases, database: &OpenDatabase) -> Result<u
         .await
 }
 
-/// Whether stuck bytes are many, beside those in use.
+/// Whether there are many stuck bytes, compared with the bytes in use.
 fn is_worth_it(stuck: u64, database: &OpenDatabase) -> bool {
     let status = database.status.borrow();
     let others = borrowed_files(&status.current_manifest);
@@ -225,7 +225,7 @@ fn is_worth_it(stuck: u64, database: &OpenDatabase) -> bool {
     stuck >= STUCK_BYTES_MIN && stuck >= used / STUCK_PART_MIN
 }
 
-/// Makes a file of level 0, by a row that says nothing.
+/// Makes a new file of level 0, by writing a row that means nothing.
 async fn make_newest_file(database: &OpenDatabase) -> Result<(), String> {
     database.db.put(NEWEST_FILE_KEY, []).await.map_err(|error| with_causes(&error))?;
     flush(&database.db, FlushType::Wal).await?;
@@ -238,12 +238,13 @@ mod tests {
 
     use super::*;
 
-    /// What becomes due, second by second, in a life whose manifest and log are given by the second.
+    /// Returns what becomes due at which second, for a database with the manifest and the log that `at`
+    /// gives for each second.
     fn life(seconds: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
         life_held(seconds, 0, at)
     }
 
-    /// The same where a checkpoint holds something until a given second.
+    /// The same, with a checkpoint that holds something until a given second.
     fn life_held(seconds: u64, held_until: u64, at: impl Fn(u64) -> (u64, u64)) -> Vec<(u64, Due)> {
         let began = Instant::now();
         let mut schedule = Schedule::new(1, 0, began);

@@ -1,8 +1,8 @@
-//! The housekeeper: one task that decides what is done to which database, and when.
+//! The housekeeper: one task that decides what is done with which database, and when.
 //!
-//! It owns what is known of each (when it failed last, what was collected), looks at all manifests
-//! once a second and whenever something ended, and starts work as far as its lanes are free. The
-//! work itself is done by tasks of their own; they touch nothing here and say only how it ended.
+//! It keeps what it knows of each database (when its last failure was, what was collected). It looks at all
+//! manifests once a second, and after each piece of work. It starts as much work as there are free lanes.
+//! Each piece of work is a task of its own, which changes nothing here and only reports how it ended.
 
 use std::panic::resume_unwind;
 use std::sync::Arc;
@@ -22,19 +22,20 @@ use super::limits::{
 use super::upkeep::{Lane, Upkeep};
 use crate::database::{Databases, HousekeeperRequest};
 
-/// See the module.
+/// Decides what is done with the databases. The module says how.
 pub(super) struct Housekeeper {
     databases: Databases,
     budget: Arc<Budget>,
     upkeep: Vec<Upkeep>,
-    /// Counts tenants; a number is never given twice.
+    /// Counts the databases that were entered. No number is given twice.
     numbers: u64,
     work: JoinSet<(u64, Ended)>,
-    /// How many may be collected before the next look, those in a hurry apart.
+    /// How many databases may still be collected before the next look. Urgent collections do not count.
     collections_left: usize,
-    /// No collection of one that is as it was found begins before.
+    /// Before this time, no database is collected that has not changed since it was opened.
     found_at: Instant,
-    /// No database is made one run before, only because it was left alone.
+    /// Before this time, no database is rewritten into one run merely because it has not changed for a
+    /// while.
     layers_at: Instant,
 }
 
@@ -58,7 +59,7 @@ impl Housekeeper {
         }
     }
 
-    /// Keeps house without end.
+    /// Works until the task is stopped.
     pub(super) async fn run(mut self, mut requests: mpsc::UnboundedReceiver<HousekeeperRequest>) {
         let mut poll = interval(HOUSEKEEPING_POLL);
         poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -72,7 +73,7 @@ impl Housekeeper {
                 }
                 Some(request) = requests.recv() => {
                     self.serve(request);
-                    // A thousand of them come at once when a server opens.
+                    // When a server opens, a thousand requests may come at once.
                     while let Ok(request) = requests.try_recv() {
                         self.serve(request);
                     }
@@ -90,7 +91,8 @@ impl Housekeeper {
     fn serve(&mut self, request: HousekeeperRequest) {
         match request {
             HousekeeperRequest::Enter { place, db } => {
-                // The one before was closed, or will be told by the epoch that it was.
+                // An earlier opening of the same database was closed, or will find by the epoch that it is
+                // shut out.
                 let before = self.upkeep.iter_mut().filter(|upkeep| upkeep.is_at(&place.path));
                 before.for_each(|upkeep| upkeep.leave(None));
                 self.numbers += 1;
@@ -131,8 +133,8 @@ impl Housekeeper {
         self.upkeep.retain_mut(Upkeep::stays);
     }
 
-    /// Starts collections: of all that are in a hurry, of a few that have changed, and now and then of one that
-    /// was only opened.
+    /// Starts collections: of all databases where it is urgent, of a few that have changed, and now and
+    /// then of one that was only opened.
     fn assign_collections(&mut self) {
         let now = Instant::now();
         for upkeep in &mut self.upkeep {
@@ -159,8 +161,8 @@ impl Housekeeper {
         }
     }
 
-    /// Starts compactors while there are lanes: where most files overlap, and where most is
-    /// borrowed, first.
+    /// Starts compactors while there are free lanes: first for the databases with the most overlapping
+    /// files, and for those that borrow from the most others.
     fn assign_compactors(&mut self) {
         let now = Instant::now();
         let mut tidying: Vec<(usize, usize)> = Vec::new();
@@ -174,7 +176,7 @@ impl Housekeeper {
                 rewriting.push((needs.rewriting, index));
             }
         }
-        // Of equals the one that entered first.
+        // Among equals, the database that entered first comes first.
         tidying.sort_by_key(|&(overlapping, index)| (usize::MAX - overlapping, index));
         rewriting.sort_by_key(|&(urgency, index)| (usize::MAX - urgency, index));
         for (_, index) in rewriting {
@@ -189,7 +191,8 @@ impl Housekeeper {
         }
     }
 
-    /// Has one database made one run that was left alone in layers, if nothing else is rewritten.
+    /// Orders that one database is rewritten into one run, if it has not changed for a while and has
+    /// several layers. Does nothing while another database is being rewritten.
     fn order_one_run(&mut self) {
         let now = Instant::now();
         if now < self.layers_at || self.count(Lane::Rewriting) > 0 {
@@ -205,7 +208,8 @@ impl Housekeeper {
         self.upkeep.iter().filter(|upkeep| upkeep.compactor == Some(lane)).count()
     }
 
-    /// Starts a compactor in a lane, or has the one that tidies go on to rewrite.
+    /// Starts a compactor in a lane. If the database has a compactor that tidies, that one goes on to
+    /// rewrite.
     fn start(&mut self, index: usize, lane: Lane) {
         let upkeep = &mut self.upkeep[index];
         if lane == Lane::Rewriting {

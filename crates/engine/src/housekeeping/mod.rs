@@ -1,18 +1,19 @@
-//! Housekeeping: what keeps databases small, and gives their space back.
+//! Housekeeping: keeps databases small, and gives their space back.
 //!
-//! A process may hold thousands of databases, most of which nobody asks. So no database has a
-//! compactor or a collector of its own, each with its timers; one *housekeeper* looks at all of them
-//! once a second, in memory, and does something only where something changed:
+//! A process may hold thousands of databases, and most of them get no requests. So no database has a
+//! compactor or a collector of its own, each with its timers. Instead, one *housekeeper* looks at all of
+//! them once a second, in memory, and works on a database only if something changed there:
 //!
 //! | what | when | where |
 //! |---|---|---|
 //! | tidying | files overlap, or there are several runs of like size | [`plan`], [`compactor`] |
-//! | rewriting | somebody ordered it, or a child still reads its parent's files | the same |
-//! | collecting | a manifest changed, and then nothing for two minutes | [`garbage`] |
+//! | rewriting | it was ordered, or a child still reads its parent's files | the same |
+//! | collecting | a manifest changed, and nothing has changed in the two minutes since | [`garbage`] |
 //! | burying | a directory under `ranges/` belongs to no living range | [`burial`] |
-//! | forgetting | change records that no database can name any more | [`records`] |
+//! | forgetting | no database can name a change record any more | [`records`] |
 //!
-//! **How space comes back after a split or merge.** Children name their parents' files and pin them:
+//! **How space comes back after a split or merge.** A child is the database of an heir. Its manifest names
+//! files of its parents, and a checkpoint in each parent pins them:
 //!
 //! ```text
 //!   parent P, retired        child A: reads files of P, pins a checkpoint in P
@@ -22,12 +23,12 @@
 //!   3 no pin is left: P is deleted, and with it its own pins in others    (a burial)
 //! ```
 //!
-//! A pause between two steps, or a crash, leaves a state from which the next look goes on: [`SpaceStep`]
-//! lists the steps, and what each leaves.
+//! After a pause between two steps, or a crash, the next look at the databases goes on from the state that
+//! is there. [`SpaceStep`] lists the steps, and the state that each of them leaves.
 //!
-//! All of it runs on threads of low priority. Tidying and rewriting have lanes of their own, so that
-//! no database waits behind the rewriting of a large one; and rewriting is paced, for all databases
-//! together, to what is hardly felt.
+//! All of this runs on threads of low priority. There are separate lanes for tidying and for rewriting, so
+//! that no database waits until a large one is rewritten. Rewriting has a limit of bytes a second for all
+//! databases together, so that requests are hardly slowed down.
 
 mod budget;
 mod burial;
@@ -56,9 +57,9 @@ struct OpenDatabase {
     place: Place,
     db: Db,
     status: watch::Receiver<DbStatus>,
-    /// Files that have to go.
+    /// Files that must be replaced.
     goal: Goal,
-    /// Whether everything that is done to it must come to an end.
+    /// True once the work on it must end.
     left: watch::Sender<bool>,
 }
 
@@ -68,21 +69,21 @@ impl OpenDatabase {
     }
 }
 
-/// Keeps house until it is stopped. To be run as a task, once, on the background's runtime.
+/// Runs the housekeeper until it is stopped. Run this as a task, once, on the runtime of the background.
 pub(crate) async fn keep_house(databases: Databases) {
     let requests = databases.housekeeper.take_requests().expect("the housekeeper is run once");
     Housekeeper::new(databases).run(requests).await;
 }
 
-/// Notes that a step is done at the database, or the records, at `path`.
+/// Reports that a step is done for the database, or the records, at `path`.
 async fn step_is_done(databases: &Databases, step: SpaceStep, path: &str) {
     if let Some(range) = range_of(path) {
         databases.after_space_step.after(step, RangeId(range)).await;
     }
 }
 
-/// The number of the range whose database lies at `ranges/<range>-<generation>-<attempt>`, or whose
-/// records at `changes/<range>`.
+/// The number of the range: its database is at `ranges/<range>-<generation>-<attempt>`, its records are at
+/// `changes/<range>`.
 fn range_of(path: &str) -> Option<u64> {
     path.rsplit('/').next()?.split('-').next()?.parse().ok()
 }

@@ -1,10 +1,10 @@
-//! What a database's files need, read off its manifest.
+//! Reads off the manifest of a database what must be done with its files.
 //!
-//! Two things are done to them. **Tidying** keeps the number of files small that a read has to look
-//! into: files that overlap become a run, and runs of like size one larger run; a large old run is
-//! hardly ever touched. **Rewriting** is about particular files, which have to go wherever they are:
-//! those that belong to others, or that hold rows of a dropped table; or all, in a database that was
-//! left alone with old versions of its rows still lying in several layers.
+//! There are two kinds of work. **Tidying** keeps the number of files small that a read must look into:
+//! overlapping files become a run, and runs of similar size become one larger run. A large old run is
+//! hardly ever touched. **Rewriting** replaces certain files, wherever they are: files that belong to other
+//! databases, or that hold rows of a dropped table. Or it replaces all files, in a database that is not
+//! changing and still has old versions of its rows in several layers.
 
 use std::collections::BTreeSet;
 
@@ -17,25 +17,25 @@ use super::limits::{
 };
 use crate::database::{lenders, lenders_read};
 
-/// What a manifest tells of the work that there is. It is read off once: of a thousand databases most do not
-/// change for hours, and all are looked at each second.
+/// The work that a manifest calls for. It is read off each manifest only once: most of a thousand databases
+/// do not change for hours, and all are looked at every second.
 pub(super) struct Outline {
     /// The number of the manifest.
     pub(super) manifest: u64,
-    /// The end of the log's part that is no longer needed.
+    /// The end of the part of the log that is no longer needed.
     pub(super) log_replaced_until: u64,
-    /// Files that overlap.
+    /// The number of files that overlap.
     pub(super) new_files: usize,
     /// The ids of its runs.
     pub(super) runs: Vec<u32>,
-    /// How many databases it reads files of, and the paths of those that it pins something in.
+    /// How many databases it reads files of, and the paths of the databases in which it pins something.
     pub(super) lenders: usize,
     pub(super) pinned: Vec<String>,
-    /// Whether it has to be tidied. The rule is that of the scheduler below, so that no compactor is
-    /// started for nothing.
+    /// Whether the database must be tidied. The rule is the same as that of the scheduler of the engine
+    /// below, so that no compactor is started in vain.
     pub(super) untidy: bool,
-    /// Whether so much lies over the oldest layer that a database that is left alone is made one run:
-    /// any of it may replace what lies below.
+    /// Whether the layers above the oldest one hold so many bytes that a database that is not changing is
+    /// rewritten into one run: any row in them may replace a row below.
     pub(super) layered: bool,
 }
 
@@ -55,15 +55,15 @@ impl Outline {
         }
     }
 
-    /// Whether this is still what the manifest tells. A flush adds a file and ends a part of the log before the
-    /// number that it gives the manifest is known.
+    /// Whether this outline still fits the manifest. A flush adds a file and ends a part of the log before
+    /// the number that it gives the manifest is known.
     pub(super) fn is_of(&self, manifest: &VersionedManifest) -> bool {
         let now = (manifest.id(), manifest.replay_after_wal_id(), manifest.l0().len());
         now == (self.manifest, self.log_replaced_until, self.new_files)
     }
 }
 
-/// Whether [`TIDY_RUNS_MIN`] neighbours among runs of these sizes are of like size.
+/// Whether [`TIDY_RUNS_MIN`] neighbours among runs of these sizes are of similar size.
 fn are_alike(sizes: &[u64]) -> bool {
     sizes.windows(TIDY_RUNS_MIN).any(|some| {
         let least = some.iter().min().copied().unwrap_or(0);
@@ -71,19 +71,19 @@ fn are_alike(sizes: &[u64]) -> bool {
     })
 }
 
-/// Whether too much lies over the oldest of layers of these sizes, the oldest last.
+/// Whether too many bytes are above the oldest layer. `sizes` are those of the layers, the oldest last.
 fn are_layers(sizes: &[u64]) -> bool {
     let over: u64 = sizes.iter().rev().skip(1).sum();
     let all: u64 = sizes.iter().sum();
     over >= LAYERED_BYTES_MIN && over >= all / LAYERED_PART_MIN
 }
 
-/// The next compaction on the way to a database without the files of `goal`; `None` when it has
-/// none of them. Compactions under way make the runs of `taken`.
+/// The next compaction that brings the database nearer to having no file of `goal`; `None` if it has none
+/// of them. Compactions that are under way make the runs of `taken`.
 ///
 /// ```text
 ///   small database    level 0 and all runs -> one run
-///   large one         1 level 0 -> a run     (short: new files wait for no longer than that)
+///   large one         1 level 0 -> a run     (short: new files wait only that long)
 ///                     2 all runs -> one run  (long; new files go on being tidied meanwhile)
 /// ```
 pub(super) fn rewriting_step(

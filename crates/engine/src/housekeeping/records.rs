@@ -1,11 +1,11 @@
-//! Change records go with the last database that could ask for them.
+//! Deletes change records once no database is left that could name them.
 //!
-//! A process that opens a retired database looks for the record that its last row names. The record of a split lies
-//! under the range that was split, that of a merge under the left one, so a record has to stay for
-//! longer than its own range's directory. It is enough to wait for *every* directory that was dead when the
-//! range was first seen to be gone from the map: among them are both parents, and every attempt at a
-//! child. Nobody can open what a deleted record would have decided about; and a range's number is
-//! never given twice.
+//! A process that opens a retired database looks for the record that its last row names. The record of a
+//! split is stored under the range that was split, and the record of a merge under the left range. So a
+//! record must stay longer than the directory of its own range. It is enough to wait until *every*
+//! directory is gone that was dead when the range was first found to be missing in the map: both parents
+//! are among them, and every attempt at a child. After that no process can open a database for which the
+//! deleted record would decide anything, and the number of a range is never given twice.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,13 +18,13 @@ use crate::record_name::CHANGES_PREFIX;
 use crate::steps::SpaceStep;
 use crate::store::Store;
 
-/// Remembers when each dead range was first seen to be dead: its records wait for the directories that were dead
+/// For each dead range, when it was first found dead. Its records wait for the directories that were dead
 /// by then.
 #[derive(Debug, Default)]
 pub(super) struct Records(BTreeMap<u64, Instant>);
 
 impl Records {
-    /// The numbers of all ranges that have records. To be asked before who is living.
+    /// The numbers of all ranges that have records. Call this before you ask which databases are living.
     pub(super) async fn list(databases: &Databases) -> Result<BTreeSet<u64>, String> {
         let prefix = Path::from(CHANGES_PREFIX);
         let listed = databases.objects.list_with_delimiter(Some(&prefix)).await;
@@ -32,8 +32,8 @@ impl Records {
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename()?.parse().ok()).collect())
     }
 
-    /// Deletes the records of `recorded` ranges that nobody can ask for any more. `living` are the paths of
-    /// databases; the directory that has been dead for longest has been so since `oldest`.
+    /// Deletes those records of the `recorded` ranges that no process can need any more. `living` are the
+    /// paths of databases. `oldest` is the time since when the longest dead directory has been dead.
     pub(super) async fn forget(
         &mut self,
         databases: &Databases,
@@ -53,7 +53,7 @@ impl Records {
         Ok(())
     }
 
-    /// The ranges whose records may go.
+    /// The ranges whose records may be deleted.
     fn due(
         &mut self,
         recorded: BTreeSet<u64>,
@@ -84,11 +84,11 @@ mod tests {
         let at = |second| began + Duration::from_secs(second);
         let mut records = Records::default();
         let merged = paths(&["4-1-1"]);
-        // 2 and 3 became 4; 2 has the record, and its own directory goes first.
+        // 2 and 3 became 4; 2 has the record, and its own directory is deleted first.
         assert!(records.due(set(&[2]), &paths(&["2-1-1", "3-1-1"]), (at(1), None)).is_empty(), "it lives");
         assert!(records.due(set(&[2]), &merged, (at(2), Some(at(2)))).is_empty());
         assert!(records.due(set(&[2]), &merged, (at(3), Some(at(2)))).is_empty(), "3 names the record too");
-        // A range that dies later, as 4 does, is not waited for.
+        // Records do not wait for a range that dies later, such as 4.
         assert_eq!(records.due(set(&[2, 4]), &paths(&["5-1-1"]), (at(4), Some(at(4)))), [2]);
     }
 }

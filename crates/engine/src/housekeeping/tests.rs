@@ -1,4 +1,4 @@
-//! A directory full of databases that are split and merged, and what is left of them.
+//! Tests with a directory of databases that are split and merged. They check what is left in the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -31,7 +31,7 @@ use crate::tasks::Tasks;
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 type Keys = (Bound<Bytes>, Bound<Bytes>);
 
-/// A range: its database holds the rows from `low` up to the next range's.
+/// A range. Its database holds the rows from `low` up to the `low` of the next range.
 struct Range {
     path: String,
     low: Vec<u8>,
@@ -51,12 +51,13 @@ struct World {
 }
 
 impl World {
-    /// One range, empty.
+    /// A world with one empty range.
     async fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let location = StoreLocation::Directory(directory.path().to_owned());
         let store = Store::open(&location, StoreOptions::default()).unwrap();
-        // Files have real times, so the clock begins there; from then on it is tokio's.
+        // Files have real times, so the clock begins with the real time. From then on it follows the time
+        // of tokio.
         let clock = Clock::manual(Clock::system().wall());
         let shares = Shares::of(MEMORY_BYTES_MIN).unwrap();
         let databases = Databases::new(store.object_store(), shares, clock, 1, Handle::current());
@@ -114,7 +115,7 @@ impl World {
         CloneSourceSpec::with_checkpoint(path.as_str(), checkpoint.id)
     }
 
-    /// The keys of a range from `low` up to `high`, without the rows of the ranges themselves.
+    /// The keys from `low` up to `high`, without the rows that ranges keep about themselves.
     fn keys(low: &[u8], high: Option<&[u8]>) -> Keys {
         let low = if low.is_empty() { vec![0x10] } else { low.to_vec() };
         let high = high.map_or(Bound::Unbounded, |high| Bound::Excluded(Bytes::copy_from_slice(high)));
@@ -145,8 +146,8 @@ impl World {
         Borrowed::in_manifest(&self.ranges[index].db.manifest()).lets_split()
     }
 
-    /// Splits the range that holds `at` there, unless it begins there. With `lost`, an attempt that
-    /// nobody uses is made before.
+    /// Splits the range that holds `at` there, unless the range begins there. With `lost`, an attempt that
+    /// is never used is made before.
     async fn split(&mut self, at: Vec<u8>, lost: bool) {
         let index = self.index_of(&at);
         if self.ranges[index].low == at || !self.may_change(index) {
@@ -185,7 +186,7 @@ impl World {
         self.ranges.iter().map(|range| range.path.clone()).collect()
     }
 
-    /// Lets time pass, burying now and then.
+    /// Lets time pass, and looks for dead databases now and then.
     async fn pass(&mut self, seconds: u64) {
         let every = UNUSED_BEFORE_BURIAL.as_secs() / 2;
         for _ in 0..seconds.div_ceil(every) {
@@ -196,7 +197,8 @@ impl World {
         }
     }
 
-    /// Checks that each range shows its rows, from its files: what was read before is not enough.
+    /// Checks that each range shows its rows as read from its files. Rows that were read before do not
+    /// count.
     async fn check(&self) {
         let mut found = Rows::new();
         for (index, range) in self.ranges.iter().enumerate() {
@@ -289,10 +291,10 @@ async fn after_twenty_splits_and_merges_all_space_comes_back() {
     assert!(on_disk * 10 <= live * 13, "{on_disk} bytes on disk for {live}");
 }
 
-/// What happens to a world.
+/// One thing that happens to a world.
 #[derive(Debug, Clone)]
 enum Step {
-    /// Some rows, of which the ranges make files or not.
+    /// Some rows are written. With `flush`, the ranges make files of them.
     Put {
         from: u32,
         count: u32,
@@ -324,8 +326,8 @@ fn step() -> impl Strategy<Value = Step> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
 
-    /// Whatever happens in which order, no row is missing at any time, and in the end no dead
-    /// directory is there.
+    /// Whatever happens and in whatever order, no row is missing at any time, and in the end no dead
+    /// directory is left.
     #[test]
     fn nothing_that_is_needed_goes_and_nothing_else_stays(steps in prop::collection::vec(step(), 1..20)) {
         let runtime =
@@ -355,7 +357,8 @@ proptest! {
     }
 }
 
-/// While somebody, such as a backup, holds a checkpoint in a dead database, it stays.
+/// As long as a client of the files, such as a backup, holds a checkpoint in a dead database, the database
+/// stays.
 #[tokio::test(start_paused = true)]
 async fn a_held_database_stays_until_it_is_let_go() {
     let mut world = World::new().await;
@@ -375,8 +378,8 @@ async fn a_held_database_stays_until_it_is_let_go() {
     world.check().await;
 }
 
-/// A directory lists its files in any order, so a deletion that was broken off may leave an older
-/// manifest, with a pin that was released since.
+/// A directory lists its files in any order. So a deletion that was broken off may leave an older manifest,
+/// with a pin that was released since.
 #[tokio::test(start_paused = true)]
 async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
     let mut world = World::new().await;
@@ -391,7 +394,8 @@ async fn a_deletion_that_was_broken_off_is_finished_whatever_it_left() {
     }
     let held = world.databases.admin(&parent);
     held.create_detached_checkpoint(&CheckpointOptions::default()).await.unwrap();
-    // Nobody buries it while this is held. Of its files only that manifest is left, and the mark.
+    // It is not buried while this checkpoint is held. Afterwards only that manifest and the mark are left
+    // of its files.
     world.pass(600).await;
     let directory = world.directory.path().join(&parent);
     let mut manifests = files(&directory.join("manifest"));
@@ -415,7 +419,7 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
         fs::create_dir_all(ranges.join(name).join("wal")).unwrap();
     }
     fs::write(ranges.join("901-1-1/wal/00000000000000000001.sst#0"), "unfinished").unwrap();
-    // The process that deleted its records came no further.
+    // The process that deleted these records got no further.
     let forgotten = world.directory.path().join("changes/901");
     fs::create_dir_all(&forgotten).unwrap();
     let (mut living, databases) = (world.living(), world.databases.clone());
@@ -438,7 +442,7 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
     assert!(!forgotten.exists());
 }
 
-/// The housekeeper rewrites a child by itself; whoever cannot wait orders it.
+/// The housekeeper rewrites a child by itself; a caller that cannot wait orders it.
 #[tokio::test(start_paused = true)]
 async fn a_range_that_borrows_too_much_may_split_again_once_it_is_rewritten() {
     let mut world = World::new().await;
@@ -462,7 +466,7 @@ async fn a_range_that_borrows_too_much_may_split_again_once_it_is_rewritten() {
     world.check().await;
 }
 
-/// After `leave` nothing is written to a database: its files stay as they are.
+/// After `leave` the housekeeper writes nothing to a database: its files stay as they are.
 #[tokio::test(start_paused = true)]
 async fn a_database_that_was_left_is_not_touched() {
     let mut world = World::new().await;

@@ -1,4 +1,4 @@
-//! One database, what is known of it, and what it needs.
+//! One database: what is known of it, and what it needs.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,46 +15,47 @@ use super::plan::Outline;
 use crate::database::borrowed_files;
 use crate::limits::L0_FILES_MAX;
 
-/// Which compactor a database has.
+/// The kind of compactor that a database has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lane {
     Tidying,
     Rewriting,
 }
 
-/// One database, and what is known of it.
+/// One database and its state.
 pub(super) struct Upkeep {
     pub(super) number: u64,
     pub(super) database: Arc<OpenDatabase>,
     status: watch::Receiver<DbStatus>,
-    /// Of the manifest that was the newest when it was last looked at.
+    /// The outline of the manifest that was the newest at the last look.
     outline: Outline,
-    /// The manifest that was the newest when it was opened, and the end of its log's part that is no longer needed.
+    /// The manifest that was the newest when the database was opened, and the end of the part of its log
+    /// that was no longer needed then.
     found: (u64, u64),
     entered: Instant,
     pub(super) compactor: Option<Lane>,
     pub(super) collecting: bool,
     pub(super) schedule: Schedule,
-    /// Runs at which the last compactor found nothing to do.
+    /// The runs with which the last compactor found nothing to do.
     tidy_runs: Vec<u32>,
     failures: u32,
-    /// No compactor is started before.
+    /// No compactor is started before this time.
     retry_at: Instant,
     orders: Vec<Order>,
-    /// Those that wait until nothing is done here any more.
+    /// The callers that wait until no work is done on the database any more.
     leaving: Vec<oneshot::Sender<()>>,
 }
 
-/// None of these files is to be there any more.
+/// An order to replace these files.
 struct Order {
     files: BTreeSet<SsTableId>,
-    /// The caller that waits for that; `None` if nobody asked.
+    /// The caller that waits until that is done; `None` if the housekeeper ordered it itself.
     done: Option<oneshot::Sender<Result<(), String>>>,
 }
 
 impl Order {
     fn answer(self, result: Result<(), String>) {
-        // The caller may not wait any more.
+        // The caller may have stopped waiting.
         let _ = self.done.map(|done| done.send(result));
     }
 }
@@ -62,9 +63,9 @@ impl Order {
 /// What a database needs.
 #[derive(Default)]
 pub(super) struct Needs {
-    /// How many of its files overlap, if they do.
+    /// How many of its files overlap; `None` if it need not be tidied.
     pub(super) tidying: Option<usize>,
-    /// How much it has to be rewritten; 0 for not at all.
+    /// How urgent it is to rewrite it; 0 if it need not be rewritten.
     pub(super) rewriting: usize,
 }
 
@@ -72,7 +73,8 @@ impl Upkeep {
     pub(super) fn new(number: u64, database: OpenDatabase) -> Self {
         let now = Instant::now();
         let status = database.status.clone();
-        // Not as seen: should it have been closed by now, the first look finds that.
+        // The status is not marked as seen. So if the database was closed by now, the first look finds
+        // that.
         let outline = Outline::of(&status.borrow().current_manifest);
         Self {
             number,
@@ -92,7 +94,7 @@ impl Upkeep {
         }
     }
 
-    /// Looks at the database, if it has changed since the last look. One that is closed leaves.
+    /// Looks at the database, if it has changed since the last look. A database that is closed leaves.
     pub(super) fn look(&mut self) {
         // An error means that the database is gone.
         if !self.status.has_changed().unwrap_or(true) {
@@ -120,14 +122,14 @@ impl Upkeep {
         *self.database.left.borrow()
     }
 
-    /// Ends what is done here; `left` is told when it has ended.
+    /// Ends the work on the database; `left` is told when it has ended.
     pub(super) fn leave(&mut self, left: Option<oneshot::Sender<()>>) {
         self.database.left.send_replace(true);
         self.orders.clear();
         self.leaving.extend(left);
     }
 
-    /// False when it leaves and nothing is done here any more; then those who waited are told.
+    /// False if it leaves and no work is done on it any more. Then the waiting callers are told.
     pub(super) fn stays(&mut self) -> bool {
         if !self.leaves() || self.compactor.is_some() || self.collecting {
             return true;
@@ -138,7 +140,7 @@ impl Upkeep {
         false
     }
 
-    /// Takes an order to replace every file that is there now.
+    /// Takes an order to replace every file that the database has now.
     pub(super) fn order(&mut self, done: Option<oneshot::Sender<Result<(), String>>>) {
         let files: BTreeSet<SsTableId> = {
             let manifest = &self.database.status.borrow().current_manifest;
@@ -155,14 +157,14 @@ impl Upkeep {
         }
     }
 
-    /// The files that have to go.
+    /// The files that must be replaced.
     pub(super) fn goal(&self) -> BTreeSet<SsTableId> {
         let manifest = &self.database.status.borrow().current_manifest;
         let ordered = self.orders.iter().flat_map(|order| order.files.iter().copied());
         ordered.chain(borrowed_files(manifest)).collect()
     }
 
-    /// What it needs now.
+    /// What the database needs now.
     pub(super) fn needs(&mut self, now: Instant) -> Needs {
         self.look();
         if self.leaves() || now < self.retry_at {
@@ -171,7 +173,8 @@ impl Upkeep {
         let Outline { lenders, new_files, .. } = self.outline;
         let untidy = self.outline.untidy && !self.was_found_tidy();
         let grown_up = untidy || now - self.entered >= CHILD_LEFT_ALONE;
-        // A child's files would be made twice; but writes must not have to wait.
+        // The files of a child would be made twice, once more by the rewriting. But writes must not have to
+        // wait.
         let tidying = untidy && (lenders == 0 || new_files >= L0_FILES_MAX / 2);
         Needs {
             rewriting: if self.orders.is_empty() { lenders * usize::from(grown_up) } else { usize::MAX },
@@ -179,14 +182,14 @@ impl Upkeep {
         }
     }
 
-    /// What is to be collected now; nothing while it is being collected.
+    /// What must be collected now; nothing while a collection is under way.
     pub(super) fn due(&mut self, now: Instant) -> Due {
         self.look();
         if self.collecting || self.leaves() {
             return Due::Nothing;
         }
         match self.schedule.look(self.outline.manifest, self.outline.log_replaced_until, now) {
-            // The compactor's own files would look like garbage that is stuck.
+            // The files that the compactor is making would look like stuck garbage.
             Due::Rest if self.compactor.is_some() => Due::All,
             due => due,
         }
@@ -198,13 +201,14 @@ impl Upkeep {
         (manifest, log_replaced_until) == self.found && pinned.len() == lenders
     }
 
-    /// Its path, and those of the databases that it pins something in; none if it leaves. By a manifest that may
-    /// be old, which names no fewer than the newest: they are named when a database is made, and let go since.
+    /// Its path, and the paths of the databases in which it pins something; `None` if it leaves. The
+    /// manifest may be an old one, but it names no fewer than the newest: they are all named when a
+    /// database is made, and after that they are only released.
     pub(super) fn pins(&self) -> Option<(String, Vec<String>)> {
         (!self.leaves()).then(|| (self.database.place.path.clone(), self.outline.pinned.clone()))
     }
 
-    /// Whether it was left alone although its layers should be one run.
+    /// Whether it has not changed for a while, and has layers that should be one run.
     pub(super) fn is_left_in_layers(&self, now: Instant) -> bool {
         self.outline.layered
             && self.schedule.is_clean()
@@ -213,7 +217,7 @@ impl Upkeep {
             && now >= self.retry_at
     }
 
-    /// Whether only the runs call for tidying, and a compactor saw them and did nothing.
+    /// Whether only the runs call for tidying, and a compactor already saw the same runs and did nothing.
     fn was_found_tidy(&self) -> bool {
         self.outline.new_files < TIDY_L0_FILES_MIN && self.outline.runs == self.tidy_runs
     }
