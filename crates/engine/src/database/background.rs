@@ -1,7 +1,7 @@
 //! Where compaction and garbage collection run.
 //!
-//! Compaction is long, and shares disk and processors with requests. It runs on a thread of its own
-//! that the scheduler serves after all others.
+//! Compaction takes long, and shares disk and processors with requests. So it runs on a thread of its own,
+//! which the scheduler of the system runs after all others.
 
 use rustix::process::{getpriority_process, setpriority_process};
 use tokio::runtime::{Builder, Handle, Runtime};
@@ -11,12 +11,12 @@ use crate::limits::BACKGROUND_NICE;
 /// Where compaction and garbage collection run.
 pub(crate) struct Background {
     handle: Handle,
-    /// Ours, unless the caller's runtime is used.
+    /// The runtime made here; `None` if the caller's runtime is used.
     runtime: Option<Runtime>,
 }
 
 impl Background {
-    /// One thread of its own, with low priority.
+    /// Makes a runtime with one thread of low priority.
     pub(crate) fn own() -> std::io::Result<Self> {
         let runtime = Builder::new_multi_thread()
             .worker_threads(1)
@@ -27,7 +27,7 @@ impl Background {
         Ok(Self { handle: runtime.handle().clone(), runtime: Some(runtime) })
     }
 
-    /// The caller's runtime: in simulation everything runs on one thread.
+    /// Uses the caller's runtime: in simulation everything runs on one thread.
     pub(crate) fn shared() -> Self {
         Self { handle: Handle::current(), runtime: None }
     }
@@ -39,7 +39,7 @@ impl Background {
 
 impl Drop for Background {
     fn drop(&mut self) {
-        // A runtime that waits for its threads may not be dropped in async code; and what runs
+        // A runtime that waits for its threads must not be dropped in async code. And the work that runs
         // there can be broken off anywhere.
         if let Some(runtime) = self.runtime.take() {
             runtime.shutdown_background();
@@ -47,7 +47,8 @@ impl Drop for Background {
     }
 }
 
-/// On Linux a "process" of these calls is a thread, and none given is the calling one.
+/// Lowers the priority of the calling thread: on Linux a "process" of these calls is a thread, and `None`
+/// is the calling one.
 fn lower_priority() {
     let now = getpriority_process(None).unwrap_or(0);
     if let Err(error) = setpriority_process(None, now.max(BACKGROUND_NICE)) {

@@ -1,6 +1,8 @@
-//! The way to the housekeeper of the process: databases that are open are told to it, and requests are put to it.
+//! A handle to the housekeeper of the process: it tells the housekeeper which databases are open, and sends
+//! requests to it.
 //!
-//! The housekeeper itself (`crate::housekeeping`) stands above: it compacts databases and collects their garbage.
+//! The housekeeper itself (`crate::housekeeping`) is in a layer above. It compacts databases and collects
+//! their garbage.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,52 +13,54 @@ use tokio::sync::{mpsc, oneshot};
 
 use super::Place;
 
-/// A way to the housekeeper. Clones lead to the same one.
+/// A handle to the housekeeper. Clones lead to the same one.
 #[derive(Clone)]
 pub(crate) struct HousekeeperHandle(Arc<Inner>);
 
 struct Inner {
-    /// Unbounded: there is one for each opening of a database and each order, none for a request of a client.
+    /// Unbounded, since there is one request for each opening of a database and each order, and none for a
+    /// request of a client.
     requests: mpsc::UnboundedSender<HousekeeperRequest>,
-    /// The other end, until the housekeeper runs.
+    /// The receiving end, until the housekeeper runs.
     not_yet: Mutex<Option<mpsc::UnboundedReceiver<HousekeeperRequest>>>,
 }
 
-/// What the housekeeper is asked for.
+/// A request to the housekeeper.
 pub(crate) enum HousekeeperRequest {
     /// Take care of a database that was opened.
     Enter { place: Place, db: Db },
-    /// Do nothing to it any more.
+    /// Stop all work on a database.
     Leave { path: String, left: oneshot::Sender<()> },
-    /// Replace all its files.
+    /// Replace all files of a database.
     Rewrite { path: String, done: oneshot::Sender<Result<(), String>> },
-    /// Tell what all databases pin.
+    /// Tell in which databases each open database pins something.
     Pins { answer: oneshot::Sender<Pins> },
 }
 
-/// By the paths of databases, the paths of those that each pins something in.
+/// For the path of each database, the paths of the databases in which it pins something.
 pub(crate) type Pins = BTreeMap<String, Vec<String>>;
 
 impl HousekeeperHandle {
-    /// A way to a housekeeper that is not yet running.
+    /// A handle to a housekeeper that does not run yet.
     pub(crate) fn new() -> Self {
         let (requests, receiver) = mpsc::unbounded_channel();
         Self(Arc::new(Inner { requests, not_yet: Mutex::new(Some(receiver)) }))
     }
 
-    /// The requests, for the task that is the housekeeper. `None` if there is one already.
+    /// The requests, for the task that is the housekeeper. `None` if another task has taken them already.
     pub(crate) fn take_requests(&self) -> Option<mpsc::UnboundedReceiver<HousekeeperRequest>> {
         self.not_yet().take()
     }
 
-    /// Takes care of a database from now on, until it is closed or [leaves](Self::leave).
+    /// Has the housekeeper take care of a database from now on, until it is closed or
+    /// [leaves](Self::leave).
     pub(super) fn enter(&self, place: &Place, db: &Db) {
-        // Without a housekeeper nothing is kept; the process is ending.
+        // An error means that there is no housekeeper any more, since the process is ending.
         let _ = self.0.requests.send(HousekeeperRequest::Enter { place: place.clone(), db: db.clone() });
     }
 
-    /// Lets go of a database: when it returns nothing is compacted, collected or written there by
-    /// the housekeeper any more. A range that is frozen needs that: its last rows must be the last.
+    /// Ends the work on a database: after this returns, the housekeeper compacts, collects and writes
+    /// nothing there any more. A range that is frozen needs this: its last rows must be the last.
     pub(crate) async fn leave(&self, path: &str) {
         if self.not_yet().is_some() {
             return;
@@ -67,15 +71,16 @@ impl HousekeeperHandle {
         let _ = wait.await;
     }
 
-    /// Has every file replaced that the database has now, those of others included. Returns when
-    /// that is done, or why it is not. What is only in memory is the caller's to flush before.
+    /// Has every file replaced that the database has now, including files of other databases. Returns when
+    /// that is done, or the reason why it is not. Rows that are only in memory must be flushed by the
+    /// caller before.
     pub(crate) async fn rewrite(&self, path: &str) -> Result<(), String> {
         let (done, wait) = oneshot::channel();
         let _ = self.0.requests.send(HousekeeperRequest::Rewrite { path: path.to_owned(), done });
         wait.await.unwrap_or_else(|_| Err("the database was closed meanwhile".to_owned()))
     }
 
-    /// What the databases that are open here pin in others.
+    /// What the databases that are open here pin in other databases.
     pub(crate) async fn pins(&self) -> Pins {
         if self.not_yet().is_some() {
             return Pins::new();
@@ -86,7 +91,7 @@ impl HousekeeperHandle {
     }
 
     fn not_yet(&self) -> MutexGuard<'_, Option<mpsc::UnboundedReceiver<HousekeeperRequest>>> {
-        // A holder takes it or looks.
+        // The code that holds this lock takes the value or looks at it.
         self.0.not_yet.lock()
     }
 }

@@ -1,15 +1,15 @@
 //! The latest time that a database has seen.
 //!
-//! A database that meets a time before one it knows closes itself for good, and again after each
-//! opening. It keeps times in more places than its rows: names of sorted files and of compactions
-//! begin with the time at which they were made, and a new one may not be older than the last. So
-//! before a database is opened our clock is set beyond all of them. Without that, a wall clock
-//! that was set back while the process was down would keep a range closed until it has caught up.
+//! If a database meets a time before one that it knows, it closes itself for good, and again after each
+//! opening. It keeps times not only in its rows: names of sorted files and of compactions begin with the
+//! time at which they were made, and a new name must not be older than the last one. So before a database
+//! is opened, our clock is set beyond all of these times. Without that, a wall clock that was set back
+//! while the process was down would keep a range closed until the clock has caught up.
 //!
 //! | time | where |
 //! |---|---|
 //! | of rows in sorted files | the manifest |
-//! | of rows in the log | its last file with a row: times grow along the log |
+//! | of rows in the log | the last file of the log that has a row: times grow along the log |
 //! | of sorted files | their names, in the manifest |
 //! | of compactions, ordered or done | their names, in the newest list of compactions |
 
@@ -21,8 +21,9 @@ use slatedb::WalReader;
 use slatedb::admin::Admin;
 use slatedb::manifest::VersionedManifest;
 
-/// A time just after all that the database at `path` has seen, given its newest manifest and the
-/// files of its log that the manifest does not cover, ascending. `None` if it has seen none.
+/// A time just after all times that the database at `path` has seen. `manifest` is its newest manifest, and
+/// `log` are the files of its log that the manifest does not cover, ascending. `None` if the database has
+/// seen no time.
 pub(crate) async fn seen(
     objects: &Arc<dyn ObjectStore>,
     admin: &Admin,
@@ -32,12 +33,12 @@ pub(crate) async fn seen(
 ) -> Result<Option<Timestamp>, slatedb::Error> {
     let latest =
         in_manifest(manifest).max(in_log(objects, path, log).await?).max(in_compactions(admin).await?);
-    // A database that never had a row says i64::MIN.
+    // For a database that never had a row this is `i64::MIN`.
     let after = latest.checked_add(1).and_then(|ms| ms.checked_mul(Timestamp::TICKS_PER_MS));
     Ok(after.map(Timestamp::from_ticks))
 }
 
-/// Milliseconds, as all below.
+/// In milliseconds, like all functions below.
 fn in_manifest(manifest: &VersionedManifest) -> i64 {
     let files = manifest
         .all_sst_views()
@@ -50,7 +51,7 @@ fn in_manifest(manifest: &VersionedManifest) -> i64 {
 
 async fn in_log(objects: &Arc<dyn ObjectStore>, path: &str, files: &[u64]) -> Result<i64, slatedb::Error> {
     let log = WalReader::new(path, Arc::clone(objects));
-    // Files without rows are the marks that each opening leaves.
+    // Each opening leaves a file without rows, as a mark.
     for id in files.iter().rev() {
         let mut rows = log.get(*id).iterator().await?;
         let mut latest = None;

@@ -1,13 +1,13 @@
-//! Opening the database of a range, and what it is given.
+//! Opens the database of a range, and decides with which settings.
 //!
-//! The database's own `open` makes an empty one where there is none, silently: a wrong path or
-//! deleted files would look like a table without rows. So there are two ways in here, and each
-//! refuses the other's case: [`create`] where nothing is, [`open`] where a manifest is.
+//! The engine's own `open` makes an empty database where there is none, without a word. Then a wrong path
+//! or deleted files would look like a table without rows. So there are two functions here, and each refuses
+//! the other's case: [`create`] where nothing is, [`open`] where a manifest is.
 //!
-//! The database is given nothing by default: caches are shared by all ranges and memtables are
-//! small (their defaults are per database and add up), compaction and garbage collection are the
-//! housekeeper's, and the clock is ours, set beyond all that the database has
-//! seen (`latest`). A database that nobody uses does nothing at all.
+//! The parts that the engine would give each database by default are replaced. Caches are shared by all
+//! ranges and memtables are small, since the defaults are for each database and add up. The housekeeper
+//! compacts and collects garbage. The clock is ours, set beyond all times that the database has seen
+//! (`latest`). A database that gets no requests does nothing at all.
 
 mod background;
 mod borrowed;
@@ -44,35 +44,35 @@ use crate::limits;
 use crate::steps::SpaceHook;
 use crate::store::{self, damaged_file};
 
-/// Blocks of 16 KiB: half the requests and a smaller index than 4 KiB, and still cheap to decode
-/// for one row. Given to database and compactor alike; the latter does not inherit it.
+/// Blocks of 16 KiB: half the requests and a smaller index than with 4 KiB, and still cheap to decode for
+/// one row. The database and the compactor both get it, since the compactor does not inherit it.
 pub(crate) const BLOCK_SIZE: SstBlockSize = SstBlockSize::Block16Kib;
 
-/// The key of the row whose only use is that a new file is made of it. It lies among the rows that a range keeps
-/// about itself (`range::meta`), which no client can name.
+/// The key of a row whose only purpose is that a new file is made of it. It is among the rows that a range
+/// keeps about itself (`range::meta`), which no client can name.
 pub(crate) const NEWEST_FILE_KEY: &[u8] = &[KIND_RANGE_META, 0x0F];
 
-/// What every database of the process is opened with.
+/// The settings that every database of the process is opened with.
 #[derive(Clone)]
 pub(crate) struct Databases {
     pub(crate) objects: Arc<dyn ObjectStore>,
     pub(crate) clock: Clock,
     pub(crate) seed: u64,
     pub(crate) cache: Arc<dyn DbCache>,
-    /// Size at which a memtable becomes a sorted file, in encoded bytes.
+    /// The size at which a memtable becomes a sorted file, in encoded bytes.
     pub(crate) memtable_bytes: usize,
-    /// Encoded bytes not yet in sorted files at which writes wait.
+    /// With this many encoded bytes that are not yet in sorted files, writes wait.
     pub(crate) unflushed_bytes_max: usize,
     /// Where compaction and garbage collection run.
     pub(crate) background: Handle,
-    /// The way to the housekeeper, which does both.
+    /// The handle to the housekeeper, which does both.
     pub(crate) housekeeper: HousekeeperHandle,
     /// Called after each step of the housekeeper.
     pub(crate) after_space_step: SpaceHook,
 }
 
 impl Databases {
-    /// Those of one process, with caches of their own and a housekeeper that is not yet running.
+    /// The settings of one process, with caches of their own and a housekeeper that does not run yet.
     pub(crate) fn new(
         objects: Arc<dyn ObjectStore>,
         shares: Shares,
@@ -114,32 +114,32 @@ impl Databases {
         deleted.try_for_each(|_| futures::future::ok(())).await
     }
 
-    /// A seed for whatever works on the database at `path` from now on. Never the same one twice:
-    /// names of files and checkpoints are drawn from it, and two that meet in one manifest (after a
-    /// second opening, or in a merge) must differ.
+    /// A seed for a piece of work on the database at `path` that begins now. Never the same one twice:
+    /// names of files and checkpoints are drawn from it, and two of them that come into one manifest (after
+    /// a second opening, or in a merge) must differ.
     pub(crate) fn seed_of(&self, path: &str) -> u64 {
-        // `DefaultHasher::new` has fixed keys: the same in every run of a simulation.
+        // `DefaultHasher::new` has fixed keys, so the seed is the same in every run of a simulation.
         let mut hasher = DefaultHasher::new();
         (self.seed, path, self.clock.now().ticks()).hash(&mut hasher);
         hasher.finish()
     }
 }
 
-/// Where a database is.
+/// The path of a database.
 pub(crate) fn database_path(name: DatabaseName) -> String {
     format!("ranges/{name}")
 }
 
-/// One database: where it is, and what leaves out rows when it is compacted.
+/// One database: where it is, and which rows are left out when it is compacted.
 #[derive(Clone)]
 pub(crate) struct Place {
     pub(crate) path: String,
-    /// Tells its blocks from other databases' in the shared cache.
+    /// Tells its blocks from those of other databases in the shared cache.
     pub(crate) cache_id: u64,
     pub(crate) filter: Arc<dyn CompactionFilterSupplier>,
 }
 
-/// Makes a database where there is none.
+/// Makes a database at a place where there is none.
 pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, OpenError> {
     if inspect(databases, &place.path).await?.is_some() {
         return Err(OpenError::Database {
@@ -150,8 +150,8 @@ pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, O
     build(databases, place, None).await
 }
 
-/// Opens a database that is there. With `expected_epoch`, only if nobody has opened it since the
-/// one who opened it in that epoch.
+/// Opens an existing database. With `expected_epoch`, only if it was not opened again after the opening in
+/// that epoch.
 pub(crate) async fn open(
     databases: &Databases,
     place: &Place,
@@ -179,8 +179,8 @@ pub(crate) async fn inspect(
     databases.manifest(path).await.map_err(|error| open_error(path, &error))
 }
 
-/// The files of the log whose rows are not in sorted files, ascending. Refuses a database whose log
-/// lacks one: it would open as if it ended there.
+/// The files of the log whose rows are not in sorted files, ascending. Refuses a database if one of these
+/// files is missing: otherwise it would open as if the log ended there.
 async fn log_files(
     databases: &Databases,
     path: &str,
@@ -208,24 +208,24 @@ async fn build(databases: &Databases, place: &Place, expected_epoch: Option<u64>
     Ok(db)
 }
 
-/// Flushes the log, or the memtable with it.
+/// Flushes the log, or the log and the memtable.
 pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
     db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
 }
 
 fn settings(databases: &Databases) -> Settings {
     Settings {
-        // Flushed when somebody waits, by the range.
+        // The range flushes when a write waits.
         flush_interval: None,
         l0_sst_size_bytes: databases.memtable_bytes,
         max_unflushed_bytes: databases.unflushed_bytes_max,
         l0_max_ssts: limits::L0_FILES_MAX,
         l0_max_ssts_per_key: limits::L0_FILES_MAX,
         l0_flush_parallelism: 1,
-        // Unbounded: with bounded retries a full disk closes the database for good.
+        // No limit: with a limit on retries, a full disk would close the database for good.
         object_store_max_retries: None,
         manifest_poll_interval: limits::MANIFEST_POLL,
-        // The housekeeper's.
+        // The housekeeper does both.
         compactor_options: None,
         garbage_collector_options: None,
         ..Settings::default()

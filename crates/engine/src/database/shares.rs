@@ -1,12 +1,12 @@
-//! Memory: one figure for the process, and what becomes of it.
+//! Memory: divides the bytes that the process may use.
 //!
 //! | share | for |
 //! |---|---|
 //! | 45 % | blocks of sorted files, cached, for all ranges together |
-//! | 10 % | their indexes and filters, likewise |
+//! | 10 % | their indexes and filters, cached in the same way |
 //! | 25 % | memtables: what is not yet in sorted files |
 //! | 10 % | building sorted files: flushing and compacting |
-//! | 10 % | requests that are held; the server above keeps to it |
+//! | 10 % | requests that are held; the layer above keeps to this limit |
 
 use std::sync::Arc;
 
@@ -31,7 +31,7 @@ pub struct Shares {
 }
 
 impl Shares {
-    /// Divides `memory_bytes`; refuses too few.
+    /// Divides `memory_bytes`. Refuses an amount that is too small.
     pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
         if memory_bytes < MEMORY_BYTES_MIN {
             return Err(OpenError::TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
@@ -47,10 +47,11 @@ impl Shares {
 
     /// The caches of all ranges.
     ///
-    /// Blocks are evicted by S3-FIFO: a new one waits in a small queue and comes to stay only if it
-    /// is asked for again. With the usual LRU one scan of a large table would drive out every
-    /// block that single reads need, and reads that go round through a little more than fits would
-    /// never find anything (single reads over 290 MB of rows with 230 MB of cache: 16 us against 50).
+    /// Blocks are evicted by S3-FIFO: a new block waits in a small queue, and stays only if it is asked for
+    /// again. With the usual LRU, one scan of a large table would drive out every block that single reads
+    /// need. And reads that go round through a little more than fits would never find a block in the cache
+    /// (measured with 290 MB of rows and 230 MB of cache: a single read takes 16 us with S3-FIFO and 50
+    /// with LRU).
     pub(crate) fn cache(&self) -> Arc<dyn DbCache> {
         let blocks = cache(self.block_cache_bytes).with_eviction_config(S3FifoConfig::default());
         let metadata = cache(self.metadata_cache_bytes);
@@ -60,13 +61,13 @@ impl Shares {
         Arc::new(SplitCache::new().with_block_cache(part(blocks)).with_meta_cache(part(metadata)).build())
     }
 
-    /// Encoded bytes in one memtable at which it becomes a sorted file: a third, since one is
-    /// filled while another is written out, and their sum stays below the share.
+    /// When a memtable has this many encoded bytes, it becomes a sorted file. This is a third of the share,
+    /// since one memtable is filled while another is written out, and their sum must stay below the share.
     pub(crate) fn memtable_flush_bytes(&self) -> usize {
         encoded(self.memtable_bytes / 3)
     }
 
-    /// Encoded bytes in all memtables of a range at which its writes wait.
+    /// When all memtables of a range have this many encoded bytes, its writes wait.
     pub(crate) fn unflushed_bytes_max(&self) -> usize {
         encoded(self.memtable_bytes)
     }
@@ -80,7 +81,7 @@ fn cache(bytes: u64) -> CacheBuilder {
         .with_shards(CACHE_SHARDS)
 }
 
-/// The encoded size of what takes `bytes` in a memtable.
+/// The encoded size of rows that take `bytes` in a memtable.
 fn encoded(bytes: u64) -> usize {
     usize::try_from(bytes / MEMTABLE_OVERHEAD).unwrap_or(usize::MAX)
 }

@@ -1,11 +1,11 @@
-//! What compaction leaves out: the rows of dropped tables.
+//! Leaves out the rows of dropped tables in a compaction.
 //!
-//! Rows of dropped tables go when the files they are in are rewritten: [`LeaveOut`] leaves them
-//! out, but never a delete. A row left out can uncover an older version of itself in a file that
-//! was not rewritten; nobody can read that one, and the sweeper looks until a scan shows nothing.
-//! A delete left out would uncover one as well, and that one *after* the sweeper had looked: the
-//! row would stay for good once the table is forgotten. So what a scan does not show stays hidden,
-//! and deletes go when they reach the last run, as everywhere.
+//! Rows of dropped tables are removed when the files that hold them are rewritten: [`LeaveOut`] leaves them
+//! out. But it never leaves out a delete. If a row is left out, an older version of it may appear from a
+//! file that was not rewritten. No client can read that version, and the sweeper goes on until a scan shows
+//! nothing. If a delete were left out, an older version could appear too, but *after* the sweeper has
+//! looked. Then that row would stay for good once the table is forgotten. So rows that a scan does not show
+//! stay hidden, and deletes are removed when they reach the last run, as in any other compaction.
 
 use std::sync::Arc;
 
@@ -41,8 +41,9 @@ impl CompactionFilterSupplier for LeaveOut {
 #[async_trait]
 impl CompactionFilter for LeaveOut {
     async fn filter(&mut self, row: &RowEntry) -> Result<CompactionFilterDecision, CompactionFilterError> {
-        // The set is asked for each row: a table dropped while a long compaction runs is left out
-        // from there on. While nothing is dropped that is one look at an empty map.
+        // The set is asked for each row, so that the rows of a table that is dropped during a long
+        // compaction are left out from then on. While no table is dropped, this is one look at an empty
+        // map.
         Ok(if !row.value.is_tombstone() && self.dropped.covers(&row.key) {
             CompactionFilterDecision::Drop
         } else {

@@ -1,6 +1,6 @@
-//! Which tables are dropped, in one database: their rows are not shown, and compaction leaves them out.
+//! The dropped tables of one database: their rows are not shown, and compaction leaves them out.
 //!
-//! `range::dropped` tells the life of a dropped table.
+//! `range::dropped` describes the life of a dropped table.
 
 mod leave_out;
 
@@ -19,15 +19,15 @@ pub(crate) use leave_out::LeaveOut;
 pub(crate) struct DroppedTable {
     pub(crate) account: String,
     pub(crate) table: TableId,
-    /// When it was dropped, by the range's clock: what the note says.
+    /// When it was dropped, by the clock of the range, as its note says.
     pub(crate) at: Timestamp,
-    /// When this process first heard of it. A wall clock may be stepped; how long requests may
-    /// still be under way is counted from here.
+    /// When this process first learned of it. The time for which requests may still be under way is counted
+    /// from here, since a wall clock may be stepped.
     pub(crate) heard: Instant,
 }
 
 impl DroppedTable {
-    /// A table that was dropped at `at`, and of which we hear now.
+    /// A table that was dropped at `at`, and of which this process learns now.
     pub(crate) fn new(account: &str, table: TableId, at: Timestamp) -> Self {
         Self { account: account.to_owned(), table, at, heard: Instant::now() }
     }
@@ -38,18 +38,19 @@ impl DroppedTable {
     }
 }
 
-/// The set of them, by the bytes that the keys of a table begin with.
+/// The dropped tables. The map's key is the bytes with which all keys of a table begin.
 #[derive(Debug, Default)]
 pub(crate) struct DroppedTables(RwLock<BTreeMap<Vec<u8>, DroppedTable>>);
 
 impl DroppedTables {
-    /// Adds a table and returns it as it stays: of two times of hearing of it the earlier one.
+    /// Adds a table, and returns the entry for it. If there is an entry already, it stays, with the earlier
+    /// time.
     pub(crate) fn insert(&self, dropped: DroppedTable) -> DroppedTable {
         let prefix = table_prefix(&dropped.account, dropped.table);
         self.write().entry(prefix).or_insert(dropped).clone()
     }
 
-    /// Forgets a table none of whose rows is left.
+    /// Forgets a table that has no rows left.
     pub(crate) fn remove(&self, dropped: &DroppedTable) {
         self.write().remove(&table_prefix(&dropped.account, dropped.table));
     }
@@ -71,12 +72,12 @@ impl DroppedTables {
             .is_some_and(|dropped| keys.intersect(&dropped.keys()) == *keys)
     }
 
-    /// Whether no table is waiting to go.
+    /// Whether no table is waiting to be removed.
     pub(crate) fn is_empty(&self) -> bool {
         self.read().is_empty()
     }
 
-    /// How many are waiting to go.
+    /// How many tables are waiting to be removed.
     pub(crate) fn len(&self) -> usize {
         self.read().len()
     }
@@ -86,7 +87,7 @@ impl DroppedTables {
         self.read().values().cloned().collect()
     }
 
-    // A holder changes the map by one call, so a panic leaves it whole.
+    // The code that holds this lock changes the map by one call, so a panic leaves the map whole.
     fn read(&self) -> RwLockReadGuard<'_, BTreeMap<Vec<u8>, DroppedTable>> {
         self.0.read()
     }
@@ -96,7 +97,7 @@ impl DroppedTables {
     }
 }
 
-/// Of an entity's key or a longer bound, the bytes that name the table.
+/// The bytes that name the table, in the key of an entity or in a longer bound.
 fn table_part(key: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(key);
     if reader.u8().ok()? != KIND_ENTITY {
