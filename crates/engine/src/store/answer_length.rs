@@ -1,9 +1,10 @@
-//! Answers that are as long as what was asked for.
+//! Checks that an answer is as long as the request asked for.
 //!
-//! SlateDB compares the length of what it reads with what it asked for where it tries again by
-//! itself. Its reader of the log does not: *seen*, an answer that was cut short ended the process,
-//! by a panic over a range beyond its end. A whole object is measured nowhere, and half of one may
-//! pass for it. A directory's seals answer for that; other stores are read through this.
+//! Where SlateDB repeats reads by itself, it compares the length of the answer with the length that it
+//! asked for. Its reader of the log does not. *Seen*: an answer that was cut short ended the process, by a
+//! panic over a range beyond its end. No part of SlateDB checks the length of a whole object, so half of
+//! one may be taken for the object. In a directory, the seals show this; other stores are read through this
+//! module.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,14 +17,14 @@ use object_store::{
     ObjectStore, PutMultipartOptions, PutOptions, PutPayload, PutResult, RenameOptions, Result,
 };
 
-/// A store whose answers were measured. One that is cut short is an error like any other of the
-/// network's: whoever tries again may get it whole.
+/// A store whose answers are checked for their length. An answer that is cut short becomes an error like
+/// any other error of the network: if the read is repeated, the whole answer may come.
 #[derive(Debug)]
 pub(super) struct CheckedLengths(pub(super) Arc<dyn ObjectStore>);
 
 #[async_trait]
 impl ObjectStore for CheckedLengths {
-    /// Holds the answer in memory when it returns. Nothing here reads more at once than a sorted file.
+    /// The whole answer is in memory when this returns. No read here asks for more than a sorted file.
     async fn get_opts(&self, location: &Path, options: GetOptions) -> Result<GetResult> {
         let (head, asked) = (options.head, options.range.clone());
         let got = self.0.get_opts(location, options).await?;
@@ -88,7 +89,7 @@ impl ObjectStore for CheckedLengths {
     }
 }
 
-/// The error of an answer that is not what was asked for. It may be tried again.
+/// The error for an answer that is not what was asked for. The read may be repeated.
 fn unlike(location: &Path, reason: String) -> Error {
     Error::Generic { store: "rangehold", source: format!("reading {location}: {reason}").into() }
 }
@@ -106,7 +107,7 @@ mod tests {
 
     use super::*;
 
-    /// Keeps the last byte of each answer to itself.
+    /// Leaves out the last byte of each answer.
     #[derive(Debug)]
     struct Miser(InMemory);
 
@@ -157,7 +158,8 @@ mod tests {
         }
     }
 
-    /// Whole, a range, a range beyond the end, from the end and up to it.
+    /// Requests and their answers: the whole object, a range, a range that reaches beyond the end, from an
+    /// offset to the end, and the last bytes.
     fn askings() -> [(Option<GetRange>, &'static [u8]); 5] {
         [
             (None, b"0123456789"),

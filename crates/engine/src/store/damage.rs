@@ -9,7 +9,7 @@ use slatedb_common::retry::NonRetryable;
 
 use super::limits::DAMAGED_FILES_MAX;
 
-/// Names a file that is not what was written, and says why that is known.
+/// Names a file whose bytes are not what was written, and says how that is known.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DamagedFile {
     /// The file.
@@ -31,13 +31,13 @@ impl fmt::Display for DamagedFile {
 
 impl Error for DamagedFile {}
 
-/// Finds the damaged file that an error of the engine or the store stems from, if one does.
+/// Finds the damaged file that caused an error of the engine or the store, if there is one.
 pub fn damaged_file<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a DamagedFile> {
     loop {
         if let Some(damaged) = error.downcast_ref::<DamagedFile>() {
             return Some(damaged);
         }
-        // The source of an `io::Error` is not what it wraps, but the source of that.
+        // The source of an `io::Error` is not the error that it wraps, but the source of that error.
         error = match error.downcast_ref::<std::io::Error>() {
             Some(io) => io.get_ref()?,
             None => error.source()?,
@@ -45,14 +45,14 @@ pub fn damaged_file<'a>(mut error: &'a (dyn Error + 'static)) -> Option<&'a Dama
     }
 }
 
-/// The damaged files that were met since the store was opened, shared by all who meet them: some of
-/// SlateDB's errors lose their cause on the way up, and the operator wants to know the name.
+/// The damaged files that were met since the store was opened. Clones share the list. Some errors of
+/// SlateDB lose their cause on the way up, and the operator needs the name of the file.
 #[derive(Debug, Clone, Default)]
 pub(super) struct DamageLog(Arc<Mutex<Vec<DamagedFile>>>);
 
 impl DamageLog {
-    /// Notes `file` and makes the error that tells SlateDB to give up at once: a damaged file does
-    /// not heal, and SlateDB would otherwise try again forever.
+    /// Notes `file`, and makes an error that tells SlateDB to give up at once: a damaged file does not
+    /// repair itself, and SlateDB would otherwise try again forever.
     pub(super) fn note(&self, file: &Path, reason: String) -> object_store::Error {
         let damaged = DamagedFile { file: file.to_owned(), reason };
         let mut known = self.0.lock().expect("no one panics while holding the list");

@@ -1,4 +1,4 @@
-//! Directories: made durably, swept of what interrupted writes left, removed.
+//! Directories: making them durable, sweeping what interrupted writes left, and removing them.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -7,12 +7,12 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard};
 
-/// Makes directories, and knows of which it is sure that a loss of power does not take them.
+/// Makes directories, and remembers which of them a loss of power cannot take away.
 ///
-/// A directory is durable once the one that names it has been synced, and so on to the top. That a
-/// directory is there says nothing: the process that made it may have been killed before it synced. So
-/// the first write of this process into a directory syncs the names on the way to it of which it is not
-/// sure yet, and later ones need not.
+/// A directory is durable once its parent directory has been synced, and the same holds for each directory
+/// above it. That a directory exists does not show this: the process that made it may have been killed
+/// before it synced. So the first write of this process into a directory syncs the names on the path to it
+/// that are not yet known to be durable, and later writes need not.
 #[derive(Debug)]
 pub(super) struct Directories {
     fsync: bool,
@@ -20,12 +20,12 @@ pub(super) struct Directories {
 }
 
 impl Directories {
-    /// Without `fsync`, directories are made and nothing is promised.
+    /// Without `fsync`, directories are made but may not be durable.
     pub(super) fn new(fsync: bool) -> Self {
         Self { fsync, durable: Mutex::default() }
     }
 
-    /// Makes `directory` and those above it that are missing, all of them durable.
+    /// Makes `directory` and the missing ones above it, all of them durable.
     pub(super) fn ensure(&self, directory: &Path) -> io::Result<()> {
         self.ensure_by(directory, sync)
     }
@@ -34,7 +34,7 @@ impl Directories {
         if self.durable().contains(directory) {
             return Ok(());
         }
-        // Nobody waits meanwhile: two who make the same one both sync it, which does no harm.
+        // No lock is held here: if two callers make the same directory, both sync it, which does no harm.
         fs::create_dir_all(directory)?;
         let mut ensured = vec![directory.to_owned()];
         if self.fsync {
@@ -54,9 +54,9 @@ impl Directories {
         self.durable.lock().expect("no one panics while holding the set")
     }
 
-    /// Removes `directory` and those below it, which hold no files but what interrupted writes left.
-    /// It is not an error if the directory does not exist. If a file is written there at the same time, either
-    /// that write fails or this call does.
+    /// Removes `directory` and the directories below it, which must hold no files except those that
+    /// interrupted writes left. It is not an error if the directory does not exist. If a file is written
+    /// there at the same time, either that write fails or this call does.
     pub(super) fn remove(&self, directory: &Path) -> io::Result<()> {
         self.forget(directory);
         if directory.try_exists()? {
@@ -83,7 +83,7 @@ fn remove_empty(directory: &Path) -> io::Result<()> {
     fs::remove_dir(directory)
 }
 
-/// A parent far up may not be readable for us; then we did not make what it names either.
+/// We may have no permission to read a parent far up. Then we did not make the directories in it either.
 fn may_not_be_ours(error: io::Error) -> io::Result<()> {
     if error.kind() == io::ErrorKind::PermissionDenied { Ok(()) } else { Err(error) }
 }
@@ -93,8 +93,8 @@ pub(super) fn sync(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Removes the staging files below `directory` that interrupted writes left, and tells how many.
-/// Only whoever holds the lock may: the staging files of a running process look the same.
+/// Removes the staging files below `directory` that interrupted writes left, and returns their number. Only
+/// the holder of the lock may call this, since the staging files of a running process look the same.
 pub(super) fn sweep(directory: &Path) -> io::Result<u64> {
     let mut swept = 0;
     for entry in fs::read_dir(directory)? {
@@ -102,7 +102,7 @@ pub(super) fn sweep(directory: &Path) -> io::Result<u64> {
         let kind = entry.file_type()?;
         if kind.is_dir() {
             swept += match sweep(&entry.path()) {
-                // `lost+found` and the like, which hold nothing of ours.
+                // `lost+found` and similar directories hold nothing of ours.
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => 0,
                 result => result?,
             };

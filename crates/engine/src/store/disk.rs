@@ -1,4 +1,5 @@
-//! The disk watch: refuses new writes early enough, so that the disk has room for those under way.
+//! The disk watch: refuses new writes early enough that the disk has room for the writes that are under
+//! way.
 //!
 //! A write that has entered the engine waits until the disk has room, however long that takes. If many
 //! waited, requests would pile up and time out, and no reply would say why. So new writes are refused
@@ -8,7 +9,7 @@
 //! Writes that free space (a table is dropped) are refused only below half of the reserve, so that a user
 //! with a full disk can still free some.
 //!
-//! [`DiskWatch::is_low`] costs a load of an atomic; once in [`DISK_CHECK_EVERY`] it asks the system.
+//! [`DiskWatch::is_low`] costs one load of an atomic; only once in [`DISK_CHECK_EVERY`] it asks the system.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -188,7 +189,7 @@ mod tests {
         move |free_bytes, free_files| state_at(free_bytes, free_files).0
     }
 
-    /// Whether a watch is low and whether it is exhausted, at what the volume has.
+    /// Whether a watch is low, and whether it is exhausted, with this free space.
     fn states(reserve_bytes: u64) -> impl FnMut(u64, u64) -> (bool, bool) {
         let watch = DiskWatch::new(None, reserve_bytes);
         move |free_bytes, free_files| {

@@ -1,8 +1,8 @@
-//! A directory that is read while another process serves it, and one that is being filled.
+//! A directory that is read while another process serves it, and a directory that is being filled.
 //!
-//! A directory that is being filled holds [`COPY_MARK`] from before its first object until it is
-//! whole, so whatever interrupts the filling, nobody opens the half of it for the whole. Filling
-//! again begins by clearing what the interrupted one left, which the mark permits and nothing else.
+//! A directory that is being filled holds [`COPY_MARK`] from before its first object until it is whole. So
+//! if the filling is interrupted, no process opens the half as if it were the whole. A new filling first
+//! deletes what the interrupted one left. Only the mark permits that.
 
 use std::fs;
 use std::io;
@@ -13,8 +13,8 @@ use super::lock::LOCK_FILE;
 use super::{Store, StoreError, StoreOptions, directory};
 
 impl Store {
-    /// Opens a directory that another process may be serving, without its lock. What may be done
-    /// with it: read, and make checkpoints, which SlateDB allows beside a writer.
+    /// Opens a directory that another process may be serving, without its lock. The caller may only read,
+    /// and make checkpoints, which SlateDB allows beside a writer.
     pub(crate) fn open_beside(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         if !root.is_dir() {
             return Err(StoreError::Missing { directory: root.to_owned() });
@@ -44,7 +44,7 @@ impl Store {
     }
 }
 
-/// A store that is being filled. Dropped, it stays unfinished.
+/// A store that is being filled. If this is dropped, the store stays unfinished.
 #[derive(Debug)]
 pub(crate) struct Filling {
     store: Store,
@@ -57,7 +57,7 @@ impl Filling {
         &self.store
     }
 
-    /// Declares the store whole: durably, when it returns.
+    /// Declares the store whole. This is durable when it returns.
     pub(crate) fn finish(self) -> Result<(), StoreError> {
         let root = self.store.root().expect("only directories are filled");
         let mark = root.join(COPY_MARK);
@@ -67,7 +67,7 @@ impl Filling {
     }
 }
 
-/// Removes what an interrupted filling left, by the names it makes; the mark stays.
+/// Removes what an interrupted filling left: everything with a name that a filling makes, except the mark.
 fn clear(root: &Path) -> io::Result<()> {
     for entry in fs::read_dir(root)? {
         let entry = entry?;

@@ -1,18 +1,19 @@
-//! The format object: by which rules a data directory was written.
+//! The format object: says by which rules a data directory was written.
 //!
-//! `rangehold-format.json` stands in the directory in plain JSON, without a seal, so that every
-//! release, older or newer, can read it whatever else has changed:
+//! `rangehold-format.json` is in the directory as plain JSON, without a seal, so that every release, older
+//! or newer, can read it even if everything else has changed:
 //!
 //! ```json
 //! { "format": 1, "engine": "slatedb 0.18", "log": "objects", "files": "sealed" }
 //! ```
 //!
-//! It is made once, when the directory is empty. A release opens the formats up to its own; what it
-//! does not know it refuses by name rather than guess. A directory with other things in it and no
-//! format object is somebody else's, and is left alone.
+//! It is made once, when the directory is empty. A release opens the formats up to its own. It does not
+//! guess about a format that it does not know: it refuses it, and the error names the format. A directory
+//! that has other files in it and no format object belongs to another program, and is not touched.
 //!
-//! While a copy is being written into a directory, it also holds [`COPY_MARK`]. The mark goes when
-//! the copy is whole, so a copy that was interrupted is never opened for a smaller, older truth.
+//! While a copy is being written into a directory, the directory also holds [`COPY_MARK`]. The mark is
+//! removed when the copy is whole. So no process ever opens an interrupted copy, which would show less and
+//! older data.
 
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
@@ -23,40 +24,40 @@ use serde::{Deserialize, Serialize};
 use super::lock::LOCK_FILE;
 use super::{StoreError, directory};
 
-/// Name of the format object.
+/// The name of the format object.
 pub const FORMAT_FILE: &str = "rangehold-format.json";
-/// Name of the mark of a copy that is not finished.
+/// The name of the mark of a copy that is not finished.
 pub const COPY_MARK: &str = "COPYING";
 
-/// The newest format this release writes and reads.
+/// The newest format that this release writes and reads.
 pub const FORMAT: u32 = 1;
 const ENGINE: &str = "slatedb 0.18";
 const LOG: &str = "objects";
 const FILES: &str = "sealed";
 
-/// What the format object says. Members that a later format adds are not lost on this one: it
+/// What the format object says. A member that only a later format has is not lost here: this release
 /// refuses the later format by its number.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Format {
-    /// Counts up with every change that older releases cannot read.
+    /// Grows with every change that older releases cannot read.
     pub format: u32,
     /// The storage engine below the ranges, with the version that sets its format.
     pub engine: String,
     /// How the log is kept: `objects`, one sealed file per flush.
     pub log: String,
-    /// How files are kept: `sealed`, each with its check at its end.
+    /// How files are kept: `sealed`, each with a checksum at its end.
     pub files: String,
 }
 
 impl Format {
-    /// What this release writes.
+    /// The format that this release writes.
     pub fn current() -> Self {
         Self { format: FORMAT, engine: ENGINE.into(), log: LOG.into(), files: FILES.into() }
     }
 
-    /// Reads the text of a format object. Fails, with the reason in words, on one that this release
-    /// cannot open. The number is judged before the rest is looked at, since only it is promised
-    /// to be there in every later format.
+    /// Reads the text of a format object. Fails, with the reason in words, if this release cannot open the
+    /// format. The number is checked first, since it is the only member that every later format is sure to
+    /// have.
     fn parse(text: &[u8]) -> Result<Self, String> {
         #[derive(Deserialize)]
         struct Number {
@@ -125,7 +126,7 @@ pub(super) fn create(directory: &Path, fsync: bool) -> Result<Format, StoreError
     Ok(format)
 }
 
-/// Writes a file without a seal so that it is there whole or not at all.
+/// Writes a file without a seal. Afterwards the whole file is there, or none.
 pub(super) fn write_plain(directory: &Path, name: &str, text: &[u8], fsync: bool) -> Result<(), StoreError> {
     let path = directory.join(name);
     let staging = directory.join(format!("{name}#0"));
@@ -141,8 +142,9 @@ pub(super) fn write_plain(directory: &Path, name: &str, text: &[u8], fsync: bool
     write().map_err(|source| StoreError::io("write", &path, source))
 }
 
-/// Something in `directory` that this service did not put there before its format object. A file
-/// system keeps `lost+found` in its root, and a start may have been interrupted before.
+/// The name of something in `directory` that this service did not put there before the format object. The
+/// names that are ours include `lost+found`, which a file system keeps in its root, and what an interrupted
+/// start left.
 pub(super) fn first_foreign_name(directory: &Path) -> Result<Option<String>, StoreError> {
     let failed = |source| StoreError::io("read", directory, source);
     for entry in fs::read_dir(directory).map_err(failed)? {

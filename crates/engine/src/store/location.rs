@@ -1,4 +1,4 @@
-//! Where a store is, as people write it.
+//! Where a store is, as a user writes it.
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 /// Where a store is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum StoreLocation {
-    /// In this process's memory: gone when it ends.
+    /// In the memory of this process: the data is gone when the process ends.
     Memory,
-    /// In this directory, one process at a time.
+    /// In this directory, which one process at a time serves.
     Directory(PathBuf),
 }
 
@@ -35,7 +35,7 @@ pub enum LocationError {
         /// Its scheme.
         scheme: String,
     },
-    /// Text of a known form that names nothing.
+    /// A text of a known form that names no store.
     #[error("{text:?} names no store: {reason}")]
     Malformed {
         /// The text as given.
@@ -46,9 +46,9 @@ pub enum LocationError {
 }
 
 impl StoreLocation {
-    /// Reads a location: `memory:`, `file:///absolute/path` (or `file:` and any path), or the plain
-    /// path of a directory. What begins like `scheme:` is never taken for a path, so that a typing
-    /// error does not make a directory named `s3:`. Nothing is touched on disk.
+    /// Reads a location: `memory:`, `file:///absolute/path` (or `file:` and any path), or the plain path of
+    /// a directory. A text that begins with `scheme:` is never taken for a path, so that a typing error
+    /// does not make a directory named `s3:`. Nothing on the disk is touched.
     pub fn parse(text: &str) -> Result<Self, LocationError> {
         let malformed = |reason| LocationError::Malformed { text: text.to_owned(), reason };
         if text.is_empty() {
@@ -71,7 +71,7 @@ impl StoreLocation {
         }
     }
 
-    /// The directory, if it is one.
+    /// The directory, if the store is in one.
     pub fn directory(&self) -> Option<&Path> {
         match self {
             Self::Memory => None,
@@ -89,7 +89,7 @@ impl fmt::Display for StoreLocation {
     }
 }
 
-/// Scheme and rest of `scheme:rest`. A slash before the colon makes it a path.
+/// The scheme and the rest of `scheme:rest`. With a slash before the colon, the text is a path.
 fn split_scheme(text: &str) -> Option<(&str, &str)> {
     let (scheme, rest) = text.split_once(':')?;
     let letters = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.');
@@ -97,7 +97,7 @@ fn split_scheme(text: &str) -> Option<(&str, &str)> {
     is_scheme.then_some((scheme, rest))
 }
 
-/// The path of a `file:` location. Percent signs stand for themselves: people paste paths.
+/// The path of a `file:` location. Percent signs are not decoded, since people paste plain paths.
 fn file_path(rest: &str) -> Result<PathBuf, &'static str> {
     let path = match rest.strip_prefix("//") {
         Some(after) if after.starts_with('/') => after,

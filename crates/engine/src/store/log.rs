@@ -1,12 +1,12 @@
-//! The log is whole: no file is missing in its middle.
+//! Checks that the log is whole: that no file is missing in its middle.
 //!
-//! SlateDB names the files of a database's log by consecutive numbers, writes one after the other,
-//! and finds the last of them by probing. *Seen*: with one taken away in the middle, it takes the
-//! log for ended there and opens without a word; the writes of that file, and perhaps of all behind
-//! it, are lost. The numbers tell. Where the newest manifest is missing, the one before it leads
-//! further back, to log files that have been collected since: that shows as a gap as well.
+//! SlateDB gives the files of a database's log consecutive numbers, writes one after the other, and finds
+//! the last one by probing. *Seen*: if a file in the middle is missing, SlateDB takes the log for ended
+//! there and opens without an error. Then the writes of that file are lost, and perhaps those of all files
+//! after it. The numbers show the gap. If the newest manifest is missing, the one before it needs older
+//! files of the log, which have been collected since: that shows as a gap as well.
 //!
-//! What cannot be seen is that the very last files are missing: nothing else tells of them.
+//! One loss cannot be seen: if the very last files are missing, nothing else tells of them.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use slatedb_common::retry::NonRetryable;
 
 use super::damage::DamagedFile;
 
-/// Checks that the log of the database at `database` has every file after number `replayed_until`
-/// (as its manifest says), up to its last, and returns their numbers, ascending. Call it before the
-/// database is opened: an opening goes on writing where it believes the end to be. The error leads
-/// to a [`DamagedFile`] ([`super::damaged_file`]) whose path is that of the object.
+/// Checks that the log of the database at `database` has every file after number `replayed_until` (which
+/// its manifest says) up to its last, and returns their numbers, ascending. Call it before the database is
+/// opened, since an opening goes on writing where it believes the end to be. From the error,
+/// [`super::damaged_file`] finds a [`DamagedFile`] whose path is that of the missing object.
 pub async fn check_log(
     objects: &Arc<dyn ObjectStore>,
     database: &str,
@@ -37,7 +37,7 @@ pub async fn check_log(
     for &found in &numbers {
         while wanted < found {
             let object = directory.clone().join(file_name(wanted));
-            // A listing beside a writer may show a file and not the one before it.
+            // If the log is being written, a listing may show a file and not the one before it.
             match objects.head(&object).await {
                 Ok(_) => wanted += 1,
                 Err(Error::NotFound { .. }) => return Err(missing(&object, found)),

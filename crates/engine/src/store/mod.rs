@@ -1,21 +1,21 @@
-//! The store below the ranges: an object store, and what surrounds it.
+//! The store below the ranges: an object store, and what belongs to it.
 //!
-//! SlateDB keeps a range as objects: sorted files, log files, manifests. A [`Store`] is where they
-//! are: in memory for tests, or in a directory. A directory is more than its objects:
+//! SlateDB keeps a range as objects: sorted files, log files, manifests. A [`Store`] is where these objects
+//! are: in memory for tests, or in a directory. A directory holds more than the objects:
 //!
 //! ```text
 //!   rangehold-data/
-//!     LOCK                    who serves it: one process at a time          lock
-//!     rangehold-format.json   by which rules it was written                 format
-//!     COPYING                 only while a copy is being written into it    format
-//!     cluster/map/<version>   the map of ranges                             (the partition server)
-//!     ranges/<id>-<generation>-<attempt>/{manifest,wal,compacted,..}/       (SlateDB)
+//!     LOCK                    names the one process that serves it         lock
+//!     rangehold-format.json   the rules by which it was written            format
+//!     COPYING                 only while a copy is being written into it   format
+//!     cluster/map/<version>   the map of ranges                            (the partition server)
+//!     ranges/<id>-<generation>-<attempt>/{manifest,wal,compacted,..}/      (SlateDB)
 //! ```
 //!
-//! [`Store::open`] makes or checks all of that, sweeps what interrupted writes left, and hands out
-//! an object store whose writes are durable when they return and whose damaged files are refused by
-//! name (`local`). The answers of any other store are measured (`answer_length`). Beside it stands the
-//! [`DiskWatch`], which tells when to refuse writes.
+//! [`Store::open`] makes or checks all of this, sweeps what interrupted writes left, and returns an object
+//! store. A write to it is durable when it returns, and a damaged file is refused with an error that names
+//! it (`local`). The answers of any other store are checked for their length (`answer_length`). The
+//! [`DiskWatch`] tells when to refuse writes.
 
 mod answer_length;
 mod damage;
@@ -50,14 +50,14 @@ use self::damage::DamageLog;
 use self::local::SealedDirectory;
 use self::lock::DirectoryLock;
 
-/// What can be chosen about a store. The default is what production wants.
+/// The options of a store. The defaults are for production.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct StoreOptions {
-    /// Free bytes of the volume below which writes are refused; `None` for a hundredth of the
+    /// Writes are refused if the volume has fewer free bytes than this; `None` for a hundredth of the
     /// volume within [`limits::DISK_RESERVE_BYTES`].
     pub disk_reserve_bytes: Option<u64>,
-    /// Writes without waiting for the disk: what was acknowledged may be gone after a loss of
-    /// power. Only there so that a test of that can be seen to fail.
+    /// Writes do not wait for the disk: acknowledged writes may be gone after a loss of power. This is only
+    /// for checking that a test of durability can fail.
     pub unsafe_no_fsync: bool,
 }
 
@@ -73,12 +73,12 @@ pub enum StoreKind {
 /// Why a store was not opened.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// Somebody else serves the directory.
+    /// The directory is served already.
     #[error("{} is in use by {holder}; stop it first, or give another directory", directory.display())]
     Locked {
         /// The directory.
         directory: PathBuf,
-        /// The process that serves it, as far as known.
+        /// The process that serves it, as far as it is known.
         holder: String,
     },
     /// The directory was written by rules that this release does not know.
@@ -86,10 +86,10 @@ pub enum StoreError {
     Format {
         /// The directory.
         directory: PathBuf,
-        /// Which, and what helps.
+        /// Which rule is not known, and what helps.
         reason: String,
     },
-    /// The directory holds something else.
+    /// The directory holds something else than a store.
     #[error("{} holds {found:?} but no {FORMAT_FILE}, so it is not a data directory; give an empty or a new one", directory.display())]
     Foreign {
         /// The directory.
@@ -103,7 +103,7 @@ pub enum StoreError {
         /// The directory.
         directory: PathBuf,
     },
-    /// The directory is meant to be filled and is not empty.
+    /// The directory is to be filled, and is not empty.
     #[error("{} is not empty: it holds {found:?}; give an empty or a new directory", directory.display())]
     NotEmpty {
         /// The directory.
@@ -111,20 +111,20 @@ pub enum StoreError {
         /// The name of something in it.
         found: String,
     },
-    /// There is no such directory, where one is to be read.
+    /// The directory to be read does not exist.
     #[error("there is no directory {}", directory.display())]
     Missing {
         /// The directory.
         directory: PathBuf,
     },
-    /// The system refused.
+    /// The operating system refused.
     #[error("cannot {action} {}", path.display())]
     Io {
         /// What was tried.
         action: &'static str,
-        /// With which file or directory.
+        /// The file or directory.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
 }
@@ -142,18 +142,18 @@ pub struct Store(Arc<Inner>);
 #[derive(Debug)]
 struct Inner {
     objects: Arc<dyn ObjectStore>,
-    /// The same, if they are in a directory.
+    /// The same objects, if they are in a directory.
     directory: Option<SealedDirectory>,
     root: Option<PathBuf>,
     disk: DiskWatch,
     damage: DamageLog,
-    /// `None` in memory, and for those who only read.
+    /// `None` in memory, and if the store is only read.
     _lock: Option<DirectoryLock>,
 }
 
 impl Store {
-    /// Opens the store at `location`, making it if nothing is there. Waits for the disk: outside of
-    /// start-up, call it where blocking harms nobody.
+    /// Opens the store at `location`, and makes it if nothing is there. This waits for the disk. Except at
+    /// start-up, call it on a thread that may block.
     pub fn open(location: &StoreLocation, options: StoreOptions) -> Result<Self, StoreError> {
         match location {
             StoreLocation::Memory => Ok(Self::in_memory()),
@@ -166,7 +166,7 @@ impl Store {
         Self::on(Arc::new(InMemory::new()))
     }
 
-    /// A store on objects that the caller brings: how tests put faults below the engine.
+    /// A store on objects that the caller brings. Tests use it to put faults below the engine.
     pub fn on(objects: Arc<dyn ObjectStore>) -> Self {
         Self(Arc::new(Inner {
             objects: Arc::new(CheckedLengths(objects)),
@@ -223,8 +223,9 @@ impl Store {
         Arc::clone(&self.0.objects)
     }
 
-    /// Makes the directories of the objects that will lie below `paths`: making one, durably, takes longer
-    /// than writing a small file. In memory there are no directories to make.
+    /// Makes the directories of the objects that will be below `paths`. Do this early, since making a
+    /// durable directory takes longer than writing a small file. In memory there are no directories to
+    /// make.
     pub async fn make_directories(&self, paths: &[String]) -> object_store::Result<()> {
         match &self.0.directory {
             Some(directory) => directory.make_directories(paths).await,
@@ -232,8 +233,8 @@ impl Store {
         }
     }
 
-    /// Removes the directory of objects below `path`, which are all deleted. Not for one that
-    /// somebody may still write to. In memory there are no directories to remove.
+    /// Removes the directory of the objects below `path`, which must all be deleted. Do not call it for a
+    /// directory that may still be written to. In memory there are no directories to remove.
     pub async fn remove_directory(&self, path: &str) -> object_store::Result<()> {
         match &self.0.directory {
             Some(directory) => directory.remove_directory(path).await,
@@ -246,7 +247,7 @@ impl Store {
         if self.0.root.is_some() { StoreKind::Directory } else { StoreKind::Memory }
     }
 
-    /// The directory, absolute; `None` in memory.
+    /// The absolute path of the directory; `None` in memory.
     pub fn root(&self) -> Option<&Path> {
         self.0.root.as_deref()
     }
@@ -256,8 +257,8 @@ impl Store {
         &self.0.disk
     }
 
-    /// The damaged files that were met since the store was opened, at most
-    /// [`limits::DAMAGED_FILES_MAX`]. They name what an error of SlateDB may have lost on its way.
+    /// The damaged files that were met since the store was opened, at most [`limits::DAMAGED_FILES_MAX`].
+    /// They give the name of a file that an error of SlateDB may have lost on its way.
     pub fn damaged_files(&self) -> Vec<DamagedFile> {
         self.0.damage.known()
     }

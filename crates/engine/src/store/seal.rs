@@ -9,24 +9,26 @@
 //!        | kind of seal u32 = 1 | check of the 20 bytes before u32 | "RNGHSEAL"      (big endian)
 //! ```
 //!
-//! SlateDB puts a check behind each block, index and filter of its sorted files, and names the file
-//! when one fails. That leaves four holes, all of them seen: its manifests have no check, so a
-//! flipped bit is served as another truth; the last ten bytes of a sorted file have none, so they
-//! lead it to read nonsense and panic, or to try again forever; a file cut short is read from a
-//! wrong footer; and a log file cut to nothing is taken for a fence, so that the writes it held are
-//! gone without a word. The seal closes them:
+//! SlateDB puts a checksum behind each block, index and filter of its sorted files, and names the file when
+//! one does not fit. Four kinds of damage still pass, and all of them were seen. Its manifests have no
+//! checksum, so a flipped bit is served as if it were right. The last ten bytes of a sorted file have none,
+//! so damage there makes SlateDB read nonsense and panic, or try again forever. If a file is cut short,
+//! SlateDB reads a wrong footer. If a log file is cut to nothing, SlateDB takes it for a fence, and the
+//! writes that it held are lost without a word. The seal finds all four:
 //!
-//! - its length and its last bytes tell whether the file is whole,
-//! - the check of the tail (the last [`TAIL_LEN`] bytes, where the footer is) is read together with
-//!   the seal whenever a file is opened,
-//! - the check of the payload is compared whenever a file is read whole, as manifests always are.
+//! - the length in the seal and its last bytes tell whether the file is whole,
+//! - the check of the tail (the last [`TAIL_LEN`] bytes, where the footer is) is read together with the
+//!   seal whenever a file is opened,
+//! - the check of the payload is compared whenever a whole file is read, as with manifests always.
 //!
-//! Inside of sorted files, SlateDB's own checks stand; checking them twice would cost reads.
-//! A check is a CRC-32, which no single flipped bit passes. It guards against disks, not people.
+//! Inside sorted files, the checksums of SlateDB are enough; a second check would cost reads. A check here
+//! is a CRC-32, which finds every single flipped bit. It protects against faults of disks, not against
+//! people.
 
-/// Bytes of a seal.
+/// The length of a seal in bytes.
 pub(super) const SEAL_LEN: u64 = 32;
-/// Bytes at the end of the payload that have a check of their own; a shorter payload is all tail.
+/// The last bytes of the payload, which have a check of their own. If the payload is shorter, all of it is
+/// the tail.
 pub(super) const TAIL_LEN: u64 = 64;
 
 const MAGIC: &[u8; 8] = b"RNGHSEAL";
@@ -35,17 +37,17 @@ const KIND: u32 = 1;
 /// What the seal of a file says about its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seal {
-    /// Length of the payload in bytes.
+    /// The length of the payload in bytes.
     pub(super) payload_len: u64,
-    /// CRC-32 of the payload.
+    /// The CRC-32 of the payload.
     pub(super) payload_check: u32,
     tail_check: u32,
 }
 
 impl Seal {
-    /// Reads the seal from the last bytes of a file of `file_len` bytes: `end` is its last
-    /// `TAIL_LEN + SEAL_LEN` bytes, or all of a shorter file. Fails, with the reason in words, when
-    /// the file is not whole or its tail is not what was written.
+    /// Reads the seal from the end of a file of `file_len` bytes. `end` is the last `TAIL_LEN + SEAL_LEN`
+    /// bytes of the file, or the whole file if it is shorter. Fails, with the reason in words, if the file
+    /// is not whole or its tail is not what was written.
     pub(super) fn open(file_len: u64, end: &[u8]) -> Result<Self, String> {
         let Some((before, seal)) = end.split_last_chunk::<{ SEAL_LEN as usize }>() else {
             return Err(format!("it has {file_len} bytes, fewer than the seal of a whole file"));
@@ -72,7 +74,7 @@ impl Seal {
         Ok(Self { payload_len, payload_check: u32_at(seal, 8), tail_check })
     }
 
-    /// Compares a payload that was read whole. Fails with the reason in words.
+    /// Checks a payload that was read as a whole. Fails with the reason in words.
     pub(super) fn check_payload(&self, payload: &[u8]) -> Result<(), String> {
         if payload.len() as u64 == self.payload_len && crc32fast::hash(payload) == self.payload_check {
             return Ok(());
@@ -94,7 +96,7 @@ impl Seal {
     }
 }
 
-/// Makes the seal of a payload that arrives piece by piece, in order.
+/// Makes the seal of a payload that comes in pieces, in order.
 #[derive(Debug, Default)]
 pub(super) struct Sealer {
     payload: crc32fast::Hasher,

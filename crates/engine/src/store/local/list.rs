@@ -1,4 +1,4 @@
-//! Listing: a directory of a few files is listed on the spot.
+//! Listing: a directory of a few files is listed by the calling thread.
 //!
 //! Opening, cloning or changing a database begins with a list of its manifests: a handful of files. In the
 //! ordinary way a list takes two calls on a blocking thread and two waits for a turn after them. Each of these
@@ -15,8 +15,9 @@ use object_store::path::{Path, PathPart};
 use super::super::directory::is_staging;
 use super::super::limits::INLINE_LIST_FILES_MAX;
 
-/// The objects of `directory`, which are those below `prefix`, in the order of their names, with the sizes of
-/// their files. `None` unless they are few, and files: then they are to be listed elsewhere.
+/// The objects of `directory`, which are those below `prefix`, in the order of their names, with the sizes
+/// of their files. `None` if there are many entries, or if not all of them are files: then they must be
+/// listed in the ordinary way.
 pub(super) fn few(directory: &FilePath, prefix: &Path) -> Option<Vec<ObjectMeta>> {
     let entries: Vec<DirEntry> = match fs::read_dir(directory) {
         Ok(entries) => entries.take(INLINE_LIST_FILES_MAX + 1).collect::<io::Result<_>>().ok()?,
@@ -35,7 +36,7 @@ pub(super) fn few(directory: &FilePath, prefix: &Path) -> Option<Vec<ObjectMeta>
         let part = name.to_str().map(PathPart::from).filter(|part| part.as_ref() == name)?;
         let metadata = match entry.metadata() {
             Ok(metadata) => metadata,
-            // Deleted meanwhile.
+            // The file was deleted meanwhile.
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(_) => return None,
         };

@@ -1,16 +1,17 @@
-//! A directory as an object store, with what SlateDB needs of one and a plain directory lacks.
+//! A directory as an object store, with the properties that SlateDB needs and a plain directory lacks.
 //!
-//! On top of the `object_store` crate's `LocalFileSystem`:
+//! It adds these to `LocalFileSystem` of the `object_store` crate:
 //!
-//! - **Durable.** A write returns when file and name are synced ([`publish`]), directories included.
-//! - **Sealed.** Each file carries its check ([`super::seal`]); a damaged one is refused by name, at
-//!   once, where SlateDB would serve it, panic, or try again forever.
-//! - **Update.** SlateDB's garbage collection advances boundary objects by compare-and-set on their
-//!   ETag (`PutMode::Update`). `LocalFileSystem` has no such thing, and collection then stops after
-//!   its first round without an error: manifests and log files grow without end. Here an update is
-//!   made under a lock of the process, which suffices since one process at a time serves a
-//!   directory (its lock), and only the one that serves collects garbage.
-//! - **Quick.** What is small is read ([`read`]) and listed ([`list`]) on the spot.
+//! - **Durable.** A write returns when the file, its name and its directories are synced ([`publish`]).
+//! - **Sealed.** Each file carries its check ([`super::seal`]). A damaged file is refused at once, with an
+//!   error that names it, where SlateDB would serve it, panic, or try again forever.
+//! - **Update.** The garbage collection of SlateDB advances boundary objects by compare-and-set on their
+//!   ETag (`PutMode::Update`). `LocalFileSystem` does not support this. Then collection stops after its
+//!   first round without an error, and manifests and log files become more and more. Here an update is made
+//!   under a lock inside the process. That is enough, since one process at a time serves a directory (it
+//!   holds the lock of the directory), and only that process collects garbage.
+//! - **Quick.** Small files and directories are read ([`read`]) and listed ([`list`]) by the calling
+//!   thread.
 
 mod list;
 mod publish;
@@ -46,7 +47,7 @@ use super::disk::DiskWatch;
 use super::limits::INLINE_READ_BYTES_MAX;
 use super::seal::{SEAL_LEN, Sealer};
 
-/// The object store on a directory. See the module.
+/// The object store on a directory. The module says what it adds.
 #[derive(Debug, Clone)]
 pub(super) struct SealedDirectory(Arc<Inner>);
 
@@ -63,7 +64,7 @@ struct Inner {
 }
 
 impl SealedDirectory {
-    /// A store on `root`, which must be there.
+    /// A store on `root`, which must exist.
     pub(super) fn new(root: &FilePath, fsync: bool, damage: DamageLog, disk: DiskWatch) -> Result<Self> {
         Ok(Self(Arc::new(Inner {
             plain: LocalFileSystem::new_with_prefix(root)?.with_fsync(fsync),
@@ -76,7 +77,8 @@ impl SealedDirectory {
         })))
     }
 
-    /// Makes the directories of the objects below `paths`, so that a first write there need not.
+    /// Makes the directories of the objects below `paths`, so that the first write there need not make
+    /// them.
     pub(in super::super) async fn make_directories(&self, paths: &[String]) -> Result<()> {
         let targets = paths.iter().map(|path| self.0.plain.path_to_filesystem(&Path::from(path.as_str())));
         let targets: Vec<PathBuf> = targets.collect::<Result<_>>()?;
@@ -89,7 +91,8 @@ impl SealedDirectory {
         .await
     }
 
-    /// Removes the directory of the objects below `path`; an error if one of them is still there.
+    /// Removes the directory of the objects below `path`. It is an error if one of the objects is still
+    /// there.
     pub(in super::super) async fn remove_directory(&self, path: &str) -> Result<()> {
         let target = self.0.plain.path_to_filesystem(&Path::from(path))?;
         self.blocking(move |inner| {
@@ -99,7 +102,7 @@ impl SealedDirectory {
         .await
     }
 
-    /// The file, open. Sorted files never change under their name, so they are kept open.
+    /// Opens the file. Sorted files never change under their name, so they are kept open.
     async fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
         if !is_sorted_file(location) {
             return self.0.open(file, location).map(Arc::new);
@@ -107,18 +110,19 @@ impl SealedDirectory {
         if let Some(open) = self.0.open_files.get(location) {
             return Ok(open);
         }
-        // Opening a database asks for the files of its log, one after another, until one does not exist.
+        // When a database is opened, it asks for the files of its log, one after another, until one does
+        // not exist.
         if let Err(error) = fs::symlink_metadata(file)
             && error.kind() == io::ErrorKind::NotFound
         {
             return Err(self.0.io_error("read", file, error));
         }
-        // There may be thousands to be opened, after a crash, that no cache has.
+        // After a crash there may be thousands of files to open that are in no cache.
         let (file, location) = (file.to_owned(), location.clone());
         self.blocking(move |inner| inner.open_kept(&file, &location)).await
     }
 
-    /// Runs `work`, which may wait for the disk, where waiting harms nobody.
+    /// Runs `work`, which may wait for the disk, on a thread that may block.
     async fn blocking<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Inner) -> Result<T> + Send + 'static,
@@ -156,14 +160,14 @@ impl Inner {
             .and_then(|()| publish::write(&target, &pieces, publish, self.fsync))
             .map_err(|error| self.io_error("write", &target, error))?;
         if publish == Publish::Replace {
-            // What was open under this name is no longer what it names.
+            // The file that was open under this name is not the one that now has it.
             self.open_files.forget(location);
         }
         let e_tag = Some(read::e_tag(&metadata, &seal));
         Ok(PutResult { e_tag, version: None, extensions: Default::default() })
     }
 
-    /// Whether the object still is the one that an update was made from.
+    /// Fails unless the object is still the one that the update was made from.
     fn compare(&self, target: &FilePath, location: &Path, expected: &UpdateVersion) -> Result<()> {
         let refused =
             |reason: String| Error::Precondition { path: location.to_string(), source: reason.into() };
@@ -191,7 +195,7 @@ impl Inner {
         Ok(opened)
     }
 
-    /// The objects below `prefix`, if they are few.
+    /// The objects below `prefix`, if there are few.
     fn few(&self, prefix: Option<&Path>) -> Option<Vec<ObjectMeta>> {
         let prefix = prefix?;
         list::few(&self.plain.path_to_filesystem(prefix).ok()?, prefix)
@@ -204,7 +208,7 @@ impl Inner {
         }
     }
 
-    /// The error with the name of the file. A full disk is noted, so that writes are refused.
+    /// Adds the name of the file to the error. A full disk is noted, so that writes are refused.
     fn io_error(&self, action: &'static str, file: &FilePath, source: io::Error) -> Error {
         let path = file.display().to_string();
         match source.kind() {
@@ -220,7 +224,7 @@ impl Inner {
         }
     }
 
-    /// Answers a request for `file`, reading as little as it may.
+    /// Answers a request for `file`, and reads as little as possible.
     fn answer(&self, path: &FilePath, file: &SealedFile, options: &GetOptions) -> Result<GetResult> {
         options.check_preconditions(&file.meta)?;
         let range = match &options.range {
@@ -243,7 +247,8 @@ fn is_sorted_file(location: &Path) -> bool {
     location.as_ref().ends_with(".sst")
 }
 
-/// A range that lies outside of a whole file is a mistake, and stays one.
+/// The error for a range that is outside the whole file. It is a mistake of the caller, so trying again is
+/// of no use.
 fn invalid_range(error: impl std::error::Error + Send + Sync + 'static) -> Error {
     Error::Generic { store: "rangehold", source: Box::new(NonRetryable(Box::new(error))) }
 }
@@ -260,7 +265,7 @@ fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
 
 /// Whether a request is small enough to be answered by the thread that asks.
 fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
-    // Others are read whole, since only then they can be checked.
+    // Other files are always read as a whole, since only then they can be checked.
     let range = options.range.as_ref().filter(|_| is_sorted_file(&file.meta.location));
     let range = range.and_then(|range| range.as_range(file.meta.size).ok());
     let len = range.map_or(file.meta.size, |range| range.end - range.start);
@@ -352,7 +357,7 @@ impl ObjectStore for SealedDirectory {
     }
 }
 
-/// A listing knows the length of a file, and not yet whether it is whole.
+/// A listing shows the length of a file, but not whether the file is whole.
 fn without_seal(mut meta: ObjectMeta) -> ObjectMeta {
     meta.size = meta.size.saturating_sub(SEAL_LEN);
     meta.e_tag = None;

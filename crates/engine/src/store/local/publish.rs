@@ -1,11 +1,12 @@
-//! Writing a file so that it is there whole, durably, or not at all.
+//! Writes a file so that the whole file is there, durably, or none.
 //!
-//! A write goes to a staging file `<name>#<number>` beside its target: create, write, sync; then it
-//! is published under its name and the directory is synced. A link publishes where the target must
-//! not exist yet, a rename where it is replaced.
+//! A write makes a staging file `<name>#<number>` beside its target, fills it and syncs it. Then it
+//! publishes the file under the target's name, and syncs the directory. It publishes by a link if the
+//! target must not exist yet, and by a rename if the target is replaced.
 //!
-//! When the link is made and the sync of the directory fails, the link is taken back. SlateDB
-//! would try the write again, find the name taken, and conclude that another writer has fenced it.
+//! If the link is made and the sync of the directory fails, the link is removed again. Otherwise SlateDB
+//! would try the write again, find that the name is taken, and conclude that another writer has shut it
+//! out.
 
 use std::fs::{self, File, Metadata, OpenOptions};
 use std::io::{self, IoSlice, Write};
@@ -17,15 +18,14 @@ use super::super::limits::STAGING_NAMES_MAX;
 /// How a file gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Publish {
-    /// Only if nothing has the name; [`io::ErrorKind::AlreadyExists`] otherwise.
+    /// Only if no file has the name; otherwise [`io::ErrorKind::AlreadyExists`].
     New,
-    /// In place of what has the name.
+    /// In place of the file that has the name.
     Replace,
 }
 
-/// Writes `pieces` to the file `target`, whose directory is there, and returns what the system knows
-/// of the file. On an error nothing new has the name, and a replacement
-/// may or may not have been made.
+/// Writes `pieces` to the file `target`, whose directory must exist, and returns the metadata of the file.
+/// After an error, no new file has the name; a replacement may or may not have been made.
 pub(super) fn write(target: &Path, pieces: &[&[u8]], publish: Publish, fsync: bool) -> io::Result<Metadata> {
     let (mut file, staging) = staging_file(target)?;
     let mut write = || {
@@ -44,7 +44,7 @@ pub(super) fn write(target: &Path, pieces: &[&[u8]], publish: Publish, fsync: bo
         Ok(metadata)
     };
     let written = write();
-    // Gone already after a rename. A staging file that stays is swept when the store next opens.
+    // After a rename it is gone already. A staging file that stays is swept when the store is opened next.
     if publish == Publish::New || written.is_err() {
         let _ = fs::remove_file(&staging);
     }

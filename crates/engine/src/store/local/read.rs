@@ -1,13 +1,13 @@
-//! Reading: files kept open, small ranges answered on the spot.
+//! Reading: sorted files are kept open, and small ranges are read by the calling thread.
 //!
-//! SlateDB reads its sorted files block by block. Each of these reads, done the ordinary way, opens
-//! the file, asks for its length and reads, all by way of a blocking thread: 80 us for a block that
-//! the page cache has. Sorted files never change once they are published, so they are kept open, at
-//! most [`OPEN_FILES_MAX`] of them, and a small range is one `pread` on the spot: 13 us. What is no
-//! sorted file, a manifest or a record, is small, and opened and read on the spot.
+//! SlateDB reads its sorted files block by block. In the ordinary way, each of these reads opens the file,
+//! asks for its length and reads, all on a blocking thread: 80 us for a block that is in the page cache.
+//! Sorted files never change once they are published. So they are kept open, at most [`OPEN_FILES_MAX`] of
+//! them, and a small range is read by one `pread` in the calling thread: 13 us. A file that is not a sorted
+//! file, such as a manifest or a record, is small: the calling thread opens and reads it.
 //!
-//! When a file is opened its seal is verified, so a file that was cut short or whose footer was
-//! damaged is found before a byte of it is used.
+//! When a file is opened, its seal is checked. So a file that was cut short, or whose footer was damaged,
+//! is found before a byte of it is used.
 
 use std::collections::HashMap;
 use std::fs::{File, Metadata};
@@ -27,9 +27,9 @@ use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
 /// Why a file was not read.
 #[derive(Debug)]
 pub(super) enum ReadError {
-    /// The system refused.
+    /// The operating system refused.
     Io(io::Error),
-    /// The file is not what was written; the reason in words.
+    /// The bytes of the file are not what was written; the reason in words.
     Damaged(String),
 }
 
@@ -39,17 +39,17 @@ impl From<io::Error> for ReadError {
     }
 }
 
-/// A file that is open for reading and whose seal holds.
+/// A file that is open for reading and whose seal was found right.
 #[derive(Debug)]
 pub(super) struct SealedFile {
     file: File,
     seal: Seal,
-    /// What SlateDB is told of it: without the seal.
+    /// What SlateDB is told about the file: without the seal.
     pub(super) meta: ObjectMeta,
 }
 
 impl SealedFile {
-    /// Opens `file`, which is the object `location`, and verifies its seal and its tail.
+    /// Opens `file`, which is the object `location`, and checks its seal and its tail.
     pub(super) fn open(file: &FilePath, location: &Path) -> Result<Self, ReadError> {
         let file = File::open(file)?;
         let metadata = file.metadata()?;
@@ -72,7 +72,7 @@ impl SealedFile {
         Ok(Self { file, seal, meta })
     }
 
-    /// Reads a range of the payload, which must lie within it. The bytes are not checked here.
+    /// Reads a range, which must be within the payload. The bytes are not checked here.
     pub(super) fn read(&self, range: Range<u64>) -> Result<Bytes, ReadError> {
         let len = usize::try_from(range.end - range.start).map_err(io::Error::other)?;
         let mut bytes = vec![0; len];
@@ -80,7 +80,7 @@ impl SealedFile {
         Ok(bytes.into())
     }
 
-    /// Reads the payload whole, and checks it.
+    /// Reads the whole payload, and checks it.
     pub(super) fn read_whole(&self) -> Result<Bytes, ReadError> {
         let payload = self.read(0..self.seal.payload_len)?;
         self.seal.check_payload(&payload).map_err(ReadError::Damaged)?;
@@ -88,7 +88,8 @@ impl SealedFile {
     }
 }
 
-/// What the disk cannot read, or no longer has, is damaged: trying again will not bring it back.
+/// Bytes that the disk cannot read, or no longer has, count as damaged: trying again will not bring them
+/// back.
 fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
     const EIO: i32 = 5;
     file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
@@ -100,8 +101,8 @@ fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
     })
 }
 
-/// Differs whenever the object is replaced: by the inode and the time, and, since both may return
-/// within one tick of the file system's clock, by the check of the payload.
+/// An ETag that differs whenever the object is replaced. It holds the inode and the time. Since both may be
+/// the same again within one tick of the file system's clock, it also holds the check of the payload.
 pub(super) fn e_tag(metadata: &Metadata, seal: &Seal) -> String {
     let (inode, seconds, nanoseconds) = (metadata.ino(), metadata.mtime(), metadata.mtime_nsec());
     format!("\"{inode:x}-{seconds:x}.{nanoseconds:x}-{:x}-{:x}\"", seal.payload_len, seal.payload_check)
@@ -129,7 +130,8 @@ impl OpenFiles {
         Some(Arc::clone(file))
     }
 
-    /// Keeps `file` open, in the place of the one used longest ago if there are too many.
+    /// Keeps `file` open. If there are too many, it takes the place of the one that was not used for
+    /// longest.
     pub(super) fn keep(&self, file: &Arc<SealedFile>) {
         let mut open = self.0.lock().expect("no one panics while holding the table");
         if open.files.len() >= OPEN_FILES_MAX && !open.files.contains_key(&file.meta.location) {
@@ -141,7 +143,7 @@ impl OpenFiles {
         open.files.insert(file.meta.location.clone(), (Arc::clone(file), uses));
     }
 
-    /// Closes the file once its readers are done, so that its space is given back.
+    /// Closes the file once its readers are done, so that its space is freed.
     pub(super) fn forget(&self, location: &Path) {
         self.0.lock().expect("no one panics while holding the table").files.remove(location);
     }

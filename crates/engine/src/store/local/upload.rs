@@ -12,7 +12,7 @@ use object_store::{Error, MultipartUpload, PutPayload, PutResult, Result, Upload
 use super::super::seal::Sealer;
 use super::Inner;
 
-/// Seals what passes through it: the seal is one more part at the end.
+/// Seals the bytes that pass through it: the seal is one more part at the end.
 #[derive(Debug)]
 pub(super) struct SealedUpload {
     parts: Box<dyn MultipartUpload>,
@@ -30,7 +30,7 @@ impl SealedUpload {
 
 #[async_trait]
 impl MultipartUpload for SealedUpload {
-    /// Parts are in the order of the calls, whatever the order in which they are awaited.
+    /// Parts are in the order of the calls, in whatever order they are awaited.
     fn put_part(&mut self, data: PutPayload) -> UploadPart {
         data.iter().for_each(|piece| self.sealer.update(piece));
         let (target, store) = (self.target.clone(), Arc::clone(&self.store));
@@ -53,7 +53,7 @@ impl MultipartUpload for SealedUpload {
 }
 
 impl Inner {
-    /// The error of a part with the name of its file, which `LocalFileSystem` leaves out.
+    /// Adds the name of the file to the error of a part, since `LocalFileSystem` leaves it out.
     fn upload_error(&self, target: &std::path::Path, error: Error) -> Error {
         let mut cause = error.source();
         while let Some(inner) = cause {
