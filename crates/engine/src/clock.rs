@@ -1,21 +1,21 @@
-//! Time, as the engine gives it out: a clock that never goes back.
+//! The time of the engine: a clock that never goes back.
 //!
-//! Wall clocks step back, by NTP or by hand. Rows must not: a timestamp that shrinks breaks ETags,
-//! and the database below, given a clock 30 s in the past, hangs each write for ten seconds and
-//! then closes itself for good. So nobody in the engine sees the wall clock but this module:
+//! Wall clocks step back, by NTP or by hand. The times of rows must not: a timestamp that shrinks breaks
+//! ETags. And if the database below gets a clock that is 30 s in the past, it hangs each write for ten
+//! seconds and then closes itself for good. So only this module of the engine reads the wall clock:
 //!
 //! ```text
 //!   wall clock  ----/    step back 1 h
-//!                  |_______/-------/-------     (what other machines believe)
+//!                  |_______/-------/-------     (the time of other machines)
 //!   Clock::now  ----/....../......./.------     (half speed until the wall has caught up)
 //! ```
 //!
-//! While the wall clock is behind what was already given out, time goes on at half speed. It could
-//! stand still instead, but then nothing would age for that hour, or for that year if the clock
-//! had been set a year ahead by mistake: garbage would stay, checkpoints would never end.
+//! While the wall clock is behind a time that was already given out, time goes on at half speed. It could
+//! stand still instead. But then nothing would age for that hour, or for a year if the clock had been set a
+//! year ahead by mistake: garbage would stay, and checkpoints would never end.
 //!
-//! What comes from *outside* (the date of a signature, the end of a SAS) is judged by
-//! [`Clock::wall`]: those who wrote it know nothing of our past.
+//! Times that come from *outside* (the date of a signature, the end of a SAS) are compared with
+//! [`Clock::wall`], since the machines that wrote them do not know how our clock was slowed down.
 
 use std::fmt;
 use std::future::Future;
@@ -30,13 +30,13 @@ use rangehold_map::Timestamp;
 use slatedb_common::clock::{SystemClock, SystemClockTicker};
 use tokio::time::Instant;
 
-/// A clock that never goes back. Clones are the same clock.
+/// A clock that never goes back. Clones share its state.
 #[derive(Clone)]
 pub struct Clock(Arc<Inner>);
 
 struct Inner {
     source: Source,
-    /// Added to the source: tests step the wall clock with it.
+    /// Added to the source. Tests step the wall clock with it.
     offset_ticks: AtomicI64,
     last: Mutex<Last>,
 }
@@ -44,11 +44,11 @@ struct Inner {
 enum Source {
     /// The machine's clock.
     System,
-    /// A fixed start; time passes as tokio's does, so not at all while tokio's is paused.
+    /// A fixed start. Time passes as in tokio, so it stands still while tokio's time is paused.
     Manual { start: Timestamp, since: Instant },
 }
 
-/// What was last given out, and when by the monotonic clock.
+/// The time that was last given out, and when that was by the monotonic clock.
 struct Last {
     given: Timestamp,
     at: Instant,
@@ -60,7 +60,7 @@ impl Clock {
         Self::new(Source::System)
     }
 
-    /// A clock that begins at `start` and follows tokio's time: for tests and simulation.
+    /// A clock that begins at `start` and follows tokio's time, for tests and simulation.
     pub fn manual(start: Timestamp) -> Self {
         Self::new(Source::Manual { start, since: Instant::now() })
     }
@@ -70,7 +70,7 @@ impl Clock {
         Self(Arc::new(Inner { source, offset_ticks: AtomicI64::new(0), last: Mutex::new(last) }))
     }
 
-    /// Now: the wall clock, but never before what was given out earlier.
+    /// The time now: that of the wall clock, but never before a time that was given out earlier.
     pub fn now(&self) -> Timestamp {
         let wall = self.wall();
         let at = Instant::now();
@@ -80,7 +80,8 @@ impl Clock {
             return wall;
         }
         let passed = at.saturating_duration_since(last.at).as_nanos() / 200;
-        // Below one tick nothing is written down, so that frequent callers do not stop the clock.
+        // If less than one tick has passed, nothing is written, so that frequent callers do not stop the
+        // clock.
         if passed > 0 {
             let given = last.given.saturating_add(i64::try_from(passed).unwrap_or(i64::MAX));
             *last = Last { given, at };
@@ -88,7 +89,7 @@ impl Clock {
         last.given
     }
 
-    /// The wall clock as it is, which may step back: only for judging what others wrote.
+    /// The wall clock as it is. It may step back, so use it only to compare with times that others wrote.
     pub fn wall(&self) -> Timestamp {
         let offset = self.0.offset_ticks.load(Ordering::Relaxed);
         match &self.0.source {
@@ -98,7 +99,7 @@ impl Clock {
         .saturating_add(offset)
     }
 
-    /// Makes sure that [`Clock::now`] gives nothing before `floor` any more.
+    /// Makes sure that [`Clock::now`] returns no time before `floor` any more.
     pub fn advance_to(&self, floor: Timestamp) {
         let mut last = self.last();
         if floor > last.given {
@@ -106,18 +107,19 @@ impl Clock {
         }
     }
 
-    /// Steps the wall clock by `ticks` of 100 ns, back when negative: for tests.
+    /// Steps the wall clock by `ticks` of 100 ns, back if negative. For tests.
     pub fn step(&self, ticks: i64) {
         self.0.offset_ticks.fetch_add(ticks, Ordering::Relaxed);
     }
 
-    /// The same clock in the form in which the database below takes one.
+    /// The same clock, as the type that the database below takes.
     pub(crate) fn for_database(&self) -> Arc<dyn SystemClock> {
         Arc::new(DatabaseClock(self.clone()))
     }
 
     fn last(&self) -> MutexGuard<'_, Last> {
-        // A holder cannot panic between two halves of a change, so the value is always whole.
+        // The code that holds this lock cannot panic between two halves of a change, so the value is always
+        // whole.
         self.0.last.lock()
     }
 }
@@ -136,13 +138,13 @@ fn system_time() -> Timestamp {
     }
 }
 
-/// A duration in ticks of 100 ns, stopping at the end of the type.
+/// A duration in ticks of 100 ns, at most the greatest value of the type.
 pub(crate) fn ticks(duration: Duration) -> i64 {
     i64::try_from(duration.as_nanos() / 100).unwrap_or(i64::MAX)
 }
 
-/// [`Clock`] behind the database's trait. Waiting is tokio's: a clock that was stepped must not
-/// stretch or cut a wait.
+/// [`Clock`] as an implementation of the database's trait. It waits by tokio's time: a clock that was
+/// stepped must not make a wait longer or shorter.
 #[derive(Debug)]
 struct DatabaseClock(Clock);
 

@@ -1,9 +1,9 @@
-//! What can go wrong, by what the caller has to do next.
+//! What can go wrong, sorted by what the caller must do next.
 //!
-//! The database below has many errors; above it only a few differ: ask again, ask elsewhere, tell
-//! the operator. Two must never be mixed up: *the write was not made* and *nobody knows*. A write
-//! that has entered the log but was not seen to become durable may still land, so it is
-//! [`WriteError::OutcomeUnknown`], never a refusal.
+//! The database below has many errors. Above it only a few kinds differ: ask again, ask another server,
+//! tell the operator. Two of them must never be mixed up: *the write was not made* and *it is not known
+//! whether it was made*. A write that has entered the log but was not seen to become durable may still be
+//! made, so it is [`WriteError::OutcomeUnknown`], never a refusal.
 
 use std::error::Error as _;
 use std::fmt::Write as _;
@@ -17,7 +17,7 @@ use crate::store::{StoreError, damaged_file};
 /// Why a data directory could not be opened.
 #[derive(Debug, Error)]
 pub enum OpenError {
-    /// The store itself.
+    /// The store could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// The store answered a request with an error.
@@ -29,7 +29,7 @@ pub enum OpenError {
         #[source]
         source: object_store::Error,
     },
-    /// The stored map of ranges is not one.
+    /// The stored map of ranges is not a valid map.
     #[error("{object} is not a map of ranges: {why}")]
     BadMap {
         /// The object's name.
@@ -37,8 +37,8 @@ pub enum OpenError {
         /// What is wrong with it.
         why: String,
     },
-    /// A version of the map that breaks the rules of a map was about to be stored, and was not: no process could have
-    /// opened the store after that.
+    /// A version of the map that breaks the rules of maps was about to be stored. It was not stored, since
+    /// no process could have opened the store after that.
     #[error(
         "version {version} of the map of ranges was not stored, because {why}: this is a bug in Rangehold; the \
          map in the store is unchanged"
@@ -49,7 +49,7 @@ pub enum OpenError {
         /// The rules that it breaks.
         why: String,
     },
-    /// Ranges with rows, and no map that names them.
+    /// There are ranges with rows, and no map that names them.
     #[error(
         "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
          again into an empty place) or the objects under cluster/map were deleted (restore them)"
@@ -87,10 +87,10 @@ pub enum OpenError {
     /// A change of ranges that was broken off could not be brought to its end.
     #[error("a change of ranges that was broken off could not be brought to its end: {0}")]
     Change(String),
-    /// The system gave no thread to compact on.
+    /// The operating system gave no thread for compaction.
     #[error("the compaction runtime could not be started")]
     Runtime(#[source] std::io::Error),
-    /// The memory given is too little to work with.
+    /// The given memory is too little to work with.
     #[error("{given} bytes of memory are too few: give at least {least}")]
     TooLittleMemory {
         /// What was given.
@@ -100,13 +100,13 @@ pub enum OpenError {
     },
 }
 
-/// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The
-/// text names the file. Asking again does not help; a restored backup does.
+/// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The text
+/// names the file. Asking again does not help, but restoring a backup does.
 #[derive(Debug, Clone, Error)]
 #[error("stored data is damaged: {0}")]
 pub struct Damaged(pub String);
 
-/// Why a read was not answered. Whatever was read so far must be thrown away.
+/// Why a read was not answered. The caller must throw away what it has read so far.
 #[derive(Debug, Clone, Error)]
 pub enum ReadError {
     /// This server does not hold the key's range (any more): ask the one that does.
@@ -118,7 +118,7 @@ pub enum ReadError {
     /// The range was set offline; it answers when it is set online.
     #[error("{0} is offline")]
     Offline(RangeId),
-    /// For the moment it cannot be read; asking again may help.
+    /// The range cannot be read at the moment; asking again may help.
     #[error("the range cannot be read at the moment: {0}")]
     Unavailable(String),
     /// What is stored cannot be trusted.
@@ -126,11 +126,11 @@ pub enum ReadError {
     Damaged(#[from] Damaged),
 }
 
-/// Why a write was not acknowledged. All but [`WriteError::OutcomeUnknown`] mean that it was not
-/// made.
+/// Why a write was not acknowledged. Every error except [`WriteError::OutcomeUnknown`] means that the write
+/// was not made.
 #[derive(Debug, Clone, Error)]
 pub enum WriteError<E> {
-    /// The caller's judge refused, and what it was judged on is durable.
+    /// The caller's judge refused the write, and the rows by which it judged are durable.
     #[error("refused by its conditions")]
     Refused(E),
     /// This server does not hold the key's range (any more): ask the one that does.
@@ -139,7 +139,7 @@ pub enum WriteError<E> {
     /// The key's table was dropped.
     #[error("the table was dropped")]
     TableDropped,
-    /// The disk has too little space left. Reads go on; writes too once there is room.
+    /// The disk has too little space left. Reads are still answered, and writes again once there is room.
     #[error("less than {} MiB are free on the disk of {root}", reserve_bytes >> 20)]
     DiskFull {
         /// The data directory.
@@ -147,14 +147,14 @@ pub enum WriteError<E> {
         /// Free bytes below which writes are refused.
         reserve_bytes: u64,
     },
-    /// Too much is under way already, or the deadline passed before the write's turn came or before
-    /// its refusal could be told.
+    /// Too many writes are under way already, or the deadline passed before it was the write's turn, or
+    /// before its refusal could be answered.
     #[error("the range is busy: {0}")]
     Busy(&'static str),
     /// The range was set offline; it answers when it is set online.
     #[error("{0} is offline")]
     Offline(RangeId),
-    /// For the moment it cannot be written; asking again may help.
+    /// The range cannot be written at the moment; asking again may help.
     #[error("the range cannot be written at the moment: {0}")]
     Unavailable(String),
     /// The write may or may not have been made.
@@ -166,7 +166,8 @@ pub enum WriteError<E> {
 }
 
 impl ReadError {
-    /// Whether the range failed its client: neither asked in the wrong place nor for what is not there.
+    /// Whether this is a failure of the range. It is not if the client asked the wrong server, or for
+    /// something that is not there.
     pub(crate) fn is_failure(&self) -> bool {
         match self {
             Self::Unavailable(_) | Self::Damaged(_) => true,
@@ -202,7 +203,7 @@ impl<E> From<ReadError> for WriteError<E> {
     }
 }
 
-/// The error of a read in the database below.
+/// The error for a read that failed in the database below.
 pub(crate) fn read_error(error: &slatedb::Error) -> ReadError {
     if let Some(file) = damaged_file(error) {
         return ReadError::Damaged(Damaged(file.to_string()));
@@ -214,7 +215,7 @@ pub(crate) fn read_error(error: &slatedb::Error) -> ReadError {
     }
 }
 
-/// The error of opening a database below `path`.
+/// The error for a database at `path` that could not be opened.
 pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
     if let Some(file) = damaged_file(error) {
         return OpenError::Damaged(Damaged(file.to_string()));
@@ -226,7 +227,7 @@ pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
     }
 }
 
-/// An error and its causes in one line: the file's name is often in the innermost.
+/// An error and its causes in one line: the name of the file is often in the innermost cause.
 pub(crate) fn with_causes(error: &slatedb::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();

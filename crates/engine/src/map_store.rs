@@ -9,8 +9,8 @@
 //!  "database":"1-1-1","server":1,"online":true,"intent":null}]}
 //! ```
 //!
-//! Keys are in hexadecimal. Format 1, which named the attempt instead of the database and knew
-//! neither `next_range` nor what follows the server, is read and never written.
+//! Keys are in hexadecimal. Format 1 named the attempt instead of the database, and had neither
+//! `next_range` nor the members after `server`. It is read and never written.
 
 mod object;
 
@@ -30,7 +30,7 @@ use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
 
-/// The newest version; `None` where none was ever stored.
+/// The newest version; `None` if none was ever stored.
 pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeMap>, OpenError> {
     // Numbers have leading zeros, so the last name is the greatest number.
     let Some(newest) = list(objects).await?.into_iter().max() else {
@@ -47,9 +47,9 @@ pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeM
     Ok(Some(map))
 }
 
-/// The paths of the databases that must not be thought unused: those of the newest map's ranges,
-/// and whatever the changes that are under way may make. To be asked *after* looking which ones are
-/// there: a change is in the map before it makes any.
+/// The paths of the databases that must not be taken for unused: those of the ranges in the newest map, and
+/// all those that changes under way may make. Call this *after* you listed the databases: a change is in
+/// the map before it makes any database.
 pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, String> {
     let map = match load(&objects).await {
         Ok(Some(map)) => map,
@@ -74,14 +74,14 @@ pub(crate) fn heir(range: RangeId, attempt: u64) -> DatabaseName {
     DatabaseName { range, generation: Generation::FIRST, attempt }
 }
 
-/// Where the attempts to make a range may be.
+/// The paths of all attempts to make a range.
 fn attempts(range: RangeId) -> impl Iterator<Item = String> {
     (1..=CLONE_ATTEMPTS_MAX).map(move |attempt| database_path(heir(range, attempt)))
 }
 
-/// Stores a version, unless one of its number is there: then false. The author is a name that no other
-/// process has, or ever had. A map that breaks a rule is refused before anything is written, since [`load`] would
-/// refuse it too, and a version once stored cannot be taken back.
+/// Stores a version. Returns false if a version with its number is there already. The author is a name that
+/// no other process has or ever had. A map that breaks a rule is refused before anything is written, since
+/// [`load`] would refuse it too, and a stored version cannot be taken back.
 pub(crate) async fn create(
     objects: &Arc<dyn ObjectStore>,
     map: &RangeMap,
@@ -111,7 +111,7 @@ fn object_path(version: u64) -> Path {
     Path::from(format!("{MAP_PREFIX}/{version:020}.json"))
 }
 
-/// The map as a process knows it, and the way to change it. Clones are the same.
+/// The map as a process knows it, and the way to change it. Clones share it.
 #[derive(Clone)]
 pub struct Maps(Arc<Inner>);
 
@@ -124,7 +124,8 @@ struct Inner {
 }
 
 impl Maps {
-    /// A map that was just loaded or stored. Versions made here bear the author's name: see [`create`].
+    /// Begins with a map that was just loaded or stored. Versions that are made here bear the author's
+    /// name: see [`create`].
     pub(crate) fn new(objects: Arc<dyn ObjectStore>, map: RangeMap, author: String) -> Self {
         Self(Arc::new(Inner {
             objects,
@@ -134,8 +135,8 @@ impl Maps {
         }))
     }
 
-    /// The same stored map, as one knows it who hears of newer versions only by [`Maps::show`] and
-    /// [`Maps::refresh`], such as a front end of its own.
+    /// A second view of the same stored map, for example for a front end of its own. It learns of newer
+    /// versions only by [`Maps::show`] and [`Maps::refresh`].
     pub fn apart(&self) -> Self {
         Self(Arc::new(Inner {
             objects: Arc::clone(&self.0.objects),
@@ -145,7 +146,7 @@ impl Maps {
         }))
     }
 
-    /// Where it is stored: the store as this process reaches it.
+    /// The store that holds the map, as this process reaches it.
     pub(crate) fn objects(&self) -> &Arc<dyn ObjectStore> {
         &self.0.objects
     }
@@ -179,8 +180,9 @@ impl Maps {
         loop {
             let base = self.current();
             let next = match change(&base) {
-                // The next number in any case, however many steps the change took: whoever else makes a
-                // version of the same one must meet it.
+                // The new version has the next number, however many steps the change took. Another process
+                // that makes a version from the same one then makes the same number, and finds that it is
+                // taken.
                 Ok(next) => RangeMap::new(base.version() + 1, next.next_range(), next.entries().to_vec()),
                 Err(refused) => return Ok(Err(refused)),
             };
@@ -201,7 +203,7 @@ impl Maps {
                 }
                 Err(error @ OpenError::UnsoundMap { .. }) => return Err(error),
                 Err(error) => {
-                    // Whatever became of it, what is there is what counts.
+                    // It is unknown whether the version was stored, so look at what is there.
                     match self.refresh().await {
                         Ok(newest) if self.is_ours(&newest, &next).await => return Ok(Ok(newest)),
                         _ => return Err(error),
@@ -211,9 +213,9 @@ impl Maps {
         }
     }
 
-    /// Whether the newest version is the one that we meant to store: the answer to an earlier try may
-    /// have been lost. Two who begin the same change at the same time mean the same map, so it must
-    /// bear our name as well.
+    /// Whether the newest version is the one that we meant to store: the answer to an earlier try may have
+    /// been lost. Two processes that begin the same change at the same time mean the same map, so the
+    /// version must also bear our name.
     async fn is_ours(&self, newest: &RangeMap, meant: &RangeMap) -> bool {
         if newest != meant {
             return false;
@@ -223,7 +225,7 @@ impl Maps {
         object::author(&bytes).as_deref() == Some(self.0.author.as_str())
     }
 
-    /// Tells it of a version; one that is older than what it knows changes nothing.
+    /// Takes over a version. A version that is older than the known one changes nothing.
     pub fn show(&self, map: Arc<RangeMap>) {
         self.0.current.send_if_modified(|current| {
             let newer = map.version() > current.version();
@@ -234,17 +236,17 @@ impl Maps {
         });
     }
 
-    /// Whether `stored` took the place of a version that was deleted because it is old: whoever slept
-    /// through that many changes finds its number free.
+    /// Whether `stored` took the number of a version that was deleted because it was old: a process that
+    /// slept through that many changes finds its next number free.
     async fn is_long_past(&self, stored: &RangeMap) -> Result<bool, OpenError> {
         let newest = list(&self.0.objects).await?.into_iter().max();
         Ok(newest > Some(object_path(stored.version() + MAP_VERSIONS_KEPT)))
     }
 
-    /// Deletes versions that nobody needs. What fails here is done after a later change.
+    /// Deletes versions that are not needed any more. If this fails, it is done after a later change.
     async fn forget_old(&self) {
         let version = self.current().version();
-        // Not each time: to list is dearer than to delete.
+        // This is not done each time, since listing is more expensive than deleting.
         if !version.is_multiple_of(MAP_VERSIONS_KEPT) {
             return;
         }
@@ -266,7 +268,7 @@ mod tests {
 
     use super::*;
 
-    /// The same map, so many versions later.
+    /// The same map, `by` versions later.
     fn later(map: &RangeMap, by: u64) -> Result<RangeMap, ChangeRefused> {
         // Both numbers differ, so that the two changes are not the same one.
         let next_range = RangeId(map.next_range().0 + by);
@@ -291,7 +293,7 @@ mod tests {
         assert_eq!((one.current().version(), second.version()), (2, 3));
     }
 
-    /// Both mean the same map; only one of them made it.
+    /// Both processes mean the same map, but only one of them made it.
     #[tokio::test]
     async fn of_two_processes_that_make_the_same_change_one_has_made_it() {
         let (_, one, other) = two_processes().await;

@@ -1,22 +1,22 @@
 //! The name of a change record.
 //!
-//! A retired range holds this name in its database, and the change that retired it creates the record itself
-//! ([`crate::change`]).
+//! A retired range holds this name in its database. The record itself is created by the change that retired
+//! the range ([`crate::change`]).
 
 use std::fmt;
 
 use object_store::path::Path;
 use rangehold_map::{Generation, RangeId};
 
-/// Where the change records are.
+/// The prefix of all change records.
 pub const CHANGES_PREFIX: &str = "changes";
 
-/// Names a change record: a range, and the generation into which the change would bring it.
+/// The name of a change record: a range, and the generation that the change would give it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RecordName {
-    /// The range; of a merge the left one.
+    /// The range; for a merge, the left one.
     pub range: RangeId,
-    /// The generation it would be in.
+    /// The generation that the range would have.
     pub generation: Generation,
 }
 
@@ -27,7 +27,7 @@ impl fmt::Display for RecordName {
 }
 
 impl RecordName {
-    /// Where the record is.
+    /// The path of the record.
     pub(crate) fn path(self) -> Path {
         Path::from(self.to_string())
     }

@@ -1,10 +1,10 @@
-//! A future that is finished even if whoever waits for it goes away.
+//! A future that runs to its end even if the code that waits for it goes away.
 //!
-//! A client may hang up, or its deadline pass, while its batch is on the way into the log. If the
-//! wait were simply dropped, the stripe's lock would be free before the batch is visible, and the
-//! next write of the partition would be judged on rows that are about to be replaced. Running
-//! each such step in a task of its own would cost every write a hop between tasks; here only the
-//! abandoned ones pay.
+//! A client may hang up, or its deadline may pass, while its batch is on the way into the log. If the wait
+//! were simply dropped, the lock of the stripe would be free before the batch is visible, and the next
+//! write of the partition would be judged by rows that are about to be replaced. If each such step ran in a
+//! task of its own, every write would pay for the switch between tasks. Here only abandoned steps pay for
+//! it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 
 use tokio::runtime::Handle;
 
-/// See the module.
+/// Runs a future to its end, even if this is dropped.
 pub(crate) struct RunToEnd<T: Send + 'static> {
     rest: Option<Pin<Box<dyn Future<Output = T> + Send>>>,
 }
@@ -38,7 +38,7 @@ impl<T: Send + 'static> Future for RunToEnd<T> {
 
 impl<T: Send + 'static> Drop for RunToEnd<T> {
     fn drop(&mut self) {
-        // Without a runtime the process is on its way out, and the write as good as crashed.
+        // Without a runtime the process is ending, and the write is lost as in a crash.
         if let (Some(rest), Ok(runtime)) = (self.rest.take(), Handle::try_current()) {
             drop(runtime.spawn(rest));
         }

@@ -1,8 +1,9 @@
-//! The background tasks of a server, and what becomes of one that panics.
+//! The background tasks of a server, and what happens when one panics.
 //!
-//! A panic ends a task in silence: tokio keeps it for whoever joins the task, and nobody does while
-//! the server runs. Dropped tables would no longer go, memtables no longer be bounded, and all would
-//! look well. So each task has a name, and one that ended by a panic is logged and remembered.
+//! A panic ends a task without a word: tokio keeps the panic for the code that joins the task, and no code
+//! does so while the server runs. Then, for example, dropped tables would no longer be removed and
+//! memtables no longer be limited, and still everything would seem well. So each task has a name, and a
+//! task that ended by a panic is logged and remembered.
 
 use std::any::Any;
 use std::future::Future;
@@ -21,12 +22,13 @@ pub(crate) struct Tasks {
     panicked: Panicked,
 }
 
-/// The tasks that panicked, in words. Clones are the same list.
+/// The tasks that panicked, in words. Clones share the list.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Panicked(Arc<Mutex<Vec<String>>>);
 
 impl Tasks {
-    /// Runs `task`. What it has half done when it panics it must not share with others.
+    /// Runs `task`. A task that may panic halfway through a change must not share the changed data with
+    /// others.
     pub(crate) fn spawn(&mut self, name: String, task: impl Future<Output = ()> + Send + 'static) {
         self.spawn_on(&Handle::current(), name, task);
     }
@@ -53,12 +55,12 @@ impl Tasks {
         self.running.spawn_on(watched, runtime);
     }
 
-    /// Where its panics are noted.
+    /// The list of the panics of these tasks.
     pub(crate) fn panicked(&self) -> Panicked {
         self.panicked.clone()
     }
 
-    /// Ends all tasks, wherever they are.
+    /// Ends all tasks, at whatever point they are.
     pub(crate) async fn shutdown(&mut self) {
         self.running.shutdown().await;
     }
@@ -67,7 +69,7 @@ impl Tasks {
 impl Panicked {
     /// The panics so far.
     pub(crate) fn list(&self) -> MutexGuard<'_, Vec<String>> {
-        // A holder only reads, or adds one.
+        // The code that holds this lock only reads the list, or adds one entry.
         self.0.lock()
     }
 }

@@ -1,14 +1,14 @@
-//! Copying a store, also one that a running service works on: backup, restore and move are this.
+//! Copies a store, even while a service runs on it. Backup, restore and move use this.
 //!
-//! **What a copy shows.** Each range as of one moment after the copy began: every write that was
-//! acknowledged before is in it, a batch is in it whole or not at all. Rows are copied, not files: the
-//! copy is compacted, carries nothing of the source's past, and every row of it was read and found
-//! sound. What a range knows about itself (times it has reserved, tables that were dropped) is rows
-//! too, and goes along. How one moment is held beside a writer: `moment`.
+//! **What a copy shows.** Each range as it was at one moment after the copy began: every write that was
+//! acknowledged before the copy began is in it, and a batch is in it as a whole or not at all. Rows are
+//! copied, not files. So the copy is compacted and has no leftovers of the source, and every row of it was
+//! read and found sound. What a range knows about itself (times it has reserved, tables that were dropped)
+//! is stored in rows too, and is copied with them. `moment` says how one moment is held while the range is
+//! being written.
 //!
-//! **What an interrupted copy leaves.** In the target a mark, by which it is never opened; copying
-//! again clears it first. In the source a checkpoint that ends by itself after
-//! [`CHECKPOINT_LIFETIME`].
+//! **What an interrupted copy leaves.** In the target a mark, so that it is never opened. The next copy
+//! into it clears it first. In the source a checkpoint, which ends by itself after [`CHECKPOINT_LIFETIME`].
 
 mod moment;
 
@@ -35,27 +35,27 @@ use crate::range::Identity;
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
 
-/// What was copied so far, or at all.
+/// What was copied so far, or in all.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CopyReport {
-    /// Ranges that are complete.
+    /// The number of ranges that are copied completely.
     pub ranges: u64,
-    /// Ranges in all.
+    /// The number of all ranges.
     pub ranges_total: u64,
-    /// Rows, those included that ranges keep about themselves.
+    /// The number of rows, including those that ranges keep about themselves.
     pub rows: u64,
-    /// Bytes of their keys and values.
+    /// The bytes of their keys and values.
     pub bytes: u64,
 }
 
-/// Why a store was not copied. Whatever the reason, the source is unchanged and the target, if
-/// anything was written to it, cannot be opened but can be copied to again.
+/// Why a store was not copied. Whatever the reason, the source is unchanged. If anything was written to the
+/// target, it cannot be opened, but it can be copied to again.
 #[derive(Debug, thiserror::Error)]
 pub enum CopyError {
-    /// A store in memory has no life outside of its process.
+    /// A store in memory exists only inside its process.
     #[error("memory: cannot be copied from or to; give a directory")]
     InMemory,
-    /// One of the two lies in the other.
+    /// The source and the target are the same, or one is inside the other.
     #[error("{from} and {to} are the same place, or one lies in the other; give separate directories")]
     SamePlace {
         /// The source.
@@ -66,7 +66,7 @@ pub enum CopyError {
     /// The source or the target could not be opened.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// There is no map of ranges in the source.
+    /// The source has no map of ranges.
     #[error("{from} holds no tables yet: it was never served")]
     NeverServed {
         /// The source.
@@ -83,7 +83,7 @@ pub enum CopyError {
         /// Why.
         source: ReadError,
     },
-    /// The target took no more.
+    /// A row could not be written to the target.
     #[error("range {range} cannot be written to the copy")]
     Write {
         /// The range.
@@ -99,13 +99,13 @@ pub enum CopyError {
         /// Free bytes below which nothing is written.
         reserve_bytes: u64,
     },
-    /// The manifest of a range changed each time a moment was sought.
+    /// The manifest of a range changed at each attempt to find a moment.
     #[error("range {range} changes too fast to be copied; try again when there are fewer writes")]
     Unsteady {
         /// The range.
         range: RangeId,
     },
-    /// A change of ranges is neither done nor undone.
+    /// A change of ranges is under way: neither done nor undone.
     #[error(
         "{range} of {from} is changing hands; copy again (if nobody serves {from}: start the service once, which brings the change to its end)"
     )]
@@ -115,7 +115,7 @@ pub enum CopyError {
         /// The range.
         range: RangeId,
     },
-    /// Ranges were split, merged or moved meanwhile.
+    /// Ranges were split, merged or moved during the copy.
     #[error("the ranges of {from} changed during the copy; copy again")]
     MapChanged {
         /// The source.
@@ -123,8 +123,8 @@ pub enum CopyError {
     },
 }
 
-/// Copies the store at `from`, which may be served by another process, to `to`, which must be empty
-/// or the rest of an interrupted copy. `progress` is told after each batch of rows. Durable when it
+/// Copies the store at `from`, which another process may be serving, to `to`, which must be empty or hold
+/// an interrupted copy. `progress` is called after each batch of rows. The copy is durable when this
 /// returns.
 pub async fn copy(
     from: &StoreLocation,
@@ -177,7 +177,8 @@ fn open_both(
         return Err(CopyError::InMemory);
     };
     let source = Store::open_beside(from_root, options)?;
-    // Before anything is made: of a target that is not there yet, its nearest parent counts.
+    // This is checked before anything is made. If the target does not exist yet, its nearest existing
+    // parent counts.
     let target = std::path::absolute(to_root).unwrap_or_else(|_| to_root.to_owned());
     let there = target.ancestors().find_map(|path| Some((path, path.canonicalize().ok()?)));
     let (above, real) = there.unwrap_or((&target, target.clone()));
@@ -207,7 +208,7 @@ async fn copy_range(
         let db = while_there_is_room(target, database::create(databases, &place)).await??;
         let range = identity.id;
         if let Err(error) = copy_rows(&mut moment, target, &db, range, report, progress).await {
-            // Saving its memory may have to wait for room, and nobody wants it any more.
+            // To save its memory it may have to wait for room, and nothing needs it any more.
             let _ = timeout(COPY_GIVE_UP_MAX, db.close()).await;
             return Err(error);
         }
@@ -219,8 +220,8 @@ async fn copy_range(
     copied
 }
 
-/// Waits for a step of the target's database, which tries forever on a full disk, for as long as
-/// the disk has room.
+/// Waits for a step of the target's database as long as the disk has room: on a full disk such a step is
+/// tried forever.
 async fn while_there_is_room<T>(target: &Store, step: impl Future<Output = T>) -> Result<T, CopyError> {
     let mut step = pin!(step);
     let disk = target.disk();
@@ -270,7 +271,7 @@ async fn copy_rows(
             .await
             .map_err(|error| CopyError::Read { range, source: read_error(&error) })?;
     }
-    // Into sorted files, so that the copy has no log to replay.
+    // This puts the rows into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {
         let flushed = db.flush_with_options(FlushOptions { flush_type });
         while_there_is_room(target, flushed).await?.map_err(failed)?;

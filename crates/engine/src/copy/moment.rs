@@ -1,17 +1,17 @@
-//! How one moment of a range is held beside the one who writes it.
+//! Holds one moment of a range, while another process writes the range.
 //!
-//! SlateDB keeps the sorted files of a manifest for as long as a checkpoint names it, and anybody
-//! may make a checkpoint: manifests are create-only objects, so two who write the next one at once
-//! do not overwrite each other. But a checkpoint holds no rows that are only in the log, and a
-//! reader that sees those drops its own checkpoint when the writer moves on. So, for each range:
+//! SlateDB keeps the sorted files of a manifest as long as a checkpoint names the manifest, and every
+//! process may make a checkpoint: manifests are only ever created, so two processes that write the next one
+//! at the same time do not overwrite each other. But a checkpoint holds no rows that are only in the log.
+//! And a reader that sees those rows drops its own checkpoint when the writer moves on. So, for each range:
 //!
 //! ```text
 //!   1 make a checkpoint                       it names manifest m
 //!   2 open a reader, which replays the log    everything acknowledged before 1 is in m or in the log
 //!   3 begin a scan, check that the log is whole
-//!   4 is m still the newest manifest?         no: the log files behind it may be gone; from 1 again
-//!                                             (so too if 2 or 3 failed, which may be why)
-//!   5 copy what the scan shows                renewing the checkpoint now and then
+//!   4 is m still the newest manifest?         no: the log files after it may be gone; begin again at 1
+//!                                             (also if 2 or 3 failed: this may be the reason)
+//!   5 copy what the scan shows                and renew the checkpoint now and then
 //!   6 delete the checkpoint
 //! ```
 
@@ -39,7 +39,7 @@ pub(super) struct Moment {
 }
 
 impl Moment {
-    /// Finds a moment at or after the call. See the module for the steps.
+    /// Finds a moment at or after the call, by the steps in the module's description.
     pub(super) async fn hold(
         source: &Store,
         identity: &Identity,
@@ -71,7 +71,7 @@ impl Moment {
                 Err(error) => {
                     let newest = newest_manifest(&admin).await;
                     forget(&admin, &checkpoint).await;
-                    // If the writer has moved on, the file that was missed may have been collected.
+                    // If the writer has moved on, the missing file may have been collected.
                     let moved_on = newest.is_ok_and(|newest| newest != Some(checkpoint.manifest_id));
                     if !moved_on || attempt == MOMENT_ATTEMPTS_MAX {
                         return Err(failed(error));
@@ -82,7 +82,7 @@ impl Moment {
         Err(CopyError::Unsteady { range: identity.id })
     }
 
-    /// Begins to read what the checkpoint and the log hold. `None` if the writer has moved on.
+    /// Begins to read the rows of the checkpoint and the log. `None` if the writer has moved on.
     async fn begin(
         source: &Store,
         path: &str,
@@ -93,7 +93,7 @@ impl Moment {
         let reader = DbReader::builder(path, source.object_store())
             .with_reader_mode(DbReaderMode::FollowLatest)
             .with_options(DbReaderOptions {
-                // Never, as far as a copy is concerned: its one scan keeps what it began with.
+                // For a copy this means never: its only scan keeps what it began with.
                 manifest_poll_interval: CHECKPOINT_LIFETIME,
                 ..DbReaderOptions::default()
             })
@@ -130,7 +130,7 @@ impl Moment {
     }
 
     pub(super) async fn release(self) {
-        // Nothing is lost if it fails: the reader wrote nothing.
+        // If this fails, nothing is lost, since the reader wrote nothing.
         let _ = self.reader.close().await;
         forget(&self.admin, &self.checkpoint).await;
     }
@@ -141,7 +141,7 @@ async fn newest_manifest(admin: &Admin) -> Result<Option<u64>, slatedb::Error> {
     Ok(admin.read_manifest(None).await?.map(|manifest| manifest.id()))
 }
 
-/// Deletes a checkpoint; one that cannot be deleted ends by itself.
+/// Deletes a checkpoint. If that fails, the checkpoint ends by itself.
 async fn forget(admin: &Admin, checkpoint: &CheckpointCreateResult) {
     if let Err(error) = admin.delete_checkpoint(checkpoint.id).await {
         tracing::warn!(checkpoint = %checkpoint.id, %error, "a checkpoint of the copy stays until it ends");

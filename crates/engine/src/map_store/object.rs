@@ -7,7 +7,7 @@ use rangehold_map::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The format this release writes, and the greatest it reads.
+/// The format that this release writes, and the greatest that it reads.
 const FORMAT: u32 = 2;
 
 #[derive(Serialize, Deserialize)]
@@ -71,7 +71,7 @@ pub(super) fn encode(map: &RangeMap, author: &str) -> Vec<u8> {
     serde_json::to_vec(&object).expect("numbers and texts are always JSON")
 }
 
-/// A map without findings, or what is wrong with it.
+/// A map that breaks no rule, or what is wrong with it.
 pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, String> {
     let object: MapObject = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
     if object.format > FORMAT {

@@ -1,38 +1,39 @@
-//! The steps of a change of ranges by name, so that a test can stop a process between any two of them.
+//! The named steps of a change of ranges. A test can stop a process between any two of them.
 //!
-//! Partition servers and changes report each step to the hook in [`Options`](crate::Options). What the steps
-//! mean is told in [`crate::change`].
+//! Partition servers and changes report each step to the hook in [`Options`](crate::Options).
+//! [`crate::change`] says what the steps mean.
 
 use super::Hook;
 
-/// The steps of changes, in their order: between any two of them a process may die.
+/// The steps of changes, in their order. A process may die between any two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
     /// The intent is in the map.
     Begun,
-    /// New writes are held, and those let in before are in the log.
+    /// New writes are held, and the writes that were let in before are in the log.
     Frozen,
-    /// The retirement row is durable, everything saved, and the checkpoint to clone from made (split, merge).
+    /// The retirement row is durable, everything is saved, and the checkpoint to clone from is made (split,
+    /// merge).
     Retired,
     /// The new databases are made (split, merge).
     Cloned,
     /// The change record is created (split, merge): the commit point.
     Recorded,
-    /// The heirs are open and not served yet (split, merge).
+    /// The heirs are open and not yet served (split, merge).
     HeirsOpen,
     /// Everything is saved, and the writes that waited for that are answered (move).
     Saved,
     /// The target has opened the database (move): the commit point.
     Taken,
-    /// The source answers no more reads (move).
+    /// The source does not answer reads any more (move).
     LetGo,
     /// The new owner serves; the map does not say so yet.
     Served,
-    /// What the new ranges inherited is written down in them (split, merge).
+    /// What the new ranges inherited is written into them (split, merge).
     Inherited,
-    /// The map says that it is done.
+    /// The map says that the change is done.
     Published,
-    /// The undoing of a change is decided (split, merge).
+    /// It is decided that the change is undone (split, merge).
     UndoDecided,
     /// The range is no longer retired (split, merge), or its database is opened again (move).
     Restored,

@@ -1,7 +1,7 @@
 //! The named steps of work that may be broken off anywhere, and hooks that are called after each.
 //!
-//! A process may die between any two steps. Tests and the simulation stop it there, by a [`Hook`], and look at what
-//! the next process makes of the rest.
+//! A process may die between any two steps. Tests and the simulation stop it there, by a [`Hook`], and
+//! check what the next process does with the state that is left.
 
 mod change;
 mod space;
@@ -16,15 +16,15 @@ use std::sync::Arc;
 
 use rangehold_map::RangeId;
 
-/// Called after each step, with the range it was about. A test stops time there, or the process. The
-/// default does nothing.
+/// Called after each step, with the range that the step was about. A test stops time there, or the process.
+/// The default does nothing.
 #[derive(Clone)]
 pub struct Hook<S>(Arc<dyn Fn(S, RangeId) -> Stopped + Send + Sync>);
 
 type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
 impl<S> Hook<S> {
-    /// A hook that runs what `after` gives for each step.
+    /// A hook that runs the future that `after` returns for each step.
     pub fn new<F>(after: impl Fn(S, RangeId) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,

@@ -1,29 +1,29 @@
-//! The steps by which space comes back.
+//! The steps by which space is given back.
 //!
-//! None of them is written down: each look reads off the store what is there, and goes on. A row of
-//! this table is what a process that dies between two steps leaves, and who takes it up.
+//! No step is recorded: each look reads off the store what is there, and goes on. Each row of this table
+//! says what is left if a process dies after the step, and which work goes on from there.
 //!
 //! | died after | left | taken up by |
 //! |---|---|---|
 //! | `Rewritten` | a child that reads none of its parent's files, and pins them | a collection, two minutes later |
-//! | `Collected` | a parent without a pin, or one less | a burial |
+//! | `Collected` | a parent with no pin, or with one pin less | a burial |
 //! | `Expired` | a dead database without a checkpoint | a burial |
-//! | `Emptied` | an empty directory, without a manifest | a burial, which asks no manifest then |
-//! | `Buried` | a change record that nobody can ask for | a forgetting |
-//! | `RecordsDeleted` | an empty directory | a forgetting |
+//! | `Emptied` | an empty directory, without a manifest | a burial, which then reads no manifest |
+//! | `Buried` | a change record that no process can need | the deletion of records |
+//! | `RecordsDeleted` | an empty directory | the deletion of records |
 //! | `Forgotten` | nothing | |
 //!
-//! Within `Emptied` the files of a dead database go one by one, in whatever order they are listed:
+//! Before `Emptied` the files of a dead database are deleted one by one, in whatever order they are listed:
 //! see `housekeeping::burial`.
 
 use super::Hook;
 
-/// The steps of the return of space, in their order: between any two of them a process may die.
+/// The steps of giving space back, in their order. A process may die between any two of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum SpaceStep {
-    /// A child reads no file of others any more.
+    /// A child reads no file of other databases any more.
     Rewritten,
-    /// Garbage of a database in use is collected, and pins that it no longer needs are released.
+    /// The garbage of a database in use is collected, and pins that it no longer needs are released.
     Collected,
     /// A dead database has no checkpoint left: those whose time is over were removed.
     Expired,
@@ -31,7 +31,7 @@ pub enum SpaceStep {
     Emptied,
     /// Its directory is gone.
     Buried,
-    /// Change records that nobody can ask for are deleted.
+    /// Change records that no process can need any more are deleted.
     RecordsDeleted,
     /// Their directory is gone.
     Forgotten,
@@ -50,5 +50,5 @@ impl SpaceStep {
     ];
 }
 
-/// The hook of the return of space, called with the range whose files, or records, they are or were.
+/// The hook of these steps. It is called with the range whose files or records the step was about.
 pub type SpaceHook = Hook<SpaceStep>;
