@@ -127,7 +127,7 @@ impl Schedule {
         }
         (self.collected, self.collected_at) = (manifest, now);
         if due == Due::Rest && !held {
-            // A collection may change the manifest itself. That is no reason for another collection.
+            // A collection may change the manifest itself. That alone does not call for another collection.
             (self.manifest, self.dirty_since) = (manifest, None);
         } else if due == Due::Rest {
             (self.manifest, self.since, self.dirty_since) = (manifest, now, Some(now));
