@@ -1,8 +1,9 @@
 //! The steps, in the order they run: what fails fastest comes first.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use anyhow::{Result, bail};
 
@@ -240,12 +241,22 @@ fn cargo_at_root() -> Command {
     command
 }
 
-/// Another command of this program, in a process of its own, so that its limits and its output are its own.
-pub(super) fn xtask(words: &[&str]) -> Result<()> {
-    run(Command::new(std::env::current_exe()?).args(words).current_dir(root()))
+/// Where this program was when it began. A step that builds the whole workspace may put another build of it there,
+/// of the same sources and with other features of its libraries; asked later, the system would name a deleted file.
+static PROGRAM: LazyLock<PathBuf> =
+    LazyLock::new(|| std::env::current_exe().expect("a program that runs has a path"));
+
+/// Keeps the path of this program, before any step builds something.
+pub(super) fn keep_program() {
+    LazyLock::force(&PROGRAM);
 }
 
-fn suite(name: &str) -> Result<std::path::PathBuf> {
+/// Another command of this program, in a process of its own: its limits and its output are its own.
+pub(super) fn xtask(words: &[&str]) -> Result<()> {
+    run(Command::new(&*PROGRAM).args(words).current_dir(root()))
+}
+
+fn suite(name: &str) -> Result<PathBuf> {
     let path = root().join("tests/azure-sdk").join(name);
     if !path.is_dir() {
         bail!("there is no suite at {}", path.display());
