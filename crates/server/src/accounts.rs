@@ -116,7 +116,7 @@ impl Account {
 pub struct SharedAccounts(Arc<ArcSwap<Accounts>>);
 
 impl SharedAccounts {
-    /// Accounts that are `accounts` at first.
+    /// Begins with `accounts`, which can be replaced later.
     pub fn new(accounts: Accounts) -> Self {
         Self(Arc::new(ArcSwap::from_pointee(accounts)))
     }

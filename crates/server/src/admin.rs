@@ -1,4 +1,4 @@
-//! The admin endpoint. Health and metrics are for everybody who can connect. The rest is for clients that can read
+//! The admin endpoint. Everybody who can connect may read health and metrics. The rest is for clients that can read
 //! the token in the data directory.
 //!
 //! | path | token | answer |
@@ -9,12 +9,13 @@
 //! | `/v1/status` | yes | JSON: version, ranges, memory, disk |
 //! | `/v1/ranges`, `/v1/map`, `/v1/map/check`, `/v1/events` | yes | JSON: see `docs/admin-api.md` |
 //! | `POST /v1/map/{split,merge,move,offline,online}` | yes | carries a change out |
-//! | `/v1/history` | yes | JSON: how much was asked of which keys, and when |
-//! | `/v1/queries` | yes | JSON: for each kind of query what it looked at and returned |
+//! | `/v1/history` | yes | JSON: the load by key and time |
+//! | `/v1/queries` | yes | JSON: for each kind of query, how many entities it looked at and returned |
 //! | `/v1/rehearsals` | yes | JSON: see [`rehearsals`] |
 //!
 //! A web page must not reach this endpoint through the browser of a user on this machine. So a request with an
-//! `Origin` is refused, and so is one whose `Host` is not this machine (DNS rebinding).
+//! `Origin` header is refused, and so is a request whose `Host` names another machine (such an attack is called DNS
+//! rebinding).
 
 mod api;
 mod body;
@@ -63,9 +64,9 @@ pub struct Admin {
     queries: Arc<Queries>,
     rehearsals: Arc<Rehearsals>,
     metrics: Arc<Metrics>,
-    /// Without a token no request is authorised.
+    /// If there is none, every request that needs a token is refused.
     token: Option<String>,
-    /// The address on which it listens, which a `Host` may name.
+    /// The address on which the endpoint listens. A request may name it in `Host`.
     address: IpAddr,
 }
 
@@ -176,7 +177,7 @@ impl Admin {
             "/v1/queries" => json_response(StatusCode::OK, &self.queries.to_json()),
             "/v1/events" => answer(self.events(head.uri.query()).await),
             "/v1/history" => match self.history_of(head.uri.query()).await {
-                // There are too many numbers for one line each.
+                // Numbers would take one line each in the usual form, and there are too many of them.
                 Ok(value) => compact(StatusCode::OK, &value),
                 Err(refused) => answer(Err(refused)),
             },

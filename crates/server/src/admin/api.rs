@@ -1,6 +1,6 @@
 //! The JSON API about ranges: reading and changing. `docs/admin-api.md` describes it.
 //!
-//! Keys are written as commands write them ([`rangehold_map::script::KeyName`]), in both directions.
+//! Requests and replies write keys as commands do ([`rangehold_map::script::KeyName`]).
 
 use std::sync::Arc;
 
@@ -59,7 +59,7 @@ impl Refused {
         Self { status: StatusCode::BAD_REQUEST, code: "malformed", message: message.into() }
     }
 
-    /// Another refusal.
+    /// A refusal with any status and code.
     pub(super) fn with(status: StatusCode, code: &'static str, message: impl Into<String>) -> Self {
         Self { status, code, message: message.into() }
     }
@@ -100,7 +100,7 @@ pub(super) fn body_of<T: DeserializeOwned>(body: &[u8]) -> Result<T, Refused> {
         .map_err(|error| Refused::malformed(format!("the body is not what this takes: {error}")))
 }
 
-/// A range as requests name it.
+/// Reads the name of a range in a request.
 pub(super) fn target(text: &str) -> Result<Target, Refused> {
     word("range", text)
 }
@@ -241,7 +241,7 @@ fn server(seen: &ServerSeen) -> Value {
     })
 }
 
-/// The load of a range; null if its server does not hold it.
+/// The load of a range; null if the server that the map names does not hold it.
 fn load(entry: &RangeEntry, seen: &[ServerSeen], names: &Names) -> Value {
     let owner = seen.iter().find(|server| server.server == entry.place.server);
     let range = owner.and_then(|owner| owner.ranges.iter().find(|range| range.range == entry.id));
@@ -324,6 +324,6 @@ fn milliseconds(time: std::time::Duration) -> f64 {
 }
 
 fn tenths(rate: f64) -> f64 {
-    // A sum of nothing is -0.0, and that of -0.0 and 0.0 is 0.0.
+    // The sum of an empty list is -0.0. Adding 0.0 makes it 0.0.
     (rate * 10.0).round() / 10.0 + 0.0
 }

@@ -36,7 +36,7 @@ pub(super) fn json_response(status: StatusCode, value: &Value) -> Response<Full<
     json_text(status, format!("{value:#}\n"))
 }
 
-/// In one line.
+/// A reply with JSON in one line.
 pub(super) fn compact(status: StatusCode, value: &Value) -> Response<Full<Bytes>> {
     json_text(status, format!("{value}\n"))
 }

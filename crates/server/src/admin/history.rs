@@ -15,7 +15,7 @@ use crate::limits::{HISTORY_ROWS, HISTORY_ROWS_MAX};
 
 /// The default time to show: the last ten minutes.
 const SECONDS: i64 = 600;
-/// The most seconds of a column: a day.
+/// The longest column, in seconds: a day.
 const STEP_MAX: i64 = 86_400;
 
 /// The question in the query of a URI. `now` is in seconds since 1970.
@@ -45,7 +45,7 @@ pub(super) fn question(query: Option<&str>, now: i64, names: &Names) -> Result<Q
     Ok(Question { from, to, step, keys: KeyRange::new(low, high), rows_max })
 }
 
-/// A time, or a negative number: so many seconds before now.
+/// Reads a time, or a negative number, which means so many seconds before now.
 fn time(name: &str, text: &str, now: i64) -> Result<i64, Refused> {
     let ago = text.strip_prefix('-').and_then(|seconds| seconds.parse::<u32>().ok());
     let time = ago.map(|seconds| now - i64::from(seconds));

@@ -6,7 +6,7 @@
 //! | `POST /v1/rehearsals` | begins one: the body is an [`Order`] in JSON |
 //! | `DELETE /v1/rehearsals` | ends all |
 //!
-//! Names of ranges and refusals are those of the whole API.
+//! Ranges are named, and requests are refused, as in the rest of the API.
 
 use std::time::Duration;
 
@@ -27,15 +27,15 @@ pub struct Order {
     pub range: String,
     /// The act.
     pub act: Part,
-    /// For how many seconds. In a list, how many are left.
+    /// How many seconds it lasts. In a list, how many seconds are left.
     pub seconds: f64,
-    /// The share of requests, of 1, for `busy` and `timeout`. All of them if it is not given.
+    /// The share of requests for `busy` and `timeout`, above 0 and at most 1. Without it, all requests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<f64>,
     /// By how many seconds a time-out is late; 2 if it is not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub late_seconds: Option<f64>,
-    /// Whether a time-out has the status 504 and not 500.
+    /// Whether a time-out has status 504 instead of 500.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub gateway: bool,
 }
@@ -98,8 +98,8 @@ impl Order {
     }
 }
 
-/// Does a GET, POST or DELETE, and answers with the rehearsals that are under way afterwards. Ranges are those of
-/// `map`, and tables have the names of `names`.
+/// Does a GET, POST or DELETE, and answers with the rehearsals that are under way afterwards. `map` has the ranges,
+/// and `names` has the names of the tables.
 pub(super) fn answer(
     rehearsals: &Rehearsals,
     method: &Method,
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
     use crate::profile::Profile;
 
-    /// Two ranges: r2, and from `marathon/Half` on r3, which is in generation 2.
+    /// Two ranges: r2, and r3, which begins at `marathon/Half` and is in generation 2.
     fn halves() -> (RangeMap, Names) {
         let mut halves = MapScript::new();
         for command in script::parse("table marathon\nsplit marathon/Half\nmove r3 to s2").unwrap() {

@@ -14,11 +14,12 @@
 //! **Lending.** A request that finds at least one token is let in, whatever it costs. Otherwise a batch of a hundred
 //! would never pass a bucket that single writes keep nearly empty. So the level may fall below zero, and later
 //! requests wait until it is above zero again. What a page returns is known only while it is read. So it is charged
-//! as it grows, and must end when the debt is too large. In any stretch of time at most this is
-//! used: what the rate gives, one second's worth, the credit, and what was lent to the last request.
+//! as it grows, and must end when the debt is too large. In any stretch of time, no more is used than these together:
+//! what the rate gives, one second's worth, the credit, and what was lent to the last request.
 //!
-//! **Credit by the minute.** Only whole minutes count. So a new bucket, or one that was forgotten and made
-//! again, has no credit: forgetting a bucket never gives more than the budget.
+//! **Credit by the minute.** Unused budget becomes credit only when a whole minute is over. So a new bucket has no
+//! credit, and neither has one that was forgotten and made again: forgetting a bucket never gives more than the
+//! budget.
 
 use std::time::Duration;
 
@@ -27,7 +28,7 @@ use crate::profile::Budget;
 /// The time over which unused budget is counted before it becomes credit.
 const CREDITED_EVERY: Duration = Duration::from_secs(60);
 
-/// The part of a [`Budget`] that is left. Time is counted from any fixed moment.
+/// The part of a [`Budget`] that is left. All times are counted from the same moment, and any moment will do.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Bucket {
     level: f64,
@@ -44,7 +45,7 @@ impl Bucket {
         Self { level: budget.per_second, credit: 0.0, saved: 0.0, minute_begun: now, at: now }
     }
 
-    /// Takes `cost` if there is a token left. With `room` it may use credit.
+    /// Takes `cost` if there is a token left, and tells whether it did. With `room` it may also use credit.
     pub(crate) fn take(&mut self, budget: &Budget, now: Duration, cost: f64, room: bool) -> bool {
         self.refill(budget, now);
         if self.level >= 1.0 {
@@ -58,7 +59,7 @@ impl Bucket {
         }
     }
 
-    /// Takes `cost` for work that is under way, and tells whether it may go on. It may not if the debt has
+    /// Takes `cost` for work that is under way, and tells whether the work may go on. It may not if the debt has
     /// reached `lent_max`.
     pub(crate) fn charge(
         &mut self,
@@ -86,12 +87,12 @@ impl Bucket {
         drawn
     }
 
-    /// The time until it holds `tokens`, if nothing is taken.
+    /// The time until the bucket holds `tokens`, if nothing is taken.
     pub(crate) fn ready_in(&self, budget: &Budget, tokens: f64) -> Duration {
         Duration::from_secs_f64(((tokens - self.level) / budget.per_second).max(0.0))
     }
 
-    /// A `now` that lies before the last one adds nothing.
+    /// Adds what the rate gave since the last call. A `now` before that of the last call adds nothing.
     fn refill(&mut self, budget: &Budget, now: Duration) {
         let passed = now.saturating_sub(self.at);
         self.at = self.at.max(now);
@@ -115,15 +116,15 @@ mod tests {
     const BUDGET: Budget = Budget { per_second: 100.0, credit: Duration::from_secs(30) };
     const LENT_MAX: f64 = 50.0;
 
-    /// A step of a history: how many milliseconds pass, whether it is a request or a page's growth,
-    /// its cost, and whether there is room.
+    /// Steps of a history. Each has the milliseconds that pass, whether it is a request or the growth of a page, its
+    /// cost, and whether there is room.
     fn steps() -> impl Strategy<Value = Vec<(u64, bool, u32, bool)>> {
         prop::collection::vec((0..20_000_u64, any::<bool>(), 1..120_u32, any::<bool>()), 1..200)
     }
 
     proptest! {
-        /// In every stretch of a history no more is used than the rate, a full bucket, the credit
-        /// there may be, and what one request was lent.
+        /// In every stretch of a history, no more is used than these together: what the rate gives, a full bucket,
+        /// the most credit that there may be, and what was lent.
         #[test]
         fn no_stretch_uses_more_than_its_budget(steps in steps()) {
             let mut bucket = Bucket::full(&BUDGET, Duration::ZERO);
@@ -138,7 +139,7 @@ mod tests {
                         used.push((now, cost));
                     }
                 } else if may_go_on {
-                    // A page that was told to end does not grow; the next may begin.
+                    // A page that was told to end does not grow. The next page may begin.
                     may_go_on = bucket.charge(&BUDGET, now, cost, LENT_MAX, room);
                     used.push((now, cost));
                 } else {
@@ -151,14 +152,14 @@ mod tests {
                     sum += cost;
                     let rate = (until - since).as_secs_f64() * BUDGET.per_second;
                     let credit = BUDGET.credit.as_secs_f64() * BUDGET.per_second;
-                    // Lent to a request of 119, and then to a page of 119 more.
+                    // The bucket lent to a request of at most 119, and then to a page that grew by at most 119.
                     let most = rate + BUDGET.per_second + credit + LENT_MAX + 2.0 * 119.0;
                     prop_assert!(sum <= most + 1e-6, "{sum} used in {:?}", until - since);
                 }
             }
         }
 
-        /// What is drawn is within the rate and one second's worth, to the token.
+        /// No more is drawn than what the rate gives and one second's worth. Not one token is lent.
         #[test]
         fn drawing_never_lends(draws in prop::collection::vec((0..3_000_u64, 0..500_u32), 1..200)) {
             let mut bucket = Bucket::full(&BUDGET, Duration::ZERO);
@@ -177,7 +178,7 @@ mod tests {
             let (mut now, mut sum) = (Duration::ZERO, 0.0);
             while now < Duration::from_secs(20) {
                 now += Duration::from_millis(every_ms);
-                // Several at once, as many clients would.
+                // Several requests at once, as from many clients.
                 for _ in 0..10 {
                     sum += f64::from(u8::from(bucket.take(&BUDGET, now, f64::from(cost), false))) * f64::from(cost);
                 }
@@ -195,7 +196,7 @@ mod tests {
         };
         // 59 quiet seconds are not a minute.
         assert_eq!(spend(&mut bucket, 59, true), 100);
-        // What ran over until then is credited with the minute; 30 s of it are the most.
+        // When the minute is over, what ran over becomes credit, but at most 30 s of the rate.
         assert_eq!(spend(&mut bucket, 61, false), 100);
         assert_eq!(spend(&mut bucket, 61, true), 3_000);
         assert_eq!(spend(&mut bucket, 62, true), 100);
@@ -206,7 +207,7 @@ mod tests {
         let mut bucket = Bucket::full(&BUDGET, Duration::ZERO);
         while bucket.take(&BUDGET, Duration::ZERO, 1.0, false) {}
         assert!(bucket.take(&BUDGET, Duration::from_millis(15), 100.0, false));
-        // And is paid for before the next one.
+        // Its cost is paid back before the next request is let in.
         assert!(!bucket.take(&BUDGET, Duration::from_millis(1_000), 1.0, false));
         assert!(bucket.take(&BUDGET, Duration::from_millis(1_010), 1.0, false));
     }

@@ -12,8 +12,8 @@
 //!                                                    charged as it grows)
 //! ```
 //!
-//! A request that is not let in gets 503 `ServerBusy`. The [`Profile`] has the budgets; `fast` has none, and then
-//! a request costs two loads of an atomic here.
+//! A request that is not let in gets 503 `ServerBusy`. The [`Profile`] has the budgets. `fast` has none, and then
+//! this module costs a request two loads of an atomic.
 //!
 //! | module | pure? | what it decides |
 //! |---|---|---|
@@ -53,11 +53,11 @@ pub(crate) use crate::throttled::Cause;
 
 /// Partitions whose buckets are kept in memory.
 const PARTITIONS_MAX: usize = 65_536;
-/// How far a page may put its partition into debt before it must end, in seconds of the budget. So a lone reader
-/// gets whole pages, and many readers at once cannot read without end.
+/// How far a page may put its partition into debt before it must end, in seconds of the budget. With this debt a lone
+/// reader gets whole pages. Its limit keeps many readers at once from reading without end.
 const PAGE_LENDS_SECONDS: f64 = 0.5;
 
-/// Decides for one front end which requests are let in. All its requests share it.
+/// Decides for one front end which requests are let in. All requests of the front end share it.
 pub(crate) struct Admission {
     begun: Instant,
     seed: u64,
@@ -103,8 +103,8 @@ pub(crate) struct Tenant {
 }
 
 impl Admission {
-    /// Admission by the numbers of `profile`. `seed` decides everything that is random. From now on it measures how
-    /// busy the process is.
+    /// Starts admission with the numbers of `profile`, and begins to measure how busy the process is. `seed` decides
+    /// everything that is random.
     pub(crate) fn start(profile: &Profile, seed: u64, metrics: Arc<Metrics>) -> Arc<Self> {
         let admission = Arc::new(Self::new(profile, seed, metrics));
         tokio::spawn(probe::run(admission.clone()));
@@ -139,7 +139,7 @@ impl Admission {
         self.tables.is_some() || self.partitions.is_some() || self.pressed.load(Ordering::Relaxed)
     }
 
-    /// Lets in a transaction of `account`, of any kind.
+    /// Lets in a transaction of `account`, of any kind, or refuses it.
     pub(crate) fn admit_account(&self, account: &str) -> Result<(), Cause> {
         // All threads write here, so it is written only when it changes.
         if !self.asked.load(Ordering::Relaxed) {
@@ -151,7 +151,7 @@ impl Admission {
         }
     }
 
-    /// Lets in a transaction of the table whose keys begin with `prefix`.
+    /// Lets in a transaction of the table whose keys begin with `prefix`, or refuses it.
     pub(crate) fn admit_table(&self, prefix: &[u8]) -> Result<(), Cause> {
         match &self.tables {
             Some(tables) => self.pay(tables, self.hash(prefix), Cause::Table),
@@ -164,8 +164,8 @@ impl Admission {
         Tenant { account: self.hash(account), partition: self.hash(prefix) }
     }
 
-    /// Lets in a request that touches so many entities of a partition. A read counts as one entity here; the entities
-    /// that it returns are charged later ([`Admission::charge`]).
+    /// Lets in a request that touches `entities` entities of a partition, or refuses it. A read counts as one entity
+    /// here. The entities that it returns are charged later ([`Admission::charge`]).
     pub(crate) fn admit_partition(&self, tenant: Tenant, entities: usize) -> Result<(), Cause> {
         if self.pressed.load(Ordering::Relaxed) && !self.bears(tenant, entities) {
             return Err(Cause::Overload);
@@ -237,7 +237,7 @@ impl Admission {
         self.begun.elapsed()
     }
 
-    /// Seeded, so that a client cannot choose keys that share a bucket with those of another.
+    /// The seed is part of each hash. So a client cannot choose keys that share a bucket with another client's keys.
     fn hash(&self, of: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.seed, of).hash(&mut hasher);

@@ -1,11 +1,11 @@
 //! Decides whether the process has too much to do, and which share of the requests it can bear.
 //!
-//! It is measured by a delay: a task that only sleeps wakes too late, and this delay is the time for which any task
-//! that is ready to run has to wait (see `probe`). It shows a lack of processor time and a lack of threads of the
-//! runtime alike, and does not depend on a guess of what the machine can do.
+//! It judges by a delay. A task that only sleeps wakes later than it should, and any task that is ready to run has to
+//! wait as long (see `probe`). The delay grows when processor time is short, and also when threads of the runtime are
+//! short. It needs no guess of what the machine can do.
 //!
-//! As in CoDel, the *least* delay of an interval counts. A burst makes a queue that is soon empty, which does no
-//! harm. A queue that is never empty during an interval goes away only if requests are shed.
+//! As in CoDel, the *least* delay of an interval counts. A burst makes a queue that is soon empty, and does no harm.
+//! A queue that is never empty during an interval goes away only if requests are shed.
 //!
 //! ```text
 //!             least delay > half               least delay > delay_max
@@ -14,27 +14,27 @@
 //!        +------- all that arrived was within the limit, and waited little +
 //! ```
 //!
-//! While the process sheds there is a *limit* on what is let in. It begins below the part of the requests that
-//! could be done. It falls while the delay does not fall, rises slowly while there is hardly any delay, and
-//! else stays. The part that could be done is computed from the delay: if the delay grew by a third of the
-//! interval, a quarter of what was let in waits. So nothing depends on what requests cost or what the machine
-//! can do. A limit that is not reached sheds nothing.
+//! While the process sheds there is a *limit* on what is let in. It begins below the part of the requests that could
+//! be done. It falls while the delay is too long and does not get shorter. It rises slowly while the delay is short,
+//! and otherwise stays as it is. The part that could be done is computed from the delay: if the delay grew by a third
+//! of the interval, a quarter of what was let in still waits. So nothing depends on what requests cost or what the
+//! machine can do. A limit that is not reached sheds nothing.
 
 use std::time::Duration;
 
 use crate::profile::OverloadPolicy;
 
-/// While too much is let in, the limit as a part of what could be done. This number and the rise were found by
+/// The limit as a part of what could be done, while too much is let in. This number and the rise were found by
 /// simulation. With the numbers of `cloud`, a machine that gets 1.2 to 3 times the work that it can do is busy for at
-/// least 93 % of the time, and its queue stays below three times `delay_max`. A limit that fell without regard to
-/// the growth of the delay needed half a minute at three times the work.
+/// least 93 % of the time, and its queue stays below three times `delay_max`. A limit that fell without regard to the
+/// growth of the delay needed half a minute at three times the work.
 const FALL: f64 = 0.9;
 /// The factor by which the limit rises.
 const RISE: f64 = 1.05;
 /// A delay counts as falling if it is below this share of the last one.
 const FALLING: f64 = 0.95;
-/// The least share that is kept. Otherwise a delay with another cause than requests could refuse all
-/// requests.
+/// The least share of the requests that is let in. Without it, a delay that has another cause than requests could
+/// make the process refuse all of them.
 const KEEP_MIN: f64 = 0.1;
 
 /// The finding of the last interval.
@@ -51,7 +51,7 @@ pub(crate) enum Pressure {
     },
 }
 
-/// The arrivals of an interval, by weight. They are not counted while it is calm.
+/// The arrivals of an interval, by weight. They are not counted while the process is calm.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Flow {
     /// All arrivals.
@@ -74,7 +74,7 @@ pub(crate) struct Overload {
 }
 
 impl Overload {
-    /// Calm, with room to spare.
+    /// Begins calm, with room to spare.
     pub(crate) fn new(policy: OverloadPolicy) -> Self {
         Self {
             policy,
@@ -92,13 +92,13 @@ impl Overload {
         self.least_before
     }
 
-    /// Whether credit may be used, because requests hardly wait.
+    /// Whether requests hardly wait, so that credit may be used.
     pub(crate) fn has_room(&self) -> bool {
         self.room
     }
 
-    /// Notes one measurement. At the end of an interval, returns its finding. `flow` is counted from the end of
-    /// the last interval.
+    /// Notes one measurement. At the end of an interval, returns its finding. `flow` has the arrivals since the end
+    /// of the last interval.
     pub(crate) fn measured(&mut self, now: Duration, delay: Duration, flow: Flow) -> Option<Pressure> {
         let least = self.least.map_or(delay, |least| least.min(delay));
         self.least = Some(least);
@@ -124,7 +124,7 @@ impl Overload {
         let growth = least.saturating_sub(self.least_before).div_duration_f64(self.policy.interval);
         let done = flow.let_in / (1.0 + growth);
         match self.limit {
-            // The arrivals while it was calm were not counted, so one interval is watched first.
+            // While the process was calm, arrivals were not counted. So one interval is watched first.
             None => (too_long && self.watching).then_some(done * FALL),
             Some(limit) if too_long && !falls => Some(limit.min(done) * FALL),
             Some(limit) if short && flow.arrived <= limit => None,
@@ -143,10 +143,10 @@ mod tests {
         interval: Duration::from_millis(500),
         room_delay_max: Duration::from_millis(10),
     };
-    /// A thousand came, and all were let in.
+    /// A thousand requests came, and all were let in.
     const FLOW: Flow = Flow { arrived: 1_000.0, let_in: 1_000.0 };
 
-    /// What each interval tells, when a measurement is made every 100 ms from `from` on.
+    /// What each interval finds if a measurement is made every 100 ms, after the first `from` measurements.
     fn judged(overload: &mut Overload, from: u64, delays_ms: &[u64], flow: Flow) -> Vec<Pressure> {
         let measured = delays_ms.iter().zip(from + 1..).filter_map(|(&delay, at)| {
             overload.measured(Duration::from_millis(100 * at), Duration::from_millis(delay), flow)
@@ -169,7 +169,7 @@ mod tests {
         assert!(!overload.has_room());
         assert_eq!(judged(&mut overload, 5, &[200; 5], FLOW), [Pressure::Shedding { keep: 0.9 }]);
         let shed = Flow { arrived: 1_000.0, let_in: 900.0 };
-        // It does not fall, so less is let in; then it does.
+        // The delay does not fall, so less is let in. Then it falls.
         assert_eq!(judged(&mut overload, 10, &[200; 5], shed), [Pressure::Shedding { keep: 0.81 }]);
         assert_eq!(judged(&mut overload, 15, &[180; 5], shed), [Pressure::Shedding { keep: 0.81 }]);
         assert_eq!(judged(&mut overload, 20, &[80; 5], shed), [Pressure::Shedding { keep: 0.81 }]);

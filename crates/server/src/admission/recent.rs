@@ -1,16 +1,16 @@
 //! A bounded table of what was used lately.
 //!
-//! There are more partitions than memory for their buckets. But a bucket that was not used for a few seconds is
-//! full, and a full bucket need not be remembered. So the table has a fixed number of sets with a few places
-//! each, like a processor's cache. A key belongs to one set, and a new key takes the place that was used longest
-//! ago. There is nothing to sweep, and no list to keep in order.
+//! There are more partitions than memory for their buckets. But a bucket that was not used for a few seconds is full,
+//! and a full bucket need not be remembered. So the table has a fixed number of sets with a few places each, like a
+//! processor's cache. A key belongs to one set. In a full set, a new key takes the place that was not used for the
+//! longest time. There is nothing to sweep, and no list to keep in order.
 
 use std::time::Duration;
 
 /// Places in a set.
 const WAYS: usize = 8;
 
-/// Values by key. The keys are hashes already.
+/// Values by key. The keys must be hashes, since they are not hashed again.
 #[derive(Debug)]
 pub(crate) struct Recent<V> {
     sets: Vec<Vec<Place<V>>>,
@@ -24,7 +24,7 @@ struct Place<V> {
 }
 
 impl<V> Recent<V> {
-    /// A table for about `most` values, rounded up to a whole number of sets.
+    /// A table for about `most` values. The number of its sets is rounded up to a power of two.
     pub(crate) fn new(most: usize) -> Self {
         Self { sets: (0..most.div_ceil(WAYS).next_power_of_two()).map(|_| Vec::new()).collect() }
     }
@@ -42,7 +42,7 @@ impl<V> Recent<V> {
     }
 }
 
-/// The place of the new key.
+/// Puts a new key into a set, and returns its place.
 fn put<V>(places: &mut Vec<Place<V>>, newcomer: Place<V>) -> usize {
     if places.len() < WAYS {
         places.push(newcomer);

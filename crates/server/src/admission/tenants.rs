@@ -1,10 +1,10 @@
 //! Which requests to refuse under overload: those of the hottest tenant first.
 //!
-//! To *shed* a request is to refuse it because the process has too much to do. While the process is under
-//! pressure, the arrivals of each interval are counted by account and by partition, in a bounded sketch
-//! (SpaceSaving: with N places it certainly has each tenant that sends more than 1/N of all arrivals). When a share of the
-//! arrivals must be shed, the accounts are cut down to a common *level*: the highest first, and none below
-//! the level.
+//! To *shed* a request is to refuse it because the process has too much to do. While the process is under pressure,
+//! the arrivals of each interval are counted by account and by partition. The counts are a bounded sketch
+//! (SpaceSaving: with N places it always has each tenant that sends more than 1/N of all arrivals). When a share of
+//! the arrivals must be shed, the accounts are cut down to a common *level*: the highest first, and none below the
+//! level.
 //!
 //! ```text
 //!    arrivals    #
@@ -78,8 +78,8 @@ impl Tenants {
         account.and_then(|account| account.keep).unwrap_or(self.others)
     }
 
-    /// Decides for the next interval, in which the share `keep` of all arrivals is to be let in, and begins a
-    /// new count.
+    /// Decides for the next interval, in which the share `keep` of all arrivals is to be let in. The next interval
+    /// begins with a part of each count ([`REMEMBERED`]).
     pub(crate) fn decide(&mut self, keep: f64) {
         let counted: f64 = self.accounts.iter().map(|account| account.arrived).sum();
         let rest = (self.total - counted).max(0.0);
@@ -128,7 +128,7 @@ impl Count {
     }
 }
 
-/// Adds to a count. In a full sketch a new tenant takes the place, and the count, of the smallest one.
+/// Adds to a count. In a full sketch, a new tenant takes the place of the smallest one and continues its count.
 fn count(counts: &mut Vec<Count>, most: usize, key: u64, account: u64, weight: f64) {
     if let Some(count) = counts.iter_mut().find(|count| count.key == key) {
         count.arrived += weight;
@@ -147,7 +147,8 @@ fn count(counts: &mut Vec<Count>, most: usize, key: u64, account: u64, weight: f
 #[derive(Debug, PartialEq)]
 struct Water {
     level: f64,
-    /// The share that is kept of everything after that; 1, unless the level alone is not enough.
+    /// The share of the level, or of a count below it, that is kept. It is 1 unless the cut to the level is not
+    /// enough.
     base: f64,
 }
 
@@ -156,7 +157,7 @@ impl Water {
     fn level<'a>(counts: impl Iterator<Item = &'a Count>, rest: f64, allowed: f64) -> Self {
         let mut heights: Vec<f64> = counts.map(|count| count.arrived).collect();
         heights.sort_unstable_by(|a, b| b.total_cmp(a));
-        // Below the lowest count no single tenant is cut: one of the rest may be as high.
+        // The level stays above the lowest count while there is a rest, because a tenant of the rest may be as high.
         let floor = if rest > 0.0 { heights.last().copied().unwrap_or(0.0) } else { 0.0 };
         let mut below: f64 = heights.iter().sum::<f64>() + rest;
         if below <= allowed {
@@ -230,8 +231,8 @@ mod tests {
     }
 
     proptest! {
-        /// The requests that are let in come to the share that was wanted. No tenant is cut below a smaller one, and a
-        /// tenant that is small enough is not cut at all.
+        /// The requests that are let in add up to the share that was wanted. No tenant is cut below a smaller one,
+        /// and a tenant that is small enough is not cut at all.
         #[test]
         fn the_cut_is_exact_and_fair(
             arrivals in prop::collection::vec((0..4_u64, 0..30_u64, 1..1_000_u32), 1..60),

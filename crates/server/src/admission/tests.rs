@@ -1,4 +1,4 @@
-//! Admission as a whole, on paused time.
+//! Tests of admission as a whole, with paused time.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use super::*;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-/// Tries `tries` requests of one entity at equal distances over `lasting`; how many were let in.
+/// Makes `tries` requests of one entity, evenly spread over `lasting`. Returns how many were let in.
 async fn tried(admission: &Admission, tenant: Tenant, tries: u32, lasting: Duration) -> u32 {
     let mut let_in = 0;
     for _ in 0..tries {
@@ -42,11 +42,12 @@ async fn a_batch_is_its_entities_for_the_partition_and_one_for_the_account() {
     assert!(admission.admit_account("b").is_ok());
 }
 
-/// Reads pages of up to a thousand entities, all at once and row by row in turn; how long they get.
+/// Reads `pages` pages of up to a thousand entities at once: one row of each page in turn. Returns the lengths of the
+/// pages.
 fn pages_at_once(admission: &Admission, tenant: Tenant, pages: usize) -> Vec<usize> {
     let mut rows: Vec<usize> = Vec::new();
     for _ in 0..pages {
-        // The first entity of a page is paid for when it is let in.
+        // The first entity of a page is charged when the page is let in.
         rows.extend(admission.admit_partition(tenant, 1).is_ok().then_some(1));
     }
     let mut under_way: Vec<usize> = (0..rows.len()).collect();
@@ -94,8 +95,8 @@ async fn in_fast_everything_is_let_in() {
     assert!(admission.charge(tenant, 1_000_000));
 }
 
-/// A machine that does a thousand requests a second in the order in which they come, and three
-/// times as many come: most of them of one partition, and the others of ten quiet ones.
+/// A machine that does a thousand requests a second, in the order in which they come. Three times as many come: most
+/// of them to one partition, and the others to ten quiet ones.
 struct Machine {
     admission: Admission,
     tenants: Vec<Tenant>,
@@ -105,7 +106,7 @@ struct Machine {
     served: Vec<u32>,
 }
 
-/// What one step of it is, in requests of the hot tenant; the quiet ones ask for 5 every 100 ms.
+/// Requests of the hot tenant in one step. A quiet tenant makes 5 requests in 100 ms.
 const HOT_EVERY_STEP: usize = 25;
 const STEP: Duration = Duration::from_millis(10);
 
@@ -155,10 +156,10 @@ async fn an_overloaded_process_sheds_the_hot_tenant_and_serves_the_quiet_ones() 
         machine.step(number).await;
         longest = longest.max(machine.queue.len());
     }
-    // 30,000 could be done: 15,000 were asked for by the quiet, who get theirs, and the hot one the rest.
+    // The machine could do 30,000. The quiet tenants asked for 15,000 and get them; the hot one gets the rest.
     let quiet: u32 = machine.served[1..].iter().sum();
     assert!(quiet >= machine.asked[1..].iter().sum::<u32>() * 98 / 100, "{:?}", machine.served);
     assert!(machine.served[0] > 12_000, "{:?}", machine.served);
-    // 1,000 wait a second: the queue stays near the 200 ms at which it is too long.
+    // A queue of 1,000 takes a second. The queue stays near 200, which is the delay that counts as too long.
     assert!(longest < 600, "{longest}");
 }

@@ -1,8 +1,8 @@
 //! Budgets of the whole service, spent by its front ends.
 //!
-//! An account has one budget, but its requests come in at every front end. Asking for each request would cost a round
-//! trip. So an *authority* keeps the account's bucket and gives out tokens for about a second at a time, and each
-//! front end pays from its own *purse*:
+//! An account has one budget, but its requests come in at every front end. If each request asked for its tokens, that
+//! would cost a round trip. So an *authority* keeps the account's bucket and gives out tokens for about a second at a
+//! time, and each front end pays from its own *purse*:
 //!
 //! ```text
 //!   front end                                  authority
@@ -10,10 +10,10 @@
 //!   pays from it   <-- Grant { tokens, .. } --  (what the bucket has, at most the demand)
 //! ```
 //!
-//! Tokens expire, so that an idle purse does not keep them from others for long. A grant that is too small says
-//! when to ask again, so that an account above its budget does not cause more questions. Today both sides are in one
-//! process, and the message is a call. It stays a message, because the authority will be another process when
-//! several processes share one store.
+//! Tokens expire, so that an idle purse does not keep them from others for long. A grant that is too small says when
+//! to ask again. So an account above its budget does not cause more questions. Today both sides are in one process,
+//! and the message is a call. It stays a message, because the authority will be another process when several
+//! processes share one store.
 
 use std::time::Duration;
 
@@ -21,7 +21,7 @@ use super::bucket::Bucket;
 use super::recent::Recent;
 use crate::profile::Budget;
 
-/// The time for which a front end asks tokens.
+/// A front end asks for the tokens that it may need in this time.
 const ASKED_FOR: Duration = Duration::from_secs(1);
 /// The time after which unused tokens expire.
 const EXPIRE_AFTER: Duration = Duration::from_secs(2);
@@ -58,7 +58,7 @@ pub(crate) struct Authority {
 }
 
 impl Authority {
-    /// Every account, or every table, has the same budget.
+    /// An authority that gives every account, or every table, the same budget.
     pub(crate) fn new(budget: Budget) -> Self {
         Self { budget, buckets: Recent::new(SCOPES_MAX) }
     }
@@ -67,7 +67,7 @@ impl Authority {
     pub(crate) fn ask(&mut self, now: Duration, ask: &Ask) -> Grant {
         let bucket = self.buckets.get(ask.scope, now, || Bucket::full(&self.budget, now));
         let tokens = bucket.draw(&self.budget, now, ask.demand);
-        // The time until there are enough tokens to be worth a question.
+        // When the bucket has so many tokens, it is worth asking again.
         let worth_it = (self.budget.per_second / 20.0).clamp(1.0, DEMAND_MIN);
         let too_few = tokens < ask.demand;
         let again_in = if too_few { bucket.ready_in(&self.budget, worth_it) } else { Duration::ZERO };
@@ -82,7 +82,7 @@ struct Purse {
     good_until: Duration,
     asked: Duration,
     ask_from: Duration,
-    /// The tokens paid since its last question.
+    /// The tokens paid since the front end last asked.
     paid: f64,
 }
 
@@ -97,8 +97,8 @@ impl Purse {
         enough
     }
 
-    /// What to ask for: twice what was used lately in that time, so that growing demand is met soon. `None` while the
-    /// answer is known to be no.
+    /// How many tokens to ask for: twice what was used lately in the time [`ASKED_FOR`], so that growing demand is
+    /// met soon. `None` while it is too early to ask again.
     fn demand(&self, now: Duration, cost: f64) -> Option<f64> {
         let since = now.saturating_sub(self.asked).max(Duration::from_millis(1));
         let lately = self.paid * (ASKED_FOR.as_secs_f64() / since.as_secs_f64()).min(4.0);
@@ -152,8 +152,8 @@ mod tests {
     const BUDGET: Budget = Budget { per_second: 1_000.0, credit: Duration::ZERO };
 
     proptest! {
-        /// For any number of front ends and any times of asking: what is granted, and so what is paid, never exceeds the
-        /// budget.
+        /// Any number of front ends may ask at any times: what is granted never exceeds the budget, and what is paid
+        /// never exceeds what is granted.
         #[test]
         fn grants_never_exceed_the_budget(
             steps in prop::collection::vec((0..400_u64, 0..3_usize, 1..300_u32), 1..300),
@@ -176,8 +176,8 @@ mod tests {
         }
     }
 
-    /// How much of ten seconds three front ends together get paid, and how often they asked, when
-    /// each tries `tries` payments every millisecond.
+    /// Three front ends make `tries` payments each, every millisecond for ten seconds. Returns how much they could
+    /// pay together, and how often they asked.
     fn ten_seconds(tries: usize) -> (f64, usize) {
         let mut authority = Authority::new(BUDGET);
         let mut front_ends = [Purses::new(), Purses::new(), Purses::new()];
