@@ -408,7 +408,8 @@ async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
     world.check(&acknowledged, "late finisher").await;
 }
 
-/// Another manager finds a split whose heirs are served and not yet in the map: it writes the map, and does not open them.
+/// Another manager finds a split whose heirs are served and not yet in the map: it writes the map, and does not open
+/// them.
 #[tokio::test(start_paused = true)]
 async fn a_finisher_goes_on_with_heirs_that_are_served_already() {
     for step in [Step::Served, Step::Inherited] {

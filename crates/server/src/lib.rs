@@ -4,7 +4,7 @@
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
 //!   admin      health, metrics, status, the API about ranges
-//!   history    how much was asked of which keys, and when
+//!   history    the load by key and time
 //!   manager    which ranges are split, merged and moved, and what happened
 //!   accounts   names and keys          tokens   bearer tokens' signatures
 //! ```

@@ -44,7 +44,7 @@ pub const REPLIES_SHARE_OF_MEMORY: u64 = 8;
 pub const SMALL_REPLY_BYTES: usize = 64 * 1024;
 /// The most bytes of a refused body that are read and dropped, so that its client reads the refusal.
 pub const DRAIN_BYTES_MAX: usize = 16 << 20;
-/// The time for that.
+/// The time for reading and dropping them.
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
 /// The most pages of queries that are built at once. Each may have 4 MiB.
 pub const PAGES_MAX: usize = 32;
@@ -73,8 +73,8 @@ pub const CHANGES_AT_ONCE: usize = 16;
 pub const PLANNED_CHANGES_AT_ONCE: usize = 4;
 /// How often the manager looks at the ranges.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the manager looks for ranges that nobody serves, or whose change was broken off. It acts on what it finds at
-/// two looks in a row, because most of it is repaired by the change that is under way.
+/// How often the manager looks for ranges that nobody serves, or whose change was broken off. It acts only on what it
+/// finds at two looks in a row, because the change that is under way repairs most of it.
 pub const MEND_EVERY: Duration = Duration::from_secs(5);
 /// The most tables whose names are used to write keys. Keys of other tables are written with the table's id.
 pub const NAMED_TABLES_MAX: usize = 10_000;
@@ -87,8 +87,8 @@ pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
 
 /// How often the history counts, which is also the length of its finest column.
 pub const HISTORY_EVERY: Duration = Duration::from_secs(1);
-/// Bytes of memory for the columns of seconds in the history. Without a directory, the other columns take at most as
-/// many bytes again.
+/// Bytes of memory for the columns of seconds in the history. Without a directory, the other columns may take as many
+/// bytes again.
 pub const HISTORY_MEMORY_BYTES_MAX: u64 = 16 << 20;
 /// The most columns of one answer about the history.
 pub const HISTORY_COLUMNS_MAX: usize = 720;
@@ -98,11 +98,11 @@ pub const HISTORY_CELLS_MAX: usize = 1 << 18;
 pub const HISTORY_ROWS_MAX: usize = 256;
 /// The rows of such an answer if the request does not say how many.
 pub const HISTORY_ROWS: usize = 64;
-/// The most such questions that are answered at the same time; each needs some MiB. Further ones wait.
+/// The most questions about the history that are answered at the same time; each needs some MiB. Further ones wait.
 pub const HISTORY_ANSWERS_AT_ONCE: usize = 2;
 
-/// The number of connections that this process can have open at once. It raises the soft limit of file descriptors to
-/// the hard one, and reserves those that the store needs.
+/// The number of connections that this process can have open at once. This function raises the soft limit of file
+/// descriptors to the hard one, and reserves the file descriptors that the store needs.
 pub fn connections_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let given = getrlimit(Resource::Nofile);

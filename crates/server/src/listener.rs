@@ -4,9 +4,10 @@
 //! as every Azure SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
 //! never guessed from the first bytes.
 //!
-//! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to the
-//! last byte of the reply, and the time at which something last happened. A watch beside each connection ends it
-//! when nothing has happened for too long: no request came, or the client does not read its reply.
+//! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
+//! the last byte of the reply, and the time at which something last happened. Beside each connection runs a check
+//! that ends it when nothing has happened for too long. Then either no request came, or the client does not read its
+//! reply.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -115,7 +116,7 @@ pub async fn serve<H, F>(
         let (stream, peer) = match accepted {
             Ok(accepted) => accepted,
             Err(error) => {
-                // Most likely there are no file descriptors left: give open connections time to end.
+                // Most likely there are no file descriptors left, so give open connections time to end.
                 warn!(%error, "cannot accept a connection");
                 tokio::time::sleep(std::time::Duration::from_millis(100)).await;
                 continue;
@@ -185,7 +186,7 @@ where
         async move { Ok::<_, Infallible>(reply.await) }
     });
     let serving = http1::Builder::new()
-        // Without a timer the timeout of headers below would not work, and nothing would say so.
+        // Without a timer, the timeout of headers below would not work, and there would be no error.
         .timer(TokioTimer::new())
         .header_read_timeout(limits::HEADERS_WITHIN)
         .max_buf_size(limits::HEADER_BYTES_MAX)

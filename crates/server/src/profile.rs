@@ -1,9 +1,9 @@
 //! Profiles: the numbers that make the service behave as the cloud does, or as well as it can.
 //!
-//! There is one code path and two sets of numbers. `fast`, the default, has no budgets, ends pages only by their
-//! size and time, and does every request that it can; it refuses requests only when the process is really
-//! overloaded. `cloud` behaves as the documents of the real service say, so that a program's retry code can be
-//! tried before it meets the cloud. The source of each number stands beside it, and for users in
+//! There is one code path and two sets of numbers. `fast`, the default, has no budgets, ends pages only by their size
+//! and time, and does every request that it can. It refuses requests only when the process is really overloaded.
+//! `cloud` behaves as the documents of the real service say, so that a program's retry code can be tried before it
+//! meets the cloud. The source of each number is written beside the number. For users, the sources are in
 //! `docs/profiles.md`.
 
 use std::time::Duration;
@@ -22,7 +22,7 @@ pub struct Profile {
     pub account: Option<Budget>,
     /// Transactions of one table.
     pub table: Option<Budget>,
-    /// Entities of one partition that are written, or returned by a read. A read counts as at least one.
+    /// Entities of one partition that are written, or that a read returns. A read counts as at least one.
     pub partition: Option<Budget>,
     /// When the process itself is overloaded, and how fast it refuses requests then.
     pub overload: OverloadPolicy,
@@ -41,7 +41,7 @@ pub struct Profile {
 pub struct Budget {
     /// Units each second. As many can be used at once after a quiet second.
     pub per_second: f64,
-    /// The unused budget of so much time is saved. It may be used later, while the process has room to spare.
+    /// Unused budget is saved, up to what this time gives. It may be used later, while the process has room to spare.
     pub credit: Duration,
 }
 
@@ -51,8 +51,8 @@ pub struct OverloadPolicy {
     /// The process is overloaded if a task that is ready to run waits longer than this, all through an
     /// [`OverloadPolicy::interval`].
     pub delay_max: Duration,
-    /// The time over which the least delay counts: only a queue that is never empty in it shows an overload. It is more
-    /// than twice the delay, so that one stall does not fill it.
+    /// The time over which the least delay counts: only a queue that is never empty in it shows an overload. The
+    /// interval is more than twice `delay_max`, so that one stall does not fill it.
     pub interval: Duration,
     /// While a ready task waits no longer than this, there is room to spare for credit.
     pub room_delay_max: Duration,
@@ -63,7 +63,7 @@ pub struct OverloadPolicy {
 pub struct PageRules {
     /// Whether a page ends, with a token, where it would leave its range.
     pub end_with_range: bool,
-    /// How long a page looks for matches, before it ends with a token.
+    /// How long a page looks for matches before it ends with a token.
     pub within: Duration,
 }
 
@@ -81,7 +81,7 @@ pub struct MovingAnswers {
 }
 
 impl Profile {
-    /// As well as it can: no budgets, and no error that could be avoided.
+    /// The service as good as it can be: no budgets, and no error that could be avoided.
     pub fn fast() -> Self {
         Self {
             name: "fast",
@@ -102,7 +102,7 @@ impl Profile {
         }
     }
 
-    /// As the cloud's documents say.
+    /// The service as the cloud's documents describe it.
     pub fn cloud() -> Self {
         // Documented for a standard account, for entities of 1 KiB. No document gives a table a
         // target of its own: it may use its account's.
@@ -118,12 +118,12 @@ impl Profile {
                 interval: Duration::from_secs(1),
                 room_delay_max: Duration::from_millis(10),
             },
-            // Documented: a page ends at a partition boundary's server, and after 5 s.
+            // Documented: a page ends at a boundary between the partition servers' keys, and after 5 s.
             pages: PageRules { end_with_range: true, within: Duration::from_secs(5) },
-            // Documented are "a few seconds" of both kinds of answers; shares and delay are ours. The effects must be over
-            // before the last of the retries that the official SDKs make by default. Otherwise a request that came
-            // just when the move began could be refused each time. Python's last retry is sent 4.8 s after the first
-            // answer.
+            // The documents say "a few seconds" for both kinds of answers. The shares and the delay are our own
+            // choice. The effects must be over before the last of the retries that the official SDKs make by default.
+            // Otherwise a request that came just when the move began could be refused each time. Python's last retry
+            // is sent 4.8 s after the first answer.
             moving: MovingAnswers {
                 lasting: Duration::from_secs(3),
                 busy: 0.5,

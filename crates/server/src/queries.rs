@@ -1,8 +1,8 @@
 //! What queries cost, by their kind: how many entities they look at, and how many they return.
 //!
 //! The guides of the cloud's service distinguish four kinds of queries, and recommend the first two. If a table is
-//! slow or throttled, these counts show which kinds its programs use; for example that table scans looked at a
-//! million entities to return ten.
+//! slow or throttled, these counts show which kinds its programs use. They may show, for example, that table scans
+//! looked at a million entities to return ten.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +14,7 @@ use serde_json::json;
 pub const KINDS: [QueryKind; 4] =
     [QueryKind::Point, QueryKind::RowRange, QueryKind::PartitionRange, QueryKind::Table];
 
-/// The name of a kind, as the guides call it.
+/// The name that the guides give to a kind.
 pub const fn name_of(kind: QueryKind) -> &'static str {
     match kind {
         QueryKind::Point => "point query",

@@ -1,4 +1,4 @@
-//! Why requests are not let in: the word in which admission decides, and by which the metrics count.
+//! The causes for which admission refuses requests. The metrics count by them.
 
 use prometheus_client::encoding::EncodeLabelValue;
 

@@ -35,8 +35,8 @@ pub enum TokenVerifier {
 struct IssuersFile {
     /// A JSON Web Key Set, as issuers publish it.
     keys: Vec<serde_json::Value>,
-    /// Accepted `iss` claims. They must be given, because Microsoft signs the tokens of all its customers with the same
-    /// keys, and only the issuer distinguishes them.
+    /// Accepted `iss` claims. They must be given, because Microsoft signs the tokens of all its customers with the
+    /// same keys, and only the issuer distinguishes them.
     issuers: BTreeSet<String>,
     /// Accepted `aud` claims; empty accepts those of Azure Storage.
     #[serde(default)]
@@ -87,7 +87,7 @@ impl TokenVerifier {
 /// The claims of a token that one of `keys` signed.
 fn signed_claims(token: &str, keys: &JwkSet) -> Option<Claims> {
     let header = jsonwebtoken::decode_header(token).ok()?;
-    // With a symmetric algorithm everybody could sign, because the key is public.
+    // With a symmetric algorithm, anybody could sign a token, because the key is public.
     let asymmetric = matches!(
         header.alg,
         Algorithm::RS256

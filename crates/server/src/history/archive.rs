@@ -17,7 +17,8 @@ use tracing::warn;
 use super::segment::{Body, HEAD_BYTES, cut_tail, frame};
 
 const EXTENSION: &str = ".segment";
-/// A segment takes at most this part of the budget, so that deleting one to make room loses only a small part.
+/// A segment takes at most the budget divided by this number, so that deleting one to make room loses only a small
+/// part.
 const SEGMENT_PART: u64 = 32;
 
 /// Segments within a budget; see the module.
@@ -179,8 +180,8 @@ impl Archive {
         open.try_for_each(Body::sync)
     }
 
-    /// Calls `visit` with the columns of a tier that begin between two times. Columns that cannot be read are left out,
-    /// with a warning in the log.
+    /// Calls `visit` with the columns of a tier that begin between two times. Columns that cannot be read are left
+    /// out, with a warning in the log.
     pub(super) fn read(&self, tier: Tier, from: i64, to: i64, mut visit: impl FnMut(&Column)) {
         for id in self.shelf.between(tier, from, to) {
             let Some(body) = self.bodies.get(&id) else { continue };

@@ -48,11 +48,11 @@ pub const HISTORY_DIRECTORY: &str = "history";
 pub struct HistoryOptions {
     /// The directory of the segments, which is created if needed; `None` keeps everything in memory.
     pub directory: Option<PathBuf>,
-    /// The most bytes that they take. In memory also no more than [`HISTORY_MEMORY_BYTES_MAX`].
+    /// The most bytes that the segments take. In memory they also take no more than [`HISTORY_MEMORY_BYTES_MAX`].
     pub budget_bytes: u64,
     /// Whether boundaries are stored with their keys.
     pub with_keys: bool,
-    /// The salt of boundaries' hashes, if there is none yet.
+    /// The salt for the hashes of boundaries, if the directory has none yet.
     pub salt: [u8; 16],
 }
 
@@ -124,7 +124,7 @@ impl History {
         self.keep(&mut archive, &minutes);
     }
 
-    /// Counts each second until it is told to stop, and then keeps what was counted. Run it as a task, once.
+    /// Counts each second until it is told to stop, and then stores what was counted. Run it as a task, once.
     pub async fn run(self, mut stop: watch::Receiver<bool>) {
         self.recognise_tables().await;
         loop {
@@ -147,8 +147,8 @@ impl History {
         HISTORY_EVERY.saturating_sub(past)
     }
 
-    /// Finds the keys of boundaries of which an earlier process stored only the hashes: many of them are the first keys
-    /// of tables.
+    /// Finds the keys of boundaries of which an earlier process stored only hashes. Many of these are the first keys
+    /// of tables, so those keys are tried.
     async fn recognise_tables(&self) {
         let tables = table_prefixes(self.0.node.router()).await;
         let hasher = self.0.hasher;
@@ -196,11 +196,11 @@ impl History {
             let mut archive = history.archive();
             history.keep(&mut archive, &complete);
         });
-        // If that panicked, these columns are lost.
+        // If the task panicked, these columns are lost.
         let _ = written.await;
     }
 
-    /// Appends columns. If there is a minute among them, waits until all of them are on the disk.
+    /// Appends columns. If a column of a minute is among them, waits until all of them are on the disk.
     fn keep(&self, archive: &mut Archive, complete: &[(Tier, Column)]) {
         let mut result = Ok(());
         for (tier, column) in complete {
@@ -290,7 +290,7 @@ impl Counting {
             axis.place(keys, tally, &mut cells);
         }
         let second = Column { at, axis: Arc::clone(axis.boundaries()), cells };
-        // In memory this fails only for a column that is larger than the whole budget, and there is none.
+        // In memory this fails only for a column that is larger than the whole budget. No column is so large.
         if let Err(error) = self.fresh.append(Tier::Second, &second) {
             warn!(%error, "a second of the history was lost");
         }

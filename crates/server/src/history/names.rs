@@ -25,7 +25,7 @@ impl Hasher {
         match fs::read(&path) {
             Ok(bytes) => match bytes.try_into() {
                 Ok(salt) => return Ok(Self { salt }),
-                // A crash cut the file short when it was made, so nothing was hashed with it.
+                // A crash while the file was made cut it short, so nothing was hashed with it.
                 Err(_) => write_private(&path, &random)?,
             },
             Err(error) if error.kind() == io::ErrorKind::NotFound => write_private(&path, &random)?,

@@ -12,7 +12,7 @@ pub struct Question {
     pub from: i64,
     /// The second after the last one.
     pub to: i64,
-    /// Seconds of a column; `None` chooses the least with which one answer holds everything.
+    /// Seconds of a column; `None` chooses the shortest columns with which one answer holds everything.
     pub step: Option<i64>,
     /// The keys that are shown.
     pub keys: KeyRange,
@@ -25,8 +25,8 @@ pub struct Question {
 pub struct Answer {
     /// The first second: that of the question, rounded down to a whole step.
     pub from: i64,
-    /// The second after the last one, on a whole step. Earlier than in the question if that is more than one answer
-    /// holds.
+    /// The second after the last one, on a whole step. If one answer does not hold everything, it is earlier than in
+    /// the question.
     pub to: i64,
     /// Seconds of a column.
     pub step: i64,
@@ -56,7 +56,7 @@ pub(super) struct Window {
 const STEPS: [i64; 7] = [1, 10, 60, 600, 3_600, 21_600, 86_400];
 
 impl Window {
-    /// The columns that the answer to a question has at `now`, if its keys have so many buckets on the axis.
+    /// The columns that the answer to a question has at `now`, if the axis cuts its keys into `buckets` buckets.
     pub(super) fn of(question: &Question, now: i64, buckets: usize) -> Self {
         let columns_max = (HISTORY_CELLS_MAX / buckets.max(1)).clamp(1, HISTORY_COLUMNS_MAX) as i64;
         let (from, to) = (question.from.max(0), question.to.min(now.saturating_add(1)));

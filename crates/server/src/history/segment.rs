@@ -5,8 +5,8 @@
 //!   record   length of the payload (4 bytes), CRC-32 of the payload (4 bytes), payload
 //! ```
 //!
-//! Numbers are little-endian. A record that is incomplete, or whose check is wrong, ends the segment, because it is not
-//! known where the next record begins.
+//! Numbers are little-endian. A record that is incomplete, or whose check is wrong, ends the segment, because it is
+//! not known where the next record begins.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -17,7 +17,7 @@ use rangehold_map::history::{Boundaries, Column, Record};
 use tracing::warn;
 
 const HEAD: &[u8; 8] = b"RHHIST01";
-/// Before each payload.
+/// Bytes of a frame, which comes before each payload.
 const FRAME_BYTES: usize = 8;
 /// The most bytes of one payload. The largest axis with the longest keys has fewer.
 const PAYLOAD_BYTES_MAX: usize = 16 << 20;
@@ -54,7 +54,8 @@ impl Body {
         }
     }
 
-    /// Adds records in frames. If the disk refuses, a part of them may be written; it counts as a torn end.
+    /// Adds records in frames. If the disk refuses them, a part of them may have been written. It counts as a torn
+    /// end.
     pub(super) fn append(&mut self, framed: &[u8]) -> io::Result<()> {
         match self {
             Self::Memory(bytes) => bytes.extend_from_slice(framed),
@@ -74,7 +75,7 @@ impl Body {
         Ok(())
     }
 
-    /// Frees its space.
+    /// Deletes the segment, and so frees its space.
     pub(super) fn delete(self) {
         if let Self::File(path) = self
             && let Err(error) = fs::remove_file(&path)

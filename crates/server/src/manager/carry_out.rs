@@ -50,7 +50,7 @@ impl Manager {
         let _busy = Busy::mark(&self, &change);
         let asked = Command::Change { step: Step::Whole, asked: Asked::of(&change, &names) }.to_string();
         self.tell(EventKind::Asked, &change, asked.clone());
-        // A move that is refused at once moved nothing, so clients must not see effects of a move.
+        // A move that is refused at once moved nothing. Then clients must not see the effects of a move.
         if let Some(range) = self.moved_by(&change) {
             self.0.rehearsals.range_moves(range);
         }
@@ -78,7 +78,7 @@ impl Manager {
         }
     }
 
-    /// The range that a change moves to another server; `None` if the map refuses the change.
+    /// The range that a change moves to another server; `None` if it moves none, or if the map refuses the change.
     fn moved_by(&self, change: &Change) -> Option<RangeId> {
         let map = self.0.executor.maps().current();
         map.begin(change).ok()?;

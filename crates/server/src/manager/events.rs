@@ -21,12 +21,12 @@ struct Inner {
     progress: watch::Sender<Progress>,
 }
 
-/// Followers of the list wait for a change of this.
+/// What followers of the list watch while they wait.
 #[derive(Debug, Clone, Copy, Default)]
 struct Progress {
     /// The number of the last event; 0 before the first.
     newest: u64,
-    /// The process stops, and followers must not wait any longer.
+    /// Whether the process stops. Then followers must not wait any longer.
     ended: bool,
 }
 
@@ -46,7 +46,7 @@ pub struct Event {
 pub struct Happened {
     /// The kind of the event.
     pub kind: EventKind,
-    /// The ranges that it concerns. If a change was done, those that hold the keys now.
+    /// The ranges that it concerns. If a change was done, the ranges that hold the keys now.
     pub ranges: Vec<RangeId>,
     /// The sentence for people.
     pub text: String,
@@ -120,7 +120,7 @@ impl Events {
     }
 
     /// The events with numbers above `after` that are still kept, in their order. If this process has not reached the
-    /// number yet, it comes from an earlier process, and all events are returned.
+    /// number `after` yet, the number comes from an earlier process, and all events are returned.
     pub fn after(&self, after: u64) -> Vec<Arc<Event>> {
         let kept = self.kept();
         let newest = kept.back().map_or(0, |last| last.number);
@@ -128,7 +128,7 @@ impl Events {
         kept.iter().filter(|event| event.number > after).cloned().collect()
     }
 
-    /// The same, but if there is none, waits up to `wait` for the first one.
+    /// As [`Events::after`], but if there is no event, waits up to `wait` for the first one.
     pub async fn wait_after(&self, after: u64, wait: Duration) -> Vec<Arc<Event>> {
         let mut progress = self.0.progress.subscribe();
         let some = progress.wait_for(|progress| progress.newest != after || progress.ended);

@@ -32,7 +32,7 @@ struct Known {
 }
 
 impl Memory {
-    /// Notes the state of now. Returns the verdicts that were reached since the last look.
+    /// Notes the ranges as they are now. Returns the verdicts that were reached since the last look.
     pub(super) fn look(&mut self, seen: Vec<RangeGlance>, now: Duration) -> Vec<(RangeId, Verdict)> {
         let mut reached = Vec::new();
         self.looks += 1;
@@ -41,7 +41,7 @@ impl Memory {
             let new = || Known::new(generation, (!is_first).then_some(now), None);
             let known = self.ranges.entry(range).or_insert_with(new);
             if known.generation != generation {
-                // It has a new owner, or a change of it was undone: both count like a move.
+                // It has a new owner, or a change of it was undone. Both count as a move.
                 *known = Known::new(generation, Some(now), Some(now));
             }
             known.look = look;

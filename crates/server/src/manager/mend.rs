@@ -1,12 +1,13 @@
 //! Opens ranges that nobody serves, and ends changes that were broken off.
 //!
-//! A change is broken off, neither done nor undone, if the store gives no answer at the wrong moment or if its task
-//! panics. From then on its ranges hold their writes. And a server loses a range when another process opens the
-//! range's database. A restart would repair both by the map and the change records. This module does the same without a
-//! restart ([`rangehold_engine::Executor::mend`]).
+//! A change is broken off, neither done nor undone, if the store gives no answer at the wrong moment or if the task
+//! of the change panics. From then on its ranges hold their writes. And a server loses a range when another process
+//! opens the range's database. A restart would repair both cases with the map and the change records. This module
+//! does the same without a restart ([`rangehold_engine::Executor::mend`]).
 //!
-//! The process that opened a database may be the successor of one of our servers, and we must not shut it out in
-//! turn. So in that case nothing is done, and nothing while a server has lost its lease.
+//! The process that opened a database may be the successor of one of our servers, and we must not open the database
+//! again and shut that process out. So in that case nothing is done. Nothing is done either while one of our servers
+//! has lost its lease.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -22,8 +23,8 @@ use super::memory::Memory;
 const NAMED_MAX: usize = 10;
 
 impl Manager {
-    /// Begins to mend, unless mending is already under way. It begins for ranges that also needed it at the last
-    /// look, and for changes of which it is not known what the store says.
+    /// Begins to mend, unless mending is already under way. There are two causes: ranges that also needed it at the
+    /// last look, and a change about which it is not known what the store says.
     pub(super) fn mend(&self, memory: &mut Memory) {
         let ranges = memory.still_unserved(self.0.executor.unserved());
         if ranges.is_empty() && !self.0.in_doubt.load(Ordering::Relaxed) {
@@ -41,8 +42,8 @@ impl Manager {
 
     async fn open_again(&self, ranges: Vec<RangeId>) {
         let named = listed(&ranges);
-        // This mark is cleared before the map is read: a change that becomes doubtful later may not be in that map, and must
-        // set the mark again.
+        // This mark is cleared before the map is read. A change that becomes doubtful later may not be in that map,
+        // and must set the mark again.
         let in_doubt = self.0.in_doubt.swap(false, Ordering::Relaxed);
         if let Err(error) = self.0.executor.mend().await {
             self.0.in_doubt.fetch_or(in_doubt, Ordering::Relaxed);

@@ -11,17 +11,17 @@
 //!                                                               events
 //! ```
 //!
-//! Changes of a plan and changes that people ask for take the same way, [`Manager::carry_out`]. A change that was begun
-//! goes on to its end. When the process stops, the manager begins no more changes and waits for those under way. A
-//! plan may be late: each of its changes names the generation for which it was made, and is refused if the range has
-//! changed meanwhile.
+//! Changes of a plan and changes that people ask for go through the same function, [`Manager::carry_out`]. A change
+//! that was begun goes on to its end. When the process stops, the manager begins no more changes and waits for those
+//! under way. A plan may be out of date when its changes begin. So each change names the generation for which it was
+//! made, and is refused if the range has changed meanwhile.
 //!
 //! A change may be broken off without a crash: while the store gives no answer, nobody knows whether the change is
 //! done. The manager ends it when the store answers again, and opens ranges that nobody serves (`mend`).
 //!
-//! All servers of a process live and end together with the manager, so no range is ever suspected of having ended a
-//! server. But a server may lose its lease to a process that believes it dead. Then it no longer answers reads. The
-//! planner sees it as dead, and gives its ranges to the others.
+//! All servers of a process live and end together with the manager. So the manager never suspects that a range made
+//! a server end. But a server may lose its lease to a process that believes the server dead. Then the server no longer
+//! answers reads. The planner sees it as dead, and gives its ranges to the others.
 
 mod carry_out;
 mod events;
@@ -63,7 +63,7 @@ pub struct ManagerOptions {
     pub policy: Policy,
     /// The load that each server is meant to bear, in cost per second.
     pub server_capacity: f64,
-    /// The account of keys that name none.
+    /// The account of keys that do not name an account.
     pub account: String,
 }
 
@@ -89,7 +89,7 @@ struct Inner {
     busy: Mutex<BTreeMap<RangeId, u32>>,
     /// Its only permit is taken while something is mended.
     mending: Arc<Semaphore>,
-    /// Whether a change ended, and it is not known what the store says about it.
+    /// Whether a change ended and it is not known what the store says about it.
     in_doubt: AtomicBool,
     planned: ArcSwapOption<Planned>,
 }
@@ -226,8 +226,8 @@ impl Manager {
         }
     }
 
-    /// Makes a plan, keeps its report, and begins as many changes as may be under way at once. The next plan finds the
-    /// others again if they are still wanted.
+    /// Makes a plan, keeps its report, and begins as many changes as may be under way at once. If the others are
+    /// still wanted, the next plan has them again.
     async fn plan(&self, memory: &Memory, now: Duration) {
         let map = self.0.executor.maps().current();
         let observations = self.observations(memory, &self.observe(), now);

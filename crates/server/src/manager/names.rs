@@ -1,4 +1,4 @@
-//! The names of tables, to write keys for people.
+//! The names of tables. Keys are written with them for people.
 
 use std::ops::ControlFlow;
 
@@ -29,7 +29,7 @@ pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
     tables(router).await.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
 }
 
-/// Account, name and id.
+/// The account, name and id of each table.
 async fn tables(router: &Router) -> Vec<(String, String, TableId)> {
     let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
     match timeout(NAMES_WITHIN, router.scan(&catalogue, Vec::new, note_table)).await {

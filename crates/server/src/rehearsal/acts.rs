@@ -24,12 +24,12 @@ pub enum Act {
     Offline,
     /// A share of the requests gets 503 `ServerBusy`.
     Busy {
-        /// Which share, of 1.
+        /// The share of the requests, above 0 and at most 1.
         rate: f64,
     },
     /// A share of the requests gets 500 `OperationTimedOut`.
     Timeout {
-        /// Which share, of 1.
+        /// The share of the requests, above 0 and at most 1.
         rate: f64,
         /// The time from the request to its answer.
         late: Duration,
@@ -80,7 +80,7 @@ struct Rehearsal {
     range: RangeId,
     act: Act,
     until: Duration,
-    /// Whether it shows a move of the range, and so was not asked for by a user.
+    /// Whether it shows a move of the range. Then no user asked for it.
     moving: bool,
 }
 
@@ -122,7 +122,8 @@ impl Playing {
         Ok(())
     }
 
-    /// Begins to show a move of the range, as the profile says. This replaces what it shows of an earlier move.
+    /// Begins to show a move of the range, as the profile says. This replaces what the range showed of an earlier
+    /// move.
     pub(crate) fn begin_move(
         &mut self,
         now: Duration,
@@ -163,7 +164,7 @@ impl Playing {
         self.0.retain(|rehearsal| now < rehearsal.until);
     }
 
-    /// The answer that a request for `range` gets instead of its own, if any.
+    /// The answer that a request for `range` gets instead of its usual one, if any.
     pub(crate) fn stage(&self, now: Duration, range: RangeId, chance: &mut impl Rng) -> Option<Staged> {
         let playing = self.0.iter().filter(|rehearsal| rehearsal.range == range && now < rehearsal.until);
         for rehearsal in playing {
@@ -233,7 +234,7 @@ mod tests {
         rehearsals.begin(SECOND, RANGE, timeout, SECOND).unwrap();
         let [busy, undone, done] = of_ten_thousand(&rehearsals, SECOND, RANGE);
         assert!(busy.abs_diff(3_000) < 150, "{busy}");
-        // A fifth of the seven tenths that are not busy, half of them done.
+        // Of the seven tenths that are not busy, a fifth times out. Half of these are done.
         assert!(undone.abs_diff(700) < 80 && done.abs_diff(700) < 80, "{undone} {done}");
     }
 
@@ -245,7 +246,7 @@ mod tests {
         rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
         let [busy, undone, done] = of_ten_thousand(&rehearsals, SECOND, RANGE);
         assert!(busy > 4_000 && undone > 100 && done > 100 && busy + undone + done < 7_000);
-        // It moves again at once: no more of both than before.
+        // The range moves again at once. There are no more busy answers and time-outs than before.
         rehearsals.begin_move(SECOND, RANGE, &Profile::cloud().moving).unwrap();
         assert_eq!(of_ten_thousand(&rehearsals, SECOND, RANGE), [busy, undone, done]);
         assert_eq!(of_ten_thousand(&rehearsals, 6 * SECOND, RANGE), [0, 0, 0]);
@@ -266,7 +267,7 @@ mod tests {
             rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND).unwrap();
         }
         assert_eq!(rehearsals.begin(SECOND, RANGE, Act::Offline, SECOND), Err(NotRehearsed::TooMany));
-        // Those that ended make room.
+        // The rehearsals that ended make room.
         assert_eq!(rehearsals.begin(2 * SECOND, RANGE, Act::Offline, SECOND), Ok(()));
     }
 }

@@ -4,14 +4,14 @@
 //!   rehearse offline r7 --for 10s                    503 ServerBusy at once; a page of a query ends before r7
 //!   rehearse busy    r7 --rate 0.3 --for 10s         503 ServerBusy for three in ten
 //!   rehearse timeout r7 --rate 0.1 --late 2s --for 10s   500 OperationTimedOut, two seconds late, for one in ten
-//!   rehearse move    r7                              the manager moves it; in `cloud` that shows as both kinds
+//!   rehearse move    r7                              the manager moves it; in `cloud` clients then see both kinds
 //! ```
 //!
 //! The decisions are pure (`acts`). The handlers of tables ask for them as soon as they know the range of a request.
 //! While nothing is rehearsed, this costs one load of an atomic.
 //!
-//! **A time-out leaves the outcome open.** A write that timed out may have been done, and a program that tries it again
-//! must be able to handle both. So half of the writes that are answered with a time-out are done.
+//! **A time-out leaves the outcome open.** A write that timed out may have been done, and a program that tries it
+//! again must be able to handle both. So half of the writes that are answered with a time-out are done.
 //!
 //! When a range is split or merged, it ends, and its rehearsal ends with it.
 
@@ -73,7 +73,7 @@ impl Rehearsals {
         playing.0.list(self.begun.elapsed()).collect()
     }
 
-    /// The answer that a request for `range` gets instead of its own, if any.
+    /// The answer that a request for `range` gets instead of its usual one, if any.
     pub(crate) fn stage(&self, range: RangeId) -> Option<Staged> {
         let now = self.begun.elapsed();
         let (playing, chance) = &mut *self.locked()?;
@@ -86,7 +86,7 @@ impl Rehearsals {
         self.locked().is_some_and(|playing| playing.0.is_offline(now, range))
     }
 
-    /// Whether anything is rehearsed. Only then a request's range must be known.
+    /// Whether anything is rehearsed. While nothing is, the range of a request need not be known.
     pub(crate) fn any(&self) -> bool {
         self.any.load(Ordering::Relaxed)
     }

@@ -36,7 +36,7 @@ pub(super) struct Touched<'a> {
 
 impl Touched<'_> {
     /// The bytes with which the keys of the first touched partition begin. If the request begins before any
-    /// partition, those of the table.
+    /// partition, the bytes with which the keys of the table begin.
     fn partition(&self) -> &[u8] {
         let table = table_prefix(self.account, self.table).len();
         let mut reader = Reader::new(&self.key[table.min(self.key.len())..]);
@@ -50,19 +50,19 @@ impl Touched<'_> {
 impl TableService {
     /// Lets an operation on `account` in, or refuses it. An operation on tables touches the account's catalogue.
     pub(super) fn admit_operation(&self, account: &str, operation: &Operation) -> Result<(), Failure> {
-        // No range is named: this refusal says nothing about the load of a range.
+        // No key is passed: this refusal says nothing about the load of a range.
         self.refusing(self.admission.admit_account(account), None)?;
         if operation.is_of_entities() {
             return Ok(());
         }
         let catalogue = PartitionPrefix::catalogue(account);
         let tenant = self.admission.tenant(account, catalogue.as_bytes());
-        // Counted as a scan, since no single row of the catalogue is asked for.
+        // It counts as a scan, since no single row of the catalogue is asked for.
         let refused_at = Some((catalogue.as_bytes(), Access::Scan));
         self.refusing(self.admission.admit_partition(tenant, 1), refused_at)
     }
 
-    /// Carries `act` out if admission allows it. If the range rehearses, answers what it rehearses instead.
+    /// Carries `act` out if admission allows it. If the range rehearses, the rehearsal decides the answer.
     pub(super) async fn admitted<T>(
         &self,
         touched: Touched<'_>,
@@ -79,7 +79,7 @@ impl TableService {
             Some(Staged::TimedOut { late, gateway, done }) => {
                 let answer_at = deadline.min(Instant::now() + late);
                 if done {
-                    // The client must not learn the outcome: that is what it rehearses.
+                    // The client must not learn the outcome, because the rehearsal leaves it open.
                     let _ = act.await;
                 }
                 sleep_until(answer_at).await;
@@ -94,7 +94,7 @@ impl TableService {
             return Ok(());
         }
         let table = table_prefix(touched.account, touched.table);
-        // No range is named: a split does not help a table that is over its budget.
+        // No key is passed: a split does not help a table that is over its budget.
         self.refusing(self.admission.admit_table(&table), None)?;
         let tenant = self.admission.tenant(touched.account, touched.partition());
         let refused_at = Some((touched.key, touched.access));
@@ -110,8 +110,8 @@ impl TableService {
         self.rehearsals.stage(range)
     }
 
-    /// Counts a refusal in the metrics. If it was refused `at` a key, counts it in the load of that key's range too:
-    /// otherwise the range would look idle, since requests that are refused never reach it.
+    /// Counts a refusal in the metrics. If the request was refused `at` a key, counts it in the load of that key's
+    /// range too. Otherwise the range would look idle, since requests that are refused never reach it.
     fn refusing(&self, admitted: Result<(), Cause>, at: Option<(&[u8], Access)>) -> Result<(), Failure> {
         admitted.map_err(|cause| {
             self.metrics.throttled(cause);
@@ -123,7 +123,8 @@ impl TableService {
     }
 }
 
-/// The error for a client that is not let in. The texts are recorded ones; that of the account is documented.
+/// The error for a client that is not let in. The texts come from recordings of the service, and that of the account
+/// from its documents.
 fn refusal(cause: Cause) -> Failure {
     match cause {
         Cause::Account => {

@@ -32,7 +32,7 @@ impl TableService {
         }
     }
 
-    /// The keys of an account. An account that does not exist has none, and then fails like a wrong key.
+    /// The keys of an account. An account that does not exist has no keys, and its requests fail as with a wrong key.
     fn keys_of(&self, account: &str) -> Vec<AccountKey> {
         self.accounts.load().get(account).map(|account| account.keys.clone()).unwrap_or_default()
     }

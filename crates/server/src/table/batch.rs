@@ -38,8 +38,8 @@ impl TableService {
         } else {
             match self.transaction(request, &batch).await {
                 Ok(parts) => parts.iter().for_each(|p| reply.operation(p.status, &p.headers, &p.body)),
-                // Recorded inside and outside of the batch. SDKs look outside when they decide
-                // whether to try again.
+                // The recordings have this error inside of the batch's reply, and also in place of that reply. SDKs
+                // look for it in the second place when they decide whether to try again.
                 Err(failure) if failure.error.code == ErrorCode::ServerBusy => return Err(failure),
                 Err(failure) => {
                     let part = failed_part(request.exchange, &batch, failure);
@@ -118,8 +118,8 @@ impl TableService {
     }
 }
 
-/// The only part in the reply to a failed batch. Its text begins with the index of the operation that failed. In a
-/// transaction of one operation, an error that the store found has no index.
+/// The only part in the reply to a failed batch. Its text begins with the index of the operation that failed. But if
+/// a transaction has only one operation, an error that the store found has no index.
 fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> Reply {
     let operation = failure.operation.unwrap_or(0);
     let lone_change = !batch.query && batch.operations.len() == 1 && failure.error.code.is_found_by_store();
@@ -127,7 +127,8 @@ fn failed_part(exchange: &Exchange<'_>, batch: &Batch<'_>, failure: Failure) -> 
         true => failure.error,
         false => TableError::new(failure.error.code, format!("{operation}:{}", failure.error.text)),
     };
-    // When there are too many operations no single one is wrong, so their ids and preferences do not matter.
+    // When there are too many operations, no single one is wrong. So the ids and preferences of the parts do not
+    // matter.
     let too_many = batch.operations.len() > BATCH_OPERATIONS_MAX;
     let part = batch.operations.get(operation).or(batch.operations.first()).filter(|_| !too_many);
     let wish = part.map(wish);
@@ -187,7 +188,7 @@ fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
     Ok(())
 }
 
-/// Puts the headers of a part into the order in the recordings of the service.
+/// Puts the headers of a part into the order that they have in the recordings of the service.
 fn dress(mut reply: Reply, part: Option<&Part<'_>>) -> Reply {
     let content_id = part.and_then(|part| part.content_id()).map(|id| ("Content-ID", id.to_owned()));
     let own = std::mem::take(&mut reply.headers);

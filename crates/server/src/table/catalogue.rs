@@ -1,14 +1,15 @@
 //! The catalogue of an account: its tables, and their stored access policies.
 //!
-//! The catalogue of an account is one partition of the key space. The row of a table is stored under the table's name in
-//! lower case, and has the id of the table, which is part of the keys of its entities. The row is not cached, so every
-//! request sees the newest name, id and policies.
+//! The catalogue of an account is one partition of the key space. The row of a table is stored under the table's name
+//! in lower case, and has the id of the table, which is part of the keys of its entities. The row is not cached, so
+//! every request sees the newest name, id and policies.
 //!
-//! **Deleting a table** begins with one durable write of the catalogue. It removes the name and adds a row which says that
-//! the id was dropped. From then on the name is free. Then the owner of each range with entities records the
-//! id durably and refuses it, and only then the DELETE is acknowledged. After a crash between the two steps, the next
-//! opening of the range does the second one: it reads the dropped ids in the catalogue. After any other failure the
-//! sweeper does it, which reads them each minute. Compaction removes the rows in the background.
+//! **Deleting a table** begins with one durable write of the catalogue. It removes the name and adds a row which says
+//! that the id was dropped. From then on the name is free. Then the owner of each range with entities of the table
+//! records the id durably and refuses it. Only after that is the DELETE acknowledged. After a crash between the two
+//! steps, the next opening of the range does the second one: it reads the dropped ids in the catalogue. After any
+//! other failure the sweeper does it, because it reads the dropped ids each minute. Compaction removes the rows in
+//! the background.
 
 use std::ops::ControlFlow;
 
@@ -62,7 +63,8 @@ impl Catalogue<'_> {
         self.find(name).await?.ok_or_else(|| TableError::from(ErrorCode::TableNotFound).into())
     }
 
-    /// Creates a table. Fails with `TableAlreadyExists` if the name is in use; upper and lower case are the same.
+    /// Creates a table. Fails with `TableAlreadyExists` if the name is in use. Upper and lower case make no
+    /// difference.
     pub(crate) async fn create(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
         check_table_name(name)?;
         let key = self.key(name);
@@ -78,12 +80,12 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    /// Deletes a table. Fails with `ResourceNotFound` if there is none. After this no request reads or writes the table's
-    /// entities, and the name may be used again.
+    /// Deletes a table. Fails with `ResourceNotFound` if there is none. After this no request reads or writes the
+    /// table's entities, and the name may be used again.
     pub(crate) async fn delete(&self, name: &str, deadline: Instant) -> Result<(), Failure> {
         let (router, account) = (self.router.clone(), self.account.to_owned());
         let key = self.key(name);
-        // In a task of its own: a client that hangs up must not stop it between its two steps.
+        // This is a task of its own, because a client that hangs up must not stop it between its two steps.
         let steps = tokio::spawn(async move { delete_steps(&router, &account, key, deadline).await });
         steps.await.unwrap_or_else(|failed| {
             error!(%failed, "the DELETE of a table was broken off; it is finished in the background if it was begun");
@@ -112,8 +114,8 @@ impl Catalogue<'_> {
         Ok(())
     }
 
-    /// Up to `most` tables for which `wanted` holds, from the name `from` on. If `only` names a table, only that one is
-    /// looked at.
+    /// Up to `most` tables for which `wanted` holds, from the name `from` on. If `only` names a table, only that one
+    /// is looked at.
     pub(crate) async fn page(
         &self,
         from: Option<&str>,

@@ -112,8 +112,8 @@ impl TableService {
         Err(wrong_key_count(&request.exchange.address.account, table).into())
     }
 
-    /// The id of a table, for a sender that may do `action` on it. The error for a missing table comes before errors in
-    /// the body. A sender without permission does not learn whether the table exists.
+    /// The id of a table, for a sender that may do `action` on it. The error for a missing table comes before errors
+    /// in the body. A sender without permission does not learn whether the table exists.
     async fn open_for(
         &self,
         request: &Authorised<'_>,

@@ -17,11 +17,11 @@ use crate::listener::Connection;
 /// The preference of a client, from the header `Prefer`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Prefer {
-    /// The client has no preference.
+    /// No preference.
     Unsaid,
-    /// The created resource in the reply.
+    /// The reply should have the created resource.
     Content,
-    /// No body in the reply.
+    /// The reply should have no body.
     NoContent,
 }
 
@@ -69,7 +69,7 @@ impl Exchange<'_> {
         text(&self.head.headers, name)
     }
 
-    /// Bytes of the body, as the client announces them; 0 if it does not.
+    /// Bytes of the body, as the client announces them; 0 if the client does not.
     pub(crate) fn body_bytes(&self) -> u64 {
         self.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0)
     }
@@ -109,8 +109,8 @@ pub(crate) struct Authorised<'a> {
 const DECISIVE: [&str; 6] =
     ["authorization", "host", "if-match", "if-none-match", "x-ms-date", "x-ms-version"];
 
-/// Refuses such headers if they come twice or are not text. If an unreadable `If-Match` counted as absent, an
-/// update would become an upsert.
+/// Refuses the headers in [`DECISIVE`] if one comes twice or is not text. If an unreadable `If-Match` counted as
+/// absent, an update would become an upsert.
 pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
     let malformed = |name: &str, why: &str| {
         let begin = "The value for one of the HTTP headers is not in the correct format";
@@ -134,7 +134,7 @@ pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
     headers.get(name).and_then(|value| value.to_str().ok())
 }
 
-/// The deadline of a request that comes now: after `timeout` seconds, at most 30.
+/// The deadline of a request that comes now: in `timeout` seconds, or in 30 if that is sooner.
 pub(crate) fn deadline(query: &Query) -> Result<Instant, TableError> {
     let now = Instant::now();
     let Some(asked) = query.get("timeout").filter(|t| !t.is_empty()) else {

@@ -39,9 +39,9 @@ pub(crate) fn damaged(error: impl std::fmt::Display) -> Failure {
     ErrorCode::InternalError.into()
 }
 
-/// The cause ends soon by itself.
+/// Why a range is not served. This ends soon by itself.
 const BEING_OPENED: &str = "The server is busy: the range is being opened.";
-/// The cause lasts until somebody sets the range online.
+/// Why a range is not served. This lasts until somebody sets the range online.
 const OFFLINE: &str = "The server is busy: the range was taken offline.";
 
 impl From<ReadError> for Failure {

@@ -104,10 +104,10 @@ fn in_xml(error: &TableError, arrival: &Arrival) -> Reply {
     .header("x-ms-error-code", error.code.name())
 }
 
-/// Whether an error in JSON has `Cache-Control`. In the recordings, errors that are found in the store or after the
-/// URI, the filter and the body have been read have it. Errors found while these are read do not have it. These are all
-/// of `InvalidInput`, except for queries that are well-formed but not offered (`$top` above its limit, `eq null`); and
-/// bad names of tables, except the name of a table to be created.
+/// Whether an error in JSON has `Cache-Control`. In the recordings, an error has it if it was found in the store, or
+/// after the URI, the filter and the body were read. An error that is found while these are read does not have it.
+/// Such errors are all of `InvalidInput`, except for queries that are well-formed but not offered (`$top` above its
+/// limit, `eq null`). Bad names of tables are such errors too, except for the name of a table to be created.
 fn has_cache_control(operation: &str, error: &TableError) -> bool {
     match error.code {
         code if code.is_found_by_store() => true,

@@ -110,7 +110,7 @@ const UNAUTHENTICATED: &str = "Unauthenticated";
 const PREFLIGHT: &str = "Preflight";
 
 impl TableService {
-    /// A service of `accounts` over the ranges that `router` finds. Call it on the runtime that answers requests.
+    /// A service of `accounts` over the ranges that `router` finds. Call this on the runtime that answers requests.
     pub fn new(
         router: Router,
         accounts: SharedAccounts,
@@ -174,7 +174,8 @@ impl TableService {
             // The reply is ready. If the rules cannot be read in time, it is sent without CORS headers.
             let _ = timeout(limits::CORS_RULES_WITHIN, self.add_cors(exchange, &mut reply)).await;
         }
-        // A client that sent `Expect` waits for permission to send its body. Reading the body would give it.
+        // A client that sent `Expect` waits for permission to send its body. To read the body here would give that
+        // permission.
         if !head.headers.contains_key(http::header::EXPECT) {
             drain(body).await;
         }
@@ -187,8 +188,8 @@ impl TableService {
         reply.into_response(Sending { _open: open, _room: room })
     }
 
-    /// Takes room for a large reply until its client has read it. Without room, the reply to a read is replaced by an
-    /// error, since the client can ask again. The reply to a write is sent all the same.
+    /// Takes room for a large reply until its client has read it. Without room, an error replaces the reply to a
+    /// read, since the client can ask again. The reply to a write is sent even without room.
     async fn room_for(&self, head: &Parts, outcome: &mut Outcome) -> Option<OwnedSemaphorePermit> {
         let bytes = outcome.result.as_ref().map_or(0, |reply| reply.body.len());
         if bytes < limits::SMALL_REPLY_BYTES {
@@ -327,8 +328,8 @@ fn check_version(exchange: &Exchange<'_>) -> Result<(), TableError> {
 
 /// Refuses a body whose content type is not JSON.
 fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
-    // A request of a web page must name the type. With the type of JSON the browser first asks for permission by CORS;
-    // a body without a type it would send without asking.
+    // A request of a web page must name the type. If the type is JSON, the browser first asks for permission by CORS.
+    // If there is no type, the browser sends the body without asking.
     let unnamed = if exchange.header("origin").is_some() { "" } else { "application/json" };
     let content_type = exchange.header("content-type").unwrap_or(unnamed);
     let essence = content_type.split(';').next().unwrap_or_default().trim();
@@ -339,8 +340,8 @@ fn expect_json(exchange: &Exchange<'_>) -> Result<(), TableError> {
     }
 }
 
-/// Answers health checks on the port of tables, without authentication: containers and proxies ask on the port that
-/// they know, and have no keys.
+/// Answers health checks on the port of tables, without authentication. Containers and proxies know this port, and
+/// have no keys.
 fn health(head: &Parts) -> Option<Reply> {
     let asked = matches!(head.uri.path(), "/healthz" | "/livez" | "/readyz");
     let signed = head.headers.contains_key("authorization") || head.uri.query().is_some();

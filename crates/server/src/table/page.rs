@@ -1,10 +1,11 @@
 //! A page of entities: which rows it takes, and when it ends.
 //!
-//! A page is built in one pass over the rows between the filter's bounds: each row is filtered and
-//! written as JSON straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its
-//! time is over, or when a partition has returned more than its budget. A token points at the next entity that matches,
-//! as in the real service, so that the last page has no token. But a full page looks at a limited number of rows
-//! for it ([`limits::LOOK_AHEAD_ROWS_MAX`]), and then points at the first entity that it did not look at.
+//! A page is built in one pass over the rows between the filter's bounds: each row is filtered and written as JSON
+//! straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its time is over, or when a
+//! partition has returned more than its budget. As in the real service, a token points at the next entity that
+//! matches, so that the last page has no token. But to find that entity, a full page looks at a limited number of
+//! rows ([`limits::LOOK_AHEAD_ROWS_MAX`]). If none of them matches, its token points at the first entity that it did
+//! not look at.
 
 use std::ops::ControlFlow;
 

@@ -40,7 +40,7 @@ impl TableService {
         let level = exchange.level()?;
         request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
-        // Waits for a place before the table is looked up, so that the table's id does not grow old in the queue.
+        // Waits for a place before it looks up the table, so that the table's id is not out of date after the wait.
         let _place = timeout(limits::ROOM_WITHIN, self.pages.acquire()).await.map_err(|_| {
             TableError::new(ErrorCode::ServerBusy, "The server is busy: too many queries are under way.")
         })?;
@@ -78,7 +78,7 @@ impl TableService {
             page.writer.page_begin(&mut page.body);
             page
         };
-        // `$top=0` asks for nothing. If the answer had a token, a client would go on forever.
+        // `$top=0` asks for nothing. If the answer had a token, a client would ask again without end.
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
         let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
         let fill = async { Ok(self.router.scan(keys, begin, EntityPage::visit).await?) };

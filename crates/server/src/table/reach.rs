@@ -1,9 +1,9 @@
 //! How far one page of a query may look. The map decides this before the page looks at any row.
 //!
-//! A page ends before a range that is offline. So the client gets what can be read, and asks for the rest again until it
-//! can be read too. By the rules of some profiles a page also ends with the range in which it begins. The token
-//! then names the first PartitionKey of the next range. An old map does no harm: the page then ends at an old
-//! boundary of ranges.
+//! A page ends before a range that is offline. So the client gets what can be read, and asks for the rest again and
+//! again until that can be read too. In some profiles a page also ends with the range in which it begins. The token
+//! then names the first PartitionKey of the next range. An old map does no harm: the page then ends where two ranges
+//! met in that map.
 
 use rangehold_map::{KeyRange, TableId};
 use rangehold_protocol::table::continuation::Continuation;

@@ -58,8 +58,8 @@ impl Reply {
         self.headers.push((name, value.into()));
     }
 
-    /// The reply as hyper sends it. A value that is not allowed in a header is left out. There should be none: all values
-    /// come from our own encoders, which write visible ASCII, or from headers.
+    /// The reply as hyper sends it. A value that is not allowed in a header is left out. There should be none: all
+    /// values come from our own encoders, which write visible ASCII, or from headers.
     ///
     /// `sending` is dropped when the last byte was sent.
     pub(crate) fn into_response(self, sending: Sending) -> Response<Full<Bytes>> {

@@ -114,7 +114,7 @@ impl TableService {
     }
 
     /// `GET /?restype=service&comp=stats`, on the secondary endpoint only. There is only one copy of the data, so the
-    /// replica is live and never late.
+    /// reply says that the replica is live, and that it is never late.
     pub(super) async fn get_service_stats(&self, request: &Authorised<'_>) -> Result<Reply, Failure> {
         request.principal.permit(Action::GetStats, None, None)?;
         if !request.exchange.address.secondary {
@@ -145,16 +145,17 @@ impl TableService {
         Ok(reply)
     }
 
-    /// Adds the CORS headers to the reply to an actual request. A browser needs them to show the reply to a page of another
-    /// origin, and a cache needs them to distinguish it from other replies.
+    /// Adds the CORS headers to the reply to an actual request. A browser needs them to show the reply to a page of
+    /// another origin, and a cache needs them to distinguish it from other replies.
     pub(super) async fn add_cors(&self, exchange: &Exchange<'_>, reply: &mut Reply) {
         let (origin, method) = (exchange.header("origin"), exchange.head.method.as_str());
-        // Without an origin only replies that a cache may keep get a header; writes need no rules.
+        // If the request has no origin, only a reply that a cache may keep gets a header. So for writes the rules are
+        // not needed.
         if origin.is_none() && !matches!(method, "GET" | "HEAD") {
             return;
         }
-        // A reply that is ready is sent even if the CORS rules cannot be read. Without the headers the browser does not
-        // show it to the page.
+        // A reply that is ready is sent even if the CORS rules cannot be read. Without the headers the browser does
+        // not show it to the page.
         let Ok(Some(properties)) = self.known_properties(exchange).await else {
             return;
         };

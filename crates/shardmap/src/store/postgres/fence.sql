@@ -3,8 +3,9 @@
 --
 -- A transaction *enters* a key before it touches the key's rows. From then to its end it holds the fence
 -- of the key's mapping, a shared advisory lock. A change that takes a key away changes the mapping's row, and is
--- done when no transaction holds the fence any more. So at each moment at least one of two is true: the transaction that
--- enters sees the change, or the change sees the lock. One point is subtle, the snapshot in which the row is read:
+-- done when no transaction holds the fence any more. So at each moment at least one of two is true: the transaction
+-- that enters sees the change, or the change sees the lock. One point is subtle, the snapshot in which the row is
+-- read:
 --
 --   * READ COMMITTED: the row is read again in a *new* statement after the lock is taken. In one statement
 --     with the lock, the snapshot would be older than the lock: a change made while we waited is not seen.
@@ -101,9 +102,10 @@ language sql stable parallel safe security definer set search_path = pg_catalog,
 $$;
 
 -- For changes that take keys away: waits until no transaction holds one of the fences, and lets none enter before
--- this transaction ends; 55P03 if one takes longer than `wait_ms`. It is called before the rows are deleted, in the same
--- transaction. A transaction that waits to enter waits for this lock and then sees the changed row, and
--- FOR SHARE locks of earlier transactions can't be renewed forever. Fences are closed in the order of their numbers, so that two closers never wait for each other.
+-- this transaction ends; 55P03 if one takes longer than `wait_ms`. It is called before the rows are deleted, in the
+-- same transaction. A transaction that waits to enter waits for this lock and then sees the changed row, and FOR
+-- SHARE locks of earlier transactions can't be renewed forever. Fences are closed in the order of their numbers, so
+-- that two closers never wait for each other.
 create or replace function __shard_management.close_fences(fences bigint[], wait_ms bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare

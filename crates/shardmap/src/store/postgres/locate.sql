@@ -3,8 +3,8 @@
 --
 --   select server, port, database from __shard_management.locate('tenants', 42);
 --
--- No row: the key has no mapping. A mapping that an operation is changing shows as it was before. The shard decides, and
--- refuses transactions that come too early or too late (RH001, RH002): then ask again.
+-- No row: the key has no mapping. A mapping that an operation is changing shows as it was before. The shard decides,
+-- and refuses transactions that come too early or too late (RH001, RH002): then ask again.
 do $$
 declare
     kind text;

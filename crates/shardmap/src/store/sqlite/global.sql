@@ -87,8 +87,8 @@ create table if not exists __shard_management_global_schema_infos (
     info text not null
 );
 
--- Existing rows do not overlap, so only the row below and rows that begin inside can overlap the new one. A row with the
--- same id is not in its own way, so an insertion may be done twice.
+-- Existing rows do not overlap, so only the row below and rows that begin inside can overlap the new one. A row with
+-- the same id is not in its own way, so an insertion may be done twice.
 create trigger if not exists __shard_management_global_mappings_do_not_overlap
 before insert on __shard_management_global_mappings
 when exists (
