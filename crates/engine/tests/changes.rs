@@ -1,8 +1,8 @@
-//! A crash after each step of each change of hands, while rows are written.
+//! A crash after each step of each change of ranges, while rows are written.
 //!
-//! The process dies at the step: nothing it does from then on reaches the store. Another one, of the
-//! same servers, opens what is there. It must hold every row that was acknowledged, its map must keep
-//! every rule with no change half done, and the same kind of change must then succeed.
+//! The process dies at the step: nothing that it does from then on reaches the store. Another process, with the same
+//! servers, opens what is there. It must hold every row that was acknowledged. Its map must keep every rule, with no
+//! change half done. The same kind of change must then succeed.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -27,12 +27,12 @@ use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, sleep, timeout};
 
-/// What is done to the ranges.
+/// The kind of change that is carried out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Split,
     Merge,
-    /// Of ranges that lie on two servers.
+    /// A merge of ranges that lie on two servers.
     MergeAcross,
     Move,
     Offline,
@@ -45,7 +45,7 @@ struct World {
     objects: Arc<dyn ObjectStore>,
     gate: Arc<Gate>,
     node: Node,
-    /// Where the process dies, from when on it is armed.
+    /// The step at which the process dies, once a test has set it.
     crash: Arc<Crash>,
 }
 
@@ -55,7 +55,7 @@ struct Crash {
     /// Whether databases cannot be made for a while, so that the change is undone.
     failing: AtomicBool,
     reached: AtomicBool,
-    /// Where the first change that comes by stands still, until it is let go.
+    /// The first change that reaches this step stands still there, until the test lets it go.
     hold: Mutex<Option<Step>>,
     let_go: Notify,
 }
@@ -86,14 +86,14 @@ impl World {
         self.node.executor().maps().current()
     }
 
-    /// The ranges of the partitions below and above "5".
+    /// The ranges that hold the partitions "0" and "9". A split at "5" makes them two.
     fn halves(&self) -> (RangeEntry, RangeEntry) {
         let map = self.map();
         let at = |key: &str| map.lookup(partition(key).as_bytes()).unwrap().clone();
         (at("0"), at("9"))
     }
 
-    /// The change of this kind that fits the map.
+    /// A change of this kind that fits the map.
     fn change(&self, kind: Kind) -> Change {
         let (left, right) = self.halves();
         let (range, generation) = (left.id, left.generation);
@@ -118,7 +118,7 @@ impl World {
         changed.map(drop).map_err(|error| error.to_string())
     }
 
-    /// Begins a split that stands still after the step until it is let go; it ends with whether it failed.
+    /// Begins a split that stands still after the step until the test lets it go. Its task returns whether it failed.
     async fn split_held_after(&self, step: Step) -> JoinHandle<bool> {
         *self.crash.hold.lock().unwrap() = Some(step);
         let (node, change) = (self.node.clone(), self.change(Kind::Split));
@@ -127,7 +127,7 @@ impl World {
         split
     }
 
-    /// One more manager of the same servers, who believes that each change under way was broken off.
+    /// A second manager of the same servers. It takes each change under way for one that was broken off.
     async fn another_manager(&self) -> Executor {
         let here = self.node.executor();
         let other = Executor::new(here.maps().clone(), self.node.router().clone(), here.servers());
@@ -135,7 +135,7 @@ impl World {
         other
     }
 
-    /// Makes what a change of this kind needs.
+    /// Makes what a change of this kind needs: rows, and for a merge two ranges.
     async fn prepare(&self, kind: Kind) {
         for key in 0..10 {
             put(&self.node, &key.to_string(), "first", "v").await.unwrap();
@@ -148,7 +148,8 @@ impl World {
         }
     }
 
-    /// Writes rows until the process dies or the change is over; which were acknowledged.
+    /// Makes the change, and writes rows until the process dies or the change is over. Returns the rows that were
+    /// acknowledged.
     async fn change_under_load(&self, kind: Kind) -> BTreeSet<(String, String)> {
         let acknowledged = Mutex::new(BTreeSet::new());
         let writing = async {
@@ -171,7 +172,7 @@ impl World {
         acknowledged.into_inner().unwrap()
     }
 
-    /// Everything acknowledged is there, and nothing of the change is half done.
+    /// Checks that every acknowledged row is there, and that nothing of the change is half done.
     async fn check(&self, acknowledged: &BTreeSet<(String, String)>, what: &str) {
         let map = self.map();
         assert_eq!(map.check_homes(), [], "{what}");
@@ -217,7 +218,7 @@ async fn after(step: Step, gate: Arc<Gate>, crash: Arc<Crash>) {
     match step {
         Step::Retired => gate.set(Passage::FailFirstManifests),
         Step::UndoDecided => gate.set(Passage::Open),
-        // The target cannot open the database. The source can, again.
+        // The target cannot open the database. After that the source can open it again.
         Step::Saved => gate.set(Passage::FailOneManifest),
         _ => {}
     }
@@ -233,7 +234,7 @@ fn steps(kind: Kind, undone: bool) -> &'static [Step] {
         (Kind::Split | Kind::Merge, false) => {
             &[Begun, Frozen, Retired, Cloned, Recorded, HeirsOpen, Served, Inherited, Published]
         }
-        // The move that brings the ranges together is a change of its own, before this one.
+        // The move that brings the ranges together is a change of its own, which comes before this one.
         (Kind::MergeAcross, false) => &[
             Begun, Frozen, Saved, Taken, LetGo, Served, Published, Retired, Cloned, Recorded, HeirsOpen,
             Inherited,
@@ -257,7 +258,7 @@ async fn crash_at(kind: Kind, undone: bool, step: Step) {
 
     let world = world.crash_and_start_again().await;
     world.check(&acknowledged, &what).await;
-    // Whatever became of it, it can be done now.
+    // The change was finished or undone. Either way, a change can be made now.
     let (left, right) = world.halves();
     let again = match kind {
         Kind::Split if left.id != right.id => Kind::Merge,
@@ -288,7 +289,7 @@ async fn a_crash_while_a_change_is_undone_is_finished_or_undone_by_the_next_proc
     }
 }
 
-/// The steps above are all there are: a new one without a crash after it would go untested.
+/// Together the lists above have every step. A new step that is in none of them would not be tested.
 #[test]
 fn every_step_is_crashed_after() {
     let tested: BTreeSet<Step> =
@@ -296,7 +297,7 @@ fn every_step_is_crashed_after() {
     assert_eq!(tested, Step::ALL.into());
 }
 
-/// A front end that nobody tells of maps reads them itself, as soon as an owner is not where it should be.
+/// A front end that is not told of new maps reads them itself, as soon as an owner is not where it should be.
 #[tokio::test(start_paused = true)]
 async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {
     for kind in KINDS {
@@ -312,7 +313,7 @@ async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {
             let (left, _) = world.halves();
             let online = Change::Online { range: left.id, generation: left.generation };
             world.node.executor().carry_out(&online).await.unwrap();
-            // It does not read the map each time that somebody asks for what is offline.
+            // The router does not read the map at each request for a range that is offline.
             sleep(Duration::from_secs(1)).await;
         }
         let began = Instant::now();
@@ -346,8 +347,8 @@ async fn a_range_stays_offline_through_a_crash() {
     world.check(&BTreeSet::new(), "offline").await;
 }
 
-/// One who is slow to open the heirs comes back when another has finished the change, and one of the
-/// heirs was split in its turn. (The simulation lost acknowledged rows so.)
+/// A process is slow to open the heirs. Before it does, another process finishes the change, and one of the heirs is
+/// split again. (The simulation once lost acknowledged rows in this way.)
 #[tokio::test(start_paused = true)]
 async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     let world = World::new().await;
@@ -364,13 +365,13 @@ async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     let again = Change::Split { range: right.id, generation: right.generation, at };
     other.carry_out(&again).await.unwrap();
 
-    // Should it serve them, then long enough to be written to.
+    // If the late process served the heirs, it would serve them long enough for rows to be written to them.
     *world.crash.hold.lock().unwrap() = Some(Step::Served);
     world.gate.release();
     sleep(Duration::from_secs(1)).await;
     let acknowledged = row_in_each_partition("late");
     for (key, row) in &acknowledged {
-        // The late process has fenced the one that serves; it opens the range again.
+        // If the late process has fenced the one that serves the range, the other manager opens the range again.
         if put(&world.node, key, row, "v").await.is_err() {
             other.open_all().await.unwrap();
             put(&world.node, key, row, "v").await.unwrap();
@@ -383,7 +384,8 @@ async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     world.check(&acknowledged, "late").await;
 }
 
-/// Another process reads the map when a split is begun, and comes to finish it when the map says that it is done.
+/// Another process reads the map when a split is begun. It tries to finish the split when the map says that it is
+/// done.
 #[tokio::test(start_paused = true)]
 async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
     let world = World::new().await;
@@ -398,7 +400,7 @@ async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
     assert!(!split.await.unwrap(), "the split succeeds");
     let refused = late.open_all().await.unwrap_err();
     assert!(matches!(refused, ChangeError::Overtaken { .. }), "{refused}");
-    // Nobody has opened the heirs again, so they still answer.
+    // Neither heir was opened again, so both still answer.
     let acknowledged = row_in_each_partition("late");
     for (key, row) in &acknowledged {
         put(&world.node, key, row, "v").await.unwrap();
@@ -408,8 +410,8 @@ async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
     world.check(&acknowledged, "late finisher").await;
 }
 
-/// Another manager finds a split whose heirs are served and not yet in the map: it writes the map, and does not open
-/// them.
+/// Another manager finds a split whose heirs are served but not yet in the map. It writes the map, and does not open
+/// the heirs.
 #[tokio::test(start_paused = true)]
 async fn a_finisher_goes_on_with_heirs_that_are_served_already() {
     for step in [Step::Served, Step::Inherited] {
@@ -430,7 +432,7 @@ async fn a_finisher_goes_on_with_heirs_that_are_served_already() {
     }
 }
 
-/// Another manager undoes a change whose heirs are just to be opened: they are not served, and the range goes on.
+/// Another manager undoes a change just before its heirs are opened. They are not served, and the range goes on.
 #[tokio::test(start_paused = true)]
 async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
     let world = World::new().await;
@@ -450,8 +452,8 @@ async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
     world.check(&acknowledged, "undone by another").await;
 }
 
-/// One who set out to undo a change comes to the range when another has undone it, and the range was
-/// retired again, for a change that counts. (The simulation lost an acknowledged row so.)
+/// A process is about to undo a change. Before it reaches the range, another process undoes the change, and the range
+/// is retired again, for a change that is done. (The simulation once lost an acknowledged row in this way.)
 #[tokio::test(start_paused = true)]
 async fn a_late_undo_leaves_the_next_change_alone() {
     let world = World::new().await;
@@ -476,7 +478,7 @@ async fn a_late_undo_leaves_the_next_change_alone() {
     second.abort();
 }
 
-/// Also where a merge had to move a range first, which holds writes twice.
+/// This also holds if a merge had to move a range first, which holds writes twice.
 #[tokio::test(start_paused = true)]
 async fn a_change_tells_how_long_writes_were_held() {
     let held = [

@@ -1,4 +1,4 @@
-//! Copying a store while it is served: what a copy shows, and what an interrupted one leaves.
+//! Copying a store while it is served: what a copy shows, and what an interrupted copy leaves.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -67,9 +67,9 @@ async fn rounds(server: &Node, number: usize) -> Vec<u64> {
     server.router().scan(&keys, Vec::new, visit).await.unwrap()
 }
 
-/// Checkpoints by copies that the source still holds.
+/// How many checkpoints of copies the source still holds.
 fn copies_held(directory: &Path) -> usize {
-    // Read beside the server, as a copy does: the lock is the server's.
+    // Reads the files without opening the store, as a copy does, because the server has the lock.
     let manifests = directory.join("ranges/1-1-1/manifest");
     let newest = std::fs::read_dir(manifests).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
     let bytes = std::fs::read(newest).unwrap();
@@ -169,7 +169,7 @@ async fn an_interrupted_copy_is_not_opened_and_can_be_made_again() {
     }
 }
 
-/// It fails at once, though the database of the target would wait for room forever.
+/// It fails at once. The database of the target alone would wait for room forever.
 #[tokio::test]
 async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
     let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
@@ -184,7 +184,7 @@ async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
     assert!(matches!(refused, CopyError::DiskFull { .. }), "{refused}");
     assert!(refused.to_string().contains(to.to_str().unwrap()), "{refused}");
     assert_eq!(copies_held(from.path()), 0);
-    // With room it is made again.
+    // When there is room, a copy can be made.
     copy_quietly(from.path(), &to).await.unwrap();
 }
 

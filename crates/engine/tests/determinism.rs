@@ -1,4 +1,4 @@
-//! Clock and seed reach everything: two runs of one seed write the same objects.
+//! Clock and seed decide everything: two runs with one seed write the same objects.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 

@@ -27,14 +27,13 @@ struct Crashing {
     objects: Arc<dyn ObjectStore>,
     gate: Arc<Gate>,
     server: Node,
-    /// What the wall clock says after each crash: it is set back.
+    /// The time of the wall clock after each crash. So each crash sets the clock back.
     wall: Timestamp,
 }
 
 impl Crashing {
     async fn new() -> Self {
-        // A day from now, so that objects that the store dates by its own clock look old enough
-        // to be garbage.
+        // A day from now. Objects get their dates from the store's own clock, and look old enough to be garbage.
         let wall = Clock::system().now().saturating_add(86_400 * Timestamp::TICKS_PER_SECOND);
         let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
         let (gate, server) = Self::start(&objects, wall).await;
@@ -53,7 +52,7 @@ impl Crashing {
         (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
     }
 
-    /// Stops and starts: what was in memory is in a sorted file then.
+    /// Stops and starts the process. After that, what was in memory is in a sorted file.
     async fn restart(&mut self) {
         self.server.clone().close().await;
         (self.gate, self.server) = Self::start(&self.objects, self.wall).await;
@@ -94,23 +93,23 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     put(&at.server, "p", "1", "v").await.unwrap();
     fill(&at.server, OTHER, 10).await;
 
-    // Before the catalogue says so, a crash leaves the table as it was.
+    // The catalogue does not say yet that the table is dropped. A crash leaves the table as it was.
     at.crash().await;
     assert!(get(&at.server, "p", "1").await.unwrap().is_some());
 
-    // The catalogue says so, and the crash comes before any range was told.
+    // The catalogue says it, and the crash comes before any range was told.
     note_in_catalogue(&at.server, TABLE).await;
     at.crash().await;
     at.refuses_the_table().await;
 
-    // The range was told, twice.
+    // The range is told, twice.
     at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
     at.crash().await;
     at.refuses_the_table().await;
 
-    // Its rows are gone soon, but it is remembered for a minute.
+    // The rows of the table are gone soon, but its drop is remembered for a minute.
     sleep(Duration::from_secs(30)).await;
     at.refuses_the_table().await;
     assert!(at.server.router().get(&dropped_key(TABLE)).await.unwrap().is_some());
@@ -127,7 +126,7 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 10);
 }
 
-/// The minute is one of the machine, not of a wall clock that somebody steps.
+/// The minute is measured by a clock that nobody can set, not by the wall clock.
 #[tokio::test(start_paused = true)]
 async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
@@ -142,13 +141,13 @@ async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
     assert_eq!(get(&server, "p", "1").await.unwrap(), None);
 }
 
-/// The process goes on: nobody opens the range again.
+/// The process goes on, and the range is not opened again.
 #[tokio::test(start_paused = true)]
 async fn a_drop_that_was_abandoned_half_way_is_finished() {
     let at = Crashing::new().await;
     put(&at.server, "p", "1", "v").await.unwrap();
     note_in_catalogue(&at.server, TABLE).await;
-    // And here the caller goes away.
+    // The caller gives up here.
     sleep(Duration::from_secs(70)).await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(70)).await;
@@ -157,8 +156,7 @@ async fn a_drop_that_was_abandoned_half_way_is_finished() {
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
 }
 
-/// The deadline passes while it waits for writes that were let in before it, and that have no room
-/// in memory.
+/// The deadline passes while the drop waits for writes that were let in before it and have no room in memory.
 #[tokio::test(start_paused = true)]
 async fn a_drop_goes_on_after_its_deadline() {
     let mut at = Crashing::new().await;
@@ -173,12 +171,12 @@ async fn a_drop_goes_on_after_its_deadline() {
     assert!(matches!(late, Err(ReadError::Unavailable(_))), "{late:?}");
     at.gate.set(Passage::Open);
     sleep(Duration::from_secs(1)).await;
-    // It is durable: a process that knows nothing of it finds the note.
+    // The drop is durable: a process that knows nothing of it finds the note.
     at.crash().await;
     at.refuses_the_table().await;
 }
 
-/// The row of the catalogue goes before the note. A crash in between leaves the note alone.
+/// The row of the catalogue is deleted before the note. A crash between the two leaves the note alone.
 #[tokio::test(start_paused = true)]
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {
     let mut at = Crashing::new().await;
@@ -201,7 +199,7 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     note_in_catalogue(&at.server, TABLE).await;
     at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
     at.refuses_the_table().await;
-    // In the middle of it all.
+    // The process crashes in the middle of the work.
     sleep(Duration::from_secs(6)).await;
     at.crash().await;
     at.refuses_the_table().await;
@@ -209,7 +207,7 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     assert_eq!(at.pending(), 0);
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
     assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
-    // Files that compaction replaced are kept for a while for those who read them.
+    // Files that compaction replaced are kept for a while for the processes that read them.
     sleep(Duration::from_secs(600)).await;
     let after = stored_bytes(&at.objects).await;
     assert!(after < before / 5, "{before} bytes before, {after} after");
@@ -264,7 +262,7 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
     assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
 }
 
-/// Writes small files until they are made a run of their own, and leaves the runs before alone.
+/// Writes small files until compaction makes a run of them, and leaves the older runs alone.
 async fn compact_new_files(at: &mut Crashing) {
     let runs = files(&at.objects).await.1;
     for _ in 0..8 {
@@ -278,7 +276,7 @@ async fn compact_new_files(at: &mut Crashing) {
     panic!("{:?} after {runs} runs", files(&at.objects).await);
 }
 
-/// How many new files, and how many runs, the range has.
+/// The number of new files, and the number of runs, that the range has.
 async fn files(objects: &Arc<dyn ObjectStore>) -> (usize, usize) {
     let admin = AdminBuilder::new("ranges/1-1-1", Arc::clone(objects)).build();
     let manifest = admin.read_manifest(None).await.unwrap().unwrap();

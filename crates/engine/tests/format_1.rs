@@ -1,6 +1,6 @@
-//! Storage format 1, as its first release wrote it, is still read, and still written to.
+//! This release still reads and writes storage format 1, as the first release with that format wrote it.
 //!
-//! The fixture is described beside it. Each test works on a copy.
+//! The `README.md` of the fixture describes it. Each test works on a copy.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -43,8 +43,8 @@ async fn open(directory: &Path) -> Node {
     Node::open(store, options(&Clock::system())).await.unwrap()
 }
 
-/// All rows that are served. The notes that keep dropped tables refused go by themselves after a
-/// while, so they are left out.
+/// All rows that are served. The notes that keep dropped tables refused are deleted after a while, so they are left
+/// out.
 async fn served(server: &Node) -> Rows {
     let all = rows(server, &KeyRange::whole()).await.unwrap();
     all.into_iter()
@@ -53,7 +53,7 @@ async fn served(server: &Node) -> Rows {
         .collect()
 }
 
-/// How many tables the catalogue says are dropped, each of which is refused.
+/// How many tables are dropped by the catalogue. Checks that each of them is refused.
 async fn dropped_tables(server: &Node) -> usize {
     let mut dropped = 0;
     for (key, _) in rows(server, &KeyRange::whole()).await.unwrap() {
@@ -67,7 +67,7 @@ async fn dropped_tables(server: &Node) -> usize {
     dropped
 }
 
-/// What `rows.txt` lists.
+/// The rows that `rows.txt` lists.
 fn expected() -> Rows {
     let text = fs::read_to_string(fixture().join("rows.txt")).unwrap();
     let rows = text.lines().map(|line| {

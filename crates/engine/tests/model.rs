@@ -78,7 +78,7 @@ struct Run {
     server: Node,
     clock: Clock,
     expected: BTreeMap<Name, Vec<u8>>,
-    /// How often each table was dropped: its next life has another id.
+    /// How often each table was dropped. After each drop, a table of the same name has another id.
     lives: [u64; 3],
     last: Timestamp,
     written: u64,
@@ -115,7 +115,7 @@ impl Run {
     }
 
     async fn reopen(&mut self) {
-        // The next process has a clock of its own.
+        // The next process has its own clock.
         self.clock = Clock::manual(self.clock.wall());
         self.gate = Gate::before(&self.objects);
         let gated: Arc<dyn ObjectStore> = self.gate.clone();
@@ -220,7 +220,7 @@ impl Run {
         self.expected.retain(|(t, _, _), _| *t != table);
     }
 
-    /// Everything is there, and in the end nothing else.
+    /// Checks that every row is there, and that in the end nothing else is.
     async fn finish(mut self) {
         for table in 0..3 {
             self.scan(table, 0, 4).await;

@@ -53,7 +53,7 @@ async fn keys_outside_of_every_range_are_not_owned() {
     assert!(matches!(rows(&server, &low).await, Err(ReadError::NotOwned)));
 }
 
-/// On one thread, with all rows in memory. The engine below steps back now and then by itself.
+/// This runs on one thread, with all rows in memory. Now and then the database lets other tasks run by itself.
 #[tokio::test]
 async fn a_long_scan_lets_others_go_on() {
     let server = open(&memory(), options(&Clock::system())).await;
@@ -87,7 +87,7 @@ async fn ten_thousand_writes_at_once_have_ten_thousand_timestamps() {
     assert!(statistics.flushes < 5_000, "writes share flushes: {}", statistics.flushes);
 }
 
-/// Ten inserts of one row at a time: one of them makes it.
+/// Ten inserts of one row at the same time: one of them succeeds.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn of_inserts_of_one_row_one_wins() {
     let server = open(&memory(), options(&Clock::system())).await;
@@ -114,7 +114,7 @@ async fn a_refusal_waits_until_what_it_tells_of_is_durable() {
     while gate.held() == 0 {
         sleep(Duration::from_millis(1)).await;
     }
-    // Not durable: not shown, and no refusal may tell of it.
+    // The row is not durable. It is not shown, and no refusal may tell of it.
     assert_eq!(get(&server, "p", "1").await.unwrap(), None);
     let second = tokio::spawn({
         let server = server.clone();
@@ -126,7 +126,7 @@ async fn a_refusal_waits_until_what_it_tells_of_is_durable() {
     first.await.unwrap().unwrap();
     assert!(matches!(second.await.unwrap(), Err(WriteError::Refused(Exists))));
     assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
-    // What is durable is refused at once, without another flush.
+    // If the row is durable, an insert is refused at once, without another flush.
     gate.set(Passage::HoldWrites);
     let refused = timeout(Duration::from_secs(5), insert(&server, "p", "1", "v")).await.unwrap();
     assert!(matches!(refused, Err(WriteError::Refused(Exists))));
@@ -152,7 +152,7 @@ async fn after_the_deadline_nobody_knows() {
     let abandoned = insert(&server, "p", "2", "v");
     assert!(timeout(Duration::from_millis(50), abandoned).await.is_err());
     gate.set(Passage::Open);
-    // Both landed, and whoever comes next is judged on them.
+    // Both writes were stored, and later writes are judged on them.
     for row in ["1", "2"] {
         assert!(matches!(insert(&server, "p", row, "x").await, Err(WriteError::Refused(Exists))));
         assert_eq!(get(&server, "p", row).await.unwrap().unwrap(), "v");
@@ -176,7 +176,7 @@ async fn a_refusal_that_cannot_be_told_in_time_was_certainly_not_made() {
     assert!(matches!(first.await.unwrap(), Err(WriteError::OutcomeUnknown(_))));
 }
 
-/// A client hangs up while its batch waits for room in memory; the server is closed meanwhile.
+/// Clients hang up while their batches wait for room in memory, and the server is closed meanwhile.
 #[tokio::test(start_paused = true)]
 async fn closing_waits_for_writes_that_were_abandoned_on_their_way() {
     let objects = memory();
@@ -203,7 +203,7 @@ async fn closing_waits_for_writes_that_were_abandoned_on_their_way() {
     }
 }
 
-/// 100 KB a batch, so that memtables are written out and compacted while scans go on.
+/// A batch has 100 KB, so that memtables are written out and compacted while scans go on.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_scan_sees_each_batch_whole() {
     let server = open(&memory(), options(&Clock::system())).await;
@@ -237,7 +237,7 @@ async fn a_scan_sees_each_batch_whole() {
     assert!(scans > 10, "{scans} scans");
 }
 
-/// The first insert is given up between being sent to the log and being there.
+/// The first insert is given up after it was sent to the log and before it is there.
 #[tokio::test]
 async fn an_abandoned_write_does_not_let_others_pass() {
     let server = open(&memory(), options(&Clock::system())).await;
@@ -304,7 +304,7 @@ async fn timestamps_grow_though_the_clock_steps_back_an_hour_under_load_and_betw
     let mut last = Timestamp::default();
     let mut wall = start();
     for _ in 0..3 {
-        // A new process knows nothing of the last one's clock.
+        // A new process knows nothing of the clock of the last one.
         let clock = Clock::manual(wall);
         let server = open(&objects, options(&clock)).await;
         for i in 0..100 {
@@ -330,7 +330,7 @@ async fn the_clock_may_jump_ahead_too() {
     clock.step(86_400 * Timestamp::TICKS_PER_SECOND);
     let at = put(&server, "p", "r", "v").await.unwrap();
     assert!(at >= start().saturating_add(86_400 * Timestamp::TICKS_PER_SECOND));
-    // Without closing, and with the clock back where it was.
+    // The first server is not closed, and the clock is back where it was.
     let again = open(&objects, options(&Clock::manual(start()))).await;
     assert!(put(&again, "p", "r", "v").await.unwrap() > at);
 }
@@ -357,13 +357,13 @@ async fn a_database_that_closed_itself_is_opened_again() {
     timeout(Duration::from_secs(20), recovered).await.unwrap();
     assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
     put(&server, "p", "3", "v").await.unwrap();
-    // Refusals of rows from before the reopening do not wait for a sequence that never comes.
+    // A refusal because of a row from before the reopening does not wait for a sequence number that never comes.
     assert!(matches!(insert(&server, "p", "1", "x").await, Err(WriteError::Refused(Exists))));
     assert_eq!(server.statistics().ranges[0].1.reopenings, 1);
 }
 
-/// Like a file that goes missing while the process runs: asking again does not help, and the operator
-/// must be told.
+/// This is as with a file that goes missing while the process runs. Asking again does not help, and the operator must
+/// be told.
 #[tokio::test]
 async fn damage_found_when_opening_again_is_told_as_damage() {
     let objects = memory();
@@ -413,7 +413,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
     assert_eq!(server.statistics().troubles, []);
 }
 
-/// As on a full disk, where the database tries forever.
+/// This is as on a full disk, where the database tries forever.
 #[tokio::test(start_paused = true)]
 async fn closing_ends_though_nothing_can_be_written() {
     let objects = memory();
@@ -440,7 +440,7 @@ async fn a_node_that_opens_a_range_takes_it() {
         "{refused:?}"
     );
     sleep(Duration::from_millis(1_500)).await;
-    // It looks for the owner by a map that names itself, and in the end gives up.
+    // It looks for the owner with a map that names itself. In the end it gives up.
     let read = get(&first, "p", "1").await;
     assert!(matches!(&read, Err(ReadError::Unavailable(why)) if why.contains("owner")), "{read:?}");
     assert!(get(&second, "p", "2").await.unwrap().is_some());

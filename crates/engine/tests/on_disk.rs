@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 async fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
-    // A node that was dropped lets go of its directory when its tasks have noticed.
+    // A node that was dropped gives up its directory only when its tasks have noticed that.
     for _ in 0..100 {
         let options = StoreOptions { disk_reserve_bytes, ..StoreOptions::default() };
         match Store::open(&location, options) {
@@ -54,8 +54,8 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert_eq!(rows(&server, &table_keys(TABLE)).await.unwrap().len(), 2);
 }
 
-/// With less than the reserve and more than half of it, a table can be dropped, and the sweeper ends
-/// what was begun.
+/// When less than the reserve is free, but more than half of it, a table can be dropped, and the sweeper finishes the
+/// work.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_nearly_full_disk_lets_tables_be_dropped() {
     let directory = tempfile::tempdir().unwrap();
@@ -84,8 +84,8 @@ async fn a_nearly_full_disk_lets_tables_be_dropped() {
     server.close().await;
 }
 
-/// Each sorted file in turn has one byte changed: either nobody needs that byte, or the error names
-/// the file. Rows that are not what was written are never shown.
+/// In each sorted file, one byte at a time is changed. Either no read needs that byte, or the error names the file.
+/// Rows that differ from what was written are never shown.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_damaged_file_is_named_and_never_served() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,9 +1,8 @@
-//! A crash after each step by which space comes back, and after any object that is written or deleted
-//! on the way.
+//! A crash after each step that gives space back, and after any object that is written or deleted on the way.
 //!
-//! Ranges are split and merged, and then left to the housekeeper. The process dies: nothing it does from
-//! then on reaches the store. Another one opens what is there. It must serve every row, and within some
-//! minutes nothing may be left of ranges that are no longer in the map.
+//! Ranges are split and merged, and then left to the housekeeper. The process dies: nothing that it does from then on
+//! reaches the store. Another process opens what is there. It must serve every row. Within some minutes, nothing may
+//! be left of ranges that are no longer in the map.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -25,10 +24,10 @@ use support::{Gate, Passage, get, partition, put, simulated};
 use tokio::time::sleep;
 
 const KEYS: u64 = 10;
-/// Longer than it takes without a crash, twice.
+/// More than twice the time that it takes without a crash.
 const SECONDS_MAX: u64 = 900;
 
-/// Where a process dies, and where it has been.
+/// The steps after which a process dies, and the steps that it has reached.
 #[derive(Debug, Default)]
 struct Crash {
     after: Mutex<BTreeSet<SpaceStep>>,
@@ -45,9 +44,9 @@ struct World {
 }
 
 impl World {
-    /// Rows in ranges that were split and merged: five ranges are dead, and two live of their files.
+    /// Makes rows in ranges that were split and merged. Four ranges are dead, and two live on the files of these.
     async fn new(die_after: &[SpaceStep]) -> Self {
-        // Objects have real times, so the clock begins there; from then on it is tokio's.
+        // Objects get real times, so the clock begins with the real time. After that it follows tokio's time.
         let clock = Clock::manual(Clock::system().wall());
         let world = Self::on(Arc::new(InMemory::new()), clock, die_after).await;
         for key in 0..KEYS {
@@ -104,7 +103,7 @@ impl World {
         self.node.executor().carry_out(&merge).await.unwrap();
     }
 
-    /// Every row is served.
+    /// Checks that every row is served.
     async fn check(&self, what: &str) {
         for key in 0..KEYS {
             let row = get(&self.node, &key.to_string(), "row").await.unwrap();
@@ -133,7 +132,7 @@ impl World {
         left
     }
 
-    /// Lets time pass until nothing is left, or the process has died. True if it has not.
+    /// Lets time pass until nothing is left, or until the process has died. Returns false if it has died.
     async fn settle(&self, what: &str) -> bool {
         for _ in 0..SECONDS_MAX / 5 {
             sleep(Duration::from_secs(5)).await;
@@ -153,7 +152,7 @@ impl World {
         world.check(what).await;
         assert!(world.settle(what).await);
         world.check(what).await;
-        // Not only from what is in memory.
+        // The rows must be in the store, and not only in memory.
         let world = world.start_again(&[]).await;
         world.check(what).await;
         world.node.close().await;
@@ -173,7 +172,7 @@ async fn a_crash_after_any_step_of_the_return_of_space_is_made_good_by_the_next_
     for step in SpaceStep::ALL {
         let what = format!("crash after {step:?}");
         let world = World::new(&[step]).await;
-        // After waiting for all to be done, the process has passed the last steps, which leave nothing in the store.
+        // The wait ends when nothing is left in the store. The last steps come after that, so wait a little longer.
         if world.settle(&what).await {
             sleep(Duration::from_secs(60)).await;
         }
@@ -182,7 +181,7 @@ async fn a_crash_after_any_step_of_the_return_of_space_is_made_good_by_the_next_
     }
 }
 
-/// Without a crash each step is taken: one that is not would go untested.
+/// Without a crash, every step is taken. A step that is not taken would not be tested.
 #[tokio::test(start_paused = true)]
 async fn every_step_is_taken_on_the_way() {
     let world = World::new(&[]).await;
@@ -192,7 +191,7 @@ async fn every_step_is_taken_on_the_way() {
     world.finish("no crash").await;
 }
 
-/// Each process dies after the first step that none before it died after, until there is none.
+/// Each process dies after the first step after which no earlier process died, until there is no such step.
 #[tokio::test(start_paused = true)]
 async fn processes_that_die_one_after_another_get_there() {
     let mut steps = SpaceStep::ALL.to_vec();
@@ -208,7 +207,7 @@ async fn processes_that_die_one_after_another_get_there() {
     world.finish("one after another").await;
 }
 
-/// Between two steps there are many objects. Dying between any two of them is no worse.
+/// Between two steps there are many objects. A crash between any two of them does no more harm.
 #[tokio::test(start_paused = true)]
 async fn a_crash_between_any_two_objects_is_made_good() {
     let mut crashes = 0;

@@ -1,7 +1,7 @@
 //! Damage: a file of each kind is changed on disk, and every row is read.
 //!
-//! The rule: either all rows are right, or an error names the file. Never a wrong or missing row,
-//! never a panic, never a wait without end.
+//! The rule: either all rows are right, or an error names the file. There is never a wrong or missing row, never a
+//! panic, and never a wait without end.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
@@ -35,7 +35,7 @@ fn settings(compacting: bool) -> Settings {
 
 fn store(directory: &Path) -> Store {
     let location = StoreLocation::Directory(directory.to_owned());
-    // Not about power: without syncs the many openings take a third of the time.
+    // This test is not about loss of power. Without syncs, its many openings take a third of the time.
     Store::open(&location, StoreOptions { unsafe_no_fsync: true, ..StoreOptions::default() }).unwrap()
 }
 
@@ -56,7 +56,7 @@ async fn put(db: &Db, rows: std::ops::Range<u32>) {
     db.flush_with_options(FlushOptions { flush_type: FlushType::Wal }).await.unwrap();
 }
 
-/// A database with a file of each kind: compacted runs, a level 0, a log that has to be replayed.
+/// Makes a database with a file of each kind: compacted runs, a level 0, a log that has to be replayed.
 async fn make(directory: &Path) {
     let store = store(directory);
     let db = open(&store, true).await.unwrap();
@@ -74,10 +74,10 @@ async fn make(directory: &Path) {
     for row in (820..ROWS).step_by(20) {
         put(&db, row..row + 20).await;
     }
-    // No close: it would move the log into a sorted file.
+    // The database is not closed, because that would move the log into a sorted file.
 }
 
-/// What the engine does before it opens a database: see whether the log is whole.
+/// Checks whether the log is whole, as the engine does before it opens a database.
 async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
     let admin = slatedb::admin::Admin::builder(RANGE, store.object_store()).build();
     let told = |error: &(dyn std::error::Error + 'static)| match damaged_file(error) {
@@ -91,7 +91,7 @@ async fn check_that_log_is_whole(store: &Store) -> Result<(), String> {
         .map_err(|error| told(&error))
 }
 
-/// Opens and reads everything. Ok if every row is right, otherwise what was told of the cause.
+/// Opens the database and reads everything. Returns Ok if every row is right, and otherwise what the error says.
 async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
     let store = store(directory);
     let told = |error: slatedb::Error| match damaged_file(&error) {
@@ -115,7 +115,7 @@ async fn read_all(directory: &Path, compacting: bool) -> Result<(), String> {
     assert_eq!(found.len(), wanted.len());
     assert!(found == wanted, "a scan shows wrong rows");
     if compacting {
-        // Time for the compactor to read what it was doing.
+        // This is time for the compactor to read the record of its own work.
         tokio::time::sleep(Duration::from_millis(60)).await;
     }
     db.get_with_options([0], &get).await.map_err(told)?;
@@ -142,7 +142,7 @@ fn files(directory: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Damages one file of a copy of `original` and reads the copy. Returns what happened, in words.
+/// Damages one file of a copy of `original` and reads the copy. Returns in words what happened.
 async fn outcome(original: &Path, file: &Path, damage: impl FnOnce(Vec<u8>) -> Option<Vec<u8>>) -> String {
     let copy = tempfile::tempdir().unwrap();
     copy_tree(original, copy.path());
@@ -187,7 +187,7 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
         let kind_files = files(&original.path().join(RANGE).join(kind));
         assert_eq!(outcome(original.path(), &relative(&kind_files[0]), Some).await, "right");
         for attempt in 0..50 {
-            // The newest are those that count.
+            // Only the newest files count.
             let newest = pick(kind_files.len().min(4)) + 1;
             let file = &relative(&kind_files[kind_files.len() - newest]);
             let (at, bit) = (pick(1 << 20), pick(8));
@@ -204,7 +204,7 @@ async fn a_damaged_file_is_refused_by_name_and_never_served() {
             *seen.entry((kind, "cut", cut.await)).or_default() += 1;
             let emptied = outcome(original.path(), file, |_| Some(Vec::new()));
             *seen.entry((kind, "emptied", emptied.await)).or_default() += 1;
-            // Nothing else tells of the last file of a log, so that it is missing cannot be seen.
+            // No other file names the last file of a log, so nothing can notice that it is missing.
             if (kind, newest) != ("wal", 1) {
                 let missing = outcome(original.path(), file, |_| None);
                 *seen.entry((kind, "missing", missing.await)).or_default() += 1;

@@ -90,7 +90,7 @@ async fn an_update_replaces_only_what_it_was_made_from() {
     let stale = update(first.e_tag, "3").await.unwrap_err();
     assert!(matches!(stale, Error::Precondition { .. }), "{stale}");
 
-    // Of many who saw the same, one wins.
+    // Many tasks saw the same version, and one of them may replace it.
     let racers = (0..16).map(|_| update(second.e_tag.clone(), "4"));
     let won = futures::future::join_all(racers).await.into_iter().filter(Result::is_ok).count();
     assert_eq!(won, 1);

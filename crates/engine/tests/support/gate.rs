@@ -1,4 +1,4 @@
-//! An object store that can be stopped, for good or for a while: how a crash looks from below.
+//! An object store that can be stopped, forever or for a while. For the store, this is what a crash looks like.
 
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -18,26 +18,26 @@ use object_store::{
 use slatedb_common::retry::NonRetryable;
 use tokio::sync::{Notify, watch};
 
-/// What becomes of a call.
+/// What happens to a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
     /// It goes through.
     Open,
     /// Writes wait until the gate opens.
     HoldWrites,
-    /// Manifests that come now wait until they are [released](Gate::release): databases are opened late.
+    /// Manifests that are written now wait until they are [released](Gate::release). So databases are opened late.
     HoldManifests,
     /// Writes of the log fail in a way that is not tried again.
     FailLog,
-    /// No database gets its first manifest: none can be made.
+    /// No database gets its first manifest, so no database can be made.
     FailFirstManifests,
-    /// The next manifest cannot be written, and so its database not be opened.
+    /// The next manifest cannot be written, and so its database cannot be opened.
     FailOneManifest,
-    /// Nothing returns any more: the process has crashed.
+    /// No call returns any more: the process has crashed.
     Dead,
 }
 
-/// A gate before a store. A new one before the same store is a restarted process.
+/// A gate before a store. A new gate before the same store stands for a process that was started again.
 #[derive(Debug)]
 pub struct Gate {
     inner: Arc<dyn ObjectStore>,
@@ -54,7 +54,7 @@ pub struct Gate {
 struct Fuse(Mutex<Option<usize>>);
 
 impl Fuse {
-    /// Whether it dies before this one.
+    /// Whether the process dies before this object is written or deleted.
     fn burns(&self, location: &Path) -> bool {
         let is_counted = ["ranges/", "changes/"].iter().any(|prefix| location.as_ref().starts_with(prefix));
         let mut left = self.0.lock().unwrap();
@@ -86,32 +86,32 @@ impl Gate {
         self.passage.send_replace(passage);
     }
 
-    /// The process dies after so many more objects of databases and change records are written or deleted.
+    /// Lets the process die after so many more objects of databases and change records are written or deleted.
     pub fn die_after(&self, objects: usize) {
         *self.fuse.0.lock().unwrap() = Some(objects);
     }
 
-    /// Whether that has happened.
+    /// Whether the process has died.
     pub fn has_died(&self) -> bool {
         *self.passage.borrow() == Passage::Dead
     }
 
-    /// Lists objects in the opposite order from now on. A directory lists them in any.
+    /// Lists objects in the opposite order from now on. A directory may list them in any order.
     pub fn list_backwards(&self) {
         self.lists_backwards.store(true, Ordering::SeqCst);
     }
 
-    /// Lets manifests pass that were held.
+    /// Lets the manifests pass that are held.
     pub fn release(&self) {
         self.release.notify_waiters();
     }
 
-    /// Writes that wait at the gate.
+    /// The number of writes that wait at the gate.
     pub fn held(&self) -> usize {
         self.held.load(Ordering::SeqCst)
     }
 
-    /// What was written so far: names with a hash of the bytes.
+    /// What was written so far: names, each with a hash of the bytes.
     pub fn puts(&self) -> Vec<(String, u64)> {
         self.puts.lock().unwrap().clone()
     }

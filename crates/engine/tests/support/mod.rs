@@ -26,7 +26,7 @@ pub const ACCOUNT: &str = "account";
 pub const TABLE: TableId = TableId(7);
 pub const MEMORY: u64 = 64 << 20;
 
-/// A refusal of these tests' judges.
+/// The refusal that the judges of these tests give.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Exists;
 
@@ -40,7 +40,7 @@ pub fn options(clock: &Clock) -> Options {
     Options::new(MEMORY, clock.clone(), 1)
 }
 
-/// For tests in tokio's paused time: everything on one thread, and time passes when all wait.
+/// Options for tests in tokio's paused time: everything runs on one thread, and time passes when all tasks wait.
 pub fn simulated(clock: &Clock) -> Options {
     Options { compact_on_callers_runtime: true, ..options(clock) }
 }
@@ -62,7 +62,7 @@ pub fn table_keys(table: TableId) -> KeyRange {
     KeyRange::prefix(&rangehold_map::key::table_prefix(ACCOUNT, table))
 }
 
-/// Puts some rows of a partition, whatever is there.
+/// Writes some rows of a partition. Rows that are there are replaced.
 pub async fn put_all(server: &Node, partition: &PartitionPrefix, rows: &[(&str, &str)]) -> Written {
     let changes: RowChanges =
         rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec()))).collect();
@@ -82,7 +82,7 @@ pub async fn delete(server: &Node, partition_key: &str, row: &str) -> Written {
         .await
 }
 
-/// Puts a row unless it is there.
+/// Writes a row unless it is there already.
 pub async fn insert(server: &Node, partition_key: &str, row: &str, value: &str) -> Written {
     let partition = partition(partition_key);
     let keys = [partition.key(row)];
@@ -109,7 +109,7 @@ pub async fn rows(server: &Node, keys: &KeyRange) -> Result<Vec<(Vec<u8>, Vec<u8
     server.router().scan(keys, Vec::new, take).await
 }
 
-/// The step of the caller before `drop_table`: the catalogue says that the table is dropped.
+/// What the caller does before `drop_table`: the catalogue says that the table is dropped.
 pub async fn note_in_catalogue(server: &Node, table: TableId) {
     let key = dropped_key(table);
     server
