@@ -35,7 +35,7 @@ fn entity(row_key: &str) -> String {
     format!("/notes(PartitionKey='p',RowKey='{row_key}')")
 }
 
-/// Chance that is the same in every run.
+/// Random numbers that are the same in every run.
 struct Dice(u64);
 
 impl Dice {
@@ -45,7 +45,7 @@ impl Dice {
     }
 }
 
-/// Optimistic concurrency: of all clients that read one version only one may write, and it learns that.
+/// Optimistic concurrency: of all clients that read one version, only one can write, and that client is told so.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn conditional_updates_lose_nothing() {
     const CLIENTS: usize = 64;
@@ -79,7 +79,7 @@ async fn conditional_updates_lose_nothing() {
     assert!(successes < (CLIENTS * ATTEMPTS) as u64, "nobody was ever refused: the clients did not meet");
 }
 
-/// A batch writes one number to three rows; whoever reads them in one request reads one number.
+/// A batch writes one number to three rows. A request that reads all three rows sees one number.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_batch_is_seen_whole_or_not_at_all() {
     const ROWS: [&str; 3] = ["a", "b", "c"];
@@ -127,8 +127,8 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
     assert!(states.iter().all(|count| *count > 2), "the readers saw {states:?} states: too few to tell");
 }
 
-/// A client that follows a query's tokens sees each entity that exists all the time exactly once, and the others
-/// at most once, in order.
+/// A client that follows a query's tokens sees each entity that exists all the time exactly once. It sees any other
+/// entity at most once. All are in order.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn pages_miss_and_repeat_nothing_that_stays() {
     const STABLE: usize = 120;
@@ -177,8 +177,8 @@ async fn pages_miss_and_repeat_nothing_that_stays() {
     others.join_all().await;
 }
 
-/// One table created, filled, read and deleted by all at once: each answer is one that the
-/// documentation has, and what was deleted does not come back with the name.
+/// All clients create, fill, read and delete one table at the same time. Each answer is one that the documentation
+/// has, and what was deleted does not come back when a table gets the same name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_deleted_table_stays_deleted() {
     let service = Arc::new(Service::start().await);

@@ -1,4 +1,5 @@
-//! What is written to the log, at its most talkative: nothing that lets a reader act as another.
+//! What is written to the log at its most detailed level: nothing with which a reader of the log could act as a
+//! client.
 
 mod support;
 
@@ -42,8 +43,8 @@ impl<'a> MakeWriter<'a> for Log {
     }
 }
 
-/// The requests of this test, each way of proving oneself in its good and its bad form, and what
-/// of each must not be in a log.
+/// Sends the requests of this test: each way of authentication, once right and once wrong. Returns the texts that
+/// must not be in the log.
 async fn requests(service: &Service) -> Vec<String> {
     let signer = Signer::well_known();
     let now = service.clock.wall();
@@ -94,7 +95,7 @@ async fn requests(service: &Service) -> Vec<String> {
     secrets
 }
 
-/// The whole process logs to one place, so this is the only test of its file.
+/// A process has one log for everything, so this is the only test of its file.
 #[tokio::test]
 async fn no_key_signature_or_token_is_logged() {
     let log = Log::default();
@@ -111,7 +112,7 @@ async fn no_key_signature_or_token_is_logged() {
         assert!(!text.contains(secret.as_str()), "{secret} is in the log");
     }
     assert!(secrets.len() >= 10);
-    // The log was on, and said what an operator needs.
+    // The log was on, and has what an operator needs.
     for expected in ["request", "path=\"/devstoreaccount1/Tables\"", "operation=\"QueryEntities\"", "TRACE"] {
         let found = text.contains(expected) || text.contains(&expected.replace('"', ""));
         assert!(found, "no {expected} in the log");

@@ -1,4 +1,4 @@
-//! Replays `recorded/*.txt` against a fresh service each; `recorded/README.md` tells their format.
+//! Replays each file `recorded/*.txt` against a fresh service. `recorded/README.md` describes their format.
 
 mod replay;
 mod support;

@@ -39,7 +39,7 @@ async fn accounts_have_their_own_tables_and_two_keys_each() {
     for (account, key) in [("alpha", KEYS[2]), ("bravo", KEYS[0]), ("alph", KEYS[0])] {
         assert_eq!(tables(&service, &Signer::new(account, key)).await.status, 403, "{account}");
     }
-    // A signature for one account is none for the other's path.
+    // A signature for one account is not valid for the path of another.
     let mut request = Request::new("GET", "/alpha/Tables", &[], b"");
     Signer::new("alpha", KEYS[0]).sign(&mut request, service.clock.wall().unix_seconds());
     request.target = "/bravo/Tables".to_owned();

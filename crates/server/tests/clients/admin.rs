@@ -1,4 +1,4 @@
-//! The admin endpoint: who may see what, and what keeps web pages out.
+//! The admin endpoint: what a client may see, and what keeps web pages out.
 
 use std::future::ready;
 use std::sync::Arc;
@@ -78,13 +78,13 @@ async fn readiness(service: &Service) -> (u16, Value) {
     (answer.status, serde_json::from_str(&answer.body).expect("JSON"))
 }
 
-/// Ends the lease of a server in its first life, as somebody does who believes it dead.
+/// Ends the lease of a server in its first life, as a process does that believes the server dead.
 async fn end_lease(service: &Service, server: u64) {
     let ended = Path::from(format!("cluster/servers/{server}/{:020}-ended", 1));
     service.node.host().store().object_store().put(&ended, PutPayload::default()).await.expect("stored");
 }
 
-/// Asks until the answer is as it should be.
+/// Asks again and again until the answer is as it should be.
 async fn until(service: &Service, target: &str, is: impl Fn(&Value) -> bool) -> Value {
     let mut told = Value::Null;
     for _ in 0..600 {
@@ -114,8 +114,8 @@ async fn readiness_says_in_sentences_what_is_wrong() {
     assert_eq!(readiness(&service).await.0, 503);
 }
 
-/// The manager's task dies in the middle of a split, as it might by a fault of this program: the range holds its
-/// writes, and nobody has the change in hand.
+/// The manager's task dies in the middle of a split, as it might because of a bug. Then the range holds its writes,
+/// and no task works on the change.
 #[tokio::test]
 async fn a_change_that_was_broken_off_is_brought_to_its_end_without_a_restart() {
     let died = Arc::new(AtomicBool::new(false));

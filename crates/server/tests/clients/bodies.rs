@@ -36,8 +36,8 @@ async fn a_body_above_its_limit_is_refused() {
     service.still_serves().await;
 }
 
-/// A client that sends all before it reads, as most do, sees why it was refused, not a reset
-/// connection: far more is sent than sockets hold.
+/// A client that sends everything before it reads, as most clients do, sees why it was refused. It does not see a
+/// reset connection, although it sends far more than sockets hold.
 #[tokio::test]
 async fn a_refusal_reaches_a_client_that_sends_much() {
     let service = Service::start().await;
@@ -57,7 +57,7 @@ async fn a_refusal_reaches_a_client_that_sends_much() {
     service.still_serves().await;
 }
 
-/// A client that asks before it sends is told no instead of "go on".
+/// A client that asks before it sends gets the refusal instead of "go on".
 #[tokio::test]
 async fn a_client_that_asks_first_is_not_made_to_send() {
     let service = Service::start().await;
@@ -82,7 +82,7 @@ async fn a_body_that_breaks_off_is_refused() {
         stream.shutdown().await.unwrap();
         let mut reply = Vec::new();
         let _ = stream.read_to_end(&mut reply).await;
-        // Whether the reply still finds a reader is the connection's business; it is never a success.
+        // The connection may close before the reply arrives. But if there is a reply, it is not a success.
         if let Some(answer) = parse(&reply) {
             assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{lengths:?}");
         }
@@ -110,7 +110,7 @@ async fn one_operation_too_many() {
     let most = service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX).as_bytes()).await;
     assert_eq!(most.status, 202);
     assert_eq!(most.body.matches("HTTP/1.1 204 No Content").count(), BATCH_OPERATIONS_MAX);
-    // Recorded: the index of the last that may be, and nobody's Content-ID.
+    // As in the recordings, the reply has the index of the last operation that is allowed, and no Content-ID.
     let more =
         service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX + 1).as_bytes()).await;
     assert_eq!(more.status, 202);

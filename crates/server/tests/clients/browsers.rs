@@ -38,7 +38,7 @@ async fn a_preflight_needs_no_key() {
     assert_eq!(answer.header("access-control-allow-methods").as_deref(), Some("POST"));
     assert_eq!(answer.header("access-control-allow-headers").as_deref(), Some(headers.1));
     assert_eq!(answer.header("access-control-max-age").as_deref(), Some("200"));
-    // Once, even where a rule allows OPTIONS itself: browsers refuse two origins.
+    // The header comes once, even if a rule allows OPTIONS itself, because browsers refuse a reply with two origins.
     let any = preflight(&service, &[("Origin", "http://any.example"), (method, "DELETE")]).await;
     assert_eq!((any.status, allowed(&any).as_deref()), (200, Some("*")));
 
@@ -69,11 +69,11 @@ async fn an_actual_request_shows_its_reply_to_allowed_pages() {
     assert_eq!(page.header("access-control-allow-credentials").as_deref(), Some("true"));
     assert_eq!(page.header("access-control-expose-headers").as_deref(), Some("x-ms-*"));
     assert_eq!(page.header("vary").as_deref(), Some("Origin"));
-    // Served, and hidden by the browser.
+    // The request is served, and the browser hides the reply from the page.
     let other = service.send("GET", "/Tables", &[("Origin", "http://other.example")], b"").await;
     assert_eq!((other.status, allowed(&other)), (200, None));
     assert_eq!(other.header("vary").as_deref(), Some("Origin"));
-    // Errors are shown as well, or a page could not tell what went wrong.
+    // Errors are shown too, because otherwise a page could not tell what went wrong.
     let missing = service.send("GET", "/Tables('nosuch')", &[("Origin", "http://page.example")], b"").await;
     assert_eq!((missing.status, allowed(&missing).as_deref()), (404, Some("http://page.example")));
     let stranger = Request::new("GET", "/devstoreaccount1/Tables", &[("Origin", "http://page.example")], b"");

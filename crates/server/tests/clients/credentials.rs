@@ -32,7 +32,8 @@ async fn a_date_is_good_for_a_quarter_of_an_hour() {
     }
     let nonsense = service.send("GET", "/Tables", &[("x-ms-date", "yesterday")], b"").await;
     assert_eq!(outcome(&nonsense), FAILED);
-    // What the clock gave out before it stepped back does not count: the clients' clocks know nothing of it.
+    // Dates are compared with the present time, even after the clock stepped back. Clients know nothing of its
+    // earlier times.
     service.still_serves().await;
     service.clock.step(-10_000_000 * 3600);
     service.still_serves().await;
@@ -112,7 +113,7 @@ async fn tokens_that_are_none() {
     service.still_serves().await;
 }
 
-/// An account that does not exist is answered as a wrong key is.
+/// An account that does not exist gets the same answer as a wrong key.
 #[tokio::test]
 async fn accounts_cannot_be_guessed() {
     let service = Service::start().await;

@@ -18,7 +18,8 @@ async fn a_head_above_its_limits_is_refused() {
     let too_large = service.send("GET", "/Tables", &[("x-long", &long)], b"").await;
     assert_eq!(too_large.status, 431);
 
-    // With those that every request of the test has there are exactly as many as may be, then one more.
+    // Every request of the test has some fields of its own. With these there are exactly as many as are allowed. Then
+    // there is one more.
     let names: Vec<String> = (0..HEADER_FIELDS_MAX).map(|index| format!("x-field-{index}")).collect();
     let fields: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "1")).collect();
     let own = 5;
@@ -34,7 +35,7 @@ async fn a_uri_above_its_limit_is_refused() {
     let service = Service::start().await;
     let room = URI_BYTES_MAX - "/devstoreaccount1/Tables".len() - "?x=".len();
     let longest = service.send("GET", &format!("/Tables?x={}", "a".repeat(room)), &[], b"").await;
-    // The question mark is counted with neither path nor query.
+    // The question mark belongs to neither the path nor the query, so it is not counted.
     assert_eq!(longest.status, 200);
     let longer = service.send("GET", &format!("/Tables?x={}", "a".repeat(room + 2)), &[], b"").await;
     assert_eq!((longer.status, longer.code()), (400, "InvalidUri"));
@@ -66,10 +67,10 @@ async fn bytes_that_are_not_a_uri_are_refused() {
         request.extend_from_slice(b" HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n");
         assert_eq!(raw(&service, request).await.status, 400, "{}", target.escape_ascii());
     }
-    // What HTTP reads as a host is none of ours.
+    // HTTP reads this target as a host, and we have no such host.
     let answer = raw(&service, "GET no-slash HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
     assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
-    // Raw UTF-8 is not a URI either, but some clients send it, and a signed request with it is answered.
+    // Raw UTF-8 is not a URI either. But some clients send it, and if they sign the request, it is answered.
     service.create_table("notes").await;
     let answer = service.send("GET", "/notes(PartitionKey='é',RowKey='r')", &[], b"").await;
     assert_eq!((answer.status, answer.code()), (404, "ResourceNotFound"));
@@ -90,8 +91,8 @@ async fn a_request_names_a_host() {
     service.still_serves().await;
 }
 
-/// HTTP/1.0 is served: its clients are health checks and old proxies. What it lacks, a host, is
-/// asked of it as of everybody.
+/// HTTP/1.0 is served, because health checks and old proxies use it. Its requests may come without a host, but they
+/// need one, as all requests do.
 #[tokio::test]
 async fn http_1_0() {
     let service = Service::start().await;
@@ -105,7 +106,7 @@ async fn http_1_0() {
     service.still_serves().await;
 }
 
-/// Two lengths, or a length and chunks, are how requests are smuggled past a proxy.
+/// Requests with two lengths, or with a length and chunks, are used to smuggle other requests past a proxy.
 #[tokio::test]
 async fn a_body_has_one_length() {
     let service = Service::start().await;
@@ -121,7 +122,7 @@ async fn a_body_has_one_length() {
         let answer = raw(&service, format!("{head}{lengths}\r\n{{}}")).await;
         assert_eq!(answer.status, 400, "{lengths}");
     }
-    // A length beside chunks is not looked at, and nothing after them is read as a request.
+    // If a request has chunks, its length is ignored, and nothing after the chunks is read as a request.
     let both = "Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\nGET /healthz HTTP/1.1\r\nHost: a\r\n\r\n";
     let reply = send_bytes(service.running.table_address, format!("{head}{both}").as_bytes()).await;
     let replies = String::from_utf8_lossy(&reply).matches("HTTP/1.1 ").count();
@@ -152,7 +153,7 @@ async fn headers_that_decide_are_read_or_refused() {
         let answer = service.send("GET", "/Tables", &[("x-ms-version", version)], b"").await;
         assert_eq!(answer.status, 200, "{version}");
     }
-    // Taken for absent, these would make an upsert of an update.
+    // If these headers counted as absent, an update would become an upsert.
     service.create_table("notes").await;
     let target = "/notes(PartitionKey='p',RowKey='r')";
     for headers in [&[("If-Match", "é")][..], &[("If-Match", "*"), ("If-Match", "*")]] {
@@ -163,7 +164,7 @@ async fn headers_that_decide_are_read_or_refused() {
     service.still_serves().await;
 }
 
-/// An address in the form that proxies use is the same address.
+/// A target with scheme and host, which is the form that proxies use, means the same.
 #[tokio::test]
 async fn an_absolute_uri() {
     let service = Service::start().await;

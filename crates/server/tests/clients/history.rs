@@ -1,5 +1,5 @@
-//! The history of load, as the admin API tells it: what was asked is in it, restarts keep it, and keys
-//! are on the disk only where that was wanted.
+//! The history of load, as the admin API shows it. It has every request, a restart keeps it, and it stores keys on
+//! the disk only if that was wanted.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use crate::support::{Service, Wanted};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
-/// A PartitionKey that is nowhere but in keys.
+/// A PartitionKey whose text appears only in keys.
 const TELLTALE: &str = "Telltale-4711";
 
 fn options(directory: Option<&Path>) -> HistoryOptions {
@@ -30,7 +30,7 @@ async fn start(directory: &Path, with_keys: bool) -> Service {
     let location = StoreLocation::Directory(directory.to_owned());
     let mut tries = 0;
     let store = loop {
-        // The one before lets go of the directory when its last task has ended.
+        // The service that had the directory before gives it up when its last task has ended.
         match Store::open(&location, StoreOptions::default()) {
             Ok(store) => break store,
             Err(error) if tries == 250 => panic!("{error}"),
@@ -42,7 +42,7 @@ async fn start(directory: &Path, with_keys: bool) -> Service {
     Service::open(Wanted { store, history, ..Wanted::default() }).await
 }
 
-/// Stops it, with all that still holds its directory.
+/// Stops the service, and with it everything that still holds its directory.
 async fn stop(service: Service) {
     service.running.stop().await;
 }
@@ -59,14 +59,14 @@ async fn history(service: &Service, query: &str) -> Value {
     serde_json::from_str(&answer.body).expect("JSON")
 }
 
-/// Sum of one of a cell's numbers (1 reads, 2 writes, ...) over columns and rows.
+/// The sum of one of the numbers of cells (1 reads, 2 writes, ...) over columns and rows.
 fn sum(history: &Value, number: usize) -> u64 {
     let columns = history["columns"].as_array().expect("columns").iter();
     let cells = columns.flat_map(|column| column["cells"].as_array().expect("cells"));
     cells.map(|cell| cell[number].as_u64().expect("a number")).sum()
 }
 
-/// Waits until the history has counted so many writes, and everything before them.
+/// Waits until the history has counted `writes` writes, and everything before them.
 async fn written(service: &Service, query: &str, writes: u64) -> Value {
     for _ in 0..200 {
         let told = history(service, query).await;
@@ -78,7 +78,7 @@ async fn written(service: &Service, query: &str, writes: u64) -> Value {
     panic!("{} never told of {writes} writes", history(service, query).await);
 }
 
-/// Lets ten seconds end at once, and waits until they are on the disk.
+/// Steps the clock so that ten seconds end at once, and waits until they are on the disk.
 async fn ten_seconds_later(service: &Service) {
     let bytes = || async { history(service, "step=10").await["bytes"].as_u64() };
     let before = bytes().await;
@@ -119,7 +119,7 @@ async fn what_was_asked_is_told_by_key_and_second() {
     for row in 0..6 {
         insert(&service, "Full", row).await;
     }
-    // The axis follows the map when ten seconds are over.
+    // The axis follows the map only when ten seconds are over.
     ten_seconds_later(&service).await;
     let before = history(&service, "").await;
     for row in 0..3 {
@@ -137,7 +137,8 @@ async fn what_was_asked_is_told_by_key_and_second() {
     assert!(sum(&half, 2) < sum(&told, 2), "not those of Full: {half}");
     assert!(sum(&half, 1) >= 1 && sum(&half, 3) >= 4, "reads and entities: {half}");
 
-    // Coarser columns are sums of finer ones, and what is counted before the split is spread, not lost.
+    // Coarser columns are sums of finer ones. What was counted before the split is spread over both ranges and not
+    // lost.
     let (seconds, tens, minutes) = (
         history(&service, "step=1").await,
         history(&service, "step=10").await,
@@ -163,20 +164,20 @@ async fn a_restart_keeps_the_history_and_keys_only_where_that_was_wanted() {
         ten_seconds_later(&service).await;
         insert(&service, TELLTALE, 1).await;
         insert(&service, TELLTALE, 2).await;
-        // Of the catalogue there is one more.
+        // There are three inserts, and one write to the catalogue.
         let before = written(&service, "step=10", 4).await;
         stop(service).await;
         assert_eq!(on_disk(path, TELLTALE), with_keys, "keys are stored: {with_keys}");
 
         let service = start(path, with_keys).await;
-        // The clock of the one before was ahead.
+        // The clock of the service before this one was stepped forward, so this clock is too.
         service.clock.step(200 * Timestamp::TICKS_PER_SECOND);
         let after = history(&service, "step=10").await;
         let minutes = history(&service, "step=60&from=-600").await;
-        // Each question reads the names of tables, so only the writes stay the same.
+        // Each question reads the names of tables, so the number of reads grows. Only the writes stay the same.
         assert_eq!(sum(&after, 2), sum(&before, 2), "{after}");
         assert_eq!(sum(&minutes, 2), sum(&before, 2), "{minutes}");
-        // The boundary of a range is known again with its key or without.
+        // The boundary of a range is recognised, whether its key was stored or not.
         assert_eq!(after["rows"], before["rows"]);
         let last = |told: &Value| told["columns"].as_array().and_then(|columns| columns.last()).cloned();
         let of_last = last(&before).expect("a column");
@@ -212,7 +213,7 @@ async fn a_torn_tail_is_cut_and_costs_no_more_than_its_column() {
     let told = history(&service, "step=10").await;
     assert_eq!(sum(&told, 2), first, "{told}");
     assert!(fs::metadata(&last).expect("its length").len() < length - 3, "the torn record is gone");
-    // And it goes on.
+    // The history goes on.
     insert(&service, "Full", 9).await;
     written(&service, "step=10", first + 1).await;
     stop(service).await;

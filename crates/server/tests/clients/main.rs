@@ -1,6 +1,6 @@
-//! Clients of every kind against a running service: badly written, hostile, slow, from browsers,
-//! of several accounts. Each is answered (or cut off) as documented, never with 500, and the
-//! service goes on serving the others.
+//! Clients of every kind against a running service: some are badly written, hostile or slow, some are browsers, and
+//! some use several accounts. Each is answered (or cut off) as documented, never with 500, and the service goes on
+//! serving the others.
 
 #[path = "../support/mod.rs"]
 mod support;

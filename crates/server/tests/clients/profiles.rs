@@ -1,4 +1,4 @@
-//! Clients of a service that has budgets, as the cloud has, with small numbers so that a test meets them.
+//! Clients of a service that has budgets, as the cloud has. The numbers are small, so that a test reaches them.
 
 use std::time::Duration;
 
@@ -13,7 +13,7 @@ use crate::support::{Service, Wanted};
 
 const JSON: (&str, &str) = ("Content-Type", "application/json");
 
-/// `cloud`, with 40 entities a second for a partition.
+/// The profile `cloud`, but with 40 entities a second for each partition.
 fn small() -> Profile {
     Profile { partition: Some(Budget { per_second: 40.0, credit: Duration::ZERO }), ..Profile::cloud() }
 }
@@ -68,7 +68,8 @@ async fn a_hot_partition_is_held_at_its_budget_and_its_neighbour_is_not() {
     let most = 40.0 + begun.elapsed().as_secs_f64() * 40.0 + 1.0;
     assert!(f64::from(done) <= most && done >= 40 && busy > 0, "{done} done and {busy} busy, {most} at most");
     assert_eq!(counted(&service, r#"rangehold_throttled_total{cause="Partition"}"#).await, busy);
-    // What was refused is where load wants to be, so the range knows of it when the second has ended.
+    // Refused requests are load that the range would have. So the range counts them, and shows them when the second
+    // has ended.
     let seen = async || {
         let answer = service.order("GET", "/v1/ranges", "").await;
         let seen: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
@@ -136,7 +137,7 @@ async fn short_pages_lead_on_to_everything() {
     assert!(pages > 1, "60 entities at 40 a second do not come in one page");
 }
 
-/// Splits the range that holds a partition of `notes` before it.
+/// Splits the range that holds a partition of `notes`. The partition begins the right half.
 async fn split_before(service: &Service, partition: &str) -> [RangeId; 2] {
     let map = service.node.router().map();
     let name = Key::Table { account: WELL_KNOWN_ACCOUNT.to_owned(), lower_name: "notes".to_owned() };
@@ -150,7 +151,7 @@ async fn split_before(service: &Service, partition: &str) -> [RangeId; 2] {
     ranges.try_into().expect("a split makes two")
 }
 
-/// Follows the tokens of a query of `notes`; the RowKeys of each page.
+/// Follows the tokens of a query of `notes`. Returns the RowKeys of each page.
 async fn pages(service: &Service, query: &str) -> Vec<Vec<String>> {
     let (mut pages, mut token) = (Vec::new(), String::new());
     loop {
@@ -182,10 +183,10 @@ async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
     assert_eq!(pages(&fast, "").await, [rows(&[0, 1, 2, 3, 4])]);
     let cloud = three_ranges(Profile::cloud()).await;
     assert_eq!(pages(&cloud, "").await, [rows(&[0, 1]), rows(&[2, 3]), rows(&[4])]);
-    // Pages of nothing, that lead on all the same.
+    // Pages without entities have tokens too, which lead on.
     assert_eq!(pages(&cloud, "$filter=RowKey%20eq%20'000004'").await, [rows(&[]), rows(&[]), rows(&[4])]);
     assert_eq!(pages(&cloud, "$filter=missing%20eq%201").await, [rows(&[]), rows(&[]), rows(&[])]);
-    // A filter's bounds, and $top, end a query where they did before.
+    // The bounds of a filter, and `$top`, end a query as they do in `fast`.
     assert_eq!(pages(&cloud, "$filter=PartitionKey%20eq%20'b'").await, [rows(&[1])]);
     assert_eq!(pages(&cloud, "$filter=PartitionKey%20lt%20'c'").await, [rows(&[0, 1])]);
     assert_eq!(pages(&cloud, "$top=0").await, [rows(&[])]);
@@ -195,7 +196,8 @@ async fn in_cloud_a_page_ends_with_its_range_and_in_fast_it_goes_on() {
 async fn a_page_whose_time_is_over_ends_with_a_token_even_if_it_is_empty() {
     let rules = PageRules { within: Duration::ZERO, ..Profile::cloud().pages };
     let service = three_ranges(Profile { pages: rules, ..Profile::cloud() }).await;
-    // Each page looks at one entity, whether it matches or not. A client that follows the tokens sees all of them.
+    // Each page looks at one entity, whether the entity matches or not. A client that follows the tokens sees all of
+    // them.
     let all = pages(&service, "").await;
     assert!(all.len() >= 5 && all.iter().all(|page| page.len() <= 1), "{all:?}");
     assert_eq!(all.concat().len(), 5);
@@ -250,7 +252,8 @@ async fn queries_are_counted_by_their_kind() {
         ["answers", "looked_at", "returned", "ranges", "servers", "tokens"]
             .map(|n| counts[n].as_u64().unwrap())
     };
-    // One page over three ranges; then two of two, each with a look ahead at the next entity, and one.
+    // The first query has one page over three ranges. The second has two pages of two entities, which also look at
+    // the next entity, and one page of one.
     assert_eq!(of("table scan"), [4, 5 + 3 + 3 + 1, 10, 3 + 2 + 2 + 1, 4, 2]);
     assert_eq!(of("partition range scan"), [1, 2, 2, 2, 1, 0]);
     assert_eq!(of("row range scan"), [1, 1, 0, 1, 1, 0]);
@@ -269,7 +272,7 @@ async fn a_range_rehearses_being_offline_and_its_neighbours_serve() {
     };
     assert_eq!((get("d", 3).await.status, get("c", 2).await.status), (503, 200));
     assert_eq!((insert(&service, "d", 9).await.status, insert(&service, "c", 9).await.status), (503, 204));
-    // A query ends before it with a token, and is refused there; nothing is skipped.
+    // A query ends before the range, with a token. The request with this token is refused. So nothing is skipped.
     let first = service.send("GET", "/notes()", &[], b"").await;
     assert!(first.status == 200 && !first.body.contains("000003"), "{first:?}");
     let token = first.header("x-ms-continuation-NextPartitionKey").expect("there is more");
@@ -299,7 +302,7 @@ async fn a_range_rehearses_time_outs_that_tell_nothing() {
         assert_eq!((answer.status, answer.code()), (500, "OperationTimedOut"));
     }
     service.order("DELETE", "/v1/rehearsals", "").await;
-    // Some were done and some were not, and the answer was the same.
+    // Some inserts were done and some were not, and all had the same answer.
     let done = pages(&service, "$filter=PartitionKey%20eq%20'f'").await.concat().len();
     assert!((5..35).contains(&done), "{done}");
 }

@@ -1,4 +1,4 @@
-//! The admin API about ranges: changes asked for by hand, and what is told of them.
+//! The admin API about ranges: changes that people ask for, and what the API says about them.
 
 use serde_json::{Value, json};
 
@@ -60,7 +60,7 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
     assert_eq!(seen["ranges"][1]["load"]["state"], "cold", "{seen}");
     assert_eq!(seen["manager"]["plans"], false);
 
-    // The right one comes to the left one's server first.
+    // The right range first moves to the server of the left one.
     let merged = done(&service, "merge", json!({ "left": "r2", "right": "r3" })).await;
     assert_eq!(merged["ranges"], json!(["r4"]));
     assert!(merged["held_for_ms"].is_number(), "{merged}");

@@ -1,5 +1,5 @@
-//! Clients that take their time. Tokio's clock is stopped in these tests, and leaps to the next
-//! timer whenever all wait: 15 s pass in no time.
+//! Clients that take their time. Tokio's clock is stopped in these tests. When all tasks wait, it leaps to the next
+//! timer, so 15 s pass at once.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use crate::support::Service;
 use crate::support::wire::{Request, parse};
 use rangehold_testkit::sign::Signer;
 
-/// Sends `begin`, then waits; how long it took the service to end that, and what it said.
+/// Sends `begin` and then waits. Returns how long it took until the service closed the connection, and what it sent.
 async fn waits_after(service: &Service, begin: &[u8]) -> (Duration, Vec<u8>) {
     let mut stream = TcpStream::connect(service.running.table_address).await.expect("the service listens");
     stream.write_all(begin).await.expect("the service listens");
@@ -25,7 +25,8 @@ async fn waits_after(service: &Service, begin: &[u8]) -> (Duration, Vec<u8>) {
     (elapsed, reply)
 }
 
-/// About `expected`: timers are rounded up, and some of the time may have passed unseen.
+/// Asserts that the time was about `expected`. Timers are rounded up, and some time may have passed before the clock
+/// was stopped.
 fn assert_about(elapsed: Duration, expected: Duration) {
     let slack = Duration::from_secs(3);
     assert!(elapsed + slack >= expected && elapsed <= expected + slack, "{elapsed:?}, expected {expected:?}");
@@ -42,7 +43,7 @@ async fn half_a_head() {
     service.still_serves().await;
 }
 
-/// A connection that was used and is kept open is closed as well.
+/// A connection that was used and is kept open is closed after that time too.
 #[tokio::test]
 async fn a_kept_connection_without_a_next_request() {
     let service = Service::start().await;
@@ -72,7 +73,7 @@ async fn half_a_body() {
     service.still_serves().await;
 }
 
-/// Never idle for long, but not there when the request's time is up.
+/// The body is never idle for long, but it is not complete when the time of the request is over.
 #[tokio::test]
 async fn a_body_in_drops() {
     let service = Service::start().await;

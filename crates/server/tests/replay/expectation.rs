@@ -1,8 +1,8 @@
-//! Comparing a reply with what a file says of it.
+//! Compares a reply with what a file says about it.
 //!
-//! An expected text becomes a regular expression: placeholders for what differs from run to run
-//! (times, ids, ETags), everything else as it stands. A difference is shown with both texts, the
-//! reply's in the words of the file, and the place where they part.
+//! An expected text becomes a regular expression: placeholders stand for what differs from run to run (times, ids,
+//! ETags), and everything else must be the same. A difference is shown line by line with both texts, and the text of
+//! the reply has placeholders too.
 
 use regex::Regex;
 
@@ -12,17 +12,17 @@ use crate::support::wire::Answer;
 const GUID: &str = "[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}";
 const DATE_AND_TIME: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}:[0-9]{2}";
 const DATE_AND_ENCODED_TIME: &str = "[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}%3A[0-9]{2}%3A[0-9]{2}";
-/// Of a second, without zeros in the end.
+/// A fraction of a second, without zeros at the end.
 const CUT_FRACTION: &str = r"(\.[0-9]{0,6}[1-9])?";
 
-/// What placeholders of a reply stand for.
+/// What the placeholders of a reply stand for.
 pub(crate) struct Expectation<'a> {
     pub(crate) base: &'a str,
     pub(crate) account: &'a str,
 }
 
 impl Expectation<'_> {
-    /// Whether `answer` is what `pair` says; if not, how it differs.
+    /// Checks whether `answer` is what `pair` says. If it is not, returns how it differs.
     pub(crate) fn check(&self, pair: &Pair, answer: &Answer) -> Result<(), String> {
         let mut found = Vec::new();
         if answer.status != pair.status {
@@ -46,7 +46,7 @@ impl Expectation<'_> {
         }
         match found.is_empty() {
             true => Ok(()),
-            // A status without the error's text would leave the reader to guess.
+            // Without the text of the error, the reader would have to guess why the status differs.
             false if pair.expected_body == Body::Free => {
                 Err(format!("{}\n  body: {}", found.join("\n"), answer.body))
             }
@@ -89,7 +89,7 @@ impl Expectation<'_> {
         pattern
     }
 
-    /// Placeholders and their regular expressions; those of which others consist come later.
+    /// Placeholders and their regular expressions. A placeholder that is a part of others comes after them.
     fn meanings(&self) -> [(&'static str, String); 8] {
         [
             ("{base}", regex::escape(self.base)),
@@ -106,7 +106,7 @@ impl Expectation<'_> {
         })
     }
 
-    /// A reply's text with placeholders where it holds what they stand for.
+    /// The text of a reply, with placeholders in place of what they stand for.
     fn in_words_of_a_file(&self, text: &str) -> String {
         let mut text = text.to_owned();
         for (placeholder, meaning) in self.meanings() {
@@ -130,7 +130,7 @@ fn whole(pattern: &str) -> Regex {
     regex(&format!("^(?:{pattern})$"))
 }
 
-/// Both texts line by line, a mark before lines that only one has.
+/// Both texts, line by line. A line that only one of them has gets a mark.
 fn show_difference(expected: &str, given: &str) -> String {
     let (expected, given): (Vec<&str>, Vec<&str>) = (expected.lines().collect(), given.lines().collect());
     let mut shown = String::from("  body, expected (-) and got (+):");

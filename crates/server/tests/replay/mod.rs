@@ -1,7 +1,7 @@
 //! The runner: sends the requests of a file one after the other, and compares the replies.
 //!
-//! A pair that fails does not stop the run, so that one report shows all differences; but later
-//! pairs of a file may rest on earlier ones, and the first difference is the one to look at first.
+//! A pair that fails does not stop the run, so that one report shows all differences. But later pairs of a file may
+//! depend on earlier ones, so look at the first difference first.
 
 mod expectation;
 mod pair;
@@ -23,7 +23,7 @@ const VERSION: &str = "2019-02-02";
 /// A key that no account has.
 const WRONG_KEY: &str = "d3Jvbmcga2V5";
 
-/// Replays one file; panics with all that differs.
+/// Replays one file. Panics with everything that differs.
 pub(crate) async fn file(name: &str) {
     let text = std::fs::read_to_string(directory().join(name)).expect("a file of exchanges");
     let service = Service::start().await;
@@ -54,11 +54,11 @@ fn directory() -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded")
 }
 
-/// What placeholders of later requests stand for.
+/// What the placeholders of later requests stand for.
 struct Known {
     base: String,
     etag: String,
-    /// Continuations by the end of their headers' names.
+    /// The values of continuation headers, each with the last part of its header's name.
     next: Vec<(String, String)>,
 }
 
@@ -118,7 +118,7 @@ impl Known {
         let mut text = template.replace("{base}", &self.base).replace("{account}", WELL_KNOWN_ACCOUNT);
         text = text.replace("{guid}", GUID).replace("{etag}", &self.etag);
         for (part, value) in &self.next {
-            // Headers came in lower case, placeholders are written as the service writes names.
+            // Names of headers arrive in lower case, but placeholders have them as the service writes them.
             let placeholder = regex::Regex::new(&format!(r"\{{next\.(?i-u:{part})\}}")).expect("a pattern");
             text = placeholder.replace_all(&text, regex::NoExpand(value)).into_owned();
         }
@@ -128,7 +128,7 @@ impl Known {
     }
 }
 
-/// The fields of a token: those written, with relative times made absolute, and the version.
+/// The fields of a token: those that are given, with relative times made absolute, and the version.
 fn sas_fields(fields: &[(String, String)], now: Timestamp) -> Vec<(&str, String)> {
     let mut filled: Vec<(&str, String)> = Vec::new();
     for (name, value) in fields {

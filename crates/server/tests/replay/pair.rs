@@ -27,21 +27,21 @@ pub(crate) struct Pair {
     pub(crate) headers: Vec<(String, String)>,
     pub(crate) body: String,
     pub(crate) status: u16,
-    /// Headers that the reply must have; without a value, must not have.
+    /// Headers that the reply must have. A header without a value must be absent.
     pub(crate) expected_headers: Vec<(String, Option<String>)>,
     pub(crate) expected_body: Body,
 }
 
-/// What a reply's body must be.
+/// What the body of a reply must be.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Body {
-    /// Anything.
+    /// Any body.
     Free,
-    /// Nothing.
+    /// No body.
     Empty,
-    /// This, somewhere in it.
+    /// A body that contains this text.
     Contains(String),
-    /// This.
+    /// Exactly this text.
     Whole(String),
 }
 
@@ -107,7 +107,7 @@ fn pair(lines: &[&str]) -> Pair {
     }
 }
 
-/// The lines up to the first blank one, and the text after it without the line ends in its end.
+/// The lines up to the first blank one, and the text after it without the line ends at its end.
 fn head_and_body<'a>(lines: &'a [&'a str]) -> (&'a [&'a str], Option<String>) {
     match lines.iter().position(|line| line.is_empty()) {
         None => (lines, None),

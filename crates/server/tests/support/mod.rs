@@ -1,4 +1,4 @@
-//! A table service in this process, in memory, and clients that send what they are told.
+//! A table service in this process, in memory, and clients that send exactly what a test tells them to send.
 
 #![allow(dead_code, clippy::unwrap_used, reason = "every test uses a part of this, and fails by panic")]
 
@@ -36,7 +36,7 @@ pub(crate) struct Service {
     pub(crate) node: Node,
 }
 
-/// What a service is started with.
+/// The settings with which a service is started.
 pub(crate) struct Wanted {
     pub(crate) store: Store,
     pub(crate) accounts: Accounts,
@@ -65,8 +65,8 @@ impl Default for Wanted {
 }
 
 impl Service {
-    /// Starts a service with the well-known account on free ports of the loopback. It takes bearer
-    /// tokens by their claims.
+    /// Starts a service with the well-known account on free ports of the loopback. It accepts bearer tokens by their
+    /// claims alone.
     pub(crate) async fn start() -> Self {
         Self::with_accounts(Accounts::well_known()).await
     }
@@ -76,7 +76,7 @@ impl Service {
         Self::with(accounts, Profile::fast(), 1).await
     }
 
-    /// The same by another profile.
+    /// The same with another profile.
     pub(crate) async fn with_profile(profile: Profile) -> Self {
         Self::with(Accounts::well_known(), profile, 1).await
     }
@@ -90,7 +90,7 @@ impl Service {
         Self::open(Wanted { accounts, profile, servers, ..Wanted::default() }).await
     }
 
-    /// The same as it is wanted.
+    /// Starts a service as `wanted` says.
     pub(crate) async fn open(wanted: Wanted) -> Self {
         let Wanted { store, accounts, profile, servers, plans, history, after_step } = wanted;
         let clock = Clock::system();
@@ -138,8 +138,7 @@ impl Service {
         self.send_as(&Signer::well_known(), Request::new(method, target, headers, body)).await
     }
 
-    /// Sends a request signed by `signer`; its target begins after the account, and it gets a date
-    /// if it has none.
+    /// Sends a request signed by `signer`. Its target begins after the account. If it has no date, it gets one.
     pub(crate) async fn send_as(&self, signer: &Signer, mut request: Request) -> Answer {
         request.target = format!("/{}{}", signer.account, request.target);
         signer.sign(&mut request, self.clock.wall().unix_seconds());
@@ -156,7 +155,7 @@ impl Service {
         wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
     }
 
-    /// The same with a body, as whoever has the token.
+    /// The same with a body and the admin token.
     pub(crate) async fn order(&self, method: &str, target: &str, body: &str) -> Answer {
         let token = format!("Bearer {ADMIN_TOKEN}");
         let request = Request::new(method, target, &[("Authorization", &token)], body.as_bytes());

@@ -1,4 +1,4 @@
-//! Requests without waiting for their answers to block the service, which runs in the same threads.
+//! Sends requests without blocking the service, which runs in the same threads.
 
 use std::net::SocketAddr;
 
@@ -14,11 +14,11 @@ pub(crate) async fn exchange(address: SocketAddr, request: &Request) -> Answer {
     parse(&reply).unwrap_or_else(|| panic!("no reply to {} {}", request.method, request.target))
 }
 
-/// Sends bytes on a connection of their own, and gives what comes until it is closed.
+/// Sends bytes on a connection of their own, and returns what comes until the connection is closed.
 pub(crate) async fn send_bytes(address: SocketAddr, bytes: &[u8]) -> Vec<u8> {
     let stream = TcpStream::connect(address).await.unwrap();
     let (mut from, mut to) = stream.into_split();
-    // Read and written at once: a server that refuses a request early closes before all of it is sent.
+    // Reads and writes at the same time: a server that refuses a request early closes before all of it is sent.
     let bytes = bytes.to_vec();
     let writing = tokio::spawn(async move {
         let _ = to.write_all(&bytes).await;
