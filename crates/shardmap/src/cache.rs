@@ -1,7 +1,7 @@
 //! The cache of the global map in a process, so that the shard of a key is found without IO.
 //!
-//! A cache may be old; the shard itself decides. The mappings of one map are in a [tree], ordered by their
-//! low bounds.
+//! A cache may be old; the shard itself decides. The mappings of one map are in a [tree], in the order of their low
+//! bounds.
 
 mod tree;
 
@@ -90,7 +90,7 @@ impl Cache {
         found
     }
 
-    /// Caches mappings, and forgets those that hold some of the same keys.
+    /// Caches mappings. They replace those that hold some of the same keys.
     pub(crate) fn put(&self, map: Uuid, mappings: impl IntoIterator<Item = Cached>, metrics: &Metrics) {
         let tree = self.tree(map);
         let mut tree = tree.write().unwrap_or_else(PoisonError::into_inner);
@@ -99,7 +99,7 @@ impl Cache {
             put += 1;
             metrics.mappings_dropped.add(tree.drop_overlapping(&cached.mapping) as u64);
             if tree.len() >= CACHED_MAPPINGS_MAX {
-                // Any of them may go: a mapping that is needed again comes back.
+                // It does not matter which mapping goes, because one that is needed again is cached again.
                 tree.pop_first();
                 metrics.mappings_dropped.one();
             }
@@ -145,7 +145,7 @@ mod tests {
     use super::*;
     use crate::location::Location;
 
-    /// Bounds that share their first eight bytes, differ there, or are shorter.
+    /// Some of these bounds have the same first eight bytes, some differ there, and some are shorter.
     fn bound() -> impl Strategy<Value = Vec<u8>> {
         prop_oneof![
             prop::collection::vec(0..3u8, 0..4),
@@ -185,7 +185,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a list of mappings that is searched from its end.
+        /// Compares the cache with a plain list of the mappings.
         #[test]
         fn the_newest_mapping_of_a_key_is_found(
             steps in prop::collection::vec((bound(), bound(), prop::bool::weighted(0.1), prop::bool::weighted(0.2)), 1..12),

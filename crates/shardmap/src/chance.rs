@@ -10,7 +10,7 @@ use uuid::{Builder, Uuid};
 pub(crate) struct Chance(Mutex<StdRng>);
 
 impl Chance {
-    /// Ids from a seed: the same seed gives the same ids. Without a seed, the system gives one.
+    /// Makes ids from a seed: the same seed gives the same ids. Without a seed, the system gives one.
     pub(crate) fn new(seed: Option<u64>) -> Self {
         let seeded = seed.map(StdRng::seed_from_u64);
         let drawn =

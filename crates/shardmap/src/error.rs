@@ -1,15 +1,15 @@
 //! What can go wrong, as an application sees it.
 //!
-//! Categories and codes are those of the elastic database library, so that code that was written for it finds
-//! the same cases. New codes are at the end. [`Code::retry`] says whether the same call may succeed later,
-//! with nothing changed.
+//! Categories and codes are those of the elastic database library. So code that was written for that library finds
+//! the same cases. New codes are at the end. [`Code::retry`] says whether the same call, with nothing changed, may
+//! succeed later.
 
 use std::fmt;
 use std::str::FromStr;
 
 use rangehold_map::shard::{NotAKey, ShardChangeRefused, ShardKeyType};
 
-/// Which part refused or failed.
+/// The part that refused or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
     /// Creating and opening a manager.
@@ -22,7 +22,7 @@ pub enum Category {
     ListShardMap,
     /// The mappings of a range map.
     RangeShardMap,
-    /// A shard or a store that refused a handle, or is not valid itself.
+    /// A shard or a store that refused a handle, or that is not valid itself.
     Validation,
     /// Recovery tools.
     Recovery,
@@ -53,7 +53,7 @@ pub enum Code {
     ShardMapTypeConversion,
     /// The map already has a shard at that location.
     ShardLocationAlreadyExists,
-    /// The shard is not in the map, or no longer.
+    /// The shard is not in the map, or it is no longer in it.
     ShardDoesNotExist,
     /// The shard has changed since the handle was made.
     ShardVersionMismatch,
@@ -73,13 +73,13 @@ pub enum Code {
     MappingIsOffline,
     /// Only an offline mapping can be deleted or moved.
     MappingIsNotOffline,
-    /// The mapping is locked by another holder, or your lock has ended.
+    /// The mapping is locked by another holder, or the lock of the caller has ended.
     MappingLockOwnerMismatch,
     /// The mapping is already locked.
     MappingAlreadyLocked,
     /// Transactions on keys that go offline could not be ended.
     MappingDrainFailure,
-    /// The store could not be reached or failed; nothing was changed, or what was begun is undone.
+    /// The store could not be reached, or failed. Nothing was changed, or the change was undone.
     StorageOperationFailure,
     /// There is no note of this name.
     SchemaInfoNameDoesNotExist,
@@ -90,15 +90,15 @@ pub enum Code {
     /// An invalid argument, such as a key that is too long, a split key outside the mapping, or mappings that
     /// are not neighbours.
     InvalidArgument,
-    /// The operation of another process is in the way: its owner still runs, or it could be neither done nor
-    /// undone yet.
+    /// The operation of another process is in the way. Its owner is still running, or the operation could be neither
+    /// done nor undone until now.
     PendingOperation,
-    /// The store holds what this program would never write.
+    /// The store holds something that this program never writes.
     Damaged,
 }
 
 impl Code {
-    /// All of them.
+    /// All codes.
     pub const ALL: [Self; 29] = [
         Self::StoreAlreadyExists,
         Self::StoreDoesNotExist,
@@ -212,7 +212,7 @@ impl Error {
         Self::new(category, code, refused.sentence(key_type))
     }
 
-    /// Which part refused or failed.
+    /// The part that refused or failed.
     pub fn category(&self) -> Category {
         self.category
     }

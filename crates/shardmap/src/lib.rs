@@ -1,9 +1,8 @@
 //! Shard maps: which of your databases holds which keys.
 //!
-//! A *shard* is a database. A *shard map* says which keys lie in which shard: single keys ([`ListShardMap`])
-//! or intervals ([`RangeShardMap`]). It is kept in three places: a *global map* in one database, in which
-//! every key is found; a *local map* in each shard, which decides what the shard serves; and a cache in your
-//! program. [`ShardMapManager`] is the entrance.
+//! A *shard* is a database. A *shard map* says which keys lie in which shard: single keys ([`ListShardMap`]) or
+//! intervals ([`RangeShardMap`]). It is kept in three places. A *global map* in one database has every key. A *local
+//! map* in each shard decides what the shard serves. A cache is in your program. [`ShardMapManager`] is the entrance.
 //!
 //! ```no_run
 //! use rangehold_shardmap::{CreateMode, Location, ManagerOptions, ShardMapManager};
@@ -19,8 +18,8 @@
 //! # }
 //! ```
 //!
-//! A change writes to the global map and to one or two shards, without a common transaction. [`operation`]
-//! explains how it is done as a whole or not at all, even if a process crashes.
+//! A change writes to the global map and to one or two shards, without a common transaction. [`operation`] explains
+//! why it is still done as a whole or not at all, even if a process crashes.
 
 mod cache;
 mod chance;

@@ -1,4 +1,4 @@
-//! Where a database is.
+//! The places of databases.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,9 +6,9 @@ use std::sync::Arc;
 use crate::error::Error;
 use crate::limits::{DATABASE_BYTES_MAX, SERVER_CHARACTERS_MAX, SQLITE_PATH_BYTES_MAX};
 
-/// Where a database is. It is stored in global maps, so it has no user and no password.
+/// The place of a database. It is stored in global maps, so it has no user and no password.
 ///
-/// It is cheap to clone: each connection has one.
+/// It is cheap to clone, because each connection has one.
 ///
 /// Names of servers are compared without regard to case. Names of databases and paths are compared exactly, as
 /// PostgreSQL and file systems do.

@@ -1,8 +1,8 @@
 //! The mappings of one map by their low bounds, so that the mapping of a key is found at once.
 //!
-//! With a million mappings, nearly every access to another piece of memory has to wait. So a search compares
-//! only one number, the first eight bytes of a bound, and the tree itself holds the data that routing needs.
-//! Bounds with the same first bytes, as texts often have, share a place, and have a tree of their own there.
+//! With a million mappings, nearly every access to another piece of memory has to wait for it. So a search compares
+//! only one number, the first eight bytes of a bound, and the tree itself holds the data that routing needs. Bounds
+//! that begin with the same eight bytes, as texts often do, share a place, and have a tree of their own there.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -15,7 +15,7 @@ use smallvec::SmallVec;
 use super::Cached;
 use crate::rows::ShardRow;
 
-/// How many bytes of a low bound are in the tree: whole keys, except long texts and byte strings.
+/// How many bytes of a low bound are in the tree itself. Only long texts and long byte strings do not fit.
 const INLINE_BYTES: usize = 16;
 
 /// The mappings of one map.
@@ -36,14 +36,15 @@ enum Place {
 #[derive(Debug)]
 pub(super) struct Leaf {
     low: SmallVec<[u8; INLINE_BYTES]>,
-    /// The first bytes of its high bound; `None` if it has none.
+    /// The first eight bytes of its high bound; `None` if it has none.
     high: Option<u64>,
     id: MappingId,
     shard: Arc<ShardRow>,
     cached: Arc<Cached>,
 }
 
-/// The first eight bytes of a bound as a number. Different numbers have the order of their bounds.
+/// The first eight bytes of a bound as a number. If two bounds have different numbers, the numbers are in the order
+/// of the bounds.
 fn first_bytes(bound: &[u8]) -> u64 {
     let mut first = [0; 8];
     for (to, from) in first.iter_mut().zip(bound) {
@@ -79,11 +80,11 @@ impl Leaf {
         &self.cached
     }
 
-    /// Whether a key at or above its low bound is one of its keys.
+    /// Whether a key that is not below its low bound is one of its keys.
     fn reaches(&self, key: &[u8]) -> bool {
         let first = first_bytes(key);
         match self.high {
-            // No mapping is empty, so each holds its low bound.
+            // A mapping is never empty, so its low bound is one of its keys.
             _ if *self.low == *key => true,
             Some(high) if high == first => self.cached.mapping.keys.contains(key),
             Some(high) => first < high,
@@ -93,7 +94,7 @@ impl Leaf {
 }
 
 impl Place {
-    /// The last mapping whose low bound is at or below the key.
+    /// The last mapping whose low bound is not above the key.
     fn at_or_below(&self, key: &[u8]) -> Option<&Leaf> {
         match self {
             Self::One(leaf) => (*leaf.low <= *key).then_some(leaf),
@@ -134,13 +135,13 @@ impl Tree {
         let first = first_bytes(key);
         let mut below = self.places.range(..=first).rev();
         let (begin, place) = below.next()?;
-        // All bounds with other first bytes are below the key.
+        // If the first bytes differ, all bounds in this place are below the key.
         let same = if *begin == first { place.at_or_below(key) } else { place.leaves().next_back() };
         let leaf = same.or_else(|| below.next()?.1.leaves().next_back())?;
         leaf.reaches(key).then_some(leaf)
     }
 
-    /// Inserts a mapping. It replaces one with the same low bound.
+    /// Inserts a mapping. It replaces a mapping with the same low bound.
     pub(super) fn insert(&mut self, leaf: Leaf) {
         let place = match self.places.entry(first_bytes(&leaf.low)) {
             Entry::Vacant(free) => {
@@ -158,7 +159,7 @@ impl Tree {
         *place = Place::Many(many);
     }
 
-    /// Removes the mapping with this low bound; false if there is none.
+    /// Removes the mapping with this low bound. Returns false if there is none.
     pub(super) fn remove(&mut self, low: &[u8]) -> bool {
         let Entry::Occupied(mut taken) = self.places.entry(first_bytes(low)) else { return false };
         let (removed, is_empty) = match taken.get_mut() {
@@ -180,7 +181,7 @@ impl Tree {
         }
     }
 
-    /// Removes all mappings that hold a key of `of`; returns their number.
+    /// Removes all mappings that hold a key of `of`. Returns how many there were.
     pub(super) fn drop_overlapping(&mut self, of: &ShardMapping) -> usize {
         let (low, high) = (of.keys.low(), of.keys.high());
         let to = high.map_or(Bound::Unbounded, |high| Bound::Included(first_bytes(high)));
@@ -190,7 +191,7 @@ impl Tree {
         gone.iter().filter(|low| self.remove(low)).count()
     }
 
-    /// Builds the tree again. A tree that grew key by key has half-empty nodes, so a search reads twice as
+    /// Builds the tree again. A tree that grew key by key has half-empty nodes, and a search in it reads twice as
     /// much memory.
     pub(super) fn pack(&mut self) {
         self.places = std::mem::take(&mut self.places).into_iter().collect();

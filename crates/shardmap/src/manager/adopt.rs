@@ -13,13 +13,13 @@ use crate::location::Location;
 use crate::store::{For, StoreError, Tx};
 
 impl ListShardMap<ShardKey> {
-    /// Adds a database as a shard, if it is none yet, and maps to it each key that a column of a table of its
-    /// user's has and that is not mapped. Gives the shard and how many keys were mapped; called again, none.
+    /// Adds a database as a shard, if it is not one yet, and maps to it each key in a column that has no mapping yet.
+    /// The table is one of the user's own. Returns the shard, and how many keys were mapped. A second call maps none.
     ///
     /// # Errors
     ///
     /// [`crate::Code::InvalidArgument`] for a column with a value that is not a key of the map;
-    /// [`crate::Code::StorageOperationFailure`], also where there is no such table.
+    /// [`crate::Code::StorageOperationFailure`], also if there is no such table.
     pub async fn adopt(
         &self,
         location: &Location,
@@ -37,7 +37,7 @@ impl ListShardMap<ShardKey> {
         Ok((shard, new.len()))
     }
 
-    /// The keys in a column, each once, in however many ways it is written.
+    /// The keys in a column. Each is there once, even if the column has it in different forms.
     async fn keys_in(
         &self,
         location: &Location,
@@ -60,8 +60,8 @@ impl ListShardMap<ShardKey> {
 }
 
 impl RangeShardMap<ShardKey> {
-    /// Adds a database as a shard, if it is none yet, and, where the map has no mappings, maps all keys to it.
-    /// Gives the shard and how many mappings came.
+    /// Adds a database as a shard, if it is not one yet. If the map has no mappings, maps all keys to the shard.
+    /// Returns the shard, and how many mappings were added.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl<M: KindOfMap> ShardMap<ShardKey, M> {
     }
 }
 
-/// A column's values as [`ShardKey::parse`] reads them.
+/// The values of a column, in the form that [`ShardKey::parse`] reads.
 fn in_words(tx: &Tx, key_type: ShardKeyType, column: &str) -> String {
     match (tx, key_type) {
         (Tx::Postgres(_), ShardKeyType::Binary) => format!("'0x' || encode({column}, 'hex')"),
@@ -97,10 +97,10 @@ fn in_words(tx: &Tx, key_type: ShardKeyType, column: &str) -> String {
             format!("replace(({column} at time zone 'UTC')::text, ' ', 'T') || '+00:00'")
         }
         (Tx::Postgres(_), ShardKeyType::TimeSpan) => {
-            // Cast by way of its text, so that a column of text may stand here too.
+            // The cast goes through text, so that the column may be a text too.
             let interval = format!("{column}::text::interval");
             let seconds = format!("extract(epoch from {interval})");
-            // One with months, whose length is not fixed, stays as it is, and is refused by what it is.
+            // An interval with months has no fixed length. It stays as it is, and is refused as such.
             format!(
                 "case when pg_typeof({column}) <> 'interval'::regtype then {column}::text
                     when date_trunc('month', {interval}) <> '0' then {column}::text

@@ -1,4 +1,4 @@
-//! The ranges that come next: by the calendar, or by numbers.
+//! The ranges that are needed next: by the calendar, or by numbers.
 
 use std::fmt;
 use std::str::FromStr;
@@ -10,7 +10,7 @@ use rangehold_map::shard::{
 use crate::error::Error;
 use crate::limits::RANGES_AHEAD_MAX;
 
-/// How long each range is.
+/// The length of each range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Every {
     /// From midnight to midnight.
@@ -21,12 +21,13 @@ pub enum Every {
     Month,
     /// From January 1 to January 1.
     Year,
-    /// So many numbers.
+    /// This many numbers.
     Keys(i64),
 }
 
-/// The ranges that are missing, so that the one of `now` is there and `ahead` that begin later. They go on from
-/// `end`, the end of the last range that is there; without one, they begin with the range of `now`.
+/// The ranges that are missing. With them, there is a range for `now`, and there are `ahead` ranges that begin later.
+/// They continue from `end`, the end of the last existing range. Without an `end`, they begin with the range of
+/// `now`.
 ///
 /// Times are taken in UTC. A range that ends beyond the greatest key is not made.
 ///
@@ -45,8 +46,8 @@ pub fn due(
         None => every.floor(now)?,
     };
     let (mut ranges, mut later) = (Vec::new(), 0);
-    // A last range that ends later than now already counts as the present one; each whole step beyond it as one
-    // ahead.
+    // A last range that ends later than now already counts as the present range. Each whole step from there to its
+    // end counts as one range ahead.
     if let Some(end) = end {
         let mut step = every.next(now)?;
         while let Some(next) = step.filter(|step| step < end && later < ahead) {
@@ -85,13 +86,13 @@ impl Every {
         }
     }
 
-    /// The beginning of the range after that which holds a key; `None` beyond the greatest key.
+    /// The beginning of the range that follows the range of a key; `None` beyond the greatest key.
     fn next(self, key: &ShardKey) -> Result<Option<ShardKey>, Error> {
         match self {
             Self::Keys(count) => with_number(key, |number| number.checked_add(count)),
             _ => with_day(key, |days, (year, month, _)| match self {
                 Self::Day => Some(days + 1),
-                // The year 1 began with a Monday.
+                // The first day of the year 1 was a Monday.
                 Self::Week => Some(days - days.rem_euclid(7) + 7),
                 Self::Month if month < 12 => first_of(year, month + 1),
                 _ => first_of(year + 1, 1),
@@ -116,7 +117,8 @@ fn with_number(key: &ShardKey, change: impl FnOnce(i64) -> Option<i64>) -> Resul
     })
 }
 
-/// Changes the day of a key, given as days since 0001-01-01 and as a date; the time of day becomes midnight.
+/// Changes the day of a key. `change` gets the day as days since 0001-01-01, and as a date. The time of day becomes
+/// midnight.
 fn with_day(
     key: &ShardKey,
     change: impl FnOnce(i64, (i32, u8, u8)) -> Option<i64>,
@@ -192,7 +194,7 @@ mod tests {
         let none: [&str; 0] = [];
         assert_eq!(told(2, "2026-11-30T23:59:59", Some("2027-02-01T00:00:00")), none);
         assert_eq!(told(2, "2026-12-01T00:00:00", Some("2027-02-01T00:00:00")), ["2027-02-01 to 2027-03-01"]);
-        // After a while without a call, no gap is left.
+        // If nobody calls it for a while, the next call leaves no gap.
         let late = ["2026-10-01 to 2026-11-01", "2026-11-01 to 2026-12-01"];
         assert_eq!(told(0, "2026-11-21T19:00:00", Some("2026-10-01T00:00:00")), late);
     }

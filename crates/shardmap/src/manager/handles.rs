@@ -1,5 +1,5 @@
-//! What the manager gives out: snapshots of maps, shards and mappings. None of them changes; a change gives
-//! another, and the old one is refused where it matters.
+//! Handles that the manager gives out: snapshots of maps, shards and mappings. A handle never changes. A change
+//! returns a new handle, and calls that depend on the change refuse the old one.
 
 use std::fmt;
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use crate::rows::{MapRow, ShardRow};
 /// A shard map as the global map knows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MapInfo {
-    /// Names it for good: a map of the same name that is made later has another.
+    /// Its id for its whole life. A map with the same name that is made later has another id.
     pub id: Uuid,
     /// Its name.
     pub name: String,
@@ -39,32 +39,32 @@ pub struct Shard {
     pub(crate) row: Arc<ShardRow>,
 }
 
-/// What an update of a shard sets; what it leaves out stays.
+/// What an update of a shard sets. Fields that are `None` stay.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ShardUpdate {
     /// Another status.
     pub online: Option<bool>,
-    /// Another place, where the same database is now: after a failover, for instance.
+    /// The place where the same database is now, for example after a failover.
     pub location: Option<Location>,
 }
 
 impl Shard {
-    /// Which shard.
+    /// Its id.
     pub fn id(&self) -> ShardId {
         ShardId(self.row.id)
     }
 
-    /// Where it is.
+    /// Its place.
     pub fn location(&self) -> &Location {
         &self.row.location
     }
 
-    /// Its status: a note for people and programs; mappings have one of their own.
+    /// Its status. It is a note for people and programs; mappings have a status of their own.
     pub fn is_online(&self) -> bool {
         self.row.online
     }
 
-    /// Another with each change of the shard.
+    /// Its version. Each change of the shard gives a new one.
     pub fn version(&self) -> Uuid {
         self.row.version
     }
@@ -95,7 +95,7 @@ impl<K: ShardKeyValue> Mapping<K> {
         let key = |raw: &[u8]| K::from_key(&ShardKey::from_raw(map.key_type(), raw)?);
         let low = key(mapping.keys.low())?;
         let high = match (map.kind(), mapping.keys.high()) {
-            // The end of a point is the next key, which the user never named.
+            // The high end of a point is the next key, which the user never named.
             (MapKind::List, _) | (_, None) => None,
             (MapKind::Range, Some(high)) => Some(key(high)?),
         };
@@ -105,7 +105,7 @@ impl<K: ShardKeyValue> Mapping<K> {
 }
 
 impl<K> Mapping<K> {
-    /// Which mapping. Each change of it makes another.
+    /// Its id. Each change of the mapping makes a new one.
     pub fn id(&self) -> MappingId {
         self.mapping.id
     }
@@ -115,17 +115,17 @@ impl<K> Mapping<K> {
         &self.low
     }
 
-    /// The least key inside.
+    /// The least key of the mapping.
     pub fn low(&self) -> &K {
         &self.low
     }
 
-    /// The least key above, in a range map; `None` where there is no end.
+    /// The least key above the mapping, in a range map; `None` if there is no end.
     pub fn high(&self) -> Option<&K> {
         self.high.as_ref()
     }
 
-    /// Where the keys are.
+    /// The shard that has the keys.
     pub fn shard(&self) -> &Shard {
         &self.shard
     }
@@ -147,7 +147,7 @@ impl<K> Mapping<K> {
 }
 
 impl<K> PartialEq for Mapping<K> {
-    /// The same mapping of the same shard: an id is given once.
+    /// Whether both are the same mapping of the same shard. An id is never used for another mapping.
     fn eq(&self, other: &Self) -> bool {
         self.mapping.id == other.mapping.id && self.shard == other.shard
     }

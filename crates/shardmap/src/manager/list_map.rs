@@ -10,7 +10,7 @@ use crate::error::Error;
 pub type ListShardMap<K> = ShardMap<K, List>;
 
 impl<K: ShardKeyValue> ListShardMap<K> {
-    /// Maps a key to a shard, online.
+    /// Maps a key to a shard. The mapping is online.
     ///
     /// # Errors
     ///
@@ -20,7 +20,7 @@ impl<K: ShardKeyValue> ListShardMap<K> {
         added.ok_or_else(|| Error::damaged("a mapping that was added is not there"))
     }
 
-    /// Maps a key to a shard, offline: for a tenant whose rows are not there yet.
+    /// Maps a key to a shard. The mapping is offline, as for a tenant whose rows are not there yet.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl<K: ShardKeyValue> ListShardMap<K> {
         added.ok_or_else(|| Error::damaged("a mapping that was added is not there"))
     }
 
-    /// Maps many keys in one operation, all or none; gives the mappings in the order of their keys.
+    /// Maps many keys in one operation, all or none. Returns the mappings in the order of their keys.
     ///
     /// # Errors
     ///

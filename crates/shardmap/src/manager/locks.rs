@@ -13,13 +13,13 @@ use crate::operation::{Met, Trouble};
 use crate::rows::{MAPPING_COLUMNS, MapRow, Marked, read_mapping};
 use crate::store::{StoreError, Tx};
 
-/// What a lock becomes.
+/// What happens to a lock.
 enum Next {
-    /// Locked by this owner, for so long.
+    /// The mapping is locked, by this owner and for this long.
     Locked { token: LockToken, owner: String, lease: Duration },
-    /// For so long from now.
+    /// The lock ends this long from now.
     Renewed { token: LockToken, lease: Duration },
-    /// Free.
+    /// The mapping is free.
     Free { token: LockToken },
 }
 
@@ -29,12 +29,12 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         LockToken(self.manager.0.operations.chance.id())
     }
 
-    /// Locks a mapping for this long, for an owner whose name is shown to others.
+    /// Locks a mapping for this long. Others see the name of the owner.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::MappingAlreadyLocked`]; [`crate::Code::InvalidArgument`] for a token that locks
-    /// nothing, or a text of more than 256 bytes.
+    /// [`crate::Code::MappingAlreadyLocked`]; [`crate::Code::InvalidArgument`] for a token that cannot lock anything,
+    /// or a text of more than 256 bytes.
     pub async fn lock(
         &self,
         mapping: &Mapping<K>,
@@ -51,7 +51,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.set_lock(mapping, &Next::Locked { token, owner: owner.to_owned(), lease }).await
     }
 
-    /// Lets a lock end so long from now.
+    /// Makes a lock end this long from now.
     ///
     /// # Errors
     ///
@@ -74,8 +74,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.set_lock(mapping, &Next::Free { token }).await
     }
 
-    /// Frees all mappings of this map that are locked with a token; with [`LockToken::FORCE`], all. Gives how
-    /// many those were.
+    /// Frees all mappings of this map that are locked with a token, or with [`LockToken::FORCE`] all that are locked.
+    /// Returns how many there were.
     ///
     /// # Errors
     ///
@@ -155,7 +155,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     }
 }
 
-/// What becomes of a lock, if the rules allow it.
+/// The lock after a change, if the rules allow the change.
 fn after(
     lock: Option<&Lock>,
     id: MappingId,
@@ -193,7 +193,7 @@ async fn read_one(
     row.map(|mut row| Marked::read(&mut row, read_mapping)).transpose()
 }
 
-/// What is said of a mapping that is gone.
+/// The error for a mapping that is gone.
 pub(super) fn gone(category: Category, map: &MapRow, id: MappingId) -> Error {
     let refused = ShardChangeRefused::UnknownMapping { mapping: id };
     Error::refused(category, map.key_type(), &refused)

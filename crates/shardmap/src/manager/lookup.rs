@@ -21,9 +21,9 @@ use crate::store::{Row, StoreError, Tx, Value};
 /// Where a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LookIn {
-    /// In the cache alone: no IO, perhaps old, and nothing where it was never asked for.
+    /// In the cache alone: no IO. The answer may be old, and a key that was never looked up is not found.
     Cache,
-    /// In the cache, and where that knows nothing in the global map.
+    /// In the cache. If the key is not there, in the global map.
     CacheThenStore,
     /// In the global map. What is found goes into the cache.
     #[default]
@@ -50,8 +50,8 @@ impl Found {
 }
 
 impl ShardMapManager {
-    /// The mapping of a key in the global map, as soon as no operation holds it. It replaces what the cache
-    /// had for the key.
+    /// The mapping of a key in the global map. Waits until no operation holds it. It replaces what the cache had for
+    /// the key.
     pub(crate) fn find_key<'a>(
         &'a self,
         map: &'a MapRow,
@@ -92,7 +92,7 @@ impl ShardMapManager {
         Ok(found.filter(|found| found.mapping.row.keys.contains(key)))
     }
 
-    /// All maps and mappings into the cache.
+    /// Reads all maps and all mappings into the cache.
     pub(super) async fn load_all(&self) -> Result<(), Error> {
         let failed = |error: StoreError| error.seen_by(Category::Factory);
         for map in self.read_maps().await.map_err(failed)? {
@@ -109,8 +109,8 @@ impl ShardMapManager {
         Ok(())
     }
 
-    /// The mappings of a map that hold some of `keys` and are on a shard, in the order of their keys; as they
-    /// are before what is under way is done. Those of one shard share its row.
+    /// The mappings of a map that hold some of `keys` and are on a shard, in the order of their keys. They are as
+    /// they were before operations that are under way. Mappings of one shard share its row.
     pub(crate) async fn read_mappings(
         &self,
         map: &MapRow,
@@ -158,18 +158,18 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         }
     }
 
-    /// The mapping of a key, from the global map. Waits for an operation that holds it, for at most its
-    /// owner's lease, and ends it if the owner is gone.
+    /// The mapping of a key, from the global map. If an operation holds it, waits for at most the lease of its owner.
+    /// If the owner is gone, ends the operation.
     ///
     /// # Errors
     ///
-    /// [`Code::MappingNotFoundForKey`]; [`Code::PendingOperation`] if the owner lives on;
+    /// [`Code::MappingNotFoundForKey`]; [`Code::PendingOperation`] if the owner of the operation still works on it;
     /// [`Code::ShardMapDoesNotExist`] if the map was deleted.
     pub async fn get(&self, key: &K) -> Result<Mapping<K>, Error> {
         self.lookup(key, LookIn::Store).await
     }
 
-    /// The mapping of a key, looked up where it is said.
+    /// The mapping of a key, looked up where `look` says.
     ///
     /// # Errors
     ///
@@ -181,7 +181,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         }
     }
 
-    /// The mapping of a key; `None` where it has none.
+    /// The mapping of a key; `None` if it has none.
     ///
     /// # Errors
     ///
@@ -218,7 +218,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         maps.is_ok_and(|maps| !maps.iter().any(|map| map.id == self.map.id))
     }
 
-    /// All mappings, in the order of their keys. What is under way shows as it was before.
+    /// All mappings, in the order of their keys. Those that an operation is changing are as they were before.
     ///
     /// # Errors
     ///
@@ -237,7 +237,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.read(None, Some(shard)).await
     }
 
-    /// The mappings that hold some key from `low` on and below `high`, on one shard or on all.
+    /// The mappings that hold some key from `low` (inclusive) to `high` (exclusive), on one shard or on all.
     ///
     /// # Errors
     ///
@@ -276,7 +276,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         found.map(|found| Mapping::new(&self.map, found.mapping.row, Arc::new(found.shard))).transpose()
     }
 
-    /// A mapping that a handle from before names.
+    /// The error for an old handle whose mapping is gone.
     pub(super) fn gone(&self, id: MappingId) -> Error {
         locks::gone(self.category(), &self.map, id)
     }
