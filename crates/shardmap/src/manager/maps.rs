@@ -1,4 +1,5 @@
-//! The shard maps of a manager: made, found, listed, deleted. Each is one transaction in the global map.
+//! The shard maps of a manager: making, finding, listing and deleting them. Each call is one transaction in the
+//! global map.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -20,8 +21,9 @@ impl ShardMapManager {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardMapAlreadyExists`], by a map of either kind; [`Code::InvalidArgument`] for a name that
-    /// is empty, longer than 50 characters, or has other characters than letters, digits and punctuation.
+    /// [`Code::ShardMapAlreadyExists`], also if the existing map is of the other kind; [`Code::InvalidArgument`] for
+    /// a name that is empty, is longer than 50 characters, or has other characters than letters, digits and
+    /// punctuation.
     pub async fn create_list_map<K: ShardKeyValue>(&self, name: &str) -> Result<ListShardMap<K>, Error> {
         Ok(self.typed(self.create_map(name, MapKind::List, typed_key::<K>()?).await?))
     }
@@ -66,8 +68,8 @@ impl ShardMapManager {
 
     async fn insert_map(&self, map: &MapRow) -> Result<(), Trouble> {
         let mut tx = self.writing().await?;
-        // If two processes make maps of one name at once, the second waits here and then finds the map of the
-        // first.
+        // If two processes make maps of one name at the same time, the second waits here and then finds the map of
+        // the first.
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";
         tx.query(lock, &[]).await?;
         let key = name_key(&map.name);
@@ -99,7 +101,7 @@ impl ShardMapManager {
         self.try_range_map(name).await?.ok_or_else(|| no_such_map(name))
     }
 
-    /// The list map of this name; `None` where there is no map of it.
+    /// The list map of this name; `None` if there is no map of this name.
     ///
     /// # Errors
     ///
@@ -108,7 +110,7 @@ impl ShardMapManager {
         self.try_map::<K, List>(name).await
     }
 
-    /// The range map of this name; `None` where there is no map of it.
+    /// The range map of this name; `None` if there is no map of this name.
     ///
     /// # Errors
     ///
@@ -135,7 +137,7 @@ impl ShardMapManager {
         Ok(Some(self.typed(map)))
     }
 
-    /// What is known of the map of this name; `None` where there is none.
+    /// What is known of the map of this name; `None` if there is none.
     ///
     /// # Errors
     ///
@@ -144,7 +146,7 @@ impl ShardMapManager {
         Ok(self.find_map(name).await?.map(|map| MapInfo::from(&*map)))
     }
 
-    /// The map of this name, from the cache or else from the store.
+    /// The map of this name. It comes from the cache, or from the store if the cache does not have it.
     pub(crate) async fn find_map(&self, name: &str) -> Result<Option<Arc<MapRow>>, Error> {
         let key = name_key(name);
         if let Some(map) = self.0.cache.map(&key, self.metrics()) {

@@ -1,4 +1,4 @@
-//! The manager: the entrance to all functions. A process has one, and clones it where it is used.
+//! The manager: the entrance to all functions. A process has one, and clones it for each place that uses it.
 
 mod adopt;
 mod calendar;
@@ -50,15 +50,15 @@ pub const STORE_VERSION: (i64, i64) = (1, 0);
 pub struct ManagerOptions {
     /// How PostgreSQL servers are reached, with credentials for managing maps.
     pub postgres: Option<PostgresAccess>,
-    /// The name of this process in the log, for people, such as a host and a program.
+    /// The name of this process in the log, such as a host and a program. It is for people.
     pub owner: String,
-    /// After how long without a renewal other processes take over an operation of this process.
+    /// The time without a renewal after which other processes take over an operation of this process.
     pub lease: Duration,
     /// How long transactions on keys that go offline may take to end by themselves.
     pub drain_grace: Duration,
     /// Whether the cache begins full or empty.
     pub load: LoadPolicy,
-    /// The seed for ids: the same seed gives the same ids. Without one, the system gives it.
+    /// The seed for ids: the same seed gives the same ids. Without one, the system gives a seed.
     pub seed: Option<u64>,
     /// Fail points, for tests.
     pub hook: StepHook,
@@ -78,13 +78,13 @@ impl Default for ManagerOptions {
     }
 }
 
-/// How the cache of a manager begins.
+/// What the cache of a manager begins with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum LoadPolicy {
-    /// Empty: each mapping is cached when it is first needed.
+    /// It begins empty. Each mapping is cached when it is first needed.
     #[default]
     Lazy,
-    /// With all maps and all mappings.
+    /// It begins with all maps and all mappings.
     Eager,
 }
 
@@ -94,7 +94,7 @@ pub enum CreateMode {
     /// It is an error.
     #[default]
     KeepExisting,
-    /// It is replaced by an empty one. Shards keep their local maps.
+    /// It is replaced by an empty map. Shards keep their local maps.
     ReplaceExisting,
 }
 
@@ -127,7 +127,7 @@ impl ShardMapManager {
 
     async fn create_store(&self, mode: CreateMode) -> Result<(), crate::operation::Trouble> {
         let mut tx = self.0.operations.global.begin_or_create().await?;
-        // A missing table is an error that ends a transaction, so this is checked in a transaction of its own.
+        // A missing table is an error that ends a transaction. So this is checked in a transaction of its own.
         let exists = match store_version(&mut tx).await {
             Ok(version) => version.is_some(),
             Err(error) if error.failure == Failure::NoSchema => {
@@ -163,7 +163,7 @@ impl ShardMapManager {
         manager.ok_or_else(|| Error::new(Category::Factory, Code::StoreDoesNotExist, missing))
     }
 
-    /// Opens a global map; `None` where the database has none.
+    /// Opens a global map. Returns `None` if the database has none.
     ///
     /// # Errors
     ///
@@ -212,7 +212,7 @@ impl ShardMapManager {
         Ok(version)
     }
 
-    /// Where the global map is.
+    /// The place of the global map.
     pub fn location(&self) -> &Location {
         &self.0.operations.global_location
     }
@@ -242,8 +242,8 @@ impl ShardMapManager {
         recovery::RecoveryManager::of(self.clone())
     }
 
-    /// Ends every abandoned operation: does it if possible, otherwise undoes it. To be called from time to
-    /// time. Returns how many were ended, and why others could not be.
+    /// Ends every abandoned operation: does it if possible, and otherwise undoes it. Call this from time to time.
+    /// Returns how many were ended, and for the others why they could not be ended.
     ///
     /// # Errors
     ///
@@ -282,7 +282,7 @@ fn factory(error: StoreError) -> Error {
     error.seen_by(Category::Factory)
 }
 
-/// The version of the global map; `None` where the tables are empty.
+/// The version of the global map; `None` if the tables are empty.
 async fn store_version(tx: &mut Tx) -> Result<Option<(i64, i64)>, StoreError> {
     let sql = "select version_major, version_minor from __shard_management.global_meta where one = 1";
     let row = tx.query_one(sql, &[]).await?;

@@ -9,15 +9,15 @@ use crate::error::Error;
 /// How a shard is chosen for a new tenant or range.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum PlacementPolicy {
-    /// The one with the fewest mappings; of those the smallest.
+    /// The shard with the fewest mappings. Of several such shards, the one with the smallest database.
     #[default]
     FewestTenants,
-    /// The smallest database; of those the one with the fewest mappings.
+    /// The shard with the smallest database. Of several such shards, the one with the fewest mappings.
     FewestBytes,
 }
 
-/// The shard that the policy chooses, never one that is offline. If several are equal, it is the first by
-/// location, so the same question has the same answer.
+/// The shard that the policy chooses. It is never one that is offline. If several are equal, it is the first one by
+/// location, so that the same question always has the same answer.
 pub fn choose(policy: PlacementPolicy, shards: &[ShardSize]) -> Option<&ShardSize> {
     let rank = |shard: &&ShardSize| match policy {
         PlacementPolicy::FewestTenants => (shard.mappings as u64, shard.bytes),

@@ -16,17 +16,17 @@ const TICKS_TO_1970: i64 = 621_355_968_000_000_000;
 pub struct Provisioned<K> {
     /// The mapping.
     pub mapping: Mapping<K>,
-    /// Whether it is new. A second call for the same key gives the same shard.
+    /// Whether the mapping is new. A second call for the same key gives the same shard.
     pub is_new: bool,
 }
 
 impl<K: ShardKeyValue> ListShardMap<K> {
-    /// Maps a key to the shard that the policy chooses, unless it has a mapping. If two processes do so at
-    /// once for one key, one maps it and the other finds that mapping.
+    /// Maps a key to the shard that the policy chooses, if the key has no mapping. If two processes do this for one
+    /// key at the same time, one maps it and the other finds that mapping.
     ///
     /// # Errors
     ///
-    /// [`Code::ShardDoesNotExist`] where no shard of the map is online; [`Code::StorageOperationFailure`].
+    /// [`Code::ShardDoesNotExist`] if no shard of the map is online; [`Code::StorageOperationFailure`].
     pub async fn provision(&self, key: &K, policy: PlacementPolicy) -> Result<Provisioned<K>, Error> {
         if let Some(mapping) = self.try_lookup(key, LookIn::Store).await? {
             return Ok(Provisioned { mapping, is_new: false });
@@ -44,13 +44,13 @@ impl<K: ShardKeyValue> ListShardMap<K> {
 }
 
 impl RangeShardMap<ShardKey> {
-    /// Adds the missing ranges: the one of `now`, and `ahead` ranges that begin later, each on the shard that
+    /// Adds the missing ranges: the range of `now`, and `ahead` ranges that begin later. Each goes to the shard that
     /// the policy chooses. All are added in one operation. A second call adds none.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidArgument`] where the last range has no end, or the keys have no such ranges;
-    /// [`Code::ShardDoesNotExist`] where no shard is online.
+    /// [`Code::InvalidArgument`] if the last range has no end, or if the keys have no such ranges;
+    /// [`Code::ShardDoesNotExist`] if no shard is online.
     pub async fn provision_ranges(
         &self,
         every: Every,
@@ -92,7 +92,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         choose(policy, sizes).map(|size| &size.shard).ok_or_else(none)
     }
 
-    /// This moment by the global map's clock, as a key; `None` where keys are not points in time.
+    /// The present time by the global map's clock, as a key; `None` if keys are not points in time.
     ///
     /// # Errors
     ///

@@ -9,7 +9,7 @@ use super::shard_map::{KindOfMap, ShardMap};
 use crate::limits::{QUERY_SHARD_WITHIN, QUERY_SHARDS_AT_ONCE};
 
 impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    /// A query over all shards of this map: one statement that reads. `$1`, `$2` are its parameters.
+    /// A query over all shards of this map: one statement that reads. Its parameters are `$1`, `$2` and so on.
     pub fn query(&self, sql: &str) -> MultiShardQuery {
         MultiShardQuery {
             manager: self.manager.clone(),

@@ -11,8 +11,8 @@ use crate::error::Error;
 pub type RangeShardMap<K> = ShardMap<K, Range>;
 
 impl<K: ShardKeyValue> RangeShardMap<K> {
-    /// Maps the keys from `low` (inclusive) to `high` (exclusive) to a shard, online. Without a `high`, all
-    /// keys from `low` on.
+    /// Maps the keys from `low` (inclusive) to `high` (exclusive) to a shard. The mapping is online. Without a
+    /// `high`, all keys from `low` on are mapped.
     ///
     /// # Errors
     ///
@@ -23,7 +23,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         added.ok_or_else(|| Error::damaged("a mapping that was added is not there"))
     }
 
-    /// Maps an interval, offline: for a range whose rows are not there yet.
+    /// Maps an interval. The mapping is offline, as for a range whose rows are not there yet.
     ///
     /// # Errors
     ///
@@ -39,7 +39,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         added.ok_or_else(|| Error::damaged("a mapping that was added is not there"))
     }
 
-    /// Maps many intervals in one operation, all or none; gives the mappings in the order of their keys.
+    /// Maps many intervals in one operation, all or none. Returns the mappings in the order of their keys.
     ///
     /// # Errors
     ///
@@ -71,11 +71,11 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         pieces.try_into().map_err(|_| Error::damaged("a split did not give two mappings"))
     }
 
-    /// Merges two neighbours on one shard with one status. The lock of the left one stays.
+    /// Merges two neighbours that are on one shard and have the same status. The lock of the left one stays.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] if they are not; otherwise as [`RangeShardMap::split`].
+    /// [`crate::Code::InvalidArgument`] if they are not such neighbours; otherwise as [`RangeShardMap::split`].
     pub async fn merge(
         &self,
         left: &RangeMapping<K>,
@@ -84,7 +84,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         self.merge_showing((left, self.token()), (right, self.token())).await
     }
 
-    /// As [`RangeShardMap::merge`], where the two are locked with two tokens.
+    /// As [`RangeShardMap::merge`], if the two are locked with two different tokens.
     ///
     /// # Errors
     ///
@@ -101,7 +101,7 @@ impl<K: ShardKeyValue> RangeShardMap<K> {
         merged.ok_or_else(|| Error::damaged("a merge did not give a mapping"))
     }
 
-    /// The interval that two values bound.
+    /// The interval between two values.
     pub(super) fn interval(&self, low: &K, high: Option<&K>) -> Result<KeyRange, Error> {
         let high = high.map(|high| self.key(high)).transpose()?;
         Ok(self.key(low)?.up_to(high.as_ref()))

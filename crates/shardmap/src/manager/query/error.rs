@@ -11,21 +11,21 @@ use crate::store::StoreError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum QueryError {
-    /// The shard map could not be read, the query can't be, or a cell was read as another type.
+    /// The shard map could not be read, the query cannot be run, or a cell was read as another type.
     #[error(transparent)]
     Map(#[from] Error),
-    /// Shards failed: the first to fail where results are to be complete, all where they need not.
+    /// Shards failed. If results must be complete, only the first one that failed; otherwise all of them.
     #[error("{} of {asked} shards failed; {}", .failures.len(), first(.failures))]
     Shards {
         /// Each shard that failed, with its reason.
         failures: Vec<ShardFailure>,
-        /// How many were asked.
+        /// How many shards were asked.
         asked: usize,
     },
     /// The whole query took too long.
     #[error("the query took longer than {within:?}")]
     TimedOut {
-        /// What it was given.
+        /// The time that it had.
         within: Duration,
     },
 }
@@ -33,11 +33,11 @@ pub enum QueryError {
 /// A shard that did not give all its rows.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ShardFailure {
-    /// Which.
+    /// Its place.
     pub location: Location,
-    /// Why.
+    /// Why it failed.
     pub why: Why,
-    /// How many of its rows were given before.
+    /// How many of its rows were returned before it failed.
     pub rows: u64,
 }
 
@@ -45,20 +45,20 @@ pub struct ShardFailure {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Why {
-    /// It could not be reached, or refused the statement.
+    /// It could not be reached, or it refused the statement.
     Refused {
-        /// What it says.
+        /// What the shard says.
         message: String,
-        /// Whether the same may succeed in a moment.
+        /// Whether the same query may succeed in a moment.
         may_pass: bool,
     },
     /// It did not answer in time.
     TimedOut(Duration),
     /// Its rows have other columns than those of the shard that answered first.
     OtherColumns {
-        /// The first's, each `name type`.
+        /// The columns of that first shard, each as `name type`.
         expected: Vec<String>,
-        /// Its own.
+        /// The columns of this shard.
         found: Vec<String>,
     },
     /// The map has no shard there, or the database there does not know the map.

@@ -1,9 +1,9 @@
-//! Which snapshots fit together: the judgement, without any IO.
+//! Decides which snapshots fit together. It does no IO.
 //!
-//! A shard's row in the global map has an epoch that grows when an operation begins on the shard, and a mark
-//! while one is under way. A snapshot that was opened after a look which showed epoch e and no mark, and before a
-//! look which shows e and no mark, shows the shard as it was all the time between the two looks. So if that
-//! is true of all shards of one look, their snapshots show the map at the moment of that look.
+//! A shard's row in the global map has an epoch, which grows when an operation begins on the shard, and a mark while
+//! one is under way. Take a snapshot that was opened between two looks, and let both looks show the same epoch and no
+//! mark. Then the snapshot shows the shard as it was all the time between these looks. If this holds for all shards
+//! of one look, their snapshots show the map at the moment of that look.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ pub(super) struct Seen {
     pub(super) shard: Uuid,
     pub(super) location: Location,
     pub(super) epoch: i64,
-    /// The operation that is under way on it.
+    /// The operation that is under way on the shard.
     pub(super) held: Option<Uuid>,
 }
 
-/// What is to be done next.
+/// What must be done next.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Next {
     /// All snapshots fit.
     Read,
     /// Wait for this operation, then look again.
     Wait(Uuid),
-    /// Open these again, and then look again.
+    /// Open snapshots of these shards again, and then look again.
     Open(Vec<Seen>),
 }
 
-/// Judges the snapshots, by the epochs at which they were opened, in the light of the latest look. Those of
-/// shards that are not in the map any more are dropped from `opened`.
+/// Judges the snapshots: compares the epochs at which they were opened with those of the latest look. Drops from
+/// `opened` the shards that are no longer in the map.
 pub(super) fn judge(opened: &mut BTreeMap<Uuid, i64>, look: &[Seen]) -> Next {
     opened.retain(|shard, _| look.iter().any(|seen| seen.shard == *shard));
     if let Some(operation) = look.iter().find_map(|seen| seen.held) {
@@ -60,10 +60,11 @@ mod tests {
         assert_eq!(judge(&mut opened, &look), Next::Open(look.to_vec()));
         opened.extend([(Uuid::from_u128(1), 5), (Uuid::from_u128(2), 3)]);
         assert_eq!(judge(&mut opened, &look), Next::Read);
-        // Keys went from 1 to 3, and the operation is over: 1 is read again, and 3, which is new.
+        // Keys went from shard 1 to shard 3, and the operation is over. Shard 1 is opened again, and so is shard 3,
+        // which is new.
         let moved = [seen(1, 6, None), seen(2, 3, None), seen(3, 6, None)];
         assert_eq!(judge(&mut opened, &moved), Next::Open(vec![seen(1, 6, None), seen(3, 6, None)]));
-        // One is under way.
+        // An operation is under way.
         assert_eq!(judge(&mut opened, &[seen(2, 7, Some(9))]), Next::Wait(Uuid::from_u128(9)));
         assert_eq!(opened.len(), 1, "shards that are gone are forgotten");
     }

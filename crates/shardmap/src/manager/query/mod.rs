@@ -1,4 +1,4 @@
-//! Queries over many shards: one statement, sent to each; the rows of all in one stream.
+//! Queries over many shards: one statement is sent to each shard, and the rows of all shards come in one stream.
 //!
 //! ```no_run
 //! # use rangehold_shardmap::{ListShardMap, query::{QueryError, Readers}};
@@ -15,9 +15,9 @@
 //! ```
 //!
 //! **One moment.** While rows move, two shards can have the rows of one key. So a table is read through
-//! [`owned_view`] (or a policy that says the same), which shows a row where the shard's own local map holds its
-//! key; and all shards are read in snapshots that *fit*: between the first and the last of them the map did
-//! not change. The global map shows this, because it gives each change of a shard a new epoch:
+//! [`owned_view`] (or a policy with the same rule). It shows a row only if the shard's own local map holds the key of
+//! the row. And all shards are read in snapshots that *fit*: between the first snapshot and the last, the map did not
+//! change. The global map shows this, because it gives each change of a shard a new epoch:
 //!
 //! ```text
 //!   global map    epochs, nothing under way ───────────────────▶ the same epochs, nothing under way
@@ -25,12 +25,12 @@
 //!   shard B                        └─ snapshot ────────────────────────────────────── rows ──▶
 //! ```
 //!
-//! A shard whose epoch has changed between the two looks gets a new snapshot, and the global map is looked at
-//! once more; no row was given out yet. So each key is seen once, in one of the shards, as at one moment of the
-//! map. Rows are those of each shard's own snapshot: no transaction spans two shards.
+//! A shard whose epoch has changed between the two looks gets a new snapshot, and the global map is looked at once
+//! more. Until then no row is returned. So each key is seen once, in one of the shards, as at one moment of the map.
+//! The rows are those of each shard's own snapshot, because no transaction spans two shards.
 //!
-//! **Price.** Two reads of the global map, and one connection to each shard from its snapshot to its last row.
-//! At most [`MultiShardQuery::at_once`] of the shards are opened, and then read, at the same time.
+//! **Price.** Two reads of the global map, and one connection to each shard from its snapshot to its last row. At
+//! most [`MultiShardQuery::at_once`] of the shards are opened at the same time, and later at most as many are read.
 
 mod error;
 mod fit;
@@ -62,21 +62,21 @@ use crate::store::postgres::PostgresAccess;
 /// What happens to the rows of other shards when one shard fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Policy {
-    /// The query fails. A caller that reaches its end has seen all rows.
+    /// The query fails. If a caller reaches the end, it has seen all rows.
     #[default]
     Complete,
-    /// The query goes on without that shard, and says so ([`QueryRows::failures`]). It fails if all do.
+    /// The query goes on without that shard, and says so ([`QueryRows::failures`]). It fails if all shards fail.
     Partial,
 }
 
 /// What happened to a query at one shard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ShardEvent {
-    /// It is asked.
+    /// The shard is asked.
     Began,
-    /// All its rows were given.
+    /// All rows of the shard were returned.
     Succeeded,
-    /// It failed.
+    /// The shard failed.
     Failed,
     /// The query was given up before its end.
     Cancelled,
@@ -85,14 +85,14 @@ pub enum ShardEvent {
 /// Called with each event of each shard.
 pub type Watch = Arc<dyn Fn(&Location, ShardEvent) + Send + Sync>;
 
-/// Credentials to read with, and the connections that are kept with them. Cheap to clone.
+/// Credentials for reading, and the connections that are kept with them. Cheap to clone.
 ///
-/// They are apart from the manager's; the role needs to read the tables asked for, and nothing else.
+/// They are separate from the manager's. Their role needs to read the tables that queries name, and nothing else.
 #[derive(Clone)]
 pub struct Readers(pub(crate) Databases);
 
 impl Readers {
-    /// Reads PostgreSQL shards with these; SQLite files need none.
+    /// Reads PostgreSQL shards with these credentials. SQLite files need none.
     pub fn new(postgres: Option<PostgresAccess>) -> Self {
         Self(Databases::new(postgres))
     }
@@ -104,7 +104,7 @@ impl std::fmt::Debug for Readers {
     }
 }
 
-/// A query over the shards of a map, before it is run. It may be run many times, at once too.
+/// A query over the shards of a map, before it is run. It may be run many times, and also several times at once.
 #[derive(Clone)]
 pub struct MultiShardQuery {
     pub(crate) manager: ShardMapManager,
@@ -127,7 +127,7 @@ impl std::fmt::Debug for MultiShardQuery {
 }
 
 impl MultiShardQuery {
-    /// Adds the next parameter: `$1` by the first call, `$2` by the second.
+    /// Adds the next parameter: the first call sets `$1`, the second sets `$2`.
     pub fn bind(mut self, value: impl Into<Cell>) -> Self {
         self.parameters = self.parameters.iter().cloned().chain([value.into()]).collect();
         self
@@ -138,27 +138,27 @@ impl MultiShardQuery {
         Self { policy, ..self }
     }
 
-    /// How many shards are asked at the same time, one at least.
+    /// How many shards are asked at the same time; at least one.
     pub fn at_once(self, shards: usize) -> Self {
         Self { at_once: shards.max(1), ..self }
     }
 
-    /// How long each shard may take to be opened, and then to give each next row that is waited for.
+    /// How long each shard may take to be opened, and then to send each next row that the query waits for.
     pub fn shard_within(self, within: Duration) -> Self {
         Self { shard_within: within, ..self }
     }
 
-    /// How long all of it may take, from [`MultiShardQuery::run`] to the last row.
+    /// How long the whole query may take, from [`MultiShardQuery::run`] to the last row.
     pub fn within(self, within: Duration) -> Self {
         Self { within: Some(within), ..self }
     }
 
-    /// How often a shard is tried again that could not be opened for a temporary reason.
+    /// How often the query tries again to open a shard that failed for a temporary reason.
     pub fn retries(self, retries: u32) -> Self {
         Self { retries, ..self }
     }
 
-    /// Only these shards. A place without a shard of the map is a failure of its own.
+    /// Asks only these shards. A place without a shard of the map counts as a failure.
     pub fn only(self, places: &[Location]) -> Self {
         Self { only: Some(places.into()), ..self }
     }
@@ -172,9 +172,9 @@ impl MultiShardQuery {
     ///
     /// # Errors
     ///
-    /// [`QueryError::Map`] for a map without shards, or if the global map cannot be read or changes all
-    /// the time; [`QueryError::Shards`] if a shard cannot be opened and results are to be complete, or if none
-    /// can; [`QueryError::TimedOut`].
+    /// [`QueryError::Map`] for a map without shards, or if the global map cannot be read or changes all the time;
+    /// [`QueryError::Shards`] if a shard cannot be opened and results must be complete, or if no shard can be opened;
+    /// [`QueryError::TimedOut`].
     pub async fn run(&self, readers: &Readers) -> Result<QueryRows, QueryError> {
         let deadline = self.within.map(|within| tokio::time::Instant::now() + within);
         if self.only.as_ref().is_some_and(|only| only.is_empty()) {
@@ -198,7 +198,7 @@ impl MultiShardQuery {
         }
     }
 
-    /// Refuses more shards than a query holds open.
+    /// Refuses more shards than one query may hold open.
     pub(crate) fn check_count(&self, shards: usize) -> Result<(), Error> {
         match shards {
             0 => Err(Error::argument(format!("shard map {:?} has no shards: add one first", self.map.name))),

@@ -1,9 +1,9 @@
-//! A table as its owner sees it: the rows whose keys a shard's own local map holds.
+//! A table as its owner sees it: only the rows whose keys the shard's own local map holds.
 //!
-//! While rows are moved, and after a move until they are cleaned up, a shard has rows of keys that are not its
-//! own. Views and policies hide them; the owner of the table makes both, because only the owner knows which
-//! column is the key. In PostgreSQL the functions of the local map encode the key; in SQLite, which has no
-//! functions of its users' in the file, the view does it in SQL.
+//! While rows are moved, and after a move until they are cleaned up, a shard has rows whose keys it does not own.
+//! Views and policies hide these rows. The owner of the table makes both, because only the owner knows which column
+//! is the key. In PostgreSQL the functions of the local map encode the key. A SQLite file cannot hold functions, so
+//! there the view encodes the key in SQL.
 
 use rangehold_map::shard::ShardKeyType;
 
@@ -11,12 +11,12 @@ use crate::error::Error;
 use crate::location::Location;
 use crate::manager::MapInfo;
 
-/// The statement that makes a view `{table}_here` of the rows that are at home in the shard at `location`.
+/// The statement that makes a view `{table}_here` of the rows whose keys the shard at `location` holds.
 ///
 /// # Errors
 ///
-/// [`crate::Code::InvalidArgument`] for key types of time in SQLite, where each program writes them in its own
-/// way: store them as the text or number that you map.
+/// [`crate::Code::InvalidArgument`] for key types of time in SQLite, because each program writes times there in its
+/// own way. Store them as the text or the number that you map.
 pub fn owned_view(map: &MapInfo, location: &Location, table: &str, column: &str) -> Result<String, Error> {
     let (view, source) = (quoted(&format!("{table}_here")), quoted(table));
     match location {
@@ -40,8 +40,8 @@ pub fn owned_view(map: &MapInfo, location: &Location, table: &str, column: &str)
     }
 }
 
-/// The statements that let PostgreSQL itself hide the rows that are not at home, in every query of every role
-/// but the table's owner and superusers.
+/// The statements with which PostgreSQL itself hides the rows whose keys are not here. It does so in every query of
+/// every role, except the table's owner and superusers.
 pub fn owned_policy(map: &MapInfo, table: &str, column: &str) -> String {
     let (table, owns) = (quoted(table), postgres_owns(map, column));
     format!(
@@ -51,7 +51,7 @@ create policy rangehold_here on {table} using ({owns})"
     )
 }
 
-/// Whether the local map holds the key in a column. The cast chooses the function.
+/// The SQL for whether the local map holds the key in a column. The cast chooses the function.
 fn postgres_owns(map: &MapInfo, column: &str) -> String {
     let sql_type = match map.key_type {
         ShardKeyType::Int32 | ShardKeyType::Int64 => "bigint",
@@ -66,9 +66,9 @@ fn postgres_owns(map: &MapInfo, column: &str) -> String {
     format!("__shard_management.owns('{name}', {}::{sql_type})", quoted(column))
 }
 
-/// The key's bytes, in what SQLite has. Hexadecimal digits stand for the bytes until the end.
+/// The SQL in SQLite for the bytes of a key. Hexadecimal digits stand for the bytes until the last step.
 fn sqlite_key(key_type: ShardKeyType, column: &str) -> Result<String, Error> {
-    // The sign bit is flipped in the first digit: 0 becomes 8, 8 becomes 0.
+    // The sign bit is in the first digit, and it is flipped: 0 becomes 8, and 8 becomes 0.
     let flipped = |digits: &str| {
         format!(
             "unhex(substr('89abcdef01234567', instr('0123456789abcdef', substr({digits}, 1, 1)), 1) || substr({digits}, 2))"
@@ -84,7 +84,7 @@ fn sqlite_key(key_type: ShardKeyType, column: &str) -> Result<String, Error> {
             flipped(&format!("printf('%08x', {column} & 4294967295)"))
         ),
         ShardKeyType::Text => format!("cast({column} as blob)"),
-        // Zero bytes at the end do not count; a digit that was cut off a byte comes back.
+        // Zero bytes at the end do not count. If only one digit of a byte was cut off, it is added again.
         ShardKeyType::Binary => {
             let digits = format!("rtrim(hex({column}), '0')");
             format!("unhex({digits} || substr('0', 1, length({digits}) % 2))")
@@ -98,9 +98,9 @@ fn sqlite_key(key_type: ShardKeyType, column: &str) -> Result<String, Error> {
     })
 }
 
-/// A uuid written with hyphens, in the order of bytes that keys have.
+/// The bytes of a uuid that is written with hyphens, in the order that keys have.
 fn guid(column: &str) -> String {
-    // Where the digits of the bytes 10-15, 8, 9, 7, 6, 5, 4, 3, 2, 1, 0 stand in the 32 digits.
+    // The places of bytes 10-15, 8, 9, 7, 6, 5, 4, 3, 2, 1 and 0 in the 32 digits.
     const DIGITS: [(u32, u32); 10] =
         [(21, 12), (17, 4), (15, 2), (13, 2), (11, 2), (9, 2), (7, 2), (5, 2), (3, 2), (1, 2)];
     let digits = format!("replace({column}, '-', '')");
@@ -112,7 +112,7 @@ fn guid(column: &str) -> String {
     )
 }
 
-/// A name as SQL wants it.
+/// A name in quotes, as SQL needs it.
 pub(crate) fn quoted(name: &str) -> String {
     let part = |part: &str| format!("\"{}\"", part.replace('"', "\"\""));
     name.split('.').map(part).collect::<Vec<_>>().join(".")

@@ -1,4 +1,4 @@
-//! Reading one shard: its rows, one after the other, into the stream of all.
+//! Reads one shard and sends its rows, one after the other, into the stream of all shards.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,7 +9,7 @@ use super::{MultiShardQuery, QueryRow, ShardEvent, ShardFailure, Why};
 use crate::location::Location;
 use crate::store::Tx;
 
-/// What goes through the stream of all.
+/// What goes through the stream of all shards.
 pub(super) enum Item {
     Row(QueryRow),
     Ended(Result<(), ShardFailure>),
@@ -20,13 +20,13 @@ pub(super) enum Item {
 pub(super) struct Common {
     pub(super) query: MultiShardQuery,
     pub(super) items: mpsc::Sender<Item>,
-    /// How many may read at once.
+    /// How many shards may be read at once.
     pub(super) turns: Arc<Semaphore>,
     /// The columns of the shard that gave the first row.
     pub(super) columns: Arc<OnceLock<Arc<Vec<String>>>>,
 }
 
-/// Tells that a shard was given up, unless it came to its end.
+/// Reports that a shard was given up, if it was not read to its end.
 struct Course<'q> {
     query: &'q MultiShardQuery,
     location: &'q Location,
@@ -56,7 +56,7 @@ pub(super) async fn read(common: Common, snapshot: Snapshot) {
     let _ = common.items.send(Item::Ended(done)).await;
 }
 
-/// `None` if the rows are no longer taken.
+/// Returns `None` if the rows are no longer taken.
 async fn rows(
     common: &Common,
     location: &Location,
@@ -65,7 +65,7 @@ async fn rows(
     count: &mut u64,
 ) -> Result<Option<()>, ShardFailure> {
     let query = &common.query;
-    // Dropped with the future, so that the server stops when the query is given up.
+    // It is dropped together with this future. So the server stops when the query is given up.
     let mut brake = tx.brake();
     let mut rows = timed(query, location, tx.stream(&query.sql, &query.parameters)).await?;
     let place = Arc::new(location.clone());

@@ -6,7 +6,7 @@ use crate::error::Error;
 use crate::location::Location;
 use crate::store::{Cell, FromCell};
 
-/// A row, and where it is from.
+/// A row, and the shard that it came from.
 #[derive(Debug, Clone, PartialEq)]
 pub struct QueryRow {
     shard: Arc<Location>,
@@ -25,7 +25,7 @@ impl QueryRow {
         Self { shard, version, columns, cells }
     }
 
-    /// The shard that it is from.
+    /// The shard that the row came from.
     pub fn shard(&self) -> &Location {
         &self.shard
     }
@@ -45,11 +45,11 @@ impl QueryRow {
         &self.cells
     }
 
-    /// The value in a column, as a Rust type; of two columns of one name the first.
+    /// The value in a column, as a Rust type. If two columns have this name, the value of the first one.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] where there is no such column, or it holds another type.
+    /// [`crate::Code::InvalidArgument`] if there is no such column, or if it holds another type.
     pub fn get<T: FromCell>(&self, column: &str) -> Result<T, Error> {
         let found = self.columns().position(|found| found == column);
         let cell = found.and_then(|index| self.cells.get(index));
@@ -61,7 +61,8 @@ impl QueryRow {
     }
 }
 
-/// A column is kept as `name type`; SQLite's have no type, and then nothing follows the name.
+/// The name of a column, which is kept as `name type`. Columns of SQLite have no type, and nothing follows their
+/// names.
 fn name(column: &str) -> &str {
     column.rsplit_once('\t').map_or(column, |(name, _)| name)
 }

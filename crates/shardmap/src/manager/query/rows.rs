@@ -12,8 +12,8 @@ use super::snapshot::Opened;
 use super::{MultiShardQuery, Policy, QueryError, ShardFailure};
 use crate::limits::ROWS_IN_FLIGHT_MAX;
 
-/// The rows of all shards of a query, in the order in which they come. Dropped before its end, it stops what
-/// the shards are still doing.
+/// The rows of all shards of a query, in the order in which they come. If it is dropped before its end, the shards
+/// stop what they are still doing.
 pub struct QueryRows {
     query: MultiShardQuery,
     items: mpsc::Receiver<Item>,
@@ -30,7 +30,7 @@ impl std::fmt::Debug for QueryRows {
 }
 
 impl QueryRows {
-    /// Lets all shards be read.
+    /// Begins to read all shards.
     pub(super) fn begin(
         query: MultiShardQuery,
         opened: Opened,
@@ -57,8 +57,8 @@ impl QueryRows {
     ///
     /// # Errors
     ///
-    /// [`QueryError::Shards`], where results are to be complete and a shard has failed, or where all have;
-    /// [`QueryError::TimedOut`]. After an error nothing more comes.
+    /// [`QueryError::Shards`], if results must be complete and a shard has failed, or if all shards have failed;
+    /// [`QueryError::TimedOut`]. After an error no more rows come.
     pub async fn next(&mut self) -> Result<Option<QueryRow>, QueryError> {
         loop {
             let item = match self.deadline {
@@ -90,12 +90,12 @@ impl QueryRows {
         Ok(all)
     }
 
-    /// The shards that have failed so far, where results may be partial.
+    /// The shards that have failed so far, if results may be partial.
     pub fn failures(&self) -> &[ShardFailure] {
         &self.failures
     }
 
-    /// Stops all shards, and waits until they have.
+    /// Stops all shards, and waits until they have stopped.
     pub async fn cancel(mut self) {
         self.readers.shutdown().await;
     }
@@ -109,7 +109,7 @@ impl QueryRows {
         self.some_left()
     }
 
-    /// An error if every shard has failed.
+    /// Fails if every shard has failed.
     fn some_left(&self) -> Result<(), QueryError> {
         if self.failures.len() < self.asked {
             return Ok(());

@@ -1,4 +1,4 @@
-//! Opening snapshots of all shards until they fit.
+//! Opens snapshots of all shards until they fit together.
 
 use std::collections::BTreeMap;
 use std::future::Future;
@@ -19,16 +19,16 @@ use crate::store::{Databases, Failure, For, StoreError, Tx};
 pub(super) struct Snapshot {
     pub(super) location: Location,
     pub(super) tx: Tx,
-    /// The map's version in that shard.
+    /// The version of the map in that shard.
     pub(super) version: i64,
 }
 
-/// All that could be opened, and the shards that could not.
+/// The snapshots that could be opened, and the shards whose snapshots could not.
 #[derive(Default)]
 pub(super) struct Opened {
     pub(super) snapshots: BTreeMap<Uuid, Snapshot>,
     pub(super) failures: BTreeMap<Uuid, ShardFailure>,
-    /// Places that the map has no shard at.
+    /// Places at which the map has no shard.
     pub(super) unknown: Vec<ShardFailure>,
 }
 
@@ -46,7 +46,7 @@ impl Opened {
 /// Opens the shards of a query until their snapshots fit.
 pub(super) async fn open(query: &MultiShardQuery, databases: &Databases) -> Result<Opened, QueryError> {
     let mut opened = Opened::default();
-    // The epochs at which shards were opened, or were tried.
+    // The epochs of the shards when they were opened, or when that was tried.
     let mut epochs = BTreeMap::new();
     for _ in 0..QUERY_ROUNDS_MAX {
         let look = look(query, &mut opened).await?;
@@ -71,7 +71,7 @@ pub(super) async fn open(query: &MultiShardQuery, databases: &Databases) -> Resu
     Err(Error::new(Category::ShardMap, Code::PendingOperation, text).into())
 }
 
-/// The shards of the map, or those of them that are asked for, as the global map has them now.
+/// The shards of the map, or those of them that the query asks for, as the global map has them now.
 async fn look(query: &MultiShardQuery, opened: &mut Opened) -> Result<Vec<Seen>, Error> {
     let read = async {
         let mut tx = query.manager.reading().await?;
@@ -107,7 +107,7 @@ async fn look(query: &MultiShardQuery, opened: &mut Opened) -> Result<Vec<Seen>,
     Ok(all)
 }
 
-/// Opens some shards, a few at a time.
+/// Opens snapshots of some shards, a few at a time.
 async fn open_each(
     query: &MultiShardQuery,
     databases: &Databases,
@@ -115,7 +115,7 @@ async fn open_each(
     opened: &mut Opened,
 ) -> Result<(), QueryError> {
     for seen in shards {
-        // What a snapshot from before holds is given back first.
+        // An earlier snapshot is given up first, with everything that it holds.
         opened.snapshots.remove(&seen.shard);
         opened.failures.remove(&seen.shard);
     }
@@ -160,7 +160,7 @@ async fn open_one(
     }
 }
 
-/// The snapshot is taken by the first statement, which reads the version.
+/// The first statement takes the snapshot. It reads the version.
 async fn begin(query: &MultiShardQuery, databases: &Databases, seen: &Seen) -> Result<Snapshot, StoreError> {
     let mut tx = databases.at(&seen.location)?.begin(For::Reading).await?;
     let version = tx.map_version(query.map.id).await?.ok_or_else(|| {
@@ -170,7 +170,7 @@ async fn begin(query: &MultiShardQuery, databases: &Databases, seen: &Seen) -> R
     Ok(Snapshot { location: seen.location.clone(), tx, version })
 }
 
-/// What a shard does, within its time.
+/// Waits for what a shard does, for as long as the shard may take.
 pub(super) async fn timed<T>(
     query: &MultiShardQuery,
     location: &Location,
