@@ -25,7 +25,7 @@ impl Counter {
 /// The counters of a manager since it was opened.
 #[derive(Debug, Default)]
 pub struct Metrics {
-    /// Mappings that were put into the cache, also if they were in it before.
+    /// Mappings that were put into the cache. Those that were already in it count too.
     pub mappings_cached: Counter,
     /// Mappings that were removed from the cache.
     pub mappings_dropped: Counter,

@@ -1,8 +1,8 @@
-//! A script for all shards: a change of the users' schema, rolled out shard by shard.
+//! A script for all shards: a change of the users' schema, which is rolled out shard by shard.
 //!
-//! Each shard has a table of its roll-outs, and the row is written in the transaction of the script. So a
-//! roll-out that was broken off, by an error or a crash, can simply be started again by any process: shards
-//! that have it are skipped. The first shard is done alone. If it fails, no other shard is touched.
+//! Each shard has a table of its roll-outs. The row of a roll-out is written in the transaction of its script. So
+//! after an error or a crash, any process can simply start the roll-out again: shards that have it are skipped. The
+//! first shard is done alone. If it fails, no other shard is touched.
 
 use futures::StreamExt;
 
@@ -21,14 +21,14 @@ pub struct Rollout {
     pub script: String,
 }
 
-/// How far a roll-out is in one shard.
+/// The state of a roll-out in one shard.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RolloutState {
     /// The shard does not have it yet.
     Waiting,
     /// The shard has it.
     Done {
-        /// Since when, in microseconds since 1970 by the shard's clock.
+        /// The time at which it was done, in microseconds since 1970 by the shard's clock.
         at: i64,
     },
     /// The shard has another script of this name.
@@ -41,7 +41,7 @@ pub enum RolloutState {
 }
 
 impl ShardMapManager {
-    /// How far a roll-out is in each of these shards.
+    /// The state of a roll-out in each of these shards.
     pub async fn rollout_states(
         &self,
         rollout: &Rollout,
@@ -52,12 +52,12 @@ impl ShardMapManager {
         futures::stream::iter(states).buffered(ROLLOUT_SHARDS_AT_ONCE).collect().await
     }
 
-    /// Rolls a script out: over the first shard alone, then over the others, a few at a time. After a failure
-    /// no other shard is begun. Returns the state of each. A second call continues where it stopped.
+    /// Rolls a script out: to the first shard alone, and then to the others, a few at a time. After a failure no more
+    /// shards are begun. Returns the state of each shard. A second call continues where the first one stopped.
     ///
     /// # Errors
     ///
-    /// [`Code::InvalidArgument`] if a shard has another script of this name: nothing was done then.
+    /// [`Code::InvalidArgument`] if a shard has another script of this name. In this case nothing was done.
     pub async fn roll_out(
         &self,
         rollout: &Rollout,
@@ -126,7 +126,7 @@ impl ShardMapManager {
             (name text primary key, script text not null, done_at bigint not null)";
         tx.execute(sql, &[]).await?;
         let at = tx.now().await?;
-        // This comes before the script: if two processes roll out at once, the second waits here and is
+        // This comes before the script. If two processes roll out at the same time, the second waits here and is
         // refused.
         let sql = "insert into __shard_management.local_rollouts (name, script, done_at) values ($1, $2, $3)";
         tx.execute(sql, &[rollout.name.as_str().into(), rollout.script.as_str().into(), at.into()]).await?;

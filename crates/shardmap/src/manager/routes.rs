@@ -1,4 +1,4 @@
-//! Shard maps open connections for their keys.
+//! How shard maps open connections for their keys.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use crate::routing::{Find, Lookup, Route, Routing, RoutingError, ShardConnection
 use crate::rows::ShardRow;
 
 impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
-    /// A connection to the shard that has a key, in PostgreSQL, with the credentials of `routing`.
+    /// A connection to the PostgreSQL shard that has a key, with the credentials of `routing`.
     ///
-    /// The key is looked up in the cache, and where that has nothing, in the global map. It may have moved
-    /// since: each transaction of the connection enters the key in the shard, and follows it if need be.
+    /// The key is looked up in the cache, and if it is not there, in the global map. It may have moved since then:
+    /// each transaction of the connection enters the key in the shard, and follows the key if necessary.
     ///
     /// # Errors
     ///
@@ -43,7 +43,7 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
         Ok(connection)
     }
 
-    /// Where the cache says that a key is: no IO, no waiting. `None` where it knows nothing.
+    /// The place of a key, as the cache has it: no IO and no waiting. `None` if the cache does not have the key.
     ///
     /// # Errors
     ///
@@ -62,7 +62,7 @@ impl<K: ShardKeyValue + 'static, M: KindOfMap> ShardMap<K, M> {
         Route { map: self.map.id, mapping, location: shard.location.clone() }
     }
 
-    /// How its connections find their keys.
+    /// How the connections of this map find their keys.
     pub(crate) fn find(&self) -> Find {
         let map = self.clone();
         Arc::new(move |key, how| {

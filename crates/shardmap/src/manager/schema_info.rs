@@ -1,8 +1,8 @@
-//! Notes on the tables of a shard map: which are sharded and by which column, and which every shard has as a
-//! whole.
+//! Notes on the tables of a shard map: which tables are sharded, and by which column, and which tables every shard
+//! has as a whole.
 //!
-//! Tools that move rows read them. They are kept in the global map by name, as a rule that of a shard map;
-//! whether there is such a map is not checked.
+//! Tools that move rows read these notes. The notes are kept in the global map by name, which usually is the name of
+//! a shard map. It is not checked whether there is such a map.
 
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ impl SchemaInfo {
     ///
     /// # Errors
     ///
-    /// [`Code::TableInfoAlreadyPresent`], as a table of either sort.
+    /// [`Code::TableInfoAlreadyPresent`], whether the table is noted as sharded or not.
     pub fn add_sharded(&mut self, schema: &str, table: &str, key_column: &str) -> Result<(), Error> {
         self.add(schema, table, Some(key_column.to_owned()))
     }
@@ -43,7 +43,7 @@ impl SchemaInfo {
     ///
     /// # Errors
     ///
-    /// [`Code::TableInfoAlreadyPresent`], as a table of either sort.
+    /// As [`SchemaInfo::add_sharded`].
     pub fn add_reference(&mut self, schema: &str, table: &str) -> Result<(), Error> {
         self.add(schema, table, None)
     }
@@ -58,7 +58,7 @@ impl SchemaInfo {
         Ok(())
     }
 
-    /// Removes a table; returns whether it was noted.
+    /// Removes a table. Returns whether it was noted.
     pub fn remove(&mut self, schema: &str, table: &str) -> bool {
         let before = self.tables.len();
         self.tables.retain(|info| info.schema != schema || info.table != table);
@@ -113,7 +113,7 @@ impl SchemaInfos {
         if self.write(sql, name, Some(info)).await? == 0 { Err(missing(name)) } else { Ok(()) }
     }
 
-    /// Removes a note; returns whether there was one.
+    /// Removes a note. Returns whether there was one.
     ///
     /// # Errors
     ///
@@ -132,7 +132,7 @@ impl SchemaInfos {
         self.try_get(name).await?.ok_or_else(|| missing(name))
     }
 
-    /// A note; `None` where there is none.
+    /// A note; `None` if there is none of this name.
     ///
     /// # Errors
     ///

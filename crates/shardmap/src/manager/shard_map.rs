@@ -94,18 +94,19 @@ impl<K, M> ShardMap<K, M> {
         &self.manager
     }
 
-    /// The same map, with the token of a lock: for changes of mappings that are locked with it.
+    /// The same map, with the token of a lock. Use it to change mappings that are locked with this token.
     pub fn showing(&self, token: LockToken) -> Self {
         Self { token, ..self.clone() }
     }
 
-    /// The same map; if keys go offline or away, their transactions get this long to end by themselves.
+    /// The same map with another grace. If keys go offline or away, their transactions get this long to end by
+    /// themselves.
     pub fn with_grace(&self, grace: Duration) -> Self {
         Self { grace: Some(grace), ..self.clone() }
     }
 
-    /// The same map; if keys go offline or away, their transactions are not ended. They run on keys that are
-    /// no longer served, until they end by themselves.
+    /// The same map without draining. If keys go offline or away, their transactions are not ended. They run on keys
+    /// that are no longer served, until they end by themselves.
     pub fn without_drain(&self) -> Self {
         Self { grace: None, ..self.clone() }
     }
@@ -116,8 +117,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::MappingIsNotOffline`], [`crate::Code::MappingDoesNotExist`] for a handle from before a
-    /// change, [`crate::Code::MappingLockOwnerMismatch`].
+    /// [`crate::Code::MappingIsNotOffline`], [`crate::Code::MappingDoesNotExist`] for a handle that is older than the
+    /// last change, [`crate::Code::MappingLockOwnerMismatch`].
     pub async fn delete(&self, mapping: &Mapping<K>) -> Result<(), Error> {
         self.own(mapping)?;
         let change = ShardChange::Delete { mapping: mapping.id(), token: self.token };
@@ -207,7 +208,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         let request = ChangeRequest { map: &self.map, change, grace: self.grace };
         let operations = &self.manager.0.operations;
         let Effect { goes, mut comes } = operations.change(&request).await?;
-        // They come by shards.
+        // The new mappings come sorted by shard.
         comes.sort_by(|a, b| a.keys.low().cmp(b.keys.low()));
         let known: HashMap<Uuid, Arc<ShardRow>> =
             shards.iter().map(|shard| (shard.row.id, shard.row.clone())).collect();

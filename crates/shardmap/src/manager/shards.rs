@@ -14,8 +14,8 @@ use crate::rows::{Marked, ShardRow};
 use crate::store::{For, Row, StoreError};
 
 impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    /// Adds a database as a shard, online, and makes the local map's tables there. A SQLite file is made if
-    /// it is not there.
+    /// Adds a database as a shard, online, and makes the tables of the local map in it. A SQLite file is made if it
+    /// does not exist.
     ///
     /// # Errors
     ///
@@ -59,7 +59,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.made(&request).await?.ok_or_else(|| Error::damaged("a shard that was updated is not there"))
     }
 
-    /// The shard as an operation has left it.
+    /// The shard as an operation left it.
     async fn made(&self, request: &ShardRequest<'_>) -> Result<Option<Shard>, Error> {
         let done = self.manager.0.operations.change_shard(request).await?;
         let after = done.plan.sides.into_iter().find_map(|side| side.after);
@@ -103,16 +103,16 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.try_shard(location).await?.ok_or_else(missing)
     }
 
-    /// The shard at a place; `None` where the map has none.
+    /// The shard at a place; `None` if the map has no shard there.
     ///
     /// # Errors
     ///
-    /// [`Code::PendingOperation`], if it is just coming or going.
+    /// [`Code::PendingOperation`], if it is just being added or removed.
     pub async fn try_shard(&self, location: &Location) -> Result<Option<Shard>, Error> {
         loop {
             let found = self.read_shard_at(location).await;
             match found.map_err(|error: StoreError| error.seen_by(Category::ShardMap))? {
-                // A shard that is held only because its mappings change is in the map all the time.
+                // A shard that is held only because its mappings change stays in the map all the time.
                 Some(Marked { row, readable: true, .. }) => {
                     return Ok(Some(Shard { map: self.map.id, row: Arc::new(row) }));
                 }
@@ -131,7 +131,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         Ok(found)
     }
 
-    /// Which shard of this map a database says it is.
+    /// Which of the shards of this map a database says that it is.
     pub(crate) async fn local_shard(&self, location: &Location) -> Result<Option<ShardRow>, Error> {
         let read = async {
             let mut tx = self.manager.0.operations.databases.at(location)?.begin(For::Reading).await?;
@@ -141,7 +141,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         read.await.map_err(|error: StoreError| error.seen_by(Category::ShardMap))
     }
 
-    /// Asks the shard itself whether it is still as the handle says: of the map, and of this version.
+    /// Asks the shard itself whether it still is what the handle says: a shard of the map, in this version.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! How large shards are.
+//! The sizes of shards.
 
 use futures::StreamExt;
 use rangehold_map::shard::ShardKeyValue;
@@ -16,7 +16,7 @@ pub struct ShardSize {
     pub shard: Shard,
     /// Its mappings of this map.
     pub mappings: usize,
-    /// The bytes of its database, with all that is in there.
+    /// The bytes of its database, with everything in it.
     pub bytes: u64,
 }
 
@@ -25,8 +25,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`crate::Code::StorageOperationFailure`], also if one shard cannot be reached: a choice that leaves
-    /// it out unseen would fill the others.
+    /// [`crate::Code::StorageOperationFailure`], also if only one shard cannot be reached. If that shard were left
+    /// out silently, a choice by size would fill the others.
     pub async fn sizes(&self) -> Result<Vec<ShardSize>, Error> {
         let mut counts = std::collections::HashMap::new();
         for mapping in self.mappings().await? {

@@ -28,7 +28,7 @@ pub(super) enum Begun {
 pub(crate) struct ChangeRequest<'a> {
     pub(crate) map: &'a MapRow,
     pub(crate) change: &'a ShardChange,
-    /// If keys go offline or away: how long their transactions may take. `None` does not end them.
+    /// If keys go offline or away, how long their transactions may take to end. With `None` they are not ended.
     pub(crate) grace: Option<Duration>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn category(map: &MapRow) -> Category {
 }
 
 impl Operations {
-    /// Global begin of a change of mappings.
+    /// The global begin of a change of mappings.
     pub(super) async fn begin_change(&self, id: Uuid, request: &ChangeRequest<'_>) -> Result<Begun, Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         let map = lock_map(&mut tx, request.map, request.category()).await?;
@@ -90,7 +90,7 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
-    /// Applies the rules to a change. `serial` is the last number that was given, for fences.
+    /// Applies the rules to a change. `serial` is the last number that was given; fences get the next ones.
     fn decide(
         &self,
         map: &MapRow,
@@ -135,7 +135,7 @@ impl Operations {
     }
 }
 
-/// A mapping that was inserted between our look and our insertion.
+/// The error for a mapping that another process inserted between our look and our insertion.
 fn taken_meanwhile(error: StoreError, request: &ChangeRequest<'_>) -> Trouble {
     if error.failure != Failure::Overlap {
         return error.into();
@@ -165,7 +165,7 @@ pub(crate) async fn lock_map(tx: &mut Tx, map: &MapRow, category: Category) -> R
     }
 }
 
-/// The last number that was given. The row is locked, so this transaction may give more.
+/// The last number that was given. Its row is locked, so this transaction may give more numbers.
 pub(crate) async fn read_serial(tx: &mut Tx) -> Result<i64, StoreError> {
     let sql = "select serial from __shard_management.global_meta where one = 1 for update";
     match tx.query_one(sql, &[]).await? {
@@ -194,7 +194,7 @@ pub(crate) async fn read_shard(
     row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
 }
 
-/// The shards that a change touches: first the one that keys leave.
+/// The shards that a change touches. The shard that keys leave is the first.
 fn shards_of(effect: &Effect) -> Vec<ShardId> {
     let mut seen = BTreeSet::new();
     let all = effect.goes.iter().chain(&effect.comes).map(|mapping| mapping.shard);
@@ -234,7 +234,7 @@ async fn near(
     Ok(found)
 }
 
-/// The mappings that hold some of `keys`, in the order of their keys, up to a limit.
+/// The mappings that hold some of `keys`, in the order of their keys, but not more than a limit.
 pub(crate) async fn overlapping(
     tx: &mut Tx,
     map: &MapRow,
@@ -245,7 +245,7 @@ pub(crate) async fn overlapping(
         "select {MAPPING_COLUMNS}, readable, operation_id from __shard_management.global_mappings
         where map_id = $1"
     );
-    // Mappings do not overlap, so of those that begin below `keys` only the nearest can reach into it.
+    // Mappings do not overlap. So of those that begin below `keys`, only the nearest one can reach into it.
     let below = format!("{select} and low < $2 order by low desc limit 1");
     let mut rows = tx.query(&below, &[map.id.into(), keys.low().into()]).await?;
     let limit = i64::try_from(count_max).unwrap_or(i64::MAX);
@@ -293,7 +293,7 @@ pub(super) async fn mark_shard(tx: &mut Tx, operation: &Owned, shard: Uuid) -> R
     tx.execute(sql, &[operation.id.into(), operation.epoch.into(), shard.into()]).await.map(|_| ())
 }
 
-/// Inserts mappings: readable, or held by the operation until its end.
+/// Inserts mappings. They are readable, or an operation holds them until its end.
 pub(super) async fn insert_mappings(
     tx: &mut Tx,
     operation: &Owned,
@@ -304,7 +304,7 @@ pub(super) async fn insert_mappings(
     insert(tx, &operation.plan.map, operation.epoch, holder, mappings).await
 }
 
-/// Inserts mappings that a shard has, readable at once.
+/// Inserts mappings that a shard already has. They are readable at once.
 pub(crate) async fn insert_recovered(
     tx: &mut Tx,
     map: &MapRow,

@@ -1,5 +1,5 @@
-//! Carries an operation out: its steps in order, each tried again if that may help. If a step cannot be done,
-//! the operation is undone.
+//! Carries an operation out: makes its steps in order, and tries each again if that may help. If a step cannot be
+//! done, the operation is undone.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,13 +18,13 @@ use crate::error::{Category, Error};
 use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE, STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
 use crate::store::{Database, Failure, For, StoreError, Tx};
 
-/// How far an owner went: how many sides may have been written.
+/// How far an owner has gone: how many sides may have been written.
 struct Reached(usize);
 
 impl Operations {
     /// Makes a change of mappings. Returns what was removed and added; nothing if there was nothing to do.
     ///
-    /// It is boxed, as all entrances to the protocol, because callers are generic in their keys: each would
+    /// It is boxed, as all entrances to the protocol are. Callers are generic in their keys, and each of them would
     /// be compiled with the whole protocol inside.
     pub(crate) fn change<'a>(
         &'a self,
@@ -80,7 +80,7 @@ impl Operations {
             match first().await {
                 Ok(Begun::Nothing) => return Ok(None),
                 Ok(Begun::Started(owned)) => return Ok(Some(*owned)),
-                // It is our own operation: an earlier attempt began it, and its answer was lost.
+                // This is our own operation. An earlier attempt began it, and the answer to that attempt was lost.
                 Ok(Begun::Met(met)) if met.operation == id => {
                     if let Some(owned) =
                         self.reload(id).await.map_err(|error: StoreError| error.seen_by(category))?
@@ -94,7 +94,7 @@ impl Operations {
                 }
                 Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
                     self.pause(&mut retries).await;
-                    // The lost answer may have been a commit.
+                    // The answer that was lost may have been that of a commit.
                     if error.failure == Failure::Lost
                         && let Ok(Some(owned)) = self.reload(id).await
                     {
@@ -111,8 +111,8 @@ impl Operations {
         }
     }
 
-    /// Undoes an operation that may have begun although its first step failed. If that fails too, the next
-    /// process that finds it undoes it.
+    /// Undoes an operation that may have begun although its first step failed. If this fails too, the next process
+    /// that finds the operation undoes it.
     async fn forget(&self, id: Uuid) {
         if let Ok(Some(mut owned)) = self.reload(id).await
             && self.go_back(&mut owned, &Reached(0)).await.is_err()
@@ -121,7 +121,7 @@ impl Operations {
         }
     }
 
-    /// The steps after the first, to the end; or back, with the failure that was the reason.
+    /// Makes the steps after the first, to the end. If one fails, goes back and returns the failure.
     pub(super) async fn carry(&self, mut owned: Owned, category: Category) -> Result<(), Error> {
         let mut reached = Reached(0);
         let done = self.renewing(owned.clone(), self.go_forward(&owned, &mut reached)).await;
@@ -130,8 +130,8 @@ impl Operations {
             return Ok(());
         };
         if matches!(&trouble, Trouble::Store(error) if error.failure == Failure::Outrun) {
-            // Another process believed that this one was dead, and took the operation over. It knows how it
-            // ended.
+            // Another process believed that this one was dead, and took the operation over. That process knows how
+            // the operation ended.
             return self.after_outrun(&owned, trouble, category).await;
         }
         let copy = owned.clone();
@@ -145,7 +145,7 @@ impl Operations {
         Err(trouble.seen_by(category))
     }
 
-    /// Waits for the end of an operation that was taken over, and tells whether it was done.
+    /// Waits for the end of an operation that was taken over. Succeeds if the operation was done.
     async fn after_outrun(&self, owned: &Owned, trouble: Trouble, category: Category) -> Result<(), Error> {
         self.settle(&super::Met { operation: owned.id }, category, false).await?;
         match self.end(owned).await {
@@ -154,11 +154,11 @@ impl Operations {
         }
     }
 
-    /// Every side, and the global end.
+    /// Does every side, and the global end.
     pub(super) async fn go_forward(&self, owned: &Owned, reached: &mut impl Far) -> Result<(), Trouble> {
         for index in 0..owned.plan.sides.len() {
             let step = if index == 0 { Step::LocalSource } else { Step::LocalTarget };
-            // An attempt without an answer may have been done.
+            // An attempt whose answer was lost may have been done.
             let lost = AtomicBool::new(false);
             let local = || async {
                 let done = self.local(owned, index, Direction::Forward, step).await;
@@ -184,7 +184,7 @@ impl Operations {
         self.undo(owned, reached.0).await
     }
 
-    /// The first `sides` sides as they were, and the global map.
+    /// Restores the first `sides` sides, and then the global map.
     pub(super) async fn undo(&self, owned: &Owned, sides: usize) -> Result<(), Trouble> {
         for index in (0..sides).rev() {
             let step = if index == 0 { Step::UndoSource } else { Step::UndoTarget };
@@ -193,7 +193,7 @@ impl Operations {
         self.retrying(|| self.end(owned)).await
     }
 
-    /// One side, in one transaction.
+    /// Does one side, in one transaction.
     async fn local(
         &self,
         owned: &Owned,
@@ -208,7 +208,7 @@ impl Operations {
         self.commit(tx, owned, step).await
     }
 
-    /// Commits a step, with the fail points around it.
+    /// Commits a step. Tests can stop it before and after ([`StepHook`](super::hook::StepHook)).
     pub(super) async fn commit(&self, tx: Tx, owned: &Owned, step: Step) -> Result<(), Trouble> {
         let moment = |when| Moment { operation: owned.id, kind: owned.kind, step, when };
         let fault = |fault: StepFault, when| {
@@ -225,7 +225,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Tries a step again as long as its failure is temporary.
+    /// Tries a step again as long as its failures are temporary.
     async fn retrying<F>(&self, mut step: impl FnMut() -> F) -> Result<(), Trouble>
     where
         F: Future<Output = Result<(), Trouble>>,
@@ -248,14 +248,14 @@ impl Operations {
         tokio::time::sleep(pause.min(STEP_PAUSE_MAX)).await;
     }
 
-    /// Renews the lease while `work` goes on. Both are awaited at once: a renewal may have to wait for the
-    /// very transaction that the work has open.
+    /// Renews the lease while `work` goes on. Both are polled together, because a renewal may have to wait for the
+    /// transaction that the work has open.
     pub(super) async fn renewing<T>(&self, owned: Owned, work: impl Future<Output = T>) -> T {
         let every = (self.lease / RENEWALS_PER_LEASE).max(Duration::from_millis(1));
         let renew = async {
             loop {
                 tokio::time::sleep(every).await;
-                // If this fails, the lease ends, and then epochs decide.
+                // If this fails, the lease ends. After that, epochs decide.
                 let _ = self.set_lease(&owned, false).await;
             }
         };
@@ -278,12 +278,12 @@ impl Far for Reached {
     }
 }
 
-/// For callers that do not need to know: all sides may have been written.
+/// For callers that do not need to know it, because to them all sides may have been written.
 impl Far for () {
     fn side(&mut self, _: usize) {}
 }
 
-/// A new shard may be a file that does not exist yet.
+/// Begins the transaction of a side. A new shard may be a file that does not exist yet.
 async fn begin_local(database: &Database, owned: &Owned) -> Result<Tx, StoreError> {
     if owned.kind == super::OperationKind::AddShard {
         database.begin_or_create().await

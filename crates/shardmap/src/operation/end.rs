@@ -1,4 +1,4 @@
-//! The last step forward or back: writes the global map, if the operation is still ours.
+//! The last step, forward or back: writes the global map, if the operation is still ours.
 
 use uuid::Uuid;
 
@@ -17,14 +17,14 @@ enum Log {
 }
 
 impl Operations {
-    /// Global end or undo end, by the operation's direction.
+    /// The global end or the undo end, depending on the direction of the operation.
     ///
-    /// Gives whether the operation had reached its end before.
+    /// If the operation has ended before, succeeds if it ended in this direction.
     pub(super) async fn end(&self, operation: &Owned) -> Result<(), Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
-            // Either an answer was lost and this is the second attempt, or another process took the operation
-            // over and ended it first. The rows show which, and how it ended.
+            // Either an answer was lost, and this is the second attempt; or another process took the operation over
+            // and ended it. The rows of the global map show whether the operation was done.
             return self.ended_before(&mut tx, operation).await;
         }
         match operation.direction {
@@ -40,7 +40,7 @@ impl Operations {
         self.commit(tx, operation, step).await
     }
 
-    /// Locks the log row of an operation that must still have our epoch.
+    /// Locks the log row of an operation. It must still have our epoch.
     async fn hold_log(&self, tx: &mut Tx, operation: &Owned) -> Result<Log, StoreError> {
         let sql = "select epoch from __shard_management.global_operations where operation_id = $1 for update";
         let Some(mut row) = tx.query_one(sql, &[operation.id.into()]).await? else {
@@ -55,7 +55,7 @@ impl Operations {
     }
 
     async fn ended_before(&self, tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
-        // A repair leaves nothing in the global map to see; done twice it is done once.
+        // The global map does not show a repair. A repair that is done twice has the same result as one.
         let done = operation.kind == OperationKind::RepairShard || is_done(tx, operation).await?;
         if done == (operation.direction == Direction::Forward) {
             Ok(())
@@ -64,8 +64,8 @@ impl Operations {
         }
     }
 
-    /// Decides that the operation is undone, and takes a new epoch. From now on, late writes of the way
-    /// forward are refused.
+    /// Decides that the operation is undone, and takes a new epoch. From then on, late writes of the steps forward
+    /// are refused.
     pub(super) async fn turn_back(&self, operation: &mut Owned) -> Result<(), Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         if matches!(self.hold_log(&mut tx, operation).await?, Log::Ended) {
@@ -83,7 +83,7 @@ impl Operations {
         Ok(())
     }
 
-    /// Sets the end of the lease: to now, if the owner gives up.
+    /// Sets the end of the lease. If the owner gives up, that is now.
     pub(super) async fn set_lease(&self, operation: &Owned, give_up: bool) -> Result<(), StoreError> {
         let mut tx = self.global.begin(For::Writing).await?;
         let now = tx.now().await?;
@@ -95,7 +95,7 @@ impl Operations {
     }
 }
 
-/// Whether the global map is as it is after the operation was done.
+/// Whether the global map is as the operation leaves it when it is done.
 async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
     let sides = &operation.plan.sides;
     if let Some(mapping) = sides.iter().flat_map(|side| &side.comes).next() {

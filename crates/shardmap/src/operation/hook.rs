@@ -1,4 +1,4 @@
-//! Fail points: tests are called at each step, and can stop it or make it fail.
+//! Fail points. Each step calls a test's function, which can stop the step or make it fail.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,26 +13,26 @@ use super::plan::OperationKind;
 pub enum Step {
     /// The decision and the log row, in the global map.
     GlobalBegin,
-    /// The change of the first shard's local map.
+    /// The change of the local map of the first shard.
     LocalSource,
-    /// The change of another shard's.
+    /// The change of the local map of the other shard.
     LocalTarget,
-    /// The change of the global map, and the log row's end.
+    /// The change of the global map, and the deletion of the log row.
     GlobalEnd,
-    /// Another owner, in the log.
+    /// The new owner, in the log.
     TakeOver,
     /// The decision to undo, in the log.
     TurnBack,
-    /// The local map of another shard as it was.
+    /// Restores the local map of the other shard.
     UndoTarget,
-    /// The first shard's local map as it was.
+    /// Restores the local map of the first shard.
     UndoSource,
-    /// The global map as it was, and the log row's end.
+    /// Restores the global map, and deletes the log row.
     UndoEnd,
 }
 
 impl Step {
-    /// All of them.
+    /// All steps.
     pub const ALL: [Self; 9] = [
         Self::GlobalBegin,
         Self::LocalSource,
@@ -46,30 +46,30 @@ impl Step {
     ];
 }
 
-/// Before or after the commit of a step.
+/// Whether a moment is before or after the commit of a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum When {
-    /// Nothing is done yet.
+    /// The step is not committed yet.
     Before,
-    /// It is done.
+    /// The step is committed.
     After,
 }
 
 /// Where an operation stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Moment {
-    /// Which operation.
+    /// Its id.
     pub operation: Uuid,
     /// What it does.
     pub kind: OperationKind,
-    /// At which step.
+    /// The step.
     pub step: Step,
-    /// On which side of its commit.
+    /// Whether it is before or after the commit of the step.
     pub when: When,
 }
 
-/// How a step fails, when a test wants it: before its commit as if the transaction had failed, after it as
-/// if the answer had been lost.
+/// How a step fails when a test wants that. Before its commit it fails as if the transaction had failed. After its
+/// commit it fails as if the answer had been lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepFault {
     /// A temporary failure, after which the step is tried again.
@@ -80,13 +80,13 @@ pub enum StepFault {
 
 type Told = Pin<Box<dyn Future<Output = Result<(), StepFault>> + Send>>;
 
-/// Called at each [`Moment`]. A future that never ends stops the operation there. If the operation is then
-/// dropped, it looks like one whose owner has crashed.
+/// Called at each [`Moment`]. A future that never ends stops the operation there. If the operation is then dropped,
+/// other processes see it as they see an operation whose owner has crashed.
 #[derive(Clone)]
 pub struct StepHook(Option<Arc<dyn Fn(Moment) -> Told + Send + Sync>>);
 
 impl StepHook {
-    /// A hook that runs what `at` gives for each moment.
+    /// A hook that runs the future that `at` returns for each moment.
     pub fn new<F>(at: impl Fn(Moment) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = Result<(), StepFault>> + Send + 'static,

@@ -1,7 +1,7 @@
 //! The step in a shard: writes its local map.
 //!
-//! The step says which rows must be there, so doing it twice changes nothing more. It raises the map's epoch
-//! first, so that late writes of an earlier owner are refused.
+//! The step says which rows must be there, so a step that is done twice has the same result. First it raises the
+//! map's epoch, so that late writes of an earlier owner are refused.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::location::Location;
 use crate::rows::{MapRow, MappingRow, ShardRow, local_mapping_values, read_local_mapping};
 use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
 
-/// A mapping in a shard, with the fences of the mappings that it was made of.
+/// A mapping in a shard, with the fences of the mappings from which it was made.
 struct Held {
     mapping: ShardMapping,
     former_fences: Vec<i64>,
@@ -26,7 +26,7 @@ pub(crate) async fn install_local(tx: &mut Tx) -> Result<(), StoreError> {
     tx.install(Schema::Local).await
 }
 
-/// Which shard of the map this database says that it is; `None` if it is not one.
+/// Which of the map's shards this database says that it is; `None` if it is not one.
 pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<ShardRow>, StoreError> {
     let columns = ShardRow::COLUMNS;
     let sql = format!("select {columns} from __shard_management.local_shards where map_id = $1");
@@ -37,7 +37,7 @@ pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<Sh
     }
 }
 
-/// Writes the local map of one side, for this direction of the operation.
+/// Writes the local map of one side, for the direction of the operation.
 pub(super) async fn apply(
     tx: &mut Tx,
     operation: &Owned,
@@ -49,7 +49,8 @@ pub(super) async fn apply(
         Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
         Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
     };
-    // A new shard has no tables. They are made even to undo the operation, because the epoch must be written.
+    // A new shard has no tables. They are made even if the operation is being undone, because the epoch must be
+    // written.
     if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard) {
         install_local(tx).await?;
     }
@@ -62,7 +63,7 @@ pub(super) async fn apply(
     replace(tx, plan, operation.epoch, &goes, &comes).await
 }
 
-/// Raises the map's epoch in this database, or is refused by a greater one.
+/// Raises the map's epoch in this database. Fails if the epoch there is greater.
 pub(crate) async fn raise_epoch(
     tx: &mut Tx,
     at: &Location,
@@ -103,7 +104,7 @@ pub(crate) async fn set_shard(
     Ok(())
 }
 
-/// Deletes the map and everything of it here, except its epoch.
+/// Deletes the map and everything that belongs to it here, except its epoch.
 async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     for sql in [
         "delete from __shard_management.local_mappings where map_id = $1",
@@ -132,9 +133,9 @@ async fn replace(
     for gone in goes {
         was.extend(read_held(tx, gone.id.0).await?);
     }
-    // This comes before any row is locked, because a transaction that enters a key takes the fence first and
-    // then the row. Transactions on keys that go away are always waited for, even if none may be ended:
-    // otherwise two databases would serve these keys.
+    // This comes before any row is locked, because a transaction that enters a key takes the fence first and then the
+    // row. The transactions on keys that go away are always waited for, even if none may be ended. Otherwise two
+    // databases would serve these keys.
     let grace = plan.grace_ms.map(Duration::from_millis);
     let closes = |held: &&Held| {
         let gone = &held.mapping;
@@ -172,7 +173,7 @@ async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
     Ok(Some(Held { mapping, former_fences: row.optional(Row::ints)?.unwrap_or_default() }))
 }
 
-/// Every fence that a transaction on these keys may hold, each once.
+/// Each fence that a transaction on these keys may hold, once.
 fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     let mut fences: Vec<i64> =
         held.flat_map(|held| held.former_fences.iter().copied().chain([held.mapping.fence])).collect();
@@ -181,12 +182,12 @@ fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     fences
 }
 
-/// Whether a mapping's keys are, afterwards, in none of this database's mappings.
+/// Whether none of this database's mappings holds the keys of a mapping afterwards.
 fn leaves(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
     !comes.iter().any(|mapping| overlap(&mapping.keys, &gone.keys))
 }
 
-/// Whether a mapping's keys are, afterwards, served here.
+/// Whether the keys of a mapping are served here afterwards.
 fn is_served(gone: &ShardMapping, comes: &[ShardMapping]) -> bool {
     comes.iter().any(|mapping| mapping.online && overlap(&mapping.keys, &gone.keys))
 }

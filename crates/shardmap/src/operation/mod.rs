@@ -7,8 +7,8 @@
 //!               └──▶ undo target ──▶ undo source ──▶ undo end            back
 //! ```
 //!
-//! Each arrow is one transaction in one database, and may be done twice. The log row, made by the first and
-//! deleted by the last, says what the operation is, who owns it until when, and with which epoch the owner
+//! Each arrow is one transaction in one database, and may be done twice. The first step makes the log row, and the
+//! last step deletes it. The row says what the operation is, who owns it until when, and with which epoch the owner
 //! writes. So any process that finds the row can take the operation over and continue it.
 //! `docs/design/0007-shard-maps.md` has the reasons.
 
@@ -64,7 +64,7 @@ pub(crate) struct Owned {
     pub(crate) plan: Plan,
 }
 
-/// The operation of another process that was found on the way.
+/// The operation of another process that is in the way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Met {
     pub(crate) operation: Uuid,
@@ -75,7 +75,7 @@ pub(crate) struct Met {
 pub(crate) enum Trouble {
     /// The database failed.
     Store(StoreError),
-    /// The rules refuse it.
+    /// The rules refuse the change.
     Refused(Error),
 }
 
@@ -92,7 +92,7 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
-    /// The error that a caller sees, with its category.
+    /// The error that the caller sees, with its category.
     pub(crate) fn seen_by(self, category: Category) -> Error {
         match self {
             Self::Store(error) => error.seen_by(category),

@@ -1,4 +1,4 @@
-//! What the log keeps of an operation: enough for any process to do it or to undo it.
+//! What the log has of an operation: enough for any process to do it or to undo it.
 
 use rangehold_map::shard::{Effect, ShardMapping};
 use serde::{Deserialize, Serialize};
@@ -33,7 +33,7 @@ pub enum OperationKind {
 }
 
 impl OperationKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Self; 10] = [
         Self::AddShard,
         Self::RemoveShard,
@@ -94,8 +94,8 @@ pub(crate) struct Plan {
     pub(crate) map: MapRow,
     /// The shards that are changed, the one that gives keys away first.
     pub(crate) sides: Vec<Side>,
-    /// If keys go offline or away: how long their transactions may take to end by themselves, in
-    /// milliseconds. Absent if they are not to be ended.
+    /// If keys go offline or away, how long their transactions may take to end by themselves, in milliseconds. It is
+    /// absent if they are not to be ended.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub(crate) grace_ms: Option<u64>,
 }
@@ -116,7 +116,7 @@ pub(crate) struct Side {
 }
 
 impl Side {
-    /// A shard that stays as it is, whose mappings change.
+    /// The side of a shard that stays as it is, and whose mappings change.
     pub(crate) fn staying(shard: &ShardRow, effect: &Effect) -> Self {
         let on_it = |mapping: &&ShardMapping| mapping.shard.0 == shard.id;
         let of = |mappings: &[ShardMapping]| mappings.iter().filter(on_it).map(MappingRow::from).collect();
@@ -146,7 +146,7 @@ impl Plan {
         serde_json::to_string(self).expect("a plan has text keys alone")
     }
 
-    /// Reads a plan; its keys are looked at too, so that [`Plan::effect`] has them.
+    /// Reads a plan. Its keys are checked too, so that [`Plan::effect`] always has them.
     pub(crate) fn read(row: &mut Row) -> Result<Self, StoreError> {
         let json = row.text()?;
         let plan: Option<Self> = serde_json::from_str(&json).ok();

@@ -14,7 +14,7 @@ use crate::rows::{MAPPING_COLUMNS, MapRow, MappingRow, Marked, read_local_mappin
 use crate::store::{Failure, For, Row, StoreError, Tx};
 
 impl Operations {
-    /// Gives the shard at a place the mappings that the global map has for it, or these intervals.
+    /// Gives the shard at a place the mappings that the global map has for it, or the intervals of `keep`.
     pub(crate) async fn repair(
         &self,
         map: &MapRow,
@@ -41,8 +41,8 @@ impl Operations {
         epoch: i64,
         keep: Option<&[KeyRange]>,
     ) -> Result<Begun, Trouble> {
-        // This is read before the global transaction begins, because both may be in one file. No other
-        // process writes it in between: from the global begin on the shard is ours, and the local step
+        // This is read before the global transaction begins, because both may be in one file. No other process
+        // writes it in between: after the global begin the shard is ours, and the local step
         // removes the mappings that it finds.
         let goes = self.local_mappings(map, at).await?;
         let mut tx = self.global.begin(For::Writing).await?;
@@ -63,7 +63,7 @@ impl Operations {
         };
         set_serial(&mut tx, serial).await?;
         let mut side = Side::staying(&row, &Effect::default());
-        // Everything of the map that is there, even if the database is written down as another shard.
+        // All mappings of the map that are there, even if they are written down as those of another shard.
         side.goes = goes.iter().map(MappingRow::from).collect();
         side.comes = comes.iter().map(MappingRow::from).collect();
         side.at = at.clone();
@@ -102,7 +102,7 @@ impl Operations {
         Ok(made.mappings().to_vec())
     }
 
-    /// What a shard has of a map.
+    /// The mappings of a map in a shard.
     async fn local_mappings(&self, map: &MapRow, at: &Location) -> Result<Vec<ShardMapping>, StoreError> {
         let mut tx = self.databases.at(at)?.begin(For::Reading).await?;
         let sql = "select mapping_id, shard_id, low, high, online, fence
@@ -116,7 +116,7 @@ impl Operations {
     }
 }
 
-/// What the global map has for a shard.
+/// The mappings that the global map has for a shard.
 async fn of_shard(tx: &mut Tx, map: &MapRow, shard: Uuid) -> Result<Vec<ShardMapping>, StoreError> {
     let sql = format!(
         "select {MAPPING_COLUMNS} from __shard_management.global_mappings

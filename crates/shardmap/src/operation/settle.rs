@@ -1,5 +1,5 @@
-//! Deals with an operation of another process that is in the way: waits for its owner, or takes it over and
-//! ends it.
+//! Deals with an operation of another process that is in the way. It waits for the owner, or takes the operation over
+//! and ends it.
 
 use std::time::Duration;
 
@@ -37,18 +37,19 @@ pub struct PendingOperation {
 
 /// What a look at an operation shows.
 enum Look {
-    /// It is at its end.
+    /// The operation is at its end.
     Ended,
-    /// Its owner still has a lease: until when, and how long from now.
+    /// Its owner still has a lease: when it ends, and how long that is from now.
     Lives { until: i64, left: Duration },
     /// It is ours now.
     Taken(Box<Owned>),
 }
 
 impl Operations {
-    /// Waits until the operation is at its end, for at most its owner's lease; ends it if the lease is over.
+    /// Waits until the operation is at its end, for at most the lease of its owner. If the lease is over, ends the
+    /// operation.
     ///
-    /// `hurry` is for a caller that has met too many operations: it does not wait any more.
+    /// `hurry` is for a caller that has met too many operations. It does not wait any longer.
     ///
     /// # Errors
     ///
@@ -73,7 +74,8 @@ impl Operations {
                 Look::Ended => return Ok(()),
                 Look::Lives { until, left } => {
                     let renewed = *first_end.get_or_insert(until) < until;
-                    // A lease longer than ours comes from a process with other settings. We do not wait for it.
+                    // A lease that is longer than ours comes from a process with other settings. We do not wait for
+                    // its end.
                     let waited = renewed && first_end.is_some_and(|first| self.is_over(first, until, left));
                     if hurry || waited {
                         return Err(lives(met, category));
@@ -93,13 +95,14 @@ impl Operations {
         }
     }
 
-    /// Whether the first seen end of a lease has passed, if the present end `until` is `left` away.
+    /// Whether the end of the lease that was seen first has passed. Now the lease ends at `until`, which is `left`
+    /// away.
     fn is_over(&self, first: i64, until: i64, left: Duration) -> bool {
         let left = i64::try_from(left.as_micros()).unwrap_or(i64::MAX);
         until.saturating_sub(left) >= first
     }
 
-    /// Looks at an operation, and takes it over if its owner's lease is over: one transaction.
+    /// Looks at an operation, and takes it over if the lease of its owner is over. This is one transaction.
     async fn look(&self, id: Uuid) -> Result<Look, Trouble> {
         let mut tx = self.global.begin(For::Writing).await?;
         let Some((mut owned, until)) = read_owned(&mut tx, id).await? else {
@@ -144,7 +147,7 @@ impl Operations {
         self.undo(owned, sides).await
     }
 
-    /// An operation of ours, as the log has it.
+    /// An operation of ours, as the log has it now.
     pub(super) async fn reload(&self, id: Uuid) -> Result<Option<Owned>, StoreError> {
         let mut tx = self.global.begin(For::Writing).await?;
         Ok(read_owned(&mut tx, id).await?.map(|(owned, _)| owned))

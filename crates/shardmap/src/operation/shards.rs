@@ -48,7 +48,7 @@ impl ShardRequest<'_> {
 }
 
 impl Operations {
-    /// Global begin of a change of shards.
+    /// The global begin of a change of shards.
     pub(super) async fn begin_shard(&self, id: Uuid, request: &ShardRequest<'_>) -> Result<Begun, Trouble> {
         let category = request.category();
         let mut tx = self.global.begin(For::Writing).await?;
@@ -82,7 +82,7 @@ impl Operations {
             Ok(side) => side,
             Err(met) => return Ok(Begun::Met(met)),
         };
-        // An attached shard was written by another global map, perhaps with greater epochs.
+        // Another global map wrote the shard that is attached, perhaps with greater epochs.
         let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
         let epoch = read_serial(&mut tx).await?.max(least) + 1;
         set_serial(&mut tx, epoch).await?;
@@ -94,7 +94,7 @@ impl Operations {
         Ok(Begun::Started(Box::new(owned)))
     }
 
-    /// A new shard: no other may be at its location.
+    /// The side of a new shard. No other shard may be at its location.
     async fn coming(
         &self,
         tx: &mut Tx,
@@ -168,7 +168,7 @@ impl Operations {
     }
 }
 
-/// The shard in the map, if it is the version that the caller knows.
+/// The shard in the map, if it has the version that the caller knows.
 async fn same_version(tx: &mut Tx, map: &MapRow, shard: &ShardRow) -> Result<Result<ShardRow, Met>, Trouble> {
     match read_shard(tx, map, ShardId(shard.id)).await? {
         Some(Marked { operation: Some(operation), .. }) => Ok(Err(Met { operation })),
@@ -201,7 +201,7 @@ pub(crate) async fn shard_at(
     row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
 }
 
-/// Marks the shard, or inserts it, not readable yet.
+/// Marks the shard, or inserts it as not readable yet.
 async fn mark(tx: &mut Tx, owned: &Owned) -> Result<(), StoreError> {
     for side in &owned.plan.sides {
         match (&side.before, &side.after) {

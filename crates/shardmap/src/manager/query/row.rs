@@ -61,8 +61,8 @@ impl QueryRow {
     }
 }
 
-/// The name of a column, which is kept as `name type`. Columns of SQLite have no type, and nothing follows their
-/// names.
+/// The name of a column, which is kept with a tab and its type behind it. Columns of SQLite have no type, and nothing
+/// follows their names.
 fn name(column: &str) -> &str {
     column.rsplit_once('\t').map_or(column, |(name, _)| name)
 }

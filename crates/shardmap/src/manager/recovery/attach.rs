@@ -1,5 +1,5 @@
-//! Attaching a shard: the global map takes from it which map and which shard it is. Its mappings are
-//! compared and resolved afterwards.
+//! Attaches a shard: the global map takes from the shard which map it belongs to and which shard it is. Their
+//! mappings are compared and resolved afterwards.
 
 use std::sync::Arc;
 
@@ -15,14 +15,14 @@ use crate::rows::MapRow;
 use crate::store::StoreError;
 
 impl RecoveryManager {
-    /// Adds a database that is a shard already, by what it says itself, to the maps that it names, or to
-    /// one. A map that the global map has not is made. The shard is told where it is now.
+    /// Adds a database that is already a shard, as it describes itself, to all maps that it names or to one of them.
+    /// A map that the global map does not have is made. The shard learns its present location.
     ///
     /// # Errors
     ///
-    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::ShardMapAlreadyExists`] if the
-    /// global map has another map of that name; [`Code::ShardLocationAlreadyExists`] if the shard, or
-    /// another at its place, is in the map: detach that first.
+    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::ShardMapAlreadyExists`] if the global map
+    /// has another map of that name; [`Code::ShardLocationAlreadyExists`] if the shard is in the map, or another
+    /// shard is in the map at its place. Then detach that shard first.
     pub async fn attach(&self, location: &Location, map: Option<&str>) -> Result<Vec<Shard>, Error> {
         let mut attached = Vec::new();
         for local in self.local_maps(location, map).await? {
@@ -46,7 +46,7 @@ impl RecoveryManager {
         Ok(Shard { map: local.map.id, row: Arc::new(row) })
     }
 
-    /// The map in the global map, and no shard of this id.
+    /// Makes the map in the global map, if it is not there. Refuses if the map has a shard with this id.
     async fn make_map(&self, local: &LocalMap) -> Result<(), Trouble> {
         let mut tx = self.0.writing().await?;
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";
@@ -76,8 +76,8 @@ impl RecoveryManager {
         Ok(tx.commit().await?)
     }
 
-    /// Makes the global map's mappings what the shards say, for a global map that was lost or is old:
-    /// attaches each shard that is not in its map, and keeps the shard's word wherever there is a difference.
+    /// Makes the global map have the mappings that the shards have, for a global map that was lost or is old.
+    /// Attaches each shard that is not in its map. For each difference, the shard is right.
     ///
     /// # Errors
     ///
@@ -96,7 +96,7 @@ impl RecoveryManager {
         Ok(())
     }
 
-    /// Makes the local maps of shards what the global map says, for shards that were restored.
+    /// Makes the local maps of shards have what the global map has, for shards that were restored.
     ///
     /// # Errors
     ///
@@ -118,7 +118,7 @@ impl RecoveryManager {
         Ok(found.is_some())
     }
 
-    /// Which maps a database says it is a shard of; none where it has no local map.
+    /// The maps of which a database says that it is a shard. There are none if it has no local map.
     ///
     /// # Errors
     ///

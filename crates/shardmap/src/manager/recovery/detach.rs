@@ -16,8 +16,8 @@ struct Known {
 }
 
 impl RecoveryManager {
-    /// Takes a shard and its mappings out of the global map, of all maps or of one. What the shard itself
-    /// says stays. An operation that was abandoned on it goes on without it.
+    /// Takes a shard and its mappings out of the global map: out of all maps, or out of one. The shard's own local
+    /// map stays as it is. An abandoned operation on the shard continues without it.
     ///
     /// # Errors
     ///
@@ -31,7 +31,7 @@ impl RecoveryManager {
         }
         let operations = &self.0.0.operations;
         for operation in known.iter().filter_map(|known| known.operation) {
-            // What cannot be ended with the shard is ended without it, below.
+            // If an operation cannot be ended together with the shard, it is ended without the shard, below.
             if let Err(error) = operations.settle(&Met { operation }, category, false).await {
                 let pending = self.0.pending_operations().await?;
                 if pending.iter().any(|pending| pending.id == operation && !pending.abandoned) {
@@ -85,7 +85,7 @@ async fn read_known(tx: &mut Tx, location: &Location, map: Option<&str>) -> Resu
     tx.query(sql, &values).await?.into_iter().map(read).collect()
 }
 
-/// The plan of an operation, without its side at a place.
+/// Removes from the plan of an operation its side at a place.
 async fn without(tx: &mut Tx, operation: Uuid, location: &Location) -> Result<(), Trouble> {
     let sql = "select plan from __shard_management.global_operations where operation_id = $1 for update";
     let Some(mut row) = tx.query_one(sql, &[operation.into()]).await? else {

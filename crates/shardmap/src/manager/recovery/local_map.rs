@@ -9,7 +9,7 @@ use crate::operation::begin::overlapping;
 use crate::rows::{MAPPING_COLUMNS, MapRow, ShardRow, read_local_mapping, read_mapping};
 use crate::store::{Failure, For, Row, StoreError, Tx};
 
-/// What a database says about one shard map: which shard of the map it is, and which mappings it holds.
+/// What a database says about one shard map: which of the map's shards it is, and which mappings it holds.
 #[derive(Debug, Clone)]
 pub(super) struct LocalMap {
     pub(super) at: Location,
@@ -61,8 +61,8 @@ impl LocalMap {
         Ok(Some(Self { at: at.clone(), map, shard, epoch: epoch.unwrap_or_default(), mappings }))
     }
 
-    /// The mappings in the global map that concern this shard: those to this shard, and those of keys that this
-    /// shard says it holds, also if the global map has them in another shard.
+    /// The mappings in the global map that concern this shard. These are the mappings to this shard, and the mappings
+    /// of keys that this shard says it holds, even if the global map has them on another shard.
     pub(super) async fn global_mappings(
         &self,
         manager: &ShardMapManager,

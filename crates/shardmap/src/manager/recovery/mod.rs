@@ -1,9 +1,9 @@
 //! Recovery: for maps that do not agree because a database was restored from a backup, moved or lost.
 //!
-//! The tools compare the local map of a shard with the global map, and make one match the other. A person
-//! chooses which one is right, because only people know which database was restored. A lost shard is
-//! detached. A shard that came back, or has another name, is attached, as its local map describes it. A lost
-//! global map is made again from the shards.
+//! The tools compare the local map of a shard with the global map, and make one match the other. A person chooses
+//! which one is right, because only people know which database was restored. A lost shard is detached. A shard that
+//! came back, or that has another name, is attached, as its local map describes it. A lost global map is made again
+//! from the shards.
 
 mod attach;
 mod detach;
@@ -24,19 +24,19 @@ use crate::store::StoreError;
 #[derive(Debug, Clone)]
 pub struct RecoveryManager(ShardMapManager);
 
-/// What the global map and a shard say of one shard map, side by side. Used up by [`RecoveryManager::resolve`].
+/// What the global map and a shard say about one shard map, side by side. [`RecoveryManager::resolve`] takes it.
 #[derive(Debug, Clone)]
 pub struct MapDifferences {
     local: LocalMap,
     found: Vec<Difference<ShardMapping>>,
 }
 
-/// Keys of which the global map and a shard do not say the same.
+/// Keys about which the global map and a shard do not say the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MappingDifference {
     /// The least key.
     pub low: ShardKey,
-    /// The least key above; `None` where there is no end.
+    /// The least key above; `None` if there is no end.
     pub high: Option<ShardKey>,
     /// The side that maps these keys.
     pub mapped_by: MappedBy,
@@ -58,8 +58,8 @@ impl RecoveryManager {
         Self(manager)
     }
 
-    /// Compares what a shard says of its maps, or of one, with what the global map says: of the shard, and of
-    /// all keys that the shard maps, wherever the global map has them.
+    /// Compares what a shard says about its maps, or about one of them, with what the global map says. The global map
+    /// is asked about the shard, and about all keys that the shard maps, on whichever shard it has them.
     ///
     /// # Errors
     ///
@@ -89,7 +89,8 @@ impl RecoveryManager {
         let global = local.global_mappings(&self.0).await?;
         let global = global.into_iter().map(held).collect();
         let mut found = differences(global, local.mappings.iter().cloned().map(held).collect());
-        // What reaches beyond the shard's keys on another shard is nothing that this one could say.
+        // The global map may have a mapping on another shard that reaches beyond this shard's keys. This shard says
+        // nothing about the keys beyond.
         let ours = |held: &Held<ShardMapping>| held.about.shard.0 == local.shard.id;
         found.retain(|one| one.local.is_some() || one.global.as_ref().is_some_and(ours));
         Ok(found)
@@ -107,11 +108,11 @@ impl MapDifferences {
         &self.local.at
     }
 
-    /// The differences, in the order of their keys; none where both say the same.
+    /// The differences, in the order of their keys. There are none if both say the same.
     ///
     /// # Errors
     ///
-    /// [`Code::Damaged`] for keys that are none of the map's type.
+    /// [`Code::Damaged`] for keys that are not of the map's type.
     pub fn differences(&self) -> Result<Vec<MappingDifference>, Error> {
         let key_type = self.local.map.key_type();
         let key = |raw: &[u8]| {

@@ -19,12 +19,13 @@ pub enum Resolution {
     Ignore,
     /// The global map: the shard's local map is made to match it.
     KeepGlobal,
-    /// The shard: the global map is made to match the local map, also for keys that it has on other shards.
+    /// The shard: the global map is made to match the local map, even for keys that the global map has on other
+    /// shards.
     KeepShard,
 }
 
 impl RecoveryManager {
-    /// Makes the global map and a shard say the same.
+    /// Makes the global map and the local map of a shard the same.
     ///
     /// # Errors
     ///
@@ -39,9 +40,9 @@ impl RecoveryManager {
         }
     }
 
-    /// Gives a shard's local map these intervals and no others, online, with new ids, without regard to
-    /// the global map: for a shard whose local map is lost. What differs then is resolved afterwards. A list
-    /// map has keys in place of intervals, without an end.
+    /// Gives a shard's local map these intervals and no others. They are online and have new ids. The global map is
+    /// not looked at. This is for a shard whose local map is lost. Resolve afterwards what then differs from the
+    /// global map. In a list map, give single keys, without an end, in place of intervals.
     ///
     /// # Errors
     ///
@@ -64,7 +65,7 @@ impl RecoveryManager {
         self.repair(local, None).await
     }
 
-    /// An operation that changes the shard's local map alone.
+    /// Makes an operation that changes only the shard's local map.
     async fn repair(&self, local: &LocalMap, keep: Option<&[KeyRange]>) -> Result<(), Error> {
         self.0.0.operations.repair(&local.map, &local.at, local.shard.id, local.epoch, keep).await
     }
@@ -82,8 +83,8 @@ impl RecoveryManager {
         }
     }
 
-    /// One transaction in the global map: all that holds one of the shard's keys goes, and all that was the
-    /// shard's; what the shard says comes.
+    /// One transaction in the global map. Every mapping that holds one of the shard's keys is removed, and so is
+    /// every mapping that was the shard's. The mappings that the shard has are added.
     async fn try_keep_shard(&self, local: &LocalMap) -> Result<Result<Effect, Met>, Trouble> {
         let mut tx = self.0.writing().await?;
         let map = lock_map(&mut tx, &local.map, Category::Recovery).await?;
@@ -112,7 +113,7 @@ impl RecoveryManager {
     }
 }
 
-/// The last number given, when the fences of a local map count as given.
+/// The last number that was given: `epoch`, or the greatest fence of a local map if that is greater.
 fn fences_below(local: &LocalMap, epoch: i64) -> i64 {
     local.mappings.iter().map(|mapping| mapping.fence).max().unwrap_or_default().max(epoch)
 }
