@@ -1,4 +1,4 @@
-//! The rows of both maps: how they are read and written, and how the log keeps them.
+//! The rows of both maps: how they are read and written, and how the log has them.
 
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{Lock, LockToken, MapKind, MappingId, ShardId, ShardKeyType, ShardMapping};
@@ -26,7 +26,7 @@ pub(crate) struct ShardRow {
     pub(crate) online: bool,
 }
 
-/// A mapping's row, as the log keeps it: keys in hexadecimal digits.
+/// A mapping's row in the log. Its keys are in hexadecimal digits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MappingRow {
     pub(crate) id: Uuid,
@@ -47,13 +47,13 @@ struct LockRow {
     until: i64,
 }
 
-/// A row of the global map with what only that map keeps.
+/// A row of the global map, with the columns that only this map has.
 #[derive(Debug, Clone)]
 pub(crate) struct Marked<T> {
     pub(crate) row: T,
-    /// False until the operation that adds it is done.
+    /// Whether it may be read. It is false until the operation that adds the row is done.
     pub(crate) readable: bool,
-    /// The operation that holds it.
+    /// The operation that holds the row.
     pub(crate) operation: Option<Uuid>,
 }
 
@@ -109,7 +109,7 @@ impl ShardRow {
     }
 }
 
-/// A place in the columns `protocol, server, port, database`.
+/// The columns `protocol, server, port, database` of a place.
 pub(crate) fn place(location: &Location) -> [Value; 4] {
     match location {
         Location::Postgres { server, port, database } => {
@@ -120,7 +120,7 @@ pub(crate) fn place(location: &Location) -> [Value; 4] {
 }
 
 impl<T> Marked<T> {
-    /// Reads columns of the row, then `readable, operation_id`.
+    /// Reads the columns of the row, and then `readable, operation_id`.
     pub(crate) fn read(
         row: &mut Row,
         read: impl FnOnce(&mut Row) -> Result<T, StoreError>,
@@ -145,7 +145,7 @@ pub(crate) fn read_mapping(row: &mut Row) -> Result<ShardMapping, StoreError> {
     Ok(mapping)
 }
 
-/// Reads the columns of a mapping that both maps have: those of [`MAPPING_COLUMNS`] before the lock's.
+/// Reads the columns of a mapping that both maps have: those of [`MAPPING_COLUMNS`] before the columns of the lock.
 pub(crate) fn read_local_mapping(row: &mut Row) -> Result<ShardMapping, StoreError> {
     Ok(ShardMapping {
         id: MappingId(row.uuid()?),
@@ -198,7 +198,7 @@ impl From<&ShardMapping> for MappingRow {
 }
 
 impl MappingRow {
-    /// The mapping; `None` where the log holds no keys.
+    /// The mapping; `None` if the keys in the log are not hexadecimal digits.
     pub(crate) fn mapping(&self) -> Option<ShardMapping> {
         let high = match &self.high {
             Some(high) => Some(bytes(high)?),
@@ -228,6 +228,6 @@ fn hexadecimal(bytes: &[u8]) -> String {
 
 fn bytes(text: &str) -> Option<Vec<u8>> {
     let digits: Option<Vec<u32>> = text.chars().map(|digit| digit.to_digit(16)).collect();
-    // Two digits below 16 make a byte.
+    // Two hexadecimal digits make a byte.
     digits?.chunks(2).map(|pair| Some((pair[0] << 4 | *pair.get(1)?) as u8)).collect()
 }

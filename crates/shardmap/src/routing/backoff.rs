@@ -1,9 +1,9 @@
 //! How often the global map is asked about a shard that can't be reached.
 //!
-//! A shard may be unreachable because it has moved, so a client that cannot connect asks the global map. But
-//! if a shard is simply down, all its clients would ask again and again. So after a look with nothing new,
-//! the next one is due in 5 s, then in 10, 20, 30, 30 ... seconds, until a connection succeeds. These are the
-//! numbers of the elastic database library.
+//! A shard may be unreachable because it has moved. So a client that cannot connect asks the global map. But if a
+//! shard is simply down, all its clients would ask again and again. So after a look with nothing new, the next look
+//! is due in 5 s, and then in 10, 20, 30, 30 ... seconds, until a connection succeeds. These are the numbers of the
+//! elastic database library.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -24,7 +24,7 @@ struct Entry {
 }
 
 impl Backoff {
-    /// Whether the global map may be asked now. Until the next look is due, only one caller may.
+    /// Whether the caller may ask the global map now. If one caller may, no other may until the next look is due.
     pub(super) fn may_look(&mut self, mapping: MappingId, now: Instant) -> bool {
         if self.0.len() >= BACKED_OFF_MAPPINGS_MAX {
             self.0.retain(|_, entry| now < entry.due);
@@ -37,8 +37,8 @@ impl Backoff {
                 true
             }
             None => {
-                // If the table is full of mappings that wait, none is forgotten. This one is asked for too
-                // often.
+                // If the table is full of mappings that wait, none of them is forgotten. The global map is asked
+                // about this one more often than it should be.
                 if self.0.len() < BACKED_OFF_MAPPINGS_MAX {
                     self.0.insert(mapping, Entry { pause: LOOK_AGAIN_MIN, due: now + LOOK_AGAIN_MIN });
                 }
@@ -47,12 +47,12 @@ impl Backoff {
         }
     }
 
-    /// The shard was reached.
+    /// Notes that the shard was reached.
     pub(super) fn reached(&mut self, mapping: MappingId) {
         self.0.remove(&mapping);
     }
 
-    /// The pause between looks, zero where the shard was reached last.
+    /// The pause between two looks; zero if the last attempt reached the shard.
     pub(super) fn pause(&self, mapping: MappingId) -> Duration {
         self.0.get(&mapping).map_or(Duration::ZERO, |entry| entry.pause)
     }

@@ -1,8 +1,8 @@
 //! A connection to the shard that has a key.
 //!
-//! A connection belongs to a key and not to a socket. Each transaction enters the key in the shard. If the
-//! shard refuses because the key has moved, the connection looks the key up again and goes there, before
-//! anything was done. The caller notices only the latency.
+//! A connection belongs to a key and not to a socket. Each transaction enters the key in the shard. If the shard
+//! refuses because the key has moved, the connection looks the key up again and goes to the new shard. At that time
+//! nothing has been done. The caller notices only the longer time.
 
 use rangehold_map::shard::{MappingId, ShardKey};
 use tokio_postgres::types::ToSql;
@@ -15,10 +15,10 @@ use super::pool::Routing;
 use super::transaction::{ShardTransaction, Typed};
 use crate::location::Location;
 
-/// A connection to the shard that has a key, wherever that is.
+/// A connection to the shard that has a key, wherever that shard is.
 ///
-/// It runs [transactions](ShardConnection::transaction) and single statements, which are transactions of
-/// their own; all are fenced. It holds a connection of the pool until it is dropped.
+/// It runs [transactions](ShardConnection::transaction), and single statements, each of which is a transaction of its
+/// own. All are fenced. It holds a connection of the pool until it is dropped.
 pub struct ShardConnection {
     link: Link,
 }
@@ -33,32 +33,32 @@ impl std::fmt::Debug for ShardConnection {
 }
 
 impl ShardConnection {
-    /// Finds the key and connects to its shard. Shard maps call this; other programs can, with their own way
-    /// to find keys.
+    /// Finds the key and connects to its shard. Shard maps call this. Other programs can call it too, with their own
+    /// way to find keys.
     ///
     /// # Errors
     ///
-    /// What `find` says, and [`RoutingError::Unreachable`].
+    /// The errors of `find`, and [`RoutingError::Unreachable`].
     pub async fn open(routing: &Routing, find: Find, key: ShardKey) -> Result<Self, RoutingError> {
         Ok(Self { link: Link::open(routing, find, key).await? })
     }
 
-    /// Where it leads at the moment.
+    /// The shard to which the connection leads at present.
     pub fn location(&self) -> &Location {
         &self.link.route.location
     }
 
-    /// The mapping by which it leads there.
+    /// The mapping of the key, which names that shard.
     pub fn mapping(&self) -> MappingId {
         self.link.route.mapping
     }
 
-    /// A transaction on the key. Nothing is sent before its first statement.
+    /// Begins a transaction on the key. Nothing is sent before its first statement.
     pub fn transaction(&mut self, isolation: Isolation, read_only: bool) -> ShardTransaction<'_> {
         ShardTransaction::new(&mut self.link, isolation, read_only)
     }
 
-    /// The rows of one statement, which is a transaction of its own at READ COMMITTED: one round trip.
+    /// Runs one statement and returns its rows. It is a transaction of its own at READ COMMITTED: one round trip.
     ///
     /// # Errors
     ///
@@ -77,8 +77,8 @@ impl ShardConnection {
         }
     }
 
-    /// Runs one statement, which is a transaction of its own at READ COMMITTED, and gives how many rows it
-    /// changed: one round trip.
+    /// Runs one statement and returns how many rows it changed. It is a transaction of its own at READ COMMITTED: one
+    /// round trip.
     ///
     /// # Errors
     ///
@@ -93,7 +93,7 @@ impl ShardConnection {
         }
     }
 
-    /// As [`query_typed`](ShardConnection::query_typed), with types that the server says: two round trips.
+    /// As [`query_typed`](ShardConnection::query_typed), but the server says the types: two round trips.
     ///
     /// # Errors
     ///
@@ -109,7 +109,7 @@ impl ShardConnection {
         transaction.arrive_last(answer)
     }
 
-    /// As [`execute_typed`](ShardConnection::execute_typed), with types that the server says: two round trips.
+    /// As [`execute_typed`](ShardConnection::execute_typed), but the server says the types: two round trips.
     ///
     /// # Errors
     ///
@@ -130,7 +130,7 @@ impl ShardConnection {
     ///
     /// # Errors
     ///
-    /// A [`RoutingError`] where the shard can't be reached.
+    /// A [`RoutingError`] if the shard cannot be reached.
     pub async fn unfenced(&mut self) -> Result<&Client, RoutingError> {
         Ok(self.link.connected().await?.lend())
     }

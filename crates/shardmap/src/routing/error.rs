@@ -5,7 +5,7 @@ use tokio_postgres::error::SqlState;
 use crate::error::Error;
 use crate::location::Location;
 
-/// What the fence raises; the reasons are in `fence.sql`.
+/// The codes that the fence raises. Their reasons are in `fence.sql`.
 pub mod sqlstate {
     /// The key is not in this database.
     pub const NOT_HERE: &str = "RH001";
@@ -17,18 +17,18 @@ pub mod sqlstate {
     pub const KEY_TYPE: &str = "RH004";
     /// The key's mapping changed again and again.
     pub const RESTLESS: &str = "RH005";
-    /// A guarded table can't be truncated.
+    /// A guarded table cannot be truncated.
     pub const TRUNCATE: &str = "RH006";
 }
 
 /// What to do about an error.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Retry {
-    /// The same will fail again.
+    /// The same request will fail again.
     Never,
-    /// Nothing was committed: run the whole transaction again, after a pause.
+    /// Nothing was committed. Run the whole transaction again, after a pause.
     Again,
-    /// The connection broke while the transaction was being committed: find out whether it was, then
+    /// The connection broke while the transaction was being committed. Find out whether it was committed, and then
     /// decide.
     LookFirst,
 }
@@ -40,12 +40,12 @@ pub enum RoutingError {
     /// The key could not be looked up, or has no mapping.
     #[error(transparent)]
     Map(#[from] Error),
-    /// The shard was reached and does not have the key, and the global map names no other.
+    /// The shard was reached and does not have the key, and the global map does not name another place.
     #[error("{location} does not hold the key, and the global map names no other place")]
     NotHere {
         /// The shard.
         location: Location,
-        /// What it said; nothing of SQLite.
+        /// What the shard said. SQLite says nothing.
         source: Option<tokio_postgres::Error>,
     },
     /// The key's mapping is offline, for example because its rows are being moved.
@@ -53,11 +53,11 @@ pub enum RoutingError {
     Offline {
         /// The shard.
         location: Location,
-        /// What it said; nothing of SQLite.
+        /// What the shard said. SQLite says nothing.
         source: Option<tokio_postgres::Error>,
     },
-    /// The server undid the transaction because of other transactions: 40001, a deadlock, or a mapping that
-    /// changed again and again.
+    /// The server undid the transaction because of other transactions: a serialization failure (40001), a deadlock,
+    /// or a mapping that changed again and again.
     #[error("the transaction met another one at {location}")]
     Conflict {
         /// The shard.
@@ -65,7 +65,7 @@ pub enum RoutingError {
         /// What it said.
         source: tokio_postgres::Error,
     },
-    /// The transaction was ended from outside, as happens when its keys go offline.
+    /// The transaction was ended from outside. This happens when its keys go offline.
     #[error("the transaction was ended at {location}")]
     Ended {
         /// The shard.
@@ -81,7 +81,7 @@ pub enum RoutingError {
         /// Why.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// The connection broke before the transaction was to be committed.
+    /// The connection broke before the commit of the transaction began.
     #[error("the connection to {location} broke")]
     Lost {
         /// The shard.
@@ -97,8 +97,8 @@ pub enum RoutingError {
         /// Why.
         source: tokio_postgres::Error,
     },
-    /// The transaction is over or has failed: a statement of it failed, ended it (`COMMIT`, `ROLLBACK`), or
-    /// was given up before its answer.
+    /// The transaction is over or has failed. One of its statements failed, or ended it (`COMMIT`, `ROLLBACK`), or
+    /// was given up before its answer came.
     #[error(
         "the transaction at {location} can't go on: an earlier statement failed, ended it or was given up"
     )]
@@ -114,7 +114,7 @@ pub enum RoutingError {
         /// What it said.
         source: tokio_postgres::Error,
     },
-    /// SQLite refused the statement, or the file could not be opened.
+    /// SQLite refused the statement, or could not open the file.
     #[error("{location} refused")]
     Sqlite {
         /// The shard.
@@ -125,7 +125,7 @@ pub enum RoutingError {
 }
 
 impl RoutingError {
-    /// What to do about it.
+    /// What the caller can do about the error.
     pub fn retry(&self) -> Retry {
         match self {
             Self::Map(error) if error.retry() => Retry::Again,
@@ -162,7 +162,8 @@ impl RoutingError {
     /// What an error of the driver means. `committing` says whether a commit was under way.
     pub(super) fn of_driver(location: &Location, source: tokio_postgres::Error, committing: bool) -> Self {
         let location = location.clone();
-        // The driver's own refusals (a parameter of a wrong type, say) have no code and break nothing.
+        // The driver's own refusals, for example of a parameter of a wrong type, have no code, and the connection
+        // goes on.
         let Some(code) = source.code() else {
             return match (source.is_closed() || is_io(&source), committing) {
                 (true, true) => Self::OutcomeUnknown { location, source },
@@ -189,7 +190,8 @@ impl RoutingError {
     }
 }
 
-/// Whether a server was reached and does not let us in: credentials, or a database that is not there.
+/// Whether a server was reached and refuses to let us in, because of the credentials or because there is no such
+/// database.
 fn is_refusal(error: &(dyn std::error::Error + Send + Sync + 'static)) -> bool {
     let code = error.downcast_ref::<tokio_postgres::Error>().and_then(tokio_postgres::Error::code);
     code.is_some_and(|code| ["28", "3D", "42"].iter().any(|class| code.code().starts_with(class)))

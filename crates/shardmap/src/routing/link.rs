@@ -1,8 +1,8 @@
 //! The link from a connection to the shard that has its key.
 //!
-//! A link has a session of the pool, and follows its key: where the shard refuses the first statement of a
-//! transaction because the key has moved, it looks the key up again and goes there. Connections and
-//! transactions both work through it.
+//! A link has a session of the pool, and follows its key. If the shard refuses the first statement of a transaction
+//! because the key has moved, the link looks the key up again and goes to the new shard. Connections and transactions
+//! both work through a link.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use crate::location::Location;
 pub(super) struct First {
     isolation: Isolation,
     read_only: bool,
-    /// Whether it is also the last one, so that the commit is sent with it.
+    /// Whether it is also the last statement, so that the commit is sent with it.
     commits: bool,
     /// Whether it may be sent a second time.
     again: bool,
@@ -40,7 +40,7 @@ impl First {
     }
 }
 
-/// Where a key is, as the global map or a cache of it says.
+/// The place of a key, as the global map or a cache of it has it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Route {
     /// The shard map.
@@ -51,10 +51,10 @@ pub struct Route {
     pub location: Location,
 }
 
-/// Looks a key up.
+/// Where a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Lookup {
-    /// In the cache, and if it is not there, in the global map.
+    /// In the cache. If the key is not there, in the global map.
     Cached,
     /// In the global map, because the cache is wrong.
     Fresh,
@@ -63,7 +63,7 @@ pub enum Lookup {
 /// How a connection finds its key.
 pub type Find = Arc<dyn Fn(ShardKey, Lookup) -> BoxFuture<'static, Result<Route, Error>> + Send + Sync>;
 
-/// Leads to the shard that has a key.
+/// The way to the shard that has a key.
 pub(super) struct Link {
     routing: Routing,
     find: Find,
@@ -96,9 +96,9 @@ impl Link {
         Ok(session.client())
     }
 
-    /// Takes the answer of the first statement. `None` means that it must be sent again: it was refused
-    /// because the key has moved, or the connection had broken in the pool. So it has not run, and the link
-    /// leads to where the key is now. This happens at most once.
+    /// Takes the answer to the first statement. `None` means that the statement must be sent again. Then it was
+    /// refused because the key has moved, or the connection had broken in the pool. So it has not run, and the link
+    /// now leads to the place of the key. This happens at most once.
     pub(super) async fn arrive<T>(
         &mut self,
         first: &mut First,
@@ -127,7 +127,7 @@ impl Link {
         if moved { Ok(None) } else { Err(error) }
     }
 
-    /// A settled session. Connects if there is none or it has broken.
+    /// A settled session. Connects if there is no session or if it has broken.
     pub(super) async fn connected(&mut self) -> Result<&mut Session, RoutingError> {
         let is_good = match &mut self.session {
             Some(session) if !session.is_closed() => session.settle().await.is_ok(),
@@ -146,8 +146,8 @@ impl Link {
         Ok(session)
     }
 
-    /// The escort of a later statement of a transaction: none, except after a command that may have ended the
-    /// transaction and begun another (`COMMIT AND CHAIN`). Then the key is entered again.
+    /// The escort of a later statement of a transaction. There is none, except after a command that may have ended
+    /// the transaction and begun another (`COMMIT AND CHAIN`). Then the key is entered again.
     pub(super) fn escort(&self) -> Escort {
         match &self.session {
             Some(session) if session.may_have_left() => Escort::enter(self.route.map, self.key.raw()),
@@ -155,12 +155,12 @@ impl Link {
         }
     }
 
-    /// The session as it is. Nothing is sent to the server.
+    /// The session as it is. This sends nothing to the server.
     pub(super) fn session(&mut self) -> Option<&mut Session> {
         self.session.as_deref_mut()
     }
 
-    /// A shard that can't be reached may have lost the key. Asks the global map, but not often, and tries
+    /// The shard cannot be reached, and may no longer have the key. Asks the global map, but not too often, and tries
     /// once more.
     async fn connect_elsewhere(&mut self, error: RoutingError) -> Result<Pooled, RoutingError> {
         if !self.routing.may_look(self.route.mapping) {
@@ -175,7 +175,7 @@ impl Link {
         let route = (self.find)(self.key.clone(), Lookup::Fresh).await?;
         let is_new = route != self.route;
         if route.location != self.route.location {
-            // Everything that was sent is answered, so the session may go back to the pool.
+            // Everything that was sent has been answered, so the session may go back to the pool.
             self.session = None;
         }
         self.route = route;

@@ -1,4 +1,5 @@
-//! Data-dependent routing: a connection to the shard that has a key, and a fence that holds it to that.
+//! Data-dependent routing: a connection to the shard that has a key, and a fence that keeps its transactions on this
+//! key.
 
 mod backoff;
 mod connection;
@@ -17,7 +18,7 @@ pub use pool::Routing;
 pub use sqlite::SqliteShardConnection;
 pub use transaction::{CopyIn, CopyOut, ShardTransaction, Typed};
 
-/// How a transaction sees what others do meanwhile.
+/// How a transaction sees what other transactions do meanwhile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Isolation {
     /// Each statement sees what was committed before it began.

@@ -1,4 +1,4 @@
-//! Sessions that are kept: one pool for each shard and each set of credentials.
+//! Sessions that are kept. There is one pool for each shard and each set of credentials.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,8 +21,8 @@ pub(super) type Pooled = Object<Sessions>;
 
 /// Routing credentials, and the sessions that are kept with them. Cheap to clone: all clones share them.
 ///
-/// These credentials are apart from the manager's. Their role needs its own tables in the shards and nothing
-/// else there: everybody may enter a key.
+/// These credentials are separate from the manager's. Their role needs its own tables in the shards, and nothing else
+/// there, because every role may enter a key.
 #[derive(Debug, Clone)]
 pub struct Routing(Arc<Shared>);
 
@@ -40,12 +40,12 @@ impl std::fmt::Debug for Shared {
 }
 
 impl Routing {
-    /// Routes with these credentials, at most [`ROUTED_CONNECTIONS_PER_SHARD`] connections to each shard.
+    /// Uses these credentials, with at most [`ROUTED_CONNECTIONS_PER_SHARD`] connections to each shard.
     pub fn new(access: PostgresAccess) -> Self {
         Self::with_size(access, ROUTED_CONNECTIONS_PER_SHARD)
     }
 
-    /// The same with another number of connections to each shard, one at least.
+    /// The same with another number of connections to each shard; at least one.
     pub fn with_size(access: PostgresAccess, sessions_per_shard: usize) -> Self {
         Self(Arc::new(Shared {
             access,
@@ -55,7 +55,7 @@ impl Routing {
         }))
     }
 
-    /// A session with the shard at `location`: one that lay in the pool, or a new one.
+    /// A session with the shard at `location`. It comes from the pool, or it is new.
     pub(super) async fn session(&self, location: &Location) -> Result<Pooled, RoutingError> {
         let pool = self.pool(location)?;
         let unreachable = |why: String| {
@@ -97,13 +97,13 @@ impl Routing {
         self.backoff().may_look(mapping, Instant::now())
     }
 
-    /// The shard of a mapping was reached.
+    /// Notes that the shard of a mapping was reached.
     pub(super) fn reached(&self, mapping: MappingId) {
         self.backoff().reached(mapping);
     }
 
-    /// How long the pause is between two looks at the global map, for a mapping whose shard can't be reached;
-    /// zero where it was reached last.
+    /// The pause between two looks at the global map, for a mapping whose shard cannot be reached. It is zero if the
+    /// last attempt reached the shard.
     pub fn pause(&self, mapping: MappingId) -> std::time::Duration {
         self.backoff().pause(mapping)
     }
@@ -128,7 +128,7 @@ impl Manager for Sessions {
         Session::open(&self.location, &self.access).await
     }
 
-    /// Costs a round trip only after a transaction that was given up.
+    /// This costs a round trip only after a transaction that was given up.
     async fn recycle(&self, session: &mut Session, _: &Metrics) -> RecycleResult<RoutingError> {
         if session.is_closed() {
             return Err(RecycleError::message("the connection is closed"));

@@ -1,4 +1,4 @@
-//! A session with one shard: the driver's client, and the layer below it that lets the fence ride along.
+//! A session with one shard: the driver's client, and the layer below it that sends the fence along.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -22,14 +22,14 @@ pub(super) struct Session {
     location: Location,
     client: Client,
     control: Arc<Control>,
-    /// Whether a request was sent whose answer was not read to its end, or the client was lent out.
+    /// Whether a request was sent whose answer was not read to its end, or whether the client was lent out.
     unsettled: bool,
     /// Whether the client was lent out, so that the settings of the session are not known.
     lent: bool,
 }
 
 impl Session {
-    /// Connects.
+    /// Connects to the shard.
     pub(super) async fn open(location: &Location, access: &PostgresAccess) -> Result<Self, RoutingError> {
         let connecting = async {
             let config = access.config(location).ok_or("it is not a PostgreSQL database")?;
@@ -41,7 +41,7 @@ impl Session {
         opened.map_err(|source| RoutingError::Unreachable { location: location.clone(), source })
     }
 
-    /// Where it leads.
+    /// The shard to which the session leads.
     pub(super) fn location(&self) -> &Location {
         &self.location
     }
@@ -70,7 +70,7 @@ impl Session {
         self.unsettled = false;
     }
 
-    /// Waits until every request is answered, if one may not be, so that the state is known.
+    /// If some requests may not be answered, waits until they are. Then the state is known.
     pub(super) async fn catch_up(&mut self) -> Result<(), tokio_postgres::Error> {
         if self.unsettled {
             // Requests are answered in order, and an empty one works in a failed transaction too.
@@ -80,36 +80,36 @@ impl Session {
         Ok(())
     }
 
-    /// Whether a transaction is open and well. Asked when everything is answered.
+    /// Whether a transaction is open and can go on. Call this when everything is answered.
     pub(super) fn is_open(&self) -> bool {
         self.control.status() == OPEN
     }
 
-    /// Whether the last command may have ended the transaction and begun another. Asked when everything is
+    /// Whether the last command may have ended the transaction and begun another. Call this when everything is
     /// answered.
     pub(super) fn may_have_left(&self) -> bool {
         self.control.may_have_left()
     }
 
-    /// Whether no transaction is open. Asked when everything is answered.
+    /// Whether no transaction is open. Call this when everything is answered.
     pub(super) fn is_idle(&self) -> bool {
         self.control.status() == IDLE
     }
 
-    /// Undoes what is open without waiting for it. What waits for its answer is [`Session::settle`].
+    /// Undoes what is open, and does not wait for it. [`Session::settle`] waits for the answer.
     pub(super) fn abandon(&mut self) {
         self.control.take_back();
         if self.unsettled || self.control.status() != IDLE {
             self.unsettled = true;
-            // Polled once, which sends it; locks are released as soon as the server reads it.
+            // One poll sends it. Locks are released as soon as the server reads it.
             let mut rollback = std::pin::pin!(self.client.batch_execute("ROLLBACK"));
             let mut context = std::task::Context::from_waker(std::task::Waker::noop());
             let _ = rollback.as_mut().poll(&mut context);
         }
     }
 
-    /// Makes sure that no request is under way and no transaction is open. Costs a round trip only where
-    /// one might be.
+    /// Makes sure that no request is under way and that no transaction is open. It costs a round trip only if there
+    /// may be one.
     pub(super) async fn settle(&mut self) -> Result<(), tokio_postgres::Error> {
         self.control.take_back();
         if self.unsettled || self.control.status() != IDLE {
@@ -124,7 +124,7 @@ impl Session {
         Ok(())
     }
 
-    /// Whether it is known to be broken.
+    /// Whether the session is known to be broken.
     pub(super) fn is_closed(&self) -> bool {
         self.client.is_closed()
     }
@@ -132,7 +132,7 @@ impl Session {
 
 type Cause = Box<dyn std::error::Error + Send + Sync>;
 
-/// The driver connects by itself too, but then nothing can lie between it and the socket.
+/// The driver can connect by itself, but then nothing can lie between it and the socket.
 async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Arc<Control>), Cause> {
     let Some(Host::Tcp(server)) = config.get_hosts().first() else {
         return Err("it names no server".into());
@@ -150,7 +150,7 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
         }
         (_, Some(mut connector)) => {
             let tls = MakeTlsConnect::<TcpStream>::make_tls_connect(&mut connector, server)?;
-            // The layer lies above TLS, where messages can be read; its handle comes out of the handshake.
+            // The layer lies above TLS, where messages can be read. Its handle is made during the handshake.
             let (made, handle) = tokio::sync::oneshot::channel();
             let (client, connection) = config.connect_raw(socket, Above { tls, made }).await?;
             run(connection);
@@ -159,7 +159,7 @@ async fn connect(config: &Config, access: &PostgresAccess) -> Result<(Client, Ar
     }
 }
 
-/// What the driver does to sockets of its own: probes them, as the configuration says.
+/// Probes the socket as the configuration says. The driver does the same to its own sockets.
 fn keep_alive(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
     sockopt::set_socket_keepalive(socket, config.get_keepalives())?;
     sockopt::set_tcp_keepidle(socket, config.get_keepalives_idle())?;
@@ -176,8 +176,8 @@ fn keep_alive(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
     Ok(())
 }
 
-/// The half of a connection that reads and writes. It ends when its client is dropped, or with an error
-/// that each request of the client meets too.
+/// The half of a connection that reads and writes. It ends when its client is dropped. It also ends with an error,
+/// which each request of the client gets too.
 fn run<S, T>(connection: tokio_postgres::Connection<S, T>)
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
@@ -190,7 +190,7 @@ where
     });
 }
 
-/// TLS with our layer above it.
+/// TLS, with our layer above it.
 struct Above<T> {
     tls: T,
     made: tokio::sync::oneshot::Sender<Arc<Control>>,

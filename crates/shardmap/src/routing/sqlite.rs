@@ -1,8 +1,8 @@
 //! Routing to SQLite files.
 //!
-//! A writer has the whole file to itself, so the fence is the transaction: it begins by taking the write lock,
-//! looks whether the key is here, and only then lets its user work. A change that takes the key away waits for
-//! the lock. A transaction that only reads sees one state of the file, with the mapping as it was in it.
+//! A writer has the whole file to itself, so the fence is the transaction. It begins by taking the write lock, then
+//! checks whether the key is here, and only then lets the caller work. A change that takes the key away waits for the
+//! lock. A transaction that only reads sees one state of the file, and the mapping is part of that state.
 
 use std::path::Path;
 
@@ -17,7 +17,7 @@ use crate::location::Location;
 const MAPPING: &str = "select high, online from __shard_management_local_mappings
     where map_id = ?1 and low <= ?2 order by low desc limit 1";
 
-/// A connection to the SQLite file that has a key, wherever that is.
+/// A connection to the SQLite file that has a key, wherever that file is.
 pub struct SqliteShardConnection {
     find: Find,
     key: ShardKey,
@@ -38,10 +38,10 @@ impl std::fmt::Debug for SqliteShardConnection {
 /// How a transaction ended.
 enum Ended<T, W> {
     Committed(T),
-    /// Refused before the work began, which is given back.
+    /// It was refused before the work began. The work is given back.
     NotHere(W),
     Offline,
-    /// The work ended the transaction itself.
+    /// The work itself ended the transaction.
     Spent,
     Failed(rusqlite::Error),
 }
@@ -53,20 +53,21 @@ impl SqliteShardConnection {
         Ok(Self { find, key, route, connection: None })
     }
 
-    /// Where it leads at the moment.
+    /// The file to which the connection leads at present.
     pub fn location(&self) -> &Location {
         &self.route.location
     }
 
-    /// The mapping by which it leads there.
+    /// The mapping of the key, which names that file.
     pub fn mapping(&self) -> MappingId {
         self.route.mapping
     }
 
-    /// Runs `work` in a transaction on the key, on a thread where it may block, and commits. An error of `work`
-    /// undoes it. `work` must not end the transaction by itself.
+    /// Runs `work` in a transaction on the key, on a thread that may block, and commits. If `work` returns an error,
+    /// the transaction is undone. `work` must not end the transaction by itself.
     ///
-    /// If the file does not hold the key any more, the key is looked up once more, and `work` runs where it is.
+    /// If the file does not hold the key any more, the key is looked up once more, and `work` runs in the file that
+    /// has it.
     ///
     /// # Errors
     ///
@@ -138,7 +139,7 @@ fn open_file(path: &Path) -> rusqlite::Result<Connection> {
     Ok(connection)
 }
 
-/// One transaction: lock, look, work, commit. What is not committed is undone when it is dropped.
+/// One transaction: lock, look, work, commit. If it is dropped before the commit, it is undone.
 fn fenced<T, W: FnOnce(&Transaction<'_>) -> rusqlite::Result<T>>(
     connection: &mut Connection,
     read_only: bool,
@@ -169,7 +170,7 @@ fn fenced<T, W: FnOnce(&Transaction<'_>) -> rusqlite::Result<T>>(
     Ok(Ended::Committed(answer))
 }
 
-/// Whether the key's mapping is online; `None` where the key is not here.
+/// Whether the key's mapping is online; `None` if the key is not here.
 fn online(transaction: &Transaction<'_>, map: &str, key: &[u8]) -> rusqlite::Result<Option<bool>> {
     let read = |row: &rusqlite::Row<'_>| Ok((row.get::<_, Option<Vec<u8>>>(0)?, row.get::<_, bool>(1)?));
     let found = transaction
@@ -179,7 +180,7 @@ fn online(transaction: &Transaction<'_>, map: &str, key: &[u8]) -> rusqlite::Res
         Ok(found) => Ok(found
             .filter(|(high, _)| high.as_deref().is_none_or(|high| key < high))
             .map(|(_, online)| online)),
-        // There is no table of mappings: the file is not a shard, or no longer.
+        // There is no table of mappings: the file is not a shard, or is no longer one.
         Err(error) if error.sqlite_error_code() == Some(ErrorCode::Unknown) => Ok(None),
         Err(error) => Err(error),
     }

@@ -16,12 +16,12 @@ use super::session::Session;
 /// A parameter of a statement: its value, and its type in PostgreSQL.
 pub type Typed<'a> = (&'a (dyn ToSql + Sync), Type);
 
-/// A transaction on the key of its [`ShardConnection`](super::ShardConnection). Dropped without
+/// A transaction on the key of its [`ShardConnection`](super::ShardConnection). If it is dropped without
 /// [`commit`](ShardTransaction::commit), it is undone.
 ///
-/// After a statement has failed only `ROLLBACK TO SAVEPOINT` helps, as PostgreSQL has it. A statement that ends
-/// the transaction by itself (`COMMIT`, `ROLLBACK`) ends it here too: later ones are refused
-/// ([`RoutingError::Spent`]), since nothing would fence them.
+/// After a statement has failed, only `ROLLBACK TO SAVEPOINT` helps, as always in PostgreSQL. A statement that ends
+/// the transaction by itself (`COMMIT`, `ROLLBACK`) ends it here too. Later statements are refused
+/// ([`RoutingError::Spent`]), since they would not be fenced.
 #[derive(Debug)]
 pub struct ShardTransaction<'c> {
     link: &'c mut Link,
@@ -45,14 +45,14 @@ enum State {
 /// A statement on its way.
 #[derive(Debug)]
 enum Attempt {
-    /// The first, which enters the key.
+    /// The first statement, which enters the key.
     First(First),
-    /// Another.
+    /// A later statement.
     Later,
 }
 
-/// Sends a statement and takes its answer; the first one perhaps twice. A function that takes the request as
-/// a closure would do, if futures of such functions could be sent between threads.
+/// Sends a statement and takes its answer. The first statement may be sent twice. A function that takes the request
+/// as a closure would do the same, but the futures of such functions cannot be sent between threads.
 macro_rules! request {
     ($transaction:expr, $client:ident => $request:expr) => {{
         let mut attempt = $transaction.attempt();
@@ -75,7 +75,7 @@ impl<'c> ShardTransaction<'c> {
     ///
     /// # Errors
     ///
-    /// A [`RoutingError`], which says whether to try the whole transaction again; so all methods here.
+    /// A [`RoutingError`], which says whether to try the whole transaction again. All methods here have it.
     pub async fn query<S: ToStatement + ?Sized>(
         &mut self,
         statement: &S,
@@ -84,7 +84,7 @@ impl<'c> ShardTransaction<'c> {
         request!(self, client => client.query(statement, parameters))
     }
 
-    /// The rows of a statement, sent in one round trip since the types of its parameters are known.
+    /// The rows of a statement. It takes one round trip, since the types of its parameters are known.
     pub async fn query_typed(
         &mut self,
         sql: &str,
@@ -93,7 +93,7 @@ impl<'c> ShardTransaction<'c> {
         request!(self, client => client.query_typed(sql, parameters))
     }
 
-    /// Runs a statement, and gives how many rows it changed.
+    /// Runs a statement, and returns how many rows it changed.
     pub async fn execute<S: ToStatement + ?Sized>(
         &mut self,
         statement: &S,
@@ -102,7 +102,7 @@ impl<'c> ShardTransaction<'c> {
         request!(self, client => client.execute(statement, parameters))
     }
 
-    /// Runs a statement in one round trip, and gives how many rows it changed.
+    /// Runs a statement in one round trip, and returns how many rows it changed.
     pub async fn execute_typed(&mut self, sql: &str, parameters: &[Typed<'_>]) -> Result<u64, RoutingError> {
         request!(self, client => client.execute_typed(sql, parameters))
     }
@@ -122,7 +122,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(CopyIn { session, sink: Box::pin(sink) })
     }
 
-    /// `COPY ... TO STDOUT`.
+    /// Begins `COPY ... TO STDOUT`.
     pub async fn copy_out(&mut self, sql: &str) -> Result<CopyOut<'_>, RoutingError> {
         let statement = self.prepare(sql).await?;
         let stream = request!(self, client => client.copy_out(&statement))?;
@@ -131,12 +131,12 @@ impl<'c> ShardTransaction<'c> {
         Ok(CopyOut { session, stream: Box::pin(stream) })
     }
 
-    /// Commits.
+    /// Commits the transaction.
     ///
     /// # Errors
     ///
-    /// [`RoutingError::Spent`] where a statement has failed: all was undone. [`RoutingError::OutcomeUnknown`]
-    /// where the connection broke.
+    /// [`RoutingError::Spent`] if a statement has failed. Then all was undone. [`RoutingError::OutcomeUnknown`] if
+    /// the connection broke.
     pub async fn commit(mut self) -> Result<(), RoutingError> {
         if self.state == State::New {
             self.state = State::Over;
@@ -155,7 +155,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(())
     }
 
-    /// Undoes it, and waits until that is done.
+    /// Undoes the transaction, and waits until that is done.
     pub async fn rollback(mut self) -> Result<(), RoutingError> {
         if self.state != State::New
             && let Some(session) = self.link.session()
@@ -167,7 +167,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(())
     }
 
-    /// The client over which the last statement goes, the commit with it.
+    /// The client for the last statement. The commit is sent with it.
     pub(super) async fn depart_last(&mut self) -> Result<&Client, RoutingError> {
         self.expect_entered().await?;
         let escort = self.link.escort().and_commit();
@@ -188,7 +188,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(answer)
     }
 
-    /// What the next statement is.
+    /// Whether the next statement is the first.
     fn attempt(&mut self) -> Attempt {
         if self.state != State::New {
             return Attempt::Later;
@@ -227,7 +227,7 @@ impl<'c> ShardTransaction<'c> {
         Ok(Some(answer))
     }
 
-    /// Refuses if the server would run a statement outside the transaction.
+    /// Fails if the server would run a statement outside of the transaction.
     async fn expect_entered(&mut self) -> Result<(), RoutingError> {
         let entered = self.state == State::Entered;
         let session = self.session()?;
@@ -260,7 +260,7 @@ impl Drop for ShardTransaction<'_> {
     }
 }
 
-/// Rows that go into a `COPY ... FROM STDIN`, in the format that the statement says. Dropped without
+/// Rows that go into a `COPY ... FROM STDIN`, in the format that the statement says. If it is dropped without
 /// [`finish`](CopyIn::finish), the copy fails.
 pub struct CopyIn<'t> {
     session: &'t mut Session,
@@ -268,22 +268,22 @@ pub struct CopyIn<'t> {
 }
 
 impl CopyIn<'_> {
-    /// Sends some.
+    /// Sends some rows.
     ///
     /// # Errors
     ///
-    /// The connection broke, or the server has refused what came before; then
-    /// [`finish`](CopyIn::finish) says why.
+    /// The connection broke, or the server refused earlier rows. In the second case [`finish`](CopyIn::finish) says
+    /// why.
     pub async fn send(&mut self, rows: Bytes) -> Result<(), RoutingError> {
         let sent = self.sink.send(rows).await;
         sent.map_err(|error| RoutingError::of_driver(self.session.location(), error, false))
     }
 
-    /// Ends the copy, and gives the number of rows.
+    /// Ends the copy, and returns the number of rows.
     ///
     /// # Errors
     ///
-    /// What the server says of the rows; a guard's refusal among it.
+    /// What the server says about the rows, which includes a guard's refusal.
     pub async fn finish(mut self) -> Result<u64, RoutingError> {
         let copied = self.sink.as_mut().finish().await;
         copied.map_err(|error| RoutingError::of_driver(self.session.location(), error, false))
@@ -303,7 +303,7 @@ pub struct CopyOut<'t> {
 }
 
 impl CopyOut<'_> {
-    /// The next piece; `None` after the last.
+    /// The next piece; `None` after the last one.
     ///
     /// # Errors
     ///

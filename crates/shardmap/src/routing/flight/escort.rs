@@ -1,13 +1,15 @@
-//! What rides along with a request: `BEGIN` and entering ahead of it, perhaps `COMMIT` behind.
+//! What is sent along with a request: `BEGIN` and the entering of the key ahead of it, and perhaps `COMMIT` behind
+//! it.
 //!
-//! Always unnamed statements: named ones do not pass a pooler that gives each transaction another session.
+//! All statements are unnamed. Named statements do not work through a pooler that gives each transaction another
+//! session.
 
 use super::super::Isolation;
 
 /// Types of the parameters of `enter`, by their numbers in PostgreSQL's catalogue.
 const UUID: u32 = 2950;
 const BYTEA: u32 = 17;
-/// Without the schema's prefix a search path could lead elsewhere.
+/// Without the prefix of the schema, a search path could lead to another function.
 const ENTER: &str = "SELECT __shard_management.enter($1, $2)";
 
 /// Messages of the protocol that go into a request of the library.
@@ -42,17 +44,17 @@ impl Escort {
         Self { ahead, commands_ahead: 1, behind: Vec::new() }
     }
 
-    /// Nothing ahead: for a transaction that is open and has entered.
+    /// Nothing ahead, for a transaction that is open and has entered its key.
     pub(in super::super) fn none() -> Self {
         Self { ahead: Vec::new(), commands_ahead: 0, behind: Vec::new() }
     }
 
-    /// Whether nothing rides along.
+    /// Whether nothing is sent along.
     pub(super) fn is_empty(&self) -> bool {
         self.ahead.is_empty() && self.behind.is_empty()
     }
 
-    /// The same, and a commit behind.
+    /// The same, with a commit behind.
     pub(in super::super) fn and_commit(mut self) -> Self {
         command(&mut self.behind, "COMMIT", &[]);
         self

@@ -1,22 +1,23 @@
-//! The messages in a stream of bytes: a tag, a length, a body. A stream comes in pieces of any size, so a
-//! message is told in pieces too: its beginning when tag and length are complete, then its body as it comes.
+//! The messages in a stream of bytes. A message has a tag, a length and a body. A stream comes in pieces of any size,
+//! so a message is reported in pieces too: its beginning when tag and length are complete, and then its body as it
+//! comes.
 
 use super::Broken;
 
 /// Tag and length.
 const HEADER_BYTES: usize = 5;
-/// The longest message that is believed; PostgreSQL's own limit is a gigabyte.
+/// The longest message that is accepted. PostgreSQL's own limit is a gigabyte.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
-/// Where a stream of messages is.
+/// The position in a stream of messages.
 #[derive(Debug)]
 pub(super) struct Frames {
     header: [u8; HEADER_BYTES],
-    /// How much of the header is there.
+    /// How many bytes of the header have come.
     filled: usize,
-    /// How much of the body is still to come.
+    /// How many bytes of the body are still to come.
     body_left: usize,
-    /// The very first message has no tag.
+    /// Whether this is the very first message, which has no tag.
     untagged: bool,
 }
 
@@ -25,7 +26,7 @@ pub(super) struct Frames {
 pub(super) enum Piece<'a> {
     /// A message begins.
     Begin(Header),
-    /// More of the body, never empty.
+    /// More bytes of the body; at least one.
     Body(&'a [u8]),
 }
 
@@ -37,12 +38,12 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// What kind of message; 0 for the first of a client, which has no tag.
+    /// The kind of the message. It is 0 for a client's first message, which has no tag.
     pub(super) fn tag(&self) -> u8 {
         self.bytes[0]
     }
 
-    /// As it was read.
+    /// The bytes as they were read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[usize::from(!self.tagged)..]
     }
@@ -54,9 +55,9 @@ impl Frames {
         Self { header: [0; HEADER_BYTES], filled: 0, body_left: 0, untagged: false }
     }
 
-    /// A stream whose first message has no tag: what a client sends.
+    /// A stream whose first message has no tag, as a client sends it.
     pub(super) fn after_startup_message() -> Self {
-        // As if a tag of zero had come already.
+        // This is as if a tag of zero had come already.
         Self { filled: 1, untagged: true, ..Self::new() }
     }
 
@@ -76,7 +77,7 @@ impl Frames {
             return Ok(None);
         }
         let [_, length @ ..] = self.header;
-        // The length counts itself.
+        // The length counts its own bytes too.
         let length = u32::from_be_bytes(length) as usize;
         if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
             return Err(Broken("a message has an impossible length"));

@@ -1,13 +1,13 @@
 //! One flight: the fence leaves together with the statement that it guards.
 //!
-//! A transaction has to enter its key before its first statement
-//! ([`fence.sql`](crate::store::postgres::FENCE_SQL)). Asked for by itself, that is a round trip more. Sent
-//! ahead without waiting, it must be sure that the statement behind does not run when entering failed, or
-//! when even `BEGIN` failed: a cancel that comes a moment late hits just that, and the statement would run
-//! outside of any transaction, without a fence.
+//! A transaction has to enter its key before its first statement ([`fence.sql`](crate::store::postgres::FENCE_SQL)).
+//! If that is a request of its own, it costs one more round trip. If it is sent ahead without waiting, the statement
+//! behind it must not run if the entering failed, or if even `BEGIN` failed. This can happen: a cancel that comes a
+//! moment late hits just one of these. If the statement ran then, it would run outside of any transaction, without a
+//! fence.
 //!
-//! PostgreSQL's protocol has a unit in which an error skips all that follows: up to the next `Sync`. But
-//! the client library ends each of its requests with one. So this layer lies between library and socket, and
+//! PostgreSQL's protocol has a unit in which an error skips everything that follows, up to the next `Sync`. But the
+//! client library ends each of its requests with a `Sync`. So this layer lies between the library and the socket, and
 //! puts what goes ahead into the request that the library sends anyway:
 //!
 //! ```text
@@ -19,11 +19,11 @@
 //!   library:  (kept back)                        (kept back)          ParseComplete .. CommandComplete  Ready
 //! ```
 //!
-//! If an answer is an error, the library sees it as the answer of its own request, and the server has skipped
-//! the rest. For a single statement `COMMIT` rides behind it in the same way.
+//! If an answer is an error, the library sees it as the answer to its own request, and the server has skipped the
+//! rest. For a single statement, `COMMIT` goes behind it in the same way.
 //!
-//! [`Frames`] cuts the stream of bytes into messages however it is chunked, [`Flight`] decides, [`stream`]
-//! does the reading and writing. Only the first two matter for safety, and they do no IO.
+//! [`Frames`] cuts the stream of bytes into messages, in whatever pieces it comes. [`Flight`] decides. [`stream`]
+//! reads and writes. Only the first two matter for safety, and they do no IO.
 
 mod escort;
 mod frames;
@@ -35,12 +35,12 @@ pub(super) use escort::Escort;
 use frames::{Frames, Piece};
 pub(super) use stream::{Control, FlightStream};
 
-/// The server has closed the connection's transaction, or none was open.
+/// No transaction is open on the connection: the server has closed it, or there was none.
 pub(super) const IDLE: u8 = b'I';
 /// A transaction is open and can go on.
 pub(super) const OPEN: u8 = b'T';
 
-/// The longest tag that is looked at, with the zero at its end.
+/// The most bytes of a tag that are looked at, with the zero at its end.
 const TAG_BYTES_MAX: usize = b"ROLLBACK\0".len();
 
 /// Both directions of one connection.
@@ -48,40 +48,40 @@ const TAG_BYTES_MAX: usize = b"ROLLBACK\0".len();
 pub(super) struct Flight {
     sending: Frames,
     receiving: Frames,
-    /// Requests whose end was sent, and those whose end was answered. The server answers the start of a
-    /// connection as it answers a request.
+    /// Requests whose end was sent, and requests whose end was answered. The server answers the start of a connection
+    /// as it answers a request.
     sent: i64,
     answered: i64,
     /// Escorts under way: the number of their request, and the part of the answer that comes next.
     escorts: VecDeque<(i64, Expect)>,
-    /// What goes before the end of the request that is being sent.
+    /// What must be sent before the end of the request that is being sent.
     before_sync: Option<Vec<u8>>,
     /// Whether the message that is being received is kept back.
     kept_back: bool,
-    /// Whether it is the one that ends an answer, whose body is the new `status`.
+    /// Whether that message is the one that ends an answer. Its body is the new `status`.
     ends_answer: bool,
     status: u8,
-    /// The beginning of what the library's last command called itself when it was done.
+    /// The beginning of the name that the library's last command had when it was done.
     command: Tag,
 }
 
-/// What a command calls itself, as far as it matters.
+/// The name that a command gives itself, as far as it matters.
 #[derive(Debug, Default)]
 struct Tag {
     text: Vec<u8>,
     open: bool,
 }
 
-/// What the next answers are to, in a request with an escort.
+/// What the next answers belong to, in a request with an escort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
-    /// So many commands that went ahead; and whether another comes behind.
+    /// To this many commands that went ahead. `behind` says whether another one comes behind.
     Ahead { commands: usize, behind: bool },
-    /// The library's own.
+    /// To the library's own command.
     Own { behind: bool },
-    /// The command that rode behind.
+    /// To the command that was sent behind.
     Behind,
-    /// The server failed and skips the rest.
+    /// To nothing: the server failed, and skips the rest.
     Skipped,
 }
 
@@ -91,7 +91,7 @@ enum Expect {
 pub(super) struct Broken(pub(super) &'static str);
 
 impl Flight {
-    /// For a connection over which nothing was sent yet.
+    /// A flight for a connection over which nothing was sent yet.
     pub(super) fn new() -> Self {
         Self {
             sending: Frames::after_startup_message(),
@@ -107,8 +107,8 @@ impl Flight {
         }
     }
 
-    /// Takes what the library sends, and writes to `socket` what shall go out. An escort is taken from
-    /// `waiting` by the first statement.
+    /// Takes what the library sends, and writes to `socket` what must go out. The first statement takes the escort
+    /// from `waiting`.
     pub(super) fn send(
         &mut self,
         mut bytes: &[u8],
@@ -142,7 +142,7 @@ impl Flight {
         Ok(())
     }
 
-    /// Takes what the server sends, and writes to `library` what the library shall see.
+    /// Takes what the server sends, and writes to `library` what the library must see.
     pub(super) fn receive(&mut self, mut bytes: &[u8], library: &mut Vec<u8>) -> Result<(), Broken> {
         while let Some(piece) = self.receiving.next(&mut bytes)? {
             match piece {
@@ -184,9 +184,9 @@ impl Flight {
         matches!(self.command.text.as_slice(), b"COMMIT\0" | b"ROLLBACK\0")
     }
 
-    /// Whether a message of the server is for us alone; and what comes after it.
+    /// Whether only we must see a message of the server. Also notes what comes after it.
     fn keeps_back(&mut self, tag: u8) -> Result<bool, Broken> {
-        // What the server may say at any time: parameters, notices, notifications.
+        // The server may send these at any time: parameters, notices, notifications.
         if matches!(tag, b'S' | b'N' | b'A') {
             return Ok(false);
         }
@@ -197,8 +197,8 @@ impl Flight {
                     return Err(Broken("it answered more requests than there were"));
                 }
             }
-            // While it takes in a COPY it ignores the end of the request that began it; another comes after
-            // the data.
+            // While the server takes in a COPY, it ignores the end of the request that began it. Another end comes
+            // after the data.
             b'G' => self.sent -= 1,
             _ => {}
         }
@@ -219,7 +219,7 @@ impl Flight {
 }
 
 impl Expect {
-    /// What comes after a message: `C`, `I` and `s` end a command, `E` all of them.
+    /// What comes after a message. `C`, `I` and `s` end one command, and `E` ends all of them.
     fn after(self, tag: u8) -> Self {
         match (self, tag) {
             (_, b'E') => Self::Skipped,

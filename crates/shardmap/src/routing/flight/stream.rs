@@ -1,4 +1,4 @@
-//! The layer between the library and a socket (or TLS over one): reading and writing, nothing decided.
+//! The layer between the library and a socket (or TLS over a socket). It reads and writes, and decides nothing.
 
 use std::io;
 use std::pin::Pin;
@@ -14,7 +14,7 @@ use super::{Broken, Escort, Flight, IDLE};
 /// How much is read from the socket at once.
 const READ_BYTES: usize = 16 << 10;
 
-/// What the owner of a connection says and learns, while the library owns the stream.
+/// What the owner of a connection tells the layer and learns from it, while the library owns the stream.
 #[derive(Debug)]
 pub(in super::super) struct Control {
     waiting: Mutex<Option<Escort>>,
@@ -31,13 +31,13 @@ impl Control {
         })
     }
 
-    /// Sends an escort with the next statement. Only while no request is under way, else it might go with
-    /// that one.
+    /// Sends an escort with the next statement. Call this only while no request is under way, because otherwise that
+    /// request might take the escort.
     pub(in super::super) fn send_along(&self, escort: Escort) {
         *self.waiting.lock().unwrap_or_else(PoisonError::into_inner) = (!escort.is_empty()).then_some(escort);
     }
 
-    /// Takes an escort back that no statement took along.
+    /// Takes an escort back if no statement has taken it.
     pub(in super::super) fn take_back(&self) -> Option<Escort> {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -59,17 +59,17 @@ pub(in super::super) struct FlightStream<S> {
     socket: S,
     flight: Flight,
     control: Arc<Control>,
-    /// What the socket has not taken yet, from `out_done` on.
+    /// The bytes that the socket has not taken yet begin at `out_done`.
     out: Vec<u8>,
     out_done: usize,
-    /// What the library has not taken yet, from `in_done` on.
+    /// The bytes that the library has not taken yet begin at `received_done`.
     received: Vec<u8>,
     received_done: usize,
     scratch: Box<[u8]>,
 }
 
 impl<S> FlightStream<S> {
-    /// A layer over a fresh stream, and the handle for it.
+    /// A layer over a fresh stream, and the handle of the layer.
     pub(in super::super) fn new(socket: S) -> (Self, Arc<Control>) {
         let control = Control::new();
         let stream = Self {
@@ -87,7 +87,7 @@ impl<S> FlightStream<S> {
 }
 
 impl<S: AsyncWrite + Unpin> FlightStream<S> {
-    /// Writes out what is left.
+    /// Writes what is left to the socket.
     fn poll_drain(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.out_done < self.out.len() {
             let left = &self.out[self.out_done..];
@@ -109,7 +109,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for FlightStream<S> {
         let mut waiting = this.control.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         this.flight.send(bytes, &mut waiting, &mut this.out).map_err(broken)?;
         drop(waiting);
-        // Taken over, whether the socket has room or not; the next write or flush goes on.
+        // The bytes are taken over, whether the socket has room for them or not. The next write or flush goes on.
         match this.poll_drain(cx) {
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
             _ => Poll::Ready(Ok(bytes.len())),

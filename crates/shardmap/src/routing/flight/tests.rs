@@ -1,4 +1,4 @@
-//! What goes over the wire, told message by message, and that it is the same however the bytes are cut.
+//! What goes over the wire, message by message. It must be the same in whatever pieces the bytes come.
 
 use proptest::prelude::*;
 
@@ -21,13 +21,14 @@ fn tags(bytes: &[u8]) -> String {
     tags
 }
 
-/// One letter a message; the body of `Z` is the state, of others something.
+/// Messages, one for each letter. The body of `Z` is the state of the transaction, and that of the others does not
+/// matter.
 fn messages(tags: &str) -> Vec<u8> {
     let body = |tag| if tag == b'Z' { b"T".as_slice() } else { b"body".as_slice() };
     tags.bytes().flat_map(|tag| message(tag, body(tag))).collect()
 }
 
-/// After the connection has begun.
+/// A flight after its connection has begun.
 fn connected() -> Flight {
     let mut flight = Flight::new();
     let startup = [&8_u32.to_be_bytes()[..], &196_608_u32.to_be_bytes()].concat();
@@ -96,7 +97,7 @@ fn an_error_is_the_answer_wherever_it_comes() {
 #[test]
 fn an_escort_waits_for_a_statement_and_its_own_answers() {
     let (mut flight, mut escort) = (connected(), begin());
-    // A dropped statement is closed, first, and that is answered first.
+    // The library first closes a statement that was dropped, and the server answers that first.
     assert_eq!(send(&mut flight, "CSPDS", &mut escort, 9), "CSPBEPBEPDS");
     assert_eq!(receive(&mut flight, "3Z12C12DC1tTZ", 9), "3Z1tTZ");
 }
@@ -118,7 +119,7 @@ fn nonsense_is_refused() {
 }
 
 proptest! {
-    /// Bytes from the network, in any pieces: never a panic, and the pieces do not matter.
+    /// Bytes from the network come in any pieces. There is never a panic, and the pieces make no difference.
     #[test]
     fn pieces_do_not_matter(requests in "(PBDES|CS|BES|PDS){0,5}", answers in "[12CDETnsNAZ]{0,40}", chunk in 1_usize..40) {
         let run = |chunk: usize| {
