@@ -23,8 +23,8 @@ pub enum Cell {
     Bytes(Vec<u8>),
     /// A uuid. SQLite has none.
     Uuid(Uuid),
-    /// Another type of PostgreSQL (a date, a `numeric`) in its binary format. With `::text` the query gives
-    /// it as text.
+    /// Another type of PostgreSQL (a date, a `numeric`) in its binary format. If the query has a cast `::text`, the
+    /// value comes as a text.
     Other {
         /// The type's name.
         type_name: String,
@@ -42,7 +42,7 @@ pub trait FromCell: Sized {
     fn from_cell(cell: &Cell) -> Option<Self>;
 }
 
-/// One type, both ways.
+/// Both directions for one type.
 macro_rules! cells {
     ($($type:ty, $wanted:literal, $into:expr, $from:pat => $value:expr;)*) => {$(
         impl From<$type> for Cell {
@@ -114,7 +114,7 @@ impl Cell {
         T::from_cell(self).ok_or_else(refused)
     }
 
-    /// The type in which it is sent to PostgreSQL.
+    /// The type with which the value is sent to PostgreSQL.
     pub(crate) fn postgres_type(&self) -> Type {
         match self {
             Self::Null | Self::Other { .. } => Type::UNKNOWN,
@@ -149,7 +149,7 @@ impl ToSql for Cell {
         }
     }
 
-    /// Cells are sent in the type that `Cell::postgres_type` names, and in no other.
+    /// Cells are sent with the type that `Cell::postgres_type` names, and with no other.
     fn accepts(_: &Type) -> bool {
         true
     }

@@ -6,13 +6,14 @@ use crate::location::Location;
 /// What a failure means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
-    /// No connection: nothing was done.
+    /// There was no connection, and nothing was done.
     Unreachable,
     /// The connection broke. It is not known whether the last statement was done.
     Lost,
     /// Another transaction was in the way. This one was undone and may be tried again.
     Busy,
-    /// Keys that have a mapping were mapped again (found by the exclusion constraint, or by its trigger).
+    /// Keys that already have a mapping were mapped again. The exclusion constraint found this, or the trigger in its
+    /// place.
     Overlap,
     /// Another row has the same name or location.
     Duplicate,
@@ -43,7 +44,7 @@ impl StoreError {
         Self { location: Box::new(location.clone()), failure, message: message.into() }
     }
 
-    /// The error that a caller sees, with its category.
+    /// The error that the caller sees, with its category.
     pub(crate) fn seen_by(self, category: Category) -> Error {
         let code = match self.failure {
             Failure::NoSchema => Code::StoreDoesNotExist,

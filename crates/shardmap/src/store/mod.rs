@@ -1,9 +1,9 @@
 //! The seam to databases: opens transactions and runs statements in them.
 //!
-//! The protocol's statements are written once, in what PostgreSQL and SQLite both understand, with
-//! `$1` for values and `__shard_management.` before names of tables. What the two do not share is a method
-//! here: how a transaction begins, the schema, the time, and what an error means. A database whose
-//! statements differ (SQL Server has no `on conflict`) would come in here with a text of its own for each.
+//! The protocol's statements are written once, in the SQL that PostgreSQL and SQLite both understand. They have `$1`
+//! for values, and `__shard_management.` before the names of tables. Each thing that the two do not share is a method
+//! here: how a transaction begins, the schema, the time, and what an error means. For a database whose statements
+//! differ (SQL Server has no `on conflict`), each statement would need a text of its own here.
 
 mod cell;
 mod error;
@@ -29,7 +29,7 @@ pub(crate) use value::{Row, Value};
 use crate::location::Location;
 use postgres::PostgresAccess;
 
-/// The databases that a manager has to do with, each opened when it is first needed.
+/// The databases that a manager uses. Each is opened when it is first needed.
 #[derive(Clone)]
 pub(crate) struct Databases(Arc<Shared>);
 
@@ -38,14 +38,14 @@ struct Shared {
     open: Mutex<HashMap<Location, Database>>,
 }
 
-/// What a database will answer.
+/// The answer of a database, later.
 pub(crate) type Answer<'a, T> = BoxFuture<'a, Result<T, StoreError>>;
 
 /// One database.
 #[derive(Clone)]
 pub(crate) struct Database {
     kind: Kind,
-    /// How many transactions were begun here by this process.
+    /// How many transactions this process has begun here.
     begun: Arc<AtomicU64>,
 }
 
@@ -55,7 +55,7 @@ enum Kind {
     Sqlite(SqliteDatabase),
 }
 
-/// A transaction. Dropped without [`Tx::commit`], it is undone.
+/// A transaction. If it is dropped without [`Tx::commit`], it is undone.
 pub(crate) enum Tx {
     Postgres(PostgresTx),
     Sqlite(SqliteTx),
@@ -64,9 +64,9 @@ pub(crate) enum Tx {
 /// What a transaction is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum For {
-    /// One consistent view, no writes.
+    /// For reading: one consistent view, and no writes.
     Reading,
-    /// Writes; rows that are read to be changed are locked by the statement that reads them.
+    /// For writing. If rows are read to be changed, the statement that reads them locks them.
     Writing,
 }
 
@@ -109,8 +109,8 @@ impl Databases {
 impl Database {
     /// Begins a transaction.
     ///
-    /// Boxed, as the calls of a transaction are: the two stores' futures are large, and would lie one in the
-    /// other through all that is above.
+    /// It is boxed, as the calls of a transaction are. The futures of the two stores are large, and otherwise every
+    /// future above would contain them.
     pub(crate) fn begin(&self, purpose: For) -> Answer<'_, Tx> {
         self.begun.fetch_add(1, Ordering::Relaxed);
         Box::pin(async move {
@@ -121,7 +121,7 @@ impl Database {
         })
     }
 
-    /// Begins a transaction that writes, in a SQLite file that is made if it is not there.
+    /// Begins a transaction that writes. A SQLite file is made if it does not exist.
     pub(crate) async fn begin_or_create(&self) -> Result<Tx, StoreError> {
         match &self.kind {
             Kind::Postgres(_) => self.begin(For::Writing).await,
@@ -152,7 +152,7 @@ impl Tx {
         Ok(self.query(sql, values).await?.into_iter().next())
     }
 
-    /// Runs a statement; gives how many rows it changed.
+    /// Runs a statement. Returns how many rows it changed.
     pub(crate) fn execute<'a>(&'a mut self, sql: &'a str, values: &'a [Value]) -> Answer<'a, u64> {
         match self {
             Self::Postgres(tx) => Box::pin(tx.execute(sql, values)),
@@ -160,8 +160,8 @@ impl Tx {
         }
     }
 
-    /// Runs a statement once for each list of values, without waiting for each answer; gives how many rows
-    /// were changed in all.
+    /// Runs a statement once for each list of values, without waiting for each answer. Returns how many rows were
+    /// changed in all.
     pub(crate) fn execute_each<'a>(&'a mut self, sql: &'a str, each: Vec<Vec<Value>>) -> Answer<'a, u64> {
         match self {
             Self::Postgres(tx) => Box::pin(async move { tx.execute_each(sql, &each).await }),
@@ -169,7 +169,7 @@ impl Tx {
         }
     }
 
-    /// Makes the tables of a part of the schema, where they are not there yet.
+    /// Makes the tables of a part of the schema, if they do not exist.
     pub(crate) fn install(&mut self, schema: Schema) -> Answer<'_, ()> {
         match self {
             Self::Postgres(tx) => Box::pin(tx.install(schema)),
@@ -185,7 +185,7 @@ impl Tx {
         }
     }
 
-    /// This moment by the database's clock, in microseconds since 1970.
+    /// The present time by the database's clock, in microseconds since 1970.
     pub(crate) fn now(&mut self) -> Answer<'_, i64> {
         match self {
             Self::Postgres(tx) => Box::pin(tx.now()),
@@ -193,9 +193,9 @@ impl Tx {
         }
     }
 
-    /// Waits until no transaction holds one of the fences, and lets none take them before this transaction
-    /// ends. With a grace the holders are cancelled at once, and ended after it; without one they are waited
-    /// for, no longer than for other locks.
+    /// Waits until no transaction holds one of the fences, and lets no transaction take them before this one ends.
+    /// With a grace, the statements of the holders are cancelled at once, and after the grace their sessions are
+    /// ended. Without a grace, this waits for the holders as long as for other locks.
     pub(crate) fn close_fences<'a>(
         &'a mut self,
         fences: &'a [i64],
@@ -208,8 +208,8 @@ impl Tx {
         }
     }
 
-    /// Runs a script of its user's: statements parted by semicolons. One that ends the transaction is an
-    /// error, and then what it did stays.
+    /// Runs a user's script: statements with semicolons between them. If a statement ends the transaction, that is an
+    /// error, and what it did stays.
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {
         match self {
             Self::Postgres(tx) => tx.script(sql).await,

@@ -12,19 +12,19 @@ use uuid::Uuid;
 use super::{Cell, Row, StoreError, Tx};
 use crate::limits::CANCEL_AGAIN_AFTER;
 
-/// The rows of one shard, while they come.
+/// The rows of one shard, as they come.
 pub(crate) enum ShardRows {
-    /// The driver's stream, and the columns once the first row has come.
+    /// The stream of the driver, and the columns after the first row has come.
     Postgres { rows: Pin<Box<RowStream>>, columns: Option<Arc<Vec<String>>> },
-    /// What the thread sends that runs the statement.
+    /// What comes from the thread that runs the statement.
     Sqlite(mpsc::Receiver<Result<Line, StoreError>>),
 }
 
-/// Columns, each its name, a tab and its type, and the values of one row.
+/// The columns and the values of one row. A column is its name, a tab and its type.
 pub(crate) type Line = (Arc<Vec<String>>, Vec<Cell>);
 
-/// Stops the statement of a transaction when it is dropped, unless it was released before. SQLite needs none: a
-/// statement there notices that its rows are no longer taken.
+/// Stops the statement of a transaction when it is dropped, if it was not released before. SQLite does not need it,
+/// because a statement there notices that its rows are no longer taken.
 pub(crate) struct Brake(Option<Stop>);
 
 /// How a statement at a server is stopped.
@@ -38,7 +38,7 @@ impl Brake {
         Self(stop)
     }
 
-    /// There is nothing left to stop. The next statement of the connection must not be stopped instead.
+    /// There is nothing left to stop. Otherwise the next statement of the connection could be stopped instead.
     pub(crate) fn release(&mut self) {
         self.0 = None;
     }
@@ -46,9 +46,8 @@ impl Brake {
 
 impl Drop for Brake {
     fn drop(&mut self) {
-        // The request uses a connection of its own and is not waited for. The server ends the statement, or
-        // notices that its client is gone. The statement's own connection is not used again, so nothing else
-        // is stopped.
+        // The request uses a connection of its own and is not waited for. The server ends the statement, or notices
+        // that its client is gone. The connection of the statement is not used again, so nothing else is stopped.
         if let (Some(stop), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current()) {
             runtime.spawn(async move {
                 stop.ask().await;
@@ -69,10 +68,11 @@ impl Stop {
 }
 
 impl Tx {
-    /// The version of a map in this shard: the epoch of the last change here. `None` if the map never was here.
+    /// The version of a map in this shard, which is the epoch of the last change here. `None` if the map was never
+    /// here.
     pub(crate) async fn map_version(&mut self, map: Uuid) -> Result<Option<i64>, StoreError> {
         let sql = match self {
-            // A function, because readers have no rights on the tables.
+            // This calls a function, because readers have no rights on the tables.
             Self::Postgres(_) => "select __shard_management.map_version($1)",
             Self::Sqlite(_) => "select epoch from __shard_management.local_epochs where map_id = $1",
         };
@@ -80,7 +80,7 @@ impl Tx {
         row.map_or(Ok(None), |mut row| row.optional(Row::int))
     }
 
-    /// Begins a statement that reads; nothing else may be done until its rows are at their end.
+    /// Begins a statement that reads. Until all its rows are read, nothing else may be done.
     pub(crate) async fn stream(&mut self, sql: &str, parameters: &[Cell]) -> Result<ShardRows, StoreError> {
         match self {
             Self::Postgres(tx) => {

@@ -1,4 +1,4 @@
-//! The values of statements and rows of the protocol.
+//! The values in statements and rows of the protocol.
 
 use uuid::Uuid;
 
@@ -71,7 +71,7 @@ impl Row {
         Self { location: location.clone(), values: values.into_iter() }
     }
 
-    /// The error for a row that this program would not have written.
+    /// The error for a row that this program never writes.
     pub(crate) fn damaged(&self, what: impl Into<String>) -> StoreError {
         StoreError::new(&self.location, Failure::Damaged, what)
     }

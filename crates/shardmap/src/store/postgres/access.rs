@@ -23,7 +23,7 @@ use crate::location::Location;
 pub struct Credentials {
     /// The role.
     pub user: String,
-    /// Its password, where the server asks for one.
+    /// Its password, if the server asks for one.
     pub password: Option<String>,
 }
 
@@ -33,33 +33,33 @@ impl fmt::Debug for Credentials {
     }
 }
 
-/// How a connection to a server is protected.
+/// The protection of a connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Tls {
-    /// Not at all: for one machine, or a trusted network.
+    /// No protection: for one machine, or a trusted network.
     #[default]
     Off,
-    /// By TLS, the server's certificate and name verified: `sslmode=verify-full`.
+    /// TLS, which verifies the server's certificate and name: `sslmode=verify-full`.
     VerifyFull(Roots),
 }
 
-/// Which certificates are trusted.
+/// The certificates that are trusted.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum Roots {
-    /// Those that the system trusts: `sslrootcert=system`.
+    /// The certificates that the system trusts: `sslrootcert=system`.
     #[default]
     System,
-    /// Those in a file in PEM: `sslrootcert=FILE`.
+    /// The certificates in a PEM file: `sslrootcert=FILE`.
     File(PathBuf),
 }
 
 impl Tls {
-    /// What PostgreSQL's `sslmode` and `sslrootcert` ask for: `disable`, or `verify-full` against these roots.
-    /// Roots without a mode mean `verify-full`. With neither, the result is [`Tls::Off`].
+    /// The settings for PostgreSQL's `sslmode` and `sslrootcert`: `disable`, or `verify-full` with these roots. Roots
+    /// without a mode mean `verify-full`. Without both, the result is [`Tls::Off`].
     ///
     /// # Errors
     ///
-    /// [`crate::Code::InvalidArgument`] for the modes between, which do not verify the server, or encrypt
+    /// [`crate::Code::InvalidArgument`] for the modes between these two. They do not verify the server, or encrypt
     /// only if the server wants to.
     pub fn of_settings(mode: Option<&str>, roots: Option<Roots>) -> Result<Self, Error> {
         match (mode, roots) {
@@ -74,7 +74,7 @@ impl Tls {
 }
 
 impl Roots {
-    /// What PostgreSQL's `sslrootcert` names: `system`, or a file.
+    /// The roots that PostgreSQL's `sslrootcert` names: `system`, or a file.
     pub fn named(name: &str) -> Self {
         if name == "system" { Self::System } else { Self::File(name.into()) }
     }
@@ -95,7 +95,7 @@ impl fmt::Debug for PostgresAccess {
 }
 
 impl PostgresAccess {
-    /// The same credentials everywhere.
+    /// Uses the same credentials for all servers.
     ///
     /// # Errors
     ///
@@ -134,7 +134,7 @@ impl PostgresAccess {
         (self.credentials)(location)
     }
 
-    /// The name that the servers show for these connections; PostgreSQL cuts it to 63 bytes.
+    /// Sets the name that the servers show for these connections. PostgreSQL cuts it to 63 bytes.
     pub fn named(mut self, application: &str) -> Self {
         self.application = application.to_owned();
         self
@@ -150,7 +150,7 @@ impl PostgresAccess {
         Self::from_url_or(url, None, None)
     }
 
-    /// The same, with a mode and roots for an address that names none.
+    /// The same, with a mode and roots that apply if the address does not name any.
     ///
     /// # Errors
     ///
@@ -195,7 +195,7 @@ impl PostgresAccess {
         Ok((location, Self::new(credentials, &Tls::of_settings(mode, roots)?)?))
     }
 
-    /// The driver's settings for a place: `None` for one that is not a PostgreSQL database.
+    /// The driver's settings for a place; `None` for a place that is not a PostgreSQL database.
     pub fn config(&self, location: &Location) -> Option<Config> {
         let Location::Postgres { server, port, database } = location else {
             return None;
@@ -213,13 +213,13 @@ impl PostgresAccess {
         Some(config)
     }
 
-    /// The TLS side of a connection; `None` in the clear.
+    /// The TLS part of a connection; `None` for a connection without TLS.
     pub fn connector(&self) -> Option<MakeRustlsConnect> {
         self.connector.clone()
     }
 }
 
-/// A connector that verifies chain and name.
+/// A connector that verifies the chain of certificates and the name.
 fn connector(roots: &Roots) -> Result<MakeRustlsConnect, Error> {
     let mut store = rustls::RootCertStore::empty();
     match roots {
@@ -262,7 +262,7 @@ mod tests {
         Tls::of_settings(Some("require"), roots()).unwrap_err();
     }
 
-    /// If the file is missing, only access that needs it is refused.
+    /// If the file is missing, only access that needs the file is refused.
     #[test]
     fn what_is_given_beside_an_address_counts_where_the_address_says_nothing() {
         let read = |url: &str| {

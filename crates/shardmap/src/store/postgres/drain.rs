@@ -5,8 +5,9 @@
 //! grace period it ends their sessions, because a session that is idle inside a transaction has no statement
 //! to cancel. A session outside a transaction holds no fence. It stays, and its next transaction is refused.
 //!
-//! Between the look at the locks and the signal, a session can end its transaction and begin another one.
-//! Then that one is cancelled, and its client tries it again. The gap is microseconds on the server.
+//! Between the look at the locks and the signal, a session can end its transaction and begin another one. Then the
+//! new transaction is cancelled, and its client tries it again. This can happen only within microseconds on the
+//! server.
 
 use std::collections::BTreeSet;
 use std::convert::Infallible;
@@ -20,11 +21,11 @@ use super::{PostgresDatabase, PostgresTx, error_text};
 use crate::limits::LOCK_TIMEOUT;
 use crate::store::{Failure, StoreError, Value};
 
-/// How long the fences may take to close before their holders are looked for, and the pause between later
-/// looks.
+/// The time that the fences have to close by themselves. After that their holders are looked for. It is also the
+/// pause between later looks.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// The longest that PostgreSQL takes.
+/// The longest lock timeout that PostgreSQL accepts.
 const LOCK_TIMEOUT_MS_MAX: i64 = i32::MAX as i64;
 
 const CLOSE: &str = "select __shard_management.close_fences($1, $2)";
@@ -38,8 +39,8 @@ const TERMINATE: &str = "select pg_terminate_backend(pid) from __shard_managemen
 /// transaction ends. With a grace period, it cancels the statements of their holders meanwhile, and ends
 /// their sessions after it.
 ///
-/// Ending them needs the right to signal them: a superuser, the same role, or a member of `pg_signal_backend`.
-/// Without it, the holders are waited for, until the lock timeout is over.
+/// To end them, this role needs the right to signal them: as a superuser, as the same role, or as a member of
+/// `pg_signal_backend`. Without it, the holders are waited for, until the lock timeout is over.
 pub(super) async fn close_fences(
     tx: &mut PostgresTx,
     fences: &[i64],
@@ -93,7 +94,8 @@ async fn end_holders(
     }
 }
 
-/// A session and when its transaction began: so the next transaction of the same session is another holder.
+/// A session, and the time at which its transaction began. So the next transaction of the same session is another
+/// holder.
 type Holder = (i32, Option<String>);
 
 async fn holders(client: &Object, fences: &[i64]) -> Result<Vec<Holder>, tokio_postgres::Error> {
@@ -101,7 +103,7 @@ async fn holders(client: &Object, fences: &[i64]) -> Result<Vec<Holder>, tokio_p
     Ok(rows.iter().map(|row| (row.get(0), row.get(1))).collect())
 }
 
-/// This may be refused for one session and not for others, so a refusal is only logged.
+/// The server may refuse this for one session and not for others. So a refusal is only logged.
 async fn signal(client: &Object, sql: &str, fences: &[i64], holder: &Holder) {
     let values: [(&(dyn ToSql + Sync), Type); 3] =
         [(&fences, Type::INT8_ARRAY), (&holder.0, Type::INT4), (&holder.1, Type::TEXT)];

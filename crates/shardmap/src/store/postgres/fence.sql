@@ -1,5 +1,5 @@
--- The fence: what keeps a transaction from running on a key that this database does not hold. Installed
--- after local.sql; idempotent.
+-- The fence: it keeps a transaction from running on a key that this database does not hold. It is installed after
+-- local.sql, and may be installed again.
 --
 -- A transaction *enters* a key before it touches the key's rows. From then to its end it holds the fence
 -- of the key's mapping, a shared advisory lock. A change that takes a key away changes the mapping's row, and is
@@ -16,7 +16,7 @@
 --   * READ ONLY above READ COMMITTED can't lock rows, and need not: it sees the database as it was when the
 --     key was here.
 --
--- Errors, of a class of their own; all but RH003 and RH004 are worth another try:
+-- Errors, of a class of their own. For all but RH003, RH004 and RH006 it is worth trying again:
 --   RH001  the key is not in this database        (look the key up again, go where it is)
 --   RH002  the key's mapping is offline           (wait, try again)
 --   RH003  there is no such shard map here        (look the shard map up again; is it the right database?)
@@ -27,12 +27,13 @@
 -- The functions run with the rights of the role that installed them, so a role that may read and write its own
 -- tables needs no rights on the tables of this schema. The search path is pinned for that reason.
 
--- The advisory lock of a fence: the class 1380469828 is 'RHLD' in ASCII, the number is the fence's low 31
--- bits. Two fences that share a number wait for each other once in two billion; nothing worse.
+-- The number of a fence's advisory lock. The class of these locks is 1380469828, which is 'RHLD' in ASCII, and the
+-- number is the low 31 bits of the fence. If two fences have the same number, which happens once in two billion, they
+-- wait for each other. That is the only harm.
 create or replace function __shard_management.fence_number(fence bigint) returns int
 language sql immutable parallel safe as $$ select (fence & 2147483647)::int $$;
 
--- Enters a key: `key` in the order-preserving encoding. Returns when the transaction may touch the key's rows.
+-- Enters a key. `key` is in the order-preserving encoding. Returns when the transaction may touch the key's rows.
 create or replace function __shard_management.enter(map uuid, key bytea) returns void
 language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -46,7 +47,7 @@ begin
     select m.fence, m.high, m.online into seen, high, online from __shard_management.local_mappings m
         where m.map_id = enter.map and m.low <= enter.key order by m.low desc limit 1;
     for trial in 1..10 loop
-        -- Refused at once, before any lock, because it is always safe to refuse.
+        -- A refusal is always safe. So it comes at once, before any lock is taken.
         if seen is null or high <= enter.key then
             perform __shard_management.refuse(enter.map, enter.key);
         elsif not online then
@@ -70,7 +71,7 @@ begin
         hint = 'Try the whole transaction again.';
 end $$;
 
--- Says why a key is refused: there is no such map here, or only the key is elsewhere.
+-- Says why a key is refused: there is no such map here, or there is, and the key is elsewhere.
 create or replace function __shard_management.refuse(map uuid, key bytea) returns void
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
@@ -82,8 +83,8 @@ begin
         hint = 'Look the key up in the shard map again, and try the whole transaction where it is.';
 end $$;
 
--- Whether this database holds a key, online or offline, in the snapshot of the statement that asks. For
--- queries over all shards; it takes no lock and fences nothing.
+-- Whether this database holds a key, online or offline, in the snapshot of the statement that asks. It is for queries
+-- over all shards. It takes no lock and fences nothing.
 create or replace function __shard_management.owns(map uuid, key bytea) returns bool
 language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
 declare
@@ -102,10 +103,10 @@ language sql stable parallel safe security definer set search_path = pg_catalog,
 $$;
 
 -- For changes that take keys away: waits until no transaction holds one of the fences, and lets none enter before
--- this transaction ends; 55P03 if one takes longer than `wait_ms`. It is called before the rows are deleted, in the
--- same transaction. A transaction that waits to enter waits for this lock and then sees the changed row, and FOR
--- SHARE locks of earlier transactions can't be renewed forever. Fences are closed in the order of their numbers, so
--- that two closers never wait for each other.
+-- this transaction ends. Fails with 55P03 if one fence takes longer than `wait_ms`. It is called before the rows are
+-- deleted, in the same transaction. So a transaction that wants to enter waits for this lock and then sees the
+-- changed row. And FOR SHARE locks cannot be renewed again and again by later transactions. Fences are closed in the
+-- order of their numbers, so that two closers never wait for each other.
 create or replace function __shard_management.close_fences(fences bigint[], wait_ms bigint) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
@@ -119,8 +120,8 @@ begin
     perform set_config('lock_timeout', before, true);
 end $$;
 
--- The sessions of this database whose transaction holds one of the fences, with the time of their
--- transaction's begin, which distinguishes it from a later transaction of the same session.
+-- The sessions of this database whose transaction holds one of the fences. The time at which the transaction began
+-- distinguishes it from a later transaction of the same session.
 create or replace function __shard_management.fence_holders(fences bigint[])
 returns table (pid int, began timestamptz, state text, user_name text)
 language sql volatile set search_path = pg_catalog, pg_temp as $$
@@ -132,7 +133,7 @@ language sql volatile set search_path = pg_catalog, pg_temp as $$
             and l.objid in (select (fence & 2147483647)::int::oid from unnest(fences) fence)
 $$;
 
--- All roles may enter; the tables, and the functions for operators, stay closed.
+-- All roles may enter. The tables, and the functions for operators, stay closed to them.
 grant usage on schema __shard_management to public;
 revoke all on function __shard_management.close_fences(bigint[], bigint) from public;
 revoke all on function __shard_management.fence_holders(bigint[]) from public;

@@ -1,17 +1,17 @@
 -- The guard: a trigger that enters the key of each written row, for clients that do not enter keys by themselves
--- (psql, libraries, other programs). Installed after keys.sql; idempotent.
+-- (psql, libraries, other programs). It is installed after keys.sql, and may be installed again.
 --
 --   select __shard_management.guard('orders', 'tenant_id', 'tenants');    -- and unguard('orders')
 --
--- A write of a row whose key is not here, or is offline, fails as `enter` fails. So does one that moves a row
--- to such a key, and TRUNCATE always, which has no key. Reading is not guarded: a transaction that reads first
--- and must not read on a shard that has lost the key enters by itself.
+-- A write of a row whose key is not here, or is offline, fails as `enter` fails. A write that moves a row to such a
+-- key fails too. TRUNCATE always fails, because it has no key. Reading is not guarded. If a transaction reads before
+-- it writes, and must not read on a shard that has lost the key, it must enter the key by itself.
 --
 -- A program that writes rows before their key is here (a move, a restore) sets `session_replication_role` to
--- `replica`, which turns triggers like this one off.
+-- `replica`, which turns off triggers such as this one.
 --
--- Each table gets a function of its own, with the column's name and type in it: a trigger that finds its column
--- when it runs costs several times as much. After a column was renamed, call `guard` again.
+-- Each table gets a function of its own, with the name and the type of its column in it. A trigger that finds its
+-- column only when it runs costs several times as much. After a column was renamed, call `guard` again.
 
 create or replace function __shard_management.guard_truncate() returns trigger
 language plpgsql as $$
@@ -39,7 +39,8 @@ declare
     named record := __shard_management.map_named(map);
     body  text;
     column_type text;
-    -- Not the table's name or number: tables are renamed, and restored with other numbers.
+    -- This name does not contain the table's name or number, because tables are renamed, and are restored with other
+    -- numbers.
     own   text := 'guard_' || replace(gen_random_uuid()::text, '-', '');
 begin
     select format_type(a.atttypid, a.atttypmod) into column_type from pg_attribute a
@@ -48,7 +49,7 @@ begin
         raise exception 'table % has no column "%"', guarded, key_column using errcode = 'undefined_column';
     end if;
     perform __shard_management.unguard(guarded);
-    -- The key's type is tried now, so that a wrong type is not found only with the first row.
+    -- The type of the key is tried now. Otherwise a wrong type would be found only with the first row.
     execute format('select __shard_management.encode_key(%L, null::%s)', named.key_type, column_type);
     body := format($f$
         create function __shard_management.%1$I() returns trigger
@@ -72,9 +73,9 @@ begin
         execute function __shard_management.guard_truncate()', guarded);
 end $$;
 
--- Enters a key for one row. A key that this transaction has entered already is known by a setting of the
--- transaction, so that a thousand rows of one key cost one entering; it goes where the lock goes, when a
--- transaction ends or goes back to a savepoint.
+-- Enters a key for one row. A setting of the transaction says which key the transaction has entered. So a thousand
+-- rows of one key cost one entering. The setting is lost together with the lock, when a transaction ends or goes back
+-- to a savepoint.
 create or replace function __shard_management.enter_row(map uuid, key bytea) returns void
 language plpgsql volatile as $$
 declare

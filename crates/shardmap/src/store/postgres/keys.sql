@@ -1,20 +1,20 @@
--- Keys as bytes, for programs in any language: as in the crate's own encoding, and tests compare the two.
--- Installed in shards and beside the global map; idempotent.
+-- Keys as bytes, for programs in any language. The encoding is the crate's own, and tests compare the two. It is
+-- installed in shards and beside the global map, and may be installed again.
 --
--- The value's type in SQL must suit the map's key type:
+-- The type of the value in SQL must fit the key type of the map:
 --   int32, int64        smallint, integer, bigint
 --   guid                uuid
 --   binary              bytea
 --   text                text
 --   date-time           timestamp
 --   date-time-offset    timestamptz
---   time-span           interval, without months and years, whose length is not fixed
+--   time-span           interval, without months and years, because these have no fixed length
 
--- The functions that encode have no queries, so that PostgreSQL can inline them.
+-- The functions that encode do not query tables, so that PostgreSQL can inline them.
 
--- Refuses a value whose type is not that of the keys. It is given the value as well, so that PostgreSQL
--- cannot find out what it returns while it plans: a call of constants is made then, even if it stands
--- in a branch that is never taken.
+-- Refuses a value whose type is not that of the keys. It also gets the value. Otherwise PostgreSQL would call it
+-- while it plans, because a call with only constants is made then, even if the call is in a branch that is never
+-- taken.
 create or replace function __shard_management.refuse_type(key_type text, given text, value text) returns bytea
 language plpgsql immutable parallel safe as $$
 begin
@@ -43,7 +43,7 @@ language sql immutable parallel safe as $$
             || substr(uuid_send(value), 2, 1) || substr(uuid_send(value), 1, 1) end
 $$;
 
--- Zero bytes at the end are not part of a key.
+-- Zero bytes at the end do not belong to a key.
 create or replace function __shard_management.encode_key(key_type text, value bytea) returns bytea
 language sql immutable parallel safe as $$
     select case
@@ -60,7 +60,7 @@ language sql immutable parallel safe as $$
         else convert_to(value, 'UTF8') end
 $$;
 
--- Ticks of 100 ns since the year 1; PostgreSQL counts microseconds.
+-- Ticks of 100 ns since the year 1. PostgreSQL counts microseconds.
 create or replace function __shard_management.ticks(value timestamp) returns bigint
 language sql immutable parallel safe as $$ select (extract(epoch from value) * 10000000)::bigint + 621355968000000000 $$;
 

@@ -1,5 +1,5 @@
--- The local map: which keys of which maps this database holds. It decides; the global map and caches only help to
--- find it. Idempotent: what is there stays. fence.sql is installed after it.
+-- The local map: which keys of which maps this database holds. It decides. The global map and caches only help to
+-- find it. It may be installed again: what is there stays. fence.sql is installed after it.
 create schema if not exists __shard_management;
 
 create table if not exists __shard_management.local_meta (
@@ -8,8 +8,8 @@ create table if not exists __shard_management.local_meta (
     version_minor bigint not null
 );
 
--- The greatest epoch that wrote here, of each map that ever was here. An operation raises it before it
--- writes, and one with an older epoch is refused. It stays when the map and the shard are removed, so that late writes
+-- For each map that ever was here, the greatest epoch that wrote here. An operation raises it before it writes, and
+-- an operation with an older epoch is refused. It stays when the map and the shard are removed, so that late writes
 -- of an earlier owner are refused too.
 create table if not exists __shard_management.local_epochs (
     map_id uuid   primary key,
@@ -48,10 +48,10 @@ create table if not exists __shard_management.local_mappings (
     low           bytea    not null,
     high          bytea,
     online        bool     not null,
-    -- Names the advisory lock that a transaction on these keys holds shared.
+    -- Names the advisory lock that transactions on these keys hold together (a shared lock).
     fence         bigint   not null,
-    -- Fences of the mappings that this one was made of, since its transactions were last ended: a transaction that
-    -- began before the split or merge holds one of these instead.
+    -- The fences of the mappings from which this one was made, since its transactions were last ended. A transaction
+    -- that began before the split or the merge holds one of these instead.
     former_fences bigint[] not null default '{}',
     epoch         bigint   not null,
     check (high is null or low < high),

@@ -1,10 +1,10 @@
--- Finding a key's shard by its value and the name of its map, for programs in any language. Installed beside the
--- global map, after keys.sql; idempotent. A role needs nothing but CONNECT to ask.
+-- Finds a key's shard by the value of the key and the name of its map, for programs in any language. It is installed
+-- beside the global map, after keys.sql, and may be installed again. To ask, a role needs only CONNECT.
 --
 --   select server, port, database from __shard_management.locate('tenants', 42);
 --
--- No row: the key has no mapping. A mapping that an operation is changing shows as it was before. The shard decides,
--- and refuses transactions that come too early or too late (RH001, RH002): then ask again.
+-- If there is no row, the key has no mapping. A mapping that an operation is changing is as it was before. The shard
+-- decides, and refuses transactions that come too early or too late (RH001, RH002). Then ask again.
 do $$
 declare
     kind text;

@@ -1,8 +1,8 @@
 //! The store in PostgreSQL: connections with management credentials, and transactions on them.
 //!
-//! Statements are sent unprepared, with the types of their values (one round trip each), so a pooler in
-//! transaction mode may lie between. A transaction that is dropped closes its connection: the server undoes
-//! it, and no open transaction comes back into the pool.
+//! Statements are not prepared, and are sent with the types of their values, in one round trip each. So there may be
+//! a pooler in transaction mode between. If a transaction is dropped, its connection is closed. Then the server
+//! undoes the transaction, and the pool never gets a connection with an open transaction.
 
 mod access;
 mod drain;
@@ -28,14 +28,14 @@ use crate::store::{Failure, For, Row, Schema, StoreError, Value};
 pub const GLOBAL_SQL: &str = include_str!("global.sql");
 /// The tables of a local map.
 pub const LOCAL_SQL: &str = include_str!("local.sql");
-/// The functions by which a transaction enters a key, in any program: installed after the local map.
+/// The functions with which a transaction enters a key, in any program. They are installed after the local map.
 pub const FENCE_SQL: &str = concat!(
     include_str!("fence.sql"),
     include_str!("keys.sql"),
     include_str!("values.sql"),
     include_str!("guard.sql")
 );
-/// The functions by which any program finds a key's shard: installed after the global map.
+/// The functions with which any program finds a key's shard. They are installed after the global map.
 pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("locate.sql"));
 
 /// One PostgreSQL database, with the connections that are kept to it.
@@ -43,14 +43,14 @@ pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("loc
 pub(crate) struct PostgresDatabase {
     location: Location,
     pool: Pool,
-    /// For requests to cancel, which are connections of their own.
+    /// Requests to cancel a statement use connections of their own, which this makes.
     connector: Option<MakeRustlsConnect>,
 }
 
 /// A transaction.
 pub(crate) struct PostgresTx {
     database: PostgresDatabase,
-    /// Always there until the transaction is dropped.
+    /// It is there until the transaction is dropped.
     client: Option<Object>,
     open: bool,
 }
@@ -76,12 +76,13 @@ impl PostgresDatabase {
         Ok(Self { location: location.clone(), pool, connector: access.connector() })
     }
 
-    /// Connects, and begins. A connection that broke while it lay in the pool is exchanged for a new one:
+    /// Connects, and begins a transaction. A connection that broke in the pool is replaced by a new one, because
     /// nothing was done on it.
     pub(crate) async fn begin(&self, purpose: For) -> Result<PostgresTx, StoreError> {
         let begin = match purpose {
             For::Reading => "begin isolation level repeatable read read only".to_owned(),
-            // Steps in several databases follow each other, so each must be durable when it is done.
+            // The steps of an operation in several databases follow each other. So each step must be durable when it
+            // is done.
             For::Writing => format!(
                 "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {}",
                 LOCK_TIMEOUT.as_millis()
@@ -122,7 +123,7 @@ impl PostgresTx {
         done.map_err(|error| self.database.failed(&error))
     }
 
-    /// The statements of a chunk are sent before the first answer is awaited.
+    /// The statements of a chunk are all sent before the first answer is awaited.
     pub(crate) async fn execute_each(&mut self, sql: &str, each: &[Vec<Value>]) -> Result<u64, StoreError> {
         let mut changed = 0;
         for chunk in each.chunks(ROWS_IN_FLIGHT_MAX) {
@@ -144,8 +145,8 @@ impl PostgresTx {
                 self.batch(LOCATE_SQL).await
             }
             Schema::Local => {
-                // Two processes that install at once would both find no tables. The number is used only for
-                // this lock.
+                // Without this lock, two processes that install at the same time would both find no tables. Its
+                // number is used for nothing else.
                 self.batch("select pg_advisory_xact_lock(1380469827, 1)").await?;
                 self.batch(LOCAL_SQL).await?;
                 self.batch(FENCE_SQL).await?;
@@ -156,7 +157,7 @@ impl PostgresTx {
         }
     }
 
-    /// The tables go one by one: a local map may lie in the same schema.
+    /// Each table is dropped by its name, because a local map may lie in the same schema.
     pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
         self.batch(
             "drop table if exists __shard_management.global_schema_infos, __shard_management.global_operations,
@@ -214,7 +215,7 @@ impl PostgresTx {
 }
 
 impl Drop for PostgresTx {
-    /// An open transaction goes with its connection, which is not given back.
+    /// If the transaction is open, its connection is closed, and does not go back into the pool.
     fn drop(&mut self) {
         if self.open {
             drop(self.client.take().map(Object::take));
@@ -222,7 +223,7 @@ impl Drop for PostgresTx {
     }
 }
 
-/// The values with the types in which they are sent; a NULL has none, and the server finds one.
+/// The values, each with the type with which it is sent. A NULL has no type, and the server finds one.
 fn typed(values: &[Value]) -> Vec<(&(dyn ToSql + Sync), Type)> {
     values.iter().map(|value| (value as &(dyn ToSql + Sync), values::type_of(value))).collect()
 }
@@ -252,7 +253,7 @@ fn meaning(error: &tokio_postgres::Error) -> Failure {
     }
 }
 
-/// An error with its causes: the driver keeps the server's words in the source.
+/// An error with its causes, because the driver keeps the server's message in the cause.
 fn error_text(error: &(dyn std::error::Error + 'static)) -> String {
     let causes = std::iter::successors(error.source(), |error| error.source());
     causes.fold(error.to_string(), |text, cause| format!("{text}: {cause}"))

@@ -26,14 +26,14 @@ impl PostgresTx {
         )
     }
 
-    /// The place to which rows of this transaction belong.
+    /// The database of this transaction, to which its rows belong.
     pub(crate) fn database(&self) -> &PostgresDatabase {
         &self.database
     }
 }
 
 impl PostgresDatabase {
-    /// A row as cells; the columns are named when the first comes.
+    /// A row as cells. The names of the columns are taken from the first row.
     pub(crate) fn cells(
         &self,
         row: Result<tokio_postgres::Row, tokio_postgres::Error>,

@@ -1,4 +1,4 @@
-//! The store's values in the driver's types.
+//! The values of the store, as types of the driver.
 
 use bytes::BytesMut;
 use tokio_postgres::Row;
@@ -7,7 +7,7 @@ use tokio_postgres::types::{IsNull, ToSql, Type, to_sql_checked};
 use crate::location::Location;
 use crate::store::{Failure, StoreError, Value};
 
-/// The type in which a value is sent.
+/// The type with which a value is sent.
 pub(super) fn type_of(value: &Value) -> Type {
     match value {
         Value::Null => Type::UNKNOWN,
@@ -37,7 +37,7 @@ impl ToSql for Value {
         }
     }
 
-    /// Values are sent in the type that [`type_of`] names, and in no other.
+    /// Values are sent with the type that [`type_of`] names, and with no other.
     fn accepts(_: &Type) -> bool {
         true
     }

@@ -1,9 +1,9 @@
--- Entering a key by its value and the name of its map, for programs in any language, psql and triggers.
--- Installed after fence.sql and keys.sql; idempotent.
+-- Enters a key by its value and the name of its map, for programs in any language, psql and triggers. It is installed
+-- after fence.sql and keys.sql, and may be installed again.
 --
 --   select __shard_management.enter('tenants', 42);
 
--- A map of this database by its name, without regard to case.
+-- A map of this database, found by its name without regard to case.
 create or replace function __shard_management.map_named(name text, out map_id uuid, out key_type text)
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin

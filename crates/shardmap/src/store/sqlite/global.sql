@@ -1,21 +1,21 @@
--- The global map in SQLite: the tables of the PostgreSQL store, with a prefix in place of the schema and
--- triggers in place of the exclusion constraint. Ids are text, truth is 0 and 1.
+-- The global map in SQLite. It has the tables of the PostgreSQL store, with a prefix in place of the schema, and
+-- triggers in place of the exclusion constraint. Ids are texts, and truth values are 0 and 1.
 --
--- Idempotent: what is there stays. Times are microseconds since 1970 by this database's clock. Keys are
--- bytes in the order-preserving encoding: '' is the least key, and a high end that is NULL means that there is no end.
--- Nothing here is a secret: places have no user and no password.
+-- It may be installed again: what is there stays. Times are microseconds since 1970 by this database's clock. Keys
+-- are bytes in the order-preserving encoding: '' is the least key, and a high end that is NULL means that there is no
+-- end. Nothing here is a secret, because places have no user and no password.
 create table if not exists __shard_management_global_meta (
     one           integer primary key check (one = 1),
     version_major integer not null,
     version_minor integer not null,
-    -- The last number that was given, to an operation as its epoch or to a mapping as its fence.
+    -- The last number that was given. An operation gets it as its epoch, or a mapping as its fence.
     serial        integer not null
 );
 
 create table if not exists __shard_management_global_maps (
     map_id   text primary key,
     name     text not null,
-    -- `name` in lower case: names are compared so.
+    -- `name` in lower case, because names are compared without regard to case.
     name_key text not null unique,
     kind     text not null check (kind in ('list', 'range')),
     key_type text not null
@@ -24,7 +24,7 @@ create table if not exists __shard_management_global_maps (
 create table if not exists __shard_management_global_shards (
     shard_id     text primary key,
     map_id       text not null references __shard_management_global_maps,
-    -- A new one with each change of the shard. A handle is made for one version.
+    -- Each change of the shard gives a new version. A handle is valid for one version.
     version      text not null,
     protocol     text not null check (protocol in ('postgres', 'sqlite')),
     server       text not null,
@@ -33,7 +33,7 @@ create table if not exists __shard_management_global_shards (
     online       integer not null,
     -- False until the operation that adds the shard is done.
     readable     integer not null,
-    -- The operation that holds the shard: one at a time.
+    -- The operation that holds the shard. At most one operation holds it.
     operation_id text,
     epoch        integer not null,
     unique (map_id, protocol, server, port, database)
@@ -46,9 +46,9 @@ create table if not exists __shard_management_global_mappings (
     low          blob not null,
     high         blob,
     online       integer not null,
-    -- Names the advisory lock of the transactions on these keys. A split and a merge give new ones.
+    -- Names the advisory lock of the transactions on these keys. A split and a merge give new fences.
     fence        integer not null,
-    -- The lock's token, its owner in words, and its end; either all three are NULL or none is.
+    -- The lock's token, the name of its owner, and its end. Either all three are NULL or none is.
     lock_token   text,
     lock_owner   text,
     lock_until   integer,
@@ -68,13 +68,13 @@ create index if not exists __shard_management_global_mappings_operation on __sha
 create table if not exists __shard_management_global_operations (
     operation_id text primary key,
     map_id       text not null,
-    -- The last epoch that was given to it. Each owner gets a greater one, so that writes of an earlier owner are
+    -- The last epoch that the operation got. Each owner gets a greater one, so that writes of an earlier owner are
     -- refused.
     epoch        integer not null unique,
     kind         text not null,
     owner        text not null,
     lease_until  integer not null,
-    -- 'forward', or 'back' after it was decided to undo it; then never 'forward' again.
+    -- 'forward', or 'back' after the decision to undo the operation. Then it is never 'forward' again.
     direction    text not null check (direction in ('forward', 'back')),
     began_at     integer not null,
     -- JSON: rows that are removed and added, shards before and after.
@@ -87,8 +87,8 @@ create table if not exists __shard_management_global_schema_infos (
     info text not null
 );
 
--- Existing rows do not overlap, so only the row below and rows that begin inside can overlap the new one. A row with
--- the same id is not in its own way, so an insertion may be done twice.
+-- Existing rows do not overlap. So only the row below the new one, and rows that begin inside it, can overlap it. A
+-- row with the same id does not count, so that an insertion may be done twice.
 create trigger if not exists __shard_management_global_mappings_do_not_overlap
 before insert on __shard_management_global_mappings
 when exists (

@@ -1,14 +1,14 @@
--- The local map in SQLite: see the one of the PostgreSQL store. A writer has the whole file to itself here,
--- so a fence is a number that nobody takes. Idempotent: what is there stays.
+-- The local map in SQLite: see the local map of the PostgreSQL store. Here a writer has the whole file to itself, so
+-- a fence is a number that is not used for any lock. It may be installed again: what is there stays.
 create table if not exists __shard_management_local_meta (
     one           integer primary key check (one = 1),
     version_major integer not null,
     version_minor integer not null
 );
 
--- The greatest epoch that wrote here, of each map that ever was here. An operation raises it before it
--- writes, and one with an older epoch is refused. Kept when map and shard go, so that what a dead owner
--- sends late finds it.
+-- For each map that ever was here, the greatest epoch that wrote here. An operation raises it before it writes, and
+-- an operation with an older epoch is refused. It stays when the map and the shard are removed, so that late writes
+-- of an earlier owner are refused too.
 create table if not exists __shard_management_local_epochs (
     map_id text primary key,
     epoch  integer not null
@@ -41,17 +41,17 @@ create table if not exists __shard_management_local_mappings (
     low           blob not null,
     high          blob,
     online        integer not null,
-    -- Names the advisory lock that a transaction on these keys holds shared.
+    -- In PostgreSQL, names the advisory lock that transactions on these keys hold.
     fence         integer not null,
-    -- Fences of the mappings that this one was cut from or made of: a JSON array.
+    -- The fences of the mappings from which this one was made, as a JSON array.
     former_fences text not null default '[]',
     epoch         integer not null,
     check (high is null or low < high),
     unique (map_id, low)
 );
 
--- Rows do not overlap yet, so only the one below and those that begin inside can. A row that is there already,
--- by its id, is not in its own way: what is done twice does nothing more.
+-- Existing rows do not overlap. So only the row below the new one, and rows that begin inside it, can overlap it. A
+-- row with the same id does not count, so that an insertion may be done twice.
 create trigger if not exists __shard_management_local_mappings_do_not_overlap
 before insert on __shard_management_local_mappings
 when exists (

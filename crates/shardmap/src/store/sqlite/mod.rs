@@ -1,9 +1,8 @@
 //! The store in SQLite: files, and transactions in them.
 //!
-//! SQLite works on the thread that calls it, so each statement goes to a thread where it may block. A
-//! connection is owned by its transaction, or lies in the database's pool: two never share one. A writing
-//! transaction takes the file's write lock when it begins, so nothing that it has read changes before it
-//! writes.
+//! SQLite works on the thread that calls it, so each statement goes to a thread that may block. A connection belongs
+//! to its transaction or lies in the pool of its database. Two transactions never share one. A writing transaction
+//! takes the file's write lock when it begins, so nothing that it has read changes before it writes.
 
 mod reading;
 
@@ -34,9 +33,10 @@ pub(crate) struct SqliteDatabase {
 /// A transaction.
 pub(crate) struct SqliteTx {
     database: SqliteDatabase,
-    /// Absent while a statement runs, and after one was given up. Dropped, it undoes what is open.
+    /// It is absent while a statement runs, and after a statement was given up. If it is dropped, what is open is
+    /// undone.
     connection: Option<Connection>,
-    /// Where the connection comes back from while rows are streamed.
+    /// While rows are streamed, the connection comes back from here.
     lent: Option<oneshot::Receiver<Connection>>,
 }
 
@@ -70,8 +70,8 @@ impl SqliteDatabase {
         }
     }
 
-    /// A new connection. A file that we make is kept with a write-ahead log, so that readers and a writer do
-    /// not wait for each other; one that is there stays as its owner has it.
+    /// A new connection. A file that we make gets a write-ahead log, so that readers and a writer do not wait for
+    /// each other. An existing file stays as its owner has it.
     fn open(&self, create: bool) -> Result<Connection, StoreError> {
         let is_new = create && !self.path.exists();
         let mut flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -96,7 +96,7 @@ impl SqliteDatabase {
 }
 
 impl SqliteTx {
-    /// Runs `work` on a thread where it may block.
+    /// Runs `work` on a thread that may block.
     async fn run<T: Send + 'static>(
         &mut self,
         work: impl FnOnce(&Connection, &SqliteDatabase) -> Result<T, StoreError> + Send + 'static,
@@ -218,7 +218,7 @@ impl SqliteTx {
     }
 }
 
-/// Runs what blocks where it may.
+/// Runs something that blocks on a thread that may block.
 async fn blocking<T: Send + 'static>(
     location: &Location,
     work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
@@ -227,7 +227,7 @@ async fn blocking<T: Send + 'static>(
     done.map_err(|error| StoreError::new(location, Failure::Other, error.to_string()))?
 }
 
-/// A statement of the protocol in SQLite's words: a prefix for the schema, `?` for values; rows need no
+/// A statement of the protocol in SQLite's form: a prefix in place of the schema, and `?` for values. Rows need no
 /// lock, since a writer has the whole file.
 fn translated(sql: &str) -> String {
     sql.replace("__shard_management.", "__shard_management_").replace('$', "?").replace(" for update", "")
@@ -252,7 +252,7 @@ fn value(stored: ValueRef<'_>) -> Value {
     match stored {
         ValueRef::Null => Value::Null,
         ValueRef::Integer(value) => Value::Int(value),
-        // No column of ours holds one.
+        // None of our columns holds such a number.
         ValueRef::Real(value) => Value::Text(value.to_string()),
         ValueRef::Text(value) => Value::Text(String::from_utf8_lossy(value).into_owned()),
         ValueRef::Blob(value) => Value::Bytes(value.to_vec()),

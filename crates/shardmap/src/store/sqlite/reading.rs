@@ -24,8 +24,8 @@ impl SqliteTx {
         self.lent = Some(lent);
         let (database, sql, parameters) = (self.database.clone(), sql.to_owned(), parameters.to_vec());
         tokio::task::spawn_blocking(move || {
-            // A statement whose rows are no longer wanted ends itself. An interrupt from outside would have
-            // no effect if it came before the first step.
+            // A statement whose rows are no longer taken ends by itself. An interrupt from outside would have no
+            // effect if it came before the first step of the statement.
             let watched = rows.clone();
             let looks = Some(move || watched.is_closed());
             let done = connection
@@ -36,7 +36,7 @@ impl SqliteTx {
             if let Err(error) = done {
                 let _ = rows.blocking_send(Err(error));
             }
-            // Where the transaction is gone the connection goes too, and undoes what is open.
+            // If the transaction is gone, the connection is dropped here, which undoes what is open.
             let _ = back.send(connection);
         });
         Ok(taken)
@@ -56,7 +56,7 @@ fn send_rows(
     if !statement.readonly() {
         return Err(refused("a query over shards only reads".to_owned()));
     }
-    // To SQLite `$2` is a name, and it numbers names in the order in which they appear.
+    // For SQLite, `$2` is a name, and SQLite numbers names in the order in which they appear.
     for index in 1..=statement.parameter_count() {
         let name = statement.parameter_name(index).map(str::to_owned).unwrap_or_default();
         let number = name.get(1..).and_then(|digits| digits.parse::<usize>().ok()).unwrap_or(index);
