@@ -73,8 +73,8 @@ pub const CHANGES_AT_ONCE: usize = 16;
 pub const PLANNED_CHANGES_AT_ONCE: usize = 4;
 /// How often the manager looks at the ranges.
 pub const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// How often the manager looks for ranges that nobody serves, or whose change was broken off. It acts only on what it
-/// finds at two looks in a row, because the change that is under way repairs most of it.
+/// How often the manager looks for ranges that no server serves, or whose change was broken off. It acts only on what
+/// it finds at two looks in a row, because the change that is under way repairs most of it.
 pub const MEND_EVERY: Duration = Duration::from_secs(5);
 /// The most tables whose names are used to write keys. Keys of other tables are written with the table's id.
 pub const NAMED_TABLES_MAX: usize = 10_000;

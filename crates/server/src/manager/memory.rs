@@ -16,7 +16,7 @@ pub(super) struct Memory {
     looks: u64,
     /// Servers that had lost their leases at the last look.
     ended: BTreeSet<ServerId>,
-    /// Ranges that nobody served at the last look for such ranges.
+    /// Ranges that no server served at the last look for such ranges.
     unserved: BTreeSet<RangeId>,
 }
 

@@ -1,4 +1,4 @@
-//! Opens ranges that nobody serves, and ends changes that were broken off.
+//! Opens ranges that no server serves, and ends changes that were broken off.
 //!
 //! A change is broken off, neither done nor undone, if the store gives no answer at the wrong moment or if the task
 //! of the change panics. From then on its ranges hold their writes. And a server loses a range when another process

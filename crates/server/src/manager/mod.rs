@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   each second       look: verdicts that were reached, ranges that changed hands
-//!   each 5 seconds    mend: changes that were broken off, ranges that nobody serves
+//!   each 5 seconds    mend: changes that were broken off, ranges that no server serves
 //!   each tick         observe: the load of every range
 //!                     plan (pure, in `rangehold_map::plan`) -> changes, and a report for people
 //!                                                                 |
@@ -16,8 +16,8 @@
 //! under way. A plan may be out of date when its changes begin. So each change names the generation for which it was
 //! made, and is refused if the range has changed meanwhile.
 //!
-//! A change may be broken off without a crash: while the store gives no answer, nobody knows whether the change is
-//! done. The manager ends it when the store answers again, and opens ranges that nobody serves (`mend`).
+//! A change may be broken off without a crash: while the store gives no answer, it is not known whether the change is
+//! done. The manager ends it when the store answers again, and opens ranges that no server serves (`mend`).
 //!
 //! All servers of a process live and end together with the manager. So the manager never suspects that a range made
 //! a server end. But a server may lose its lease to a process that believes the server dead. Then the server no longer

@@ -194,7 +194,7 @@ mod tests {
         let none: [&str; 0] = [];
         assert_eq!(told(2, "2026-11-30T23:59:59", Some("2027-02-01T00:00:00")), none);
         assert_eq!(told(2, "2026-12-01T00:00:00", Some("2027-02-01T00:00:00")), ["2027-02-01 to 2027-03-01"]);
-        // If nobody calls it for a while, the next call leaves no gap.
+        // If there was no call for a while, the next call leaves no gap.
         let late = ["2026-10-01 to 2026-11-01", "2026-11-01 to 2026-12-01"];
         assert_eq!(told(0, "2026-11-21T19:00:00", Some("2026-10-01T00:00:00")), late);
     }
