@@ -101,8 +101,8 @@ pub const HISTORY_ROWS: usize = 64;
 /// The most questions about the history that are answered at the same time; each needs some MiB. Further ones wait.
 pub const HISTORY_ANSWERS_AT_ONCE: usize = 2;
 
-/// The number of connections that this process can have open at once. This function raises the soft limit of file
-/// descriptors to the hard one, and reserves the file descriptors that the store needs.
+/// The number of connections that this process can have open at once. It raises the soft limit of file descriptors to
+/// the hard one, and reserves those that the store needs.
 pub fn connections_max() -> usize {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let given = getrlimit(Resource::Nofile);
