@@ -12,7 +12,7 @@ const PROGRAM_VARIABLE: &str = "RANGEHOLD_BIN";
 
 /// The directory of the repository.
 pub fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the testkit lies in the repository").to_path_buf()
 }
 
 /// The directory that cargo builds into.
@@ -64,15 +64,24 @@ pub fn program(profile: Profile) -> Result<PathBuf> {
     if let Some(program) = std::env::var_os(PROGRAM_VARIABLE) {
         return Ok(PathBuf::from(program));
     }
+    build(profile, "rangehold", ["--bin", "rangehold"], &[])
+}
+
+/// Builds a program (`["--bin", NAME]`) or an example (`["--example", NAME]`) of a package, and returns its path.
+///
+/// For development it has the features that the tests are built with: other features would build the libraries once
+/// more. The release is built as users build it.
+pub fn build(profile: Profile, package: &str, [kind, name]: [&str; 2], more: &[&str]) -> Result<PathBuf> {
     let mut build = Command::new(cargo());
-    build.args(["build", "--quiet", "--bin", "rangehold"]).current_dir(root());
+    build.args(["build", "--quiet", kind, name]).args(more).current_dir(root());
     match profile {
-        // With the features that the tests are built with. Other features would build the libraries once more.
         Profile::Dev => build.arg("--workspace"),
-        Profile::Release => build.args(["--release", "--package", "rangehold"]),
+        Profile::Release => build.args(["--release", "--package", package]),
     };
     run(&mut build)?;
-    Ok(profile.directory().join("rangehold"))
+    let directory = profile.directory();
+    let directory = if kind == "--example" { directory.join("examples") } else { directory };
+    Ok(directory.join(name))
 }
 
 /// The cargo that started us, or the one on the path.

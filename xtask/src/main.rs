@@ -19,6 +19,7 @@
 
 mod crash;
 mod fuzz;
+mod itself;
 mod measure;
 mod power;
 mod shards;
@@ -30,7 +31,7 @@ use std::process::{Command, ExitCode};
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
-use rangehold_testkit::workspace;
+use rangehold_testkit::workspace::{self, Profile};
 
 /// The tasks of this repository.
 #[derive(Parser)]
@@ -64,6 +65,7 @@ enum Task {
 }
 
 fn main() -> ExitCode {
+    itself::keep();
     let result = match CommandLine::parse().task {
         Task::Test(arguments) => test::run(&arguments),
         Task::Soak(arguments) => test::soak(&arguments),
@@ -83,12 +85,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong. Built with the
-/// features of the whole workspace, so that its libraries are those of every other build.
+/// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong.
 fn experiment(words: &[OsString]) -> Result<()> {
-    let mut build = Command::new(workspace::cargo());
-    build.args(["build", "--quiet", "--workspace", "--bin", "rangehold-lab"]).current_dir(workspace::root());
-    workspace::run(&mut build)?;
-    let program = workspace::target().join("debug").join("rangehold-lab");
+    let program = workspace::build(Profile::Dev, "rangehold-lab", ["--bin", "rangehold-lab"], &[])?;
     workspace::run(Command::new(program).args(words).current_dir(workspace::root()))
 }

@@ -14,6 +14,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 
+use crate::itself;
 use rangehold_testkit::workspace;
 
 /// Lines of one output that are put on the page, from its end: the result is there.
@@ -85,7 +86,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 /// Runs `cargo xtask` with these arguments. Returns what it printed, and how long it took and how it ended.
 fn output_of(arguments: &[&str]) -> Result<(String, String)> {
     let began = Instant::now();
-    let mut child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
+    let mut child = itself::task(arguments).stdout(Stdio::piped()).spawn()?;
     let mut output = String::new();
     for line in BufReader::new(child.stdout.take().expect("its output is piped")).lines() {
         let line = line?;

@@ -15,7 +15,7 @@ use std::process::Command;
 
 use anyhow::Result;
 
-use rangehold_testkit::workspace::{Profile, cargo, root, run};
+use rangehold_testkit::workspace::{self, Profile, run};
 
 /// Tries shard maps on real servers.
 #[derive(clap::Args, Debug)]
@@ -57,12 +57,5 @@ pub(crate) fn python(python: &Path) -> Result<()> {
 
 /// Builds the program of the trials.
 fn program(profile: Profile) -> Result<PathBuf> {
-    let mut build = Command::new(cargo());
-    let words = ["build", "--quiet", "--package", "rangehold-shardmap", "--example", "shards-trial"];
-    build.args(words).current_dir(root());
-    if profile == Profile::Release {
-        build.arg("--release");
-    }
-    run(&mut build)?;
-    Ok(profile.directory().join("examples/shards-trial"))
+    workspace::build(profile, "rangehold-shardmap", ["--example", "shards-trial"], &[])
 }

@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 
 use self::workers::{Run, Workers};
-use rangehold_testkit::workspace::{self, cargo, root, target};
+use rangehold_testkit::workspace::{self, Profile};
 
 /// Requests of clients that each seed has at least.
 const REQUESTS_MIN: u64 = 200;
@@ -92,17 +92,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.mutants { find_mutants(arguments, &program, jobs) } else { pass(arguments, &program, jobs) }
 }
 
-/// Builds the program in the profile of development, with the features of the whole workspace: so its
-/// libraries are those of every other build.
+/// Builds the program, with or without mistakes, and copies it to a place of its own: the next build puts its program
+/// in the same place.
 fn build(mutants: bool) -> Result<PathBuf> {
-    let mut build = Command::new(cargo());
-    build.args(["build", "--quiet", "--workspace", "--bin", "rangehold-sim"]).current_dir(root());
-    if mutants {
-        build.args(["--features", "rangehold-sim/mutants"]);
-    }
-    workspace::run(&mut build)?;
-    // The next build, with or without mistakes, puts its program in the same place.
-    let built = target().join("debug").join("rangehold-sim");
+    let features: &[&str] = if mutants { &["--features", "rangehold-sim/mutants"] } else { &[] };
+    let built = workspace::build(Profile::Dev, "rangehold-sim", ["--bin", "rangehold-sim"], features)?;
     let own = workspace::scratch(if mutants { "sim-mutants" } else { "sim" })?.join("rangehold-sim");
     std::fs::copy(&built, &own).with_context(|| format!("cannot copy {}", built.display()))?;
     Ok(own)

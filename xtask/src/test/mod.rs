@@ -36,7 +36,7 @@ pub(crate) struct SoakArguments {
 /// Runs the steps and prints a table of their results.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let named = |names: &[String], name: &str| names.iter().any(|named| named == name);
-    let mut table = Table::begin();
+    let mut table = Table::default();
     for step in steps::STEPS {
         let is_wanted = arguments.only.is_empty() || named(&arguments.only, step.name);
         let is_quick = !arguments.quick || steps::QUICK.contains(&step.name);
@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
 
 /// Runs the long runs and prints a table of their results.
 pub(crate) fn soak(arguments: &SoakArguments) -> Result<()> {
-    let mut table = Table::begin();
+    let mut table = Table::default();
     for (name, words) in steps::SOAK {
         if arguments.only.is_empty() || arguments.only.iter().any(|only| only == name) {
             table.run(name, &format!("cargo xtask {}", words.join(" ")), || steps::xtask(words));
@@ -63,11 +63,6 @@ pub(crate) fn soak(arguments: &SoakArguments) -> Result<()> {
 struct Table(Vec<(&'static str, Duration, Result<()>)>);
 
 impl Table {
-    fn begin() -> Self {
-        steps::keep_program();
-        Self::default()
-    }
-
     fn run(&mut self, name: &'static str, what: &str, step: impl FnOnce() -> Result<()>) {
         println!("\n=== {name}: {what}");
         let begin = Instant::now();

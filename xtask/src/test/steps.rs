@@ -3,11 +3,11 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::LazyLock;
 
 use anyhow::{Result, bail};
 
 use super::tools;
+use crate::itself;
 use rangehold_testkit::client::TOKEN_FILE;
 use rangehold_testkit::needs;
 use rangehold_testkit::server::{Server, Setup};
@@ -241,19 +241,9 @@ fn cargo_at_root() -> Command {
     command
 }
 
-/// Where this program was when it began. A step that builds the whole workspace may put another build of it there,
-/// of the same sources and with other features of its libraries; asked later, the system would name a deleted file.
-static PROGRAM: LazyLock<PathBuf> =
-    LazyLock::new(|| std::env::current_exe().expect("a program that runs has a path"));
-
-/// Keeps the path of this program, before any step builds something.
-pub(super) fn keep_program() {
-    LazyLock::force(&PROGRAM);
-}
-
-/// Another command of this program, in a process of its own: its limits and its output are its own.
+/// Another task of this program.
 pub(super) fn xtask(words: &[&str]) -> Result<()> {
-    run(Command::new(&*PROGRAM).args(words).current_dir(root()))
+    run(itself::task(words).current_dir(root()))
 }
 
 fn suite(name: &str) -> Result<PathBuf> {
