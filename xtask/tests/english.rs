@@ -17,6 +17,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
+use rangehold_testkit::workspace::root;
+
 /// The files that may break the rules, one on each line.
 const ALLOWED: &str = include_str!("english/allowed.txt");
 /// Endings of the files that are read.
@@ -71,10 +73,6 @@ fn fault(line: &str) -> Option<String> {
     let asks = line.contains('?');
     let begins = words.iter().find(|word| matches!(word.as_str(), "Who" | "Whoever"));
     begins.filter(|_| !asks).map(|word| format!("a sentence that begins with {word:?}"))
-}
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
 }
 
 /// All files below a folder that are read, in their order.

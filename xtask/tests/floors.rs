@@ -21,16 +21,14 @@ mod names;
 mod tree;
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+
+use rangehold_testkit::workspace::root;
 
 use tree::Crate;
 
 /// What is allowed to break the rules, one finding to a line.
 const ALLOWED: &str = include_str!("floors/allowed.txt");
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the workspace").to_owned()
-}
 
 /// The root files of all crates of the workspace, with the names of the crates.
 fn crate_roots() -> Vec<(String, PathBuf)> {

@@ -2,11 +2,8 @@
 //! to modules.
 
 use std::collections::BTreeSet;
-use std::path::{Path, PathBuf};
 
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("xtask lies in the repository").to_path_buf()
-}
+use rangehold_testkit::workspace::root;
 
 /// All files of the repository, by their paths in it, without what builds and installs have made.
 fn sources() -> Vec<String> {
