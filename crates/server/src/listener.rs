@@ -12,8 +12,8 @@
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -23,6 +23,7 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
+use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
@@ -59,14 +60,14 @@ impl Activity {
     }
 
     fn note(&self) {
-        *self.last.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+        *self.last.lock() = Instant::now();
     }
 
     /// Waits until nothing has happened for so long that the connection must end.
     async fn ended(&self) {
         loop {
             tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY).await;
-            let quiet = self.last.lock().unwrap_or_else(PoisonError::into_inner).elapsed();
+            let quiet = self.last.lock().elapsed();
             let open = self.open.load(Ordering::Acquire) > 0;
             if quiet > if open { limits::OPEN_REQUEST_QUIET_MAX } else { limits::IDLE_MAX } {
                 return;

@@ -1,7 +1,6 @@
 //! Request ids: random GUIDs from one seeded generator.
 
-use std::sync::Mutex;
-
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 use uuid::Uuid;
@@ -17,7 +16,7 @@ impl RequestIds {
     /// The next id, in the form `xxxxxxxx-xxxx-4xxx-yxxx-xxxxxxxxxxxx`.
     pub(crate) fn next(&self) -> String {
         let mut bytes = [0; 16];
-        self.0.lock().expect("nothing panics with the generator in hand").fill_bytes(&mut bytes);
+        self.0.lock().fill_bytes(&mut bytes);
         uuid::Builder::from_random_bytes(bytes)
             .into_uuid()
             .as_hyphenated()

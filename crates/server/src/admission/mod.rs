@@ -33,10 +33,11 @@ mod tenants;
 mod vending;
 
 use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::Mutex;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use tokio::time::Instant;
@@ -172,7 +173,7 @@ impl Admission {
         }
         let Some(partitions) = &self.partitions else { return Ok(()) };
         let (now, room) = (self.now(), self.room.load(Ordering::Relaxed));
-        let mut partitions = locked(partitions);
+        let mut partitions = partitions.lock();
         let (budget, bucket) = partitions.of(tenant, now);
         if bucket.take(&budget, now, entities as f64, room) { Ok(()) } else { Err(Cause::Partition) }
     }
@@ -186,20 +187,20 @@ impl Admission {
     pub(crate) fn charge(&self, tenant: Tenant, entities: usize) -> bool {
         let Some(partitions) = &self.partitions else { return true };
         let (now, room) = (self.now(), self.room.load(Ordering::Relaxed));
-        let mut partitions = locked(partitions);
+        let mut partitions = partitions.lock();
         let (budget, bucket) = partitions.of(tenant, now);
         bucket.charge(&budget, now, entities as f64, budget.per_second * PAGE_LENDS_SECONDS, room)
     }
 
     fn pay(&self, vended: &Mutex<Vended>, scope: u64, refused: Cause) -> Result<(), Cause> {
         let now = self.now();
-        let Vended { authority, purses } = &mut *locked(vended);
+        let Vended { authority, purses } = &mut *vended.lock();
         if purses.pay(now, scope, 1.0, |ask| authority.ask(now, ask)) { Ok(()) } else { Err(refused) }
     }
 
     /// Counts a request. If its tenant is shed, chance decides whether this request is let in.
     fn bears(&self, tenant: Tenant, weight: usize) -> bool {
-        let Shedder { tenants, flow, chance, .. } = &mut *locked(&self.shedder);
+        let Shedder { tenants, flow, chance, .. } = &mut *self.shedder.lock();
         let weight = weight as f64;
         tenants.arrived(tenant.account, tenant.partition, weight);
         let keep = tenants.probability(tenant.account, tenant.partition);
@@ -211,7 +212,7 @@ impl Admission {
 
     /// Notes how long a task that was ready to run had to wait.
     fn measured(&self, delay: Duration) {
-        let Shedder { overload, tenants, flow, .. } = &mut *locked(&self.shedder);
+        let Shedder { overload, tenants, flow, .. } = &mut *self.shedder.lock();
         let Some(pressure) = overload.measured(self.now(), delay, *flow) else { return };
         *flow = Flow::default();
         match pressure {
@@ -250,11 +251,6 @@ impl Partitions {
         let budget = self.budget;
         (budget, self.buckets.get(tenant.partition, now, || Bucket::full(&budget, now)))
     }
-}
-
-/// No code under these locks can leave a state half changed.
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -18,10 +18,11 @@ mod segment;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rangehold_engine::Node;
 use rangehold_engine::store::DiskWatch;
 use rangehold_map::history::{Cells, Column, RollUp, Survey, Tier, View};
@@ -222,7 +223,7 @@ impl History {
     /// Notes whether the last columns were kept, and logs a warning at the first failure.
     fn note(&self, result: io::Result<()>) {
         let why = result.err().map(|error| error.to_string());
-        let mut trouble = self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut trouble = self.0.trouble.lock();
         if let (Some(why), None) = (&why, &*trouble) {
             warn!("the history of load is not being kept: {why}");
         }
@@ -266,17 +267,15 @@ impl History {
 
     /// Why no columns are kept at present; `None` while they are.
     pub fn trouble(&self) -> Option<String> {
-        self.0.trouble.lock().unwrap_or_else(PoisonError::into_inner).clone()
+        self.0.trouble.lock().clone()
     }
 
     fn counting(&self) -> MutexGuard<'_, Counting> {
-        // A holder that panicked has at worst lost a second.
-        self.0.counting.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.counting.lock()
     }
 
     fn archive(&self) -> MutexGuard<'_, Archive> {
-        // A holder that panicked has at worst lost a column.
-        self.0.archive.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.archive.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! Carries a change out: waits for its turn, marks the ranges, reports events, and brings the change to its end.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::{Arc, MutexGuard, PoisonError};
 
+use parking_lot::MutexGuard;
 use rangehold_engine::{ChangeError, Changed, PartitionServer};
 use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, RangeId};
@@ -109,8 +110,7 @@ impl Manager {
     }
 
     pub(super) fn busy(&self) -> MutexGuard<'_, BTreeMap<RangeId, u32>> {
-        // The code under this lock only counts.
-        self.0.busy.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.busy.lock()
     }
 }
 

@@ -1,9 +1,10 @@
 //! The events of ranges: a bounded list that clients can follow.
 
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rangehold_engine::Clock;
 use rangehold_map::{RangeId, Timestamp};
 use tokio::sync::watch;
@@ -138,8 +139,7 @@ impl Events {
     }
 
     fn kept(&self) -> MutexGuard<'_, VecDeque<Arc<Event>>> {
-        // If a holder panicked, at worst one event is missing.
-        self.0.kept.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.kept.lock()
     }
 }
 

@@ -30,11 +30,12 @@ mod mend;
 pub(crate) mod names;
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use parking_lot::Mutex;
 use rangehold_engine::{Executor, Node, PartitionServer, RangeSeen};
 use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
 use rangehold_map::script::Names;

@@ -18,9 +18,9 @@
 mod acts;
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use parking_lot::{Mutex, MutexGuard};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
 use rangehold_map::RangeId;
@@ -95,7 +95,7 @@ impl Rehearsals {
         if !self.any() {
             return None;
         }
-        let mut locked = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locked = self.playing.lock();
         locked.0.forget_ended(self.begun.elapsed());
         self.any.store(!locked.0.is_empty(), Ordering::Relaxed);
         Some(locked)
@@ -103,7 +103,7 @@ impl Rehearsals {
 
     fn change<T>(&self, change: impl FnOnce(&mut Playing, Duration) -> T) -> T {
         let now = self.begun.elapsed();
-        let mut locked = self.playing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut locked = self.playing.lock();
         let changed = change(&mut locked.0, now);
         self.any.store(!locked.0.is_empty(), Ordering::Relaxed);
         changed
