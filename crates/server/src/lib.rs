@@ -3,6 +3,7 @@
 //! ```text
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
+//!   body       request bodies: which of them may grow
 //!   admin      health, metrics, status, the API about ranges
 //!   history    the load by key and time
 //!   manager    which ranges are split, merged and moved, and what happened
@@ -25,6 +26,7 @@ pub mod profile;
 pub mod queries;
 pub mod rehearsal;
 mod request_ids;
+mod room;
 pub mod table;
 mod throttled;
 pub mod tls;

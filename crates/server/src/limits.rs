@@ -34,9 +34,19 @@ pub const HTTP2_STREAMS_MAX: u32 = 100;
 pub const HTTP2_RESETS_MAX: usize = 64;
 /// Request bodies may take this part of the process's memory: one in so many bytes.
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
-/// The steps, in bytes, in which a body takes room as it arrives.
-pub const BODY_ROOM_STEP_BYTES: usize = 64 * 1024;
-/// How long a request waits for room for its body, or its reply, before it gets 503.
+/// A body of fewer bytes is small: it does not stand in line behind large ones, and may be slow.
+pub const BODY_SMALL_BYTES: usize = 64 * 1024;
+/// While bodies wait for room, a body that keeps them waiting must bring so many bytes each second: the rate of the
+/// largest body in [`REQUEST_WITHIN`].
+pub const BODY_BYTES_PER_SECOND_MIN: f64 = 128.0 * 1024.0;
+/// How long such a body may bring nothing before it is too slow. What it brings faster than that rate does not give it
+/// more time.
+pub const BODY_PATIENCE: Duration = Duration::from_secs(2);
+/// The time between two looks for bodies that are too slow.
+pub const BODY_PACE_LOOKED_AT_EVERY: Duration = Duration::from_millis(250);
+/// The least room for bodies, and for replies, whatever their share of the memory is.
+pub const ROOM_BYTES_MIN: u64 = 16 << 20;
+/// How long a query waits for its turn, and a reply for room, before it gets 503.
 pub const ROOM_WITHIN: Duration = Duration::from_secs(5);
 /// Replies that clients have not read yet may take this part of the process's memory: one in so many bytes.
 pub const REPLIES_SHARE_OF_MEMORY: u64 = 8;
@@ -100,6 +110,11 @@ pub const HISTORY_ROWS_MAX: usize = 256;
 pub const HISTORY_ROWS: usize = 64;
 /// The most questions about the history that are answered at the same time; each needs some MiB. Further ones wait.
 pub const HISTORY_ANSWERS_AT_ONCE: usize = 2;
+
+/// The bytes of one part in `share` of the memory, but at least [`ROOM_BYTES_MIN`].
+pub fn room_bytes(memory_bytes: u64, share: u64) -> usize {
+    usize::try_from((memory_bytes / share).max(ROOM_BYTES_MIN)).unwrap_or(usize::MAX)
+}
 
 /// The number of connections that this process can have open at once. It raises the soft limit of file descriptors to
 /// the hard one, and reserves those that the store needs.

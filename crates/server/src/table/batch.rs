@@ -27,7 +27,10 @@ impl TableService {
         body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
-        let body = self.bodies.read(body, BATCH_BYTES_MAX, request.exchange.deadline).await?;
+        let body = self
+            .bodies
+            .read(body, BATCH_BYTES_MAX, request.exchange.sender(), request.exchange.deadline)
+            .await?;
         let batch = batch::parse(content_type, &body.bytes)?;
         let boundaries = self.ids.next();
         let mut reply =

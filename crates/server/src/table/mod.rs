@@ -49,7 +49,7 @@ use self::failure::Failure;
 use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
 use crate::admission::Admission;
-use crate::body::{Room, drain};
+use crate::body::{Bodies, drain};
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -57,6 +57,7 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
+use crate::room::Room;
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
@@ -66,7 +67,7 @@ pub struct TableService {
     tokens: Option<TokenVerifier>,
     clock: Clock,
     ids: RequestIds,
-    bodies: Room,
+    bodies: Bodies,
     replies: Room,
     pages: Semaphore,
     profile: Profile,
@@ -126,8 +127,8 @@ impl TableService {
             tokens,
             clock,
             ids: RequestIds::new(seed),
-            bodies: Room::new(memory_bytes, limits::BODIES_SHARE_OF_MEMORY),
-            replies: Room::new(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY),
+            bodies: Bodies::new(limits::room_bytes(memory_bytes, limits::BODIES_SHARE_OF_MEMORY)),
+            replies: Room::new(limits::room_bytes(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY)),
             pages: Semaphore::new(limits::PAGES_MAX),
             admission: Admission::start(&profile, seed, metrics.clone()),
             queries: Arc::default(),

@@ -1,5 +1,7 @@
 //! Bodies that are too large, break off, or hold too much.
 
+use std::sync::Arc;
+
 use rangehold_protocol::table::limits::{
     BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX, BODY_BYTES_MAX, XML_BYTES_MAX,
 };
@@ -90,6 +92,35 @@ async fn a_body_that_breaks_off_is_refused() {
     let tables =
         service.send("GET", "/Tables", &[("Accept", "application/json;odata=nometadata")], b"").await;
     assert_eq!(tables.body, r#"{"value":[]}"#);
+}
+
+/// All batches together are four times as large as the room for bodies. They wait for each other, and none is refused.
+#[tokio::test]
+async fn many_large_batches_at_once_all_succeed() {
+    const CLIENTS: usize = 16;
+    let service = Service::start().await;
+    service.create_table("notes").await;
+    let service = Arc::new(service);
+    let text = "x".repeat(32_000);
+    let clients = (0..CLIENTS).map(|client| {
+        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+        for row in 0..BATCH_OPERATIONS_MAX {
+            body += &format!(
+                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
+                 PUT /notes(PartitionKey='{client}',RowKey='{row}') HTTP/1.1\r\n\
+                 Content-Type: application/json\r\n\r\n{{\"Text\":\"{text}\"}}\r\n"
+            );
+        }
+        body += "--c--\r\n--b--\r\n";
+        let service = Arc::clone(&service);
+        tokio::spawn(async move { service.send("POST", "/$batch", &[MULTIPART], body.as_bytes()).await })
+    });
+    for client in clients.collect::<Vec<_>>() {
+        let answer = client.await.unwrap();
+        assert_eq!(answer.status, 202, "{answer:?}");
+        assert_eq!(answer.body.matches("HTTP/1.1 204 No Content").count(), BATCH_OPERATIONS_MAX);
+    }
+    service.still_serves().await;
 }
 
 #[tokio::test]

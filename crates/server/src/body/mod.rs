@@ -1,0 +1,199 @@
+//! Request bodies: read whole, within limits of size, time and the process's memory.
+//!
+//! All bodies share one budget. Each frame of a body asks for room before it is kept. Which body may grow is decided
+//! in [`growth`], which is pure; this module reads, waits and refuses. A body that waits for room is not read from its
+//! socket, so its client is slowed down and sees no error. Only at the deadline of its request it is refused: with 503
+//! if it waited, with 408 if its client was slow.
+
+mod growth;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::body::{Body, Frame, Incoming};
+use parking_lot::Mutex;
+use rangehold_protocol::error::{ErrorCode, TableError};
+use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
+use tokio::sync::Notify;
+use tokio::time::{Instant, timeout, timeout_at};
+
+pub(crate) use self::growth::Sender;
+use self::growth::{BodyId, Growth, State};
+use crate::limits;
+
+/// The largest body, for which there is always room.
+const RESERVE_BYTES: usize = if BATCH_BYTES_MAX > BODY_BYTES_MAX { BATCH_BYTES_MAX } else { BODY_BYTES_MAX };
+
+/// All request bodies of a process. Clones are the same.
+#[derive(Clone)]
+pub(crate) struct Bodies(Arc<Inner>);
+
+struct Inner {
+    begun: Instant,
+    state: Mutex<(Growth, HashMap<BodyId, Arc<Notify>>)>,
+}
+
+/// A body, and the room that it takes until it is dropped.
+pub(crate) struct HeldBody {
+    /// All bytes of the body.
+    pub(crate) bytes: Bytes,
+    _place: Place,
+}
+
+/// The place of one body among the others. It ends when this is dropped, even in the middle of reading.
+struct Place {
+    bodies: Bodies,
+    id: BodyId,
+    told: Arc<Notify>,
+}
+
+impl Bodies {
+    /// A budget of so many bytes, of which one largest body is kept in reserve.
+    pub(crate) fn new(bytes: usize) -> Self {
+        assert!(
+            bytes >= 2 * RESERVE_BYTES,
+            "a budget of {bytes} bytes leaves nothing to share beside the reserve"
+        );
+        let growth = Growth::new(bytes - RESERVE_BYTES, RESERVE_BYTES);
+        Self(Arc::new(Inner { begun: Instant::now(), state: Mutex::new((growth, HashMap::new())) }))
+    }
+
+    /// Reads a `body` of `sender`, which may have at most `bytes_max`, until `deadline`.
+    ///
+    /// Fails with `RequestBodyTooLarge`, `ServerBusy` if there is no room in time, `RequestTimedOut` for a slow
+    /// client, `InvalidInput` for a body that breaks off.
+    pub(crate) async fn read(
+        &self,
+        body: &mut Incoming,
+        bytes_max: usize,
+        sender: Sender,
+        deadline: Instant,
+    ) -> Result<HeldBody, TableError> {
+        let declared = body.size_hint().exact();
+        if declared.is_some_and(|bytes| bytes > bytes_max as u64) {
+            return Err(ErrorCode::RequestBodyTooLarge.into());
+        }
+        let is_small = declared.is_some_and(|bytes| bytes < limits::BODY_SMALL_BYTES as u64);
+        let place = self.begin(sender, is_small);
+        let mut bytes = BytesMut::new();
+        while let Some(frame) = place.next_frame(body, deadline).await? {
+            let Ok(data) = frame.into_data() else { continue };
+            if bytes.len() + data.len() > bytes_max {
+                return Err(ErrorCode::RequestBodyTooLarge.into());
+            }
+            place.wait_for_room(data.len(), deadline).await?;
+            bytes.extend_from_slice(&data);
+        }
+        self.change(|growth, _| growth.complete(place.id));
+        Ok(HeldBody { bytes: bytes.freeze(), _place: place })
+    }
+
+    fn begin(&self, sender: Sender, is_small: bool) -> Place {
+        let told = Arc::new(Notify::new());
+        let now = self.0.begun.elapsed();
+        let (growth, waiters) = &mut *self.0.state.lock();
+        let id = growth.begin(now, sender, is_small);
+        waiters.insert(id, Arc::clone(&told));
+        Place { bodies: self.clone(), id, told }
+    }
+
+    /// Makes a change, and tells the bodies that it lets go on or refuses.
+    fn change(&self, change: impl FnOnce(&mut Growth, Duration)) {
+        let now = self.0.begun.elapsed();
+        let (growth, waiters) = &mut *self.0.state.lock();
+        change(growth, now);
+        let going_on = growth.decide(now);
+        for id in going_on.into_iter().chain(growth.refuse_slow(now)) {
+            if let Some(told) = waiters.get(&id) {
+                told.notify_one();
+            }
+        }
+    }
+
+    /// For bodies that wait: time alone may have made another body too slow.
+    fn look_for_slow(&self) {
+        let (growth, waiters) = &mut *self.0.state.lock();
+        if let Some(told) = growth.refuse_slow(self.0.begun.elapsed()).and_then(|id| waiters.get(&id)) {
+            told.notify_one();
+        }
+    }
+}
+
+impl Place {
+    fn state(&self) -> State {
+        self.bodies.0.state.lock().0.state(self.id)
+    }
+
+    /// The next frame of a body; `None` at its end. Fails if the body breaks off, or the client is too slow.
+    async fn next_frame(
+        &self,
+        body: &mut Incoming,
+        deadline: Instant,
+    ) -> Result<Option<Frame<Bytes>>, TableError> {
+        loop {
+            tokio::select! {
+                // In this order always, or a simulation would not run the same way twice.
+                biased;
+                () = self.told.notified() => if self.state() == State::TooSlow {
+                    return Err(ErrorCode::RequestTimedOut.into());
+                },
+                frame = timeout_at(deadline, body.frame()) => return match frame {
+                    Ok(Some(Ok(frame))) => Ok(Some(frame)),
+                    Ok(None) => Ok(None),
+                    Ok(Some(Err(_))) => {
+                        Err(TableError::invalid_input("The request body broke off before its end."))
+                    }
+                    Err(_) => Err(ErrorCode::RequestTimedOut.into()),
+                },
+            }
+        }
+    }
+
+    /// Waits until the body may keep `bytes` more.
+    async fn wait_for_room(&self, bytes: usize, deadline: Instant) -> Result<(), TableError> {
+        self.bodies.change(|growth, now| growth.ask(now, self.id, bytes));
+        loop {
+            match self.state() {
+                State::Waits(_) => {}
+                State::Read(_) | State::Complete => return Ok(()),
+                State::TooSlow => return Err(ErrorCode::RequestTimedOut.into()),
+            }
+            if Instant::now() >= deadline {
+                return Err(TableError::new(
+                    ErrorCode::ServerBusy,
+                    "The server is busy: too many bytes of requests and replies are under way.",
+                ));
+            }
+            let look_at = deadline.min(Instant::now() + limits::BODY_PACE_LOOKED_AT_EVERY);
+            if timeout_at(look_at, self.told.notified()).await.is_err() {
+                self.bodies.look_for_slow();
+            }
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.bodies.0.state.lock().1.remove(&self.id);
+        self.bodies.change(|growth, _| growth.end(self.id));
+    }
+}
+
+/// Reads the rest of a body that was refused, and drops it. A client that still sends when the connection closes
+/// never sees the reply, so it gets some time to finish.
+pub(crate) async fn drain(mut body: Incoming) {
+    let mut bytes = 0;
+    let finish = async {
+        while let Some(Ok(frame)) = body.frame().await {
+            bytes += frame.data_ref().map_or(0, Bytes::len);
+            if bytes > limits::DRAIN_BYTES_MAX {
+                break;
+            }
+        }
+    };
+    // A client that is slower than this, or sends more, may see a broken connection.
+    let _ = timeout(limits::DRAIN_WITHIN, finish).await;
+}
