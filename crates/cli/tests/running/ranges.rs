@@ -49,6 +49,12 @@ fn ranges_are_shown_and_changed_by_hand() {
     let merged = program.says(&["map", "merge", "r2", "r3"]);
     assert!(merged.contains(": r4; writes were held for "), "{merged}");
     assert_eq!((program.entity("Half", "1").0, program.entity("Full", "1").0), (200, 200));
+    // The range has the catalogue too. While it is offline no name of a table can be looked up.
+    program.says(&["map", "offline", "marathon/Half"]);
+    let unknown = program.run(&["map", "online", "sprint/1"]).complained;
+    assert!(unknown.contains("\"sprint\"") && unknown.contains("is not known"), "{unknown}");
+    program.says(&["map", "online", "marathon/Half"]);
+    assert_eq!(program.entity("Half", "1").0, 200);
 
     refuses(&program);
     shows_events(&program);

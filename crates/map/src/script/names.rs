@@ -9,14 +9,28 @@ use crate::codec::Reader;
 use crate::key::{KIND_CATALOGUE, KIND_ENTITY, PartitionPrefix, TableId, account_prefix, table_prefix};
 use crate::range::KeyRange;
 
-/// There is no table of this name.
+/// A written table that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-#[error("there is no table {name:?} in account {account:?}: create it first, or name another")]
-pub struct UnknownTable {
-    /// The account.
-    pub account: String,
-    /// The name.
-    pub name: String,
+pub enum UnknownTable {
+    /// It does not exist.
+    #[error("there is no table {name:?} in account {account:?}: create it first, or name another")]
+    Absent {
+        /// The account.
+        account: String,
+        /// The name.
+        name: String,
+    },
+    /// It may exist: not all tables are known.
+    #[error(
+        "table {name:?} of account {account:?} is not known, because the catalogue of tables cannot be read now, or has \
+         too many tables: name a range by its number, such as r4"
+    )]
+    Unsure {
+        /// The account.
+        account: String,
+        /// The name.
+        name: String,
+    },
 }
 
 /// What is needed for written keys: the account that is meant if none is written, and the ids of tables.
@@ -27,12 +41,20 @@ pub struct Names {
     ids: BTreeMap<(String, String), TableId>,
     /// By account and id; the names as they were given.
     names: BTreeMap<(String, TableId), String>,
+    /// Whether there may be tables that are not among these.
+    are_partial: bool,
 }
 
 impl Names {
     /// No tables yet. `account` is meant if none is written.
     pub fn new(account: &str) -> Self {
-        Self { account: account.to_owned(), ids: BTreeMap::new(), names: BTreeMap::new() }
+        Self { account: account.to_owned(), ids: BTreeMap::new(), names: BTreeMap::new(), are_partial: false }
+    }
+
+    /// The same tables, but there may be others: of a table that is not among these it is not said that it does not
+    /// exist.
+    pub fn partial(self) -> Self {
+        Self { are_partial: true, ..self }
     }
 
     /// Gives a table of `account` (`None` is the script's own) its id. A table that had the same name before
@@ -77,8 +99,15 @@ impl Names {
             TableRef::Id(id) => Ok(*id),
             TableRef::Name(name) => {
                 let id = self.ids.get(&(account.clone(), name.to_ascii_lowercase()));
-                id.copied().ok_or_else(|| UnknownTable { account: account.clone(), name: name.clone() })
+                id.copied().ok_or_else(|| self.unknown(account.clone(), name.clone()))
             }
+        }
+    }
+
+    fn unknown(&self, account: String, name: String) -> UnknownTable {
+        match self.are_partial {
+            true => UnknownTable::Unsure { account, name },
+            false => UnknownTable::Absent { account, name },
         }
     }
 

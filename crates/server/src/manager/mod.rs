@@ -34,7 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use arc_swap::ArcSwapOption;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
 use rangehold_engine::{Executor, Node, PartitionServer, RangeSeen};
 use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
@@ -93,6 +93,8 @@ struct Inner {
     /// Whether a change ended and it is not known what the store says about it.
     in_doubt: AtomicBool,
     planned: ArcSwapOption<Planned>,
+    /// The names of tables when they were last read.
+    named: ArcSwap<Names>,
 }
 
 /// The last plan.
@@ -124,6 +126,7 @@ impl Manager {
         Self(Arc::new(Inner {
             executor: node.executor().clone(),
             rehearsals,
+            named: ArcSwap::from_pointee(Names::new(&options.account).partial()),
             options,
             events: Events::new(node.host().clock().clone()),
             places: Arc::new(Semaphore::new(CHANGES_AT_ONCE)),
@@ -269,9 +272,17 @@ impl Manager {
         }
     }
 
-    /// The names of tables as they are now.
+    /// The names of tables as they are now. While the catalogue cannot be read, for example because its range is
+    /// offline, they are those of the last time: a command that takes a range online again must understand its name.
+    /// Tables without a name are written with their ids, which commands accept too.
     pub(crate) async fn names(&self) -> Names {
-        names::read(self.0.executor.router(), &self.0.options.account).await
+        match names::read(self.0.executor.router(), &self.0.options.account).await {
+            Some(names) => {
+                self.0.named.store(Arc::new(names.clone()));
+                names
+            }
+            None => Names::clone(&self.0.named.load()).partial(),
+        }
     }
 
     fn clock_wall(&self) -> Timestamp {

@@ -13,31 +13,32 @@ use tracing::debug;
 
 use crate::limits::{NAMED_TABLES_MAX, NAMES_WITHIN};
 
-/// The names of all tables, or of the first [`NAMED_TABLES_MAX`]. A key without an account belongs to `account`. If
-/// the catalogue cannot be read in time, no table has a name; then keys are written with the tables' ids, which
-/// commands accept too.
-pub(crate) async fn read(router: &Router, account: &str) -> Names {
+/// The names of all tables, or of the first [`NAMED_TABLES_MAX`]. A key without an account belongs to `account`.
+/// `None` if the catalogue cannot be read in time.
+pub(super) async fn read(router: &Router, account: &str) -> Option<Names> {
+    let tables = tables(router).await?;
     let mut names = Names::new(account);
-    for (account, name, id) in tables(router).await {
-        names.add_table(Some(&account), &name, id);
+    for (account, name, id) in &tables {
+        names.add_table(Some(account), name, *id);
     }
-    names
+    Some(if tables.len() < NAMED_TABLES_MAX { names } else { names.partial() })
 }
 
-/// The prefix of the keys of each table that has a name here.
+/// The prefix of the keys of each table that has a name here; none if the catalogue cannot be read in time.
 pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
-    tables(router).await.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
+    let tables = tables(router).await.unwrap_or_default();
+    tables.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
 }
 
 /// The account, name and id of each table.
-async fn tables(router: &Router) -> Vec<(String, String, TableId)> {
+async fn tables(router: &Router) -> Option<Vec<(String, String, TableId)>> {
     let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
     match timeout(NAMES_WITHIN, router.scan(&catalogue, Vec::new, note_table)).await {
-        Ok(Ok(tables)) => return tables,
+        Ok(Ok(tables)) => return Some(tables),
         Ok(Err(error)) => debug!(%error, "the names of tables could not be read"),
         Err(_) => debug!("the names of tables could not be read in time"),
     }
-    Vec::new()
+    None
 }
 
 fn note_table(tables: &mut Vec<(String, String, TableId)>, key: &[u8], value: &Bytes) -> ControlFlow<()> {
