@@ -6,6 +6,7 @@
 use std::io::Write;
 
 use rangehold_map::{PartitionPrefix, TableId};
+use time::OffsetDateTime;
 
 /// Places of one tenant; a place in a way that knows tenants is a tenant and, within, microseconds or a
 /// count.
@@ -69,10 +70,10 @@ pub(super) fn tenant_and_time(place: u64, out: &mut Vec<u8>) {
 /// A time of ISO 8601.
 pub(super) fn time(place: u64, out: &mut Vec<u8>) {
     let place = place.min(END);
-    let (year, month, day) = date(place / DAY);
-    let (second, micro) = (place % DAY / 1_000_000, place % 1_000_000);
-    let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-    let _ = write!(out, "{year}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{micro:06}Z");
+    let seconds = (EPOCH / 1_000 + place / 1_000_000) as i64;
+    let time = OffsetDateTime::from_unix_timestamp(seconds).expect("a year of four digits");
+    let (date, (hour, minute, second)) = (time.date(), time.to_hms());
+    let _ = write!(out, "{date}T{hour:02}:{minute:02}:{second:02}.{:06}Z", place % 1_000_000);
 }
 
 /// A time without what separates: `20261121100019500000`.
@@ -86,22 +87,6 @@ pub(super) fn compact_time(place: u64, out: &mut Vec<u8>) {
 /// A tenant and its counter: `t0042-0000000000012345`.
 pub(super) fn tenant_and_count(place: u64, out: &mut Vec<u8>) {
     let _ = write!(out, "t{:04}-{:016}", place / TENANT, place % TENANT);
-}
-
-/// The date this many days after the beginning of 2026.
-fn date(mut day: u64) -> (u64, usize, u64) {
-    let mut year = 2026;
-    loop {
-        let is_leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-        let february = if is_leap { 29 } else { 28 };
-        for (month, days) in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31].into_iter().enumerate() {
-            if day < days {
-                return (year, month + 1, day + 1);
-            }
-            day -= days;
-        }
-        year += 1;
-    }
 }
 
 /// Bits that look random, the same for the same place.

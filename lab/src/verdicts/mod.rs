@@ -15,6 +15,7 @@ mod experiment;
 mod held_out;
 mod keys;
 mod ours;
+mod stream;
 mod trial;
 mod truth;
 mod words;

@@ -7,9 +7,10 @@ use rand::rngs::StdRng;
 use rangehold_map::load::{Access, Cause, LoadPolicy, RangeLoad, Sample, Verdict};
 
 use super::keys::Keys;
+use super::stream::Requests;
 use super::truth::{self, Effect, Traffic};
 use super::words;
-use super::workload::{Requests, Workload};
+use super::workload::Workload;
 
 /// Requests per second to which the policy's cap belongs: a little more than that.
 pub(super) const USUAL_RATE: f64 = 3_000.0;

@@ -3,7 +3,7 @@
 use rand::rngs::StdRng;
 use rangehold_map::load::{Access, LoadPolicy};
 
-use super::workload::{Draw, Requests};
+use super::stream::{Draw, Requests};
 
 /// When the truth is looked at, in seconds after the decision, and for how many seconds.
 const LATER: f64 = 330.0;
