@@ -4,9 +4,7 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail};
 use clap::Parser;
-use rangehold_engine::mutants::Mutant;
 use rangehold_sim::faults::Fault;
 use rangehold_sim::run::{Outcome, run, run_long, watch_panics};
 use serde_json::json;
@@ -39,33 +37,19 @@ struct Arguments {
     /// Ends at the first seed that fails.
     #[arg(long)]
     until_failed: bool,
-    /// Makes this mistake, by its number from 0. Only in a build with the feature `mutants`.
-    #[arg(long)]
-    mutant: Option<usize>,
-    /// Prints the names of all mistakes, in the order of their numbers; `long` before those that long runs find.
-    #[arg(long)]
-    list_mutants: bool,
     /// Prints the names of all fault switches.
     #[arg(long)]
     list_faults: bool,
 }
 
-fn main() -> Result<ExitCode> {
+fn main() -> ExitCode {
     let arguments = Arguments::parse();
-    if arguments.list_mutants {
-        for mutant in Mutant::ALL {
-            let long = if mutant == Mutant::BurialUnasked { "long " } else { "" };
-            println!("{long}{mutant}");
-        }
-        return Ok(ExitCode::SUCCESS);
-    }
     if arguments.list_faults {
         for fault in Fault::ALL {
             println!("{fault}");
         }
-        return Ok(ExitCode::SUCCESS);
+        return ExitCode::SUCCESS;
     }
-    activate(arguments.mutant)?;
     watch_panics(false);
     if std::env::var_os("RUST_LOG").is_some() {
         tracing_subscriber::fmt()
@@ -89,7 +73,7 @@ fn main() -> Result<ExitCode> {
             break;
         }
     }
-    Ok(if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 fn once_or_twice(run: fn(u64, bool) -> Outcome, seed: u64, twice: bool, log: bool) -> Outcome {
@@ -120,24 +104,4 @@ fn to_json(outcome: &Outcome, twice: bool) -> serde_json::Value {
         "planned": outcome.planned,
         "faults": faults,
     })
-}
-
-#[cfg(feature = "mutants")]
-fn activate(mutant: Option<usize>) -> Result<()> {
-    use rangehold_engine::mutants::activate;
-    let chosen = mutant.map(|number| Mutant::ALL.get(number).copied());
-    match chosen {
-        Some(None) => bail!("there are {} mistakes, from number 0", Mutant::ALL.len()),
-        Some(chosen) => activate(chosen),
-        None => activate(None),
-    }
-    Ok(())
-}
-
-#[cfg(not(feature = "mutants"))]
-fn activate(mutant: Option<usize>) -> Result<()> {
-    if mutant.is_some() {
-        bail!("this build makes no mistakes: build it with `--features mutants`");
-    }
-    Ok(())
 }

@@ -5,9 +5,10 @@
 //! processes as there are cores, and what they print is added up. Without failures the last line says
 //! `N passed, 0 failed`.
 //!
-//! With `--mutants` the program is built with mistakes that can be switched on, and for each of them
-//! seeds are run until one fails. A mistake that no seed finds fails the command.
+//! With `--mutants` the program is built with one mistake after the other ([`mutants`]), and seeds are run until one
+//! fails. A mistake that is not found in time fails the command.
 
+mod mutants;
 mod workers;
 
 use std::collections::BTreeMap;
@@ -17,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 
-use self::workers::{Run, Workers};
+use self::workers::{Run, Seeds, Workers};
 use rangehold_testkit::workspace::{self, Profile};
 
 /// Requests of clients that each seed has at least.
@@ -37,25 +38,25 @@ const TOLD_EVERY: u64 = 1_000;
 /// Runs the simulation.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
-    /// How many seeds; with `--mutants`, at most this many for each mistake.
-    #[arg(long, default_value_t = 1_000)]
+    /// How many seeds.
+    #[arg(long, default_value_t = 1_000, conflicts_with = "mutants")]
     seeds: u64,
     /// The first of them.
     #[arg(long, default_value_t = 1)]
     from: u64,
     /// How many of them are run twice; their logs must be the same.
-    #[arg(long, default_value_t = 50)]
+    #[arg(long, default_value_t = 50, conflicts_with = "mutants")]
     twice: u64,
     /// Processes side by side; as many as there are cores if not given.
     #[arg(long)]
     jobs: Option<u64>,
     /// Run each seed for ten simulated minutes instead of one: the space of old databases is then collected too.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mutants")]
     long: bool,
     /// Run this seed only, and print its log.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "mutants")]
     seed: Option<u64>,
-    /// Look for each of the mistakes that can be switched on in the engine.
+    /// Look for each of the mistakes in `sim/mutants`, in as many seeds as its file says.
     #[arg(long)]
     mutants: bool,
     /// Only mistakes whose name contains this.
@@ -81,23 +82,24 @@ struct Sum {
 
 /// Runs what was asked for; an error says how much of it failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = build(arguments.mutants)?;
+    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
+    let jobs = arguments.jobs.unwrap_or(cores).max(1);
+    if arguments.mutants {
+        return mutants::find(arguments, jobs);
+    }
+    let program = build("sim", &[])?;
     if let Some(seed) = arguments.seed {
         let seed = seed.to_string();
         let long = arguments.long.then_some("--long");
         return workspace::run(Command::new(program).args(["--log", "--from", &seed]).args(long));
     }
-    let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get() as u64);
-    let jobs = arguments.jobs.unwrap_or(cores).max(1);
-    if arguments.mutants { find_mutants(arguments, &program, jobs) } else { pass(arguments, &program, jobs) }
+    pass(arguments, &program, jobs)
 }
 
-/// Builds the program, with or without mistakes, and copies it to a place of its own: the next build puts its program
-/// in the same place.
-fn build(mutants: bool) -> Result<PathBuf> {
-    let features: &[&str] = if mutants { &["--features", "rangehold-sim/mutants"] } else { &[] };
-    let built = workspace::build(Profile::Dev, "rangehold-sim", ["--bin", "rangehold-sim"], features)?;
-    let own = workspace::scratch(if mutants { "sim-mutants" } else { "sim" })?.join("rangehold-sim");
+/// Builds the program and copies it to a place of its own: the next build puts its program in the same place.
+fn build(place: &str, more: &[&str]) -> Result<PathBuf> {
+    let built = workspace::build(Profile::Dev, "rangehold-sim", ["--bin", "rangehold-sim"], more)?;
+    let own = workspace::scratch(place)?.join("rangehold-sim");
     std::fs::copy(&built, &own).with_context(|| format!("cannot copy {}", built.display()))?;
     Ok(own)
 }
@@ -106,13 +108,8 @@ fn build(mutants: bool) -> Result<PathBuf> {
 fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
     let began = Instant::now();
     let twice_below = arguments.from + arguments.twice;
-    let workers = Workers::start(
-        arguments,
-        program,
-        jobs,
-        &["--twice-below", &twice_below.to_string()],
-        arguments.long,
-    );
+    let seeds = Seeds { first: arguments.from, count: arguments.seeds, long: arguments.long };
+    let workers = Workers::start(program, jobs, seeds, &["--twice-below", &twice_below.to_string()]);
     let mut sum = Sum::of(names(program, "--list-faults")?);
     let mut missing = arguments.seeds;
     while let Some(run) = workers.next()? {
@@ -138,53 +135,6 @@ fn pass(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
     println!("{} passed, {} failed", sum.runs - sum.failed, sum.failed);
     if sum.failed > 0 || !weak.is_empty() {
         bail!("the simulation failed");
-    }
-    Ok(())
-}
-
-/// Each mistake must be found.
-fn find_mutants(arguments: &Arguments, program: &Path, jobs: u64) -> Result<()> {
-    let listed = names(program, "--list-mutants")?;
-    // A mistake that shows in long runs only is listed as `long NAME`.
-    let names: Vec<(&str, bool)> = listed
-        .iter()
-        .map(|line| line.strip_prefix("long ").map_or((line.as_str(), false), |name| (name, true)))
-        .collect();
-    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-    let mut unfound = 0;
-    println!("{:<52} {:>5} {:>6}  how it was found", "mistake", "seeds", "time");
-    for (number, (name, long)) in names.into_iter().enumerate().filter(|(_, (name, _))| wanted(name)) {
-        let began = Instant::now();
-        let workers = Workers::start(
-            arguments,
-            program,
-            jobs,
-            &["--mutant", &number.to_string()],
-            long || arguments.long,
-        );
-        let mut runs = 0;
-        let found = loop {
-            let Some(run) = workers.next()? else { break None };
-            runs += 1;
-            if let Some(finding) = run.findings.into_iter().next() {
-                break Some((run.seed, finding));
-            }
-        };
-        drop(workers);
-        let seconds = began.elapsed().as_secs();
-        let how = match found {
-            Some((seed, finding)) => {
-                format!("seed {seed}: {}", finding.lines().next().unwrap_or_default())
-            }
-            None => {
-                unfound += 1;
-                "NOT FOUND".to_owned()
-            }
-        };
-        println!("{name:<52} {runs:>5} {seconds:>4} s  {how}");
-    }
-    if unfound > 0 {
-        bail!("{unfound} mistakes were not found in {} seeds", arguments.seeds);
     }
     Ok(())
 }

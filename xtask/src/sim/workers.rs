@@ -11,8 +11,6 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use super::Arguments;
-
 /// Seeds that one process runs before another takes its place: a process keeps some 3 MB of each, and ten times as
 /// much of a long one.
 const SEEDS_OF_A_PROCESS: u64 = 400;
@@ -20,6 +18,15 @@ const LONG_SEEDS_OF_A_PROCESS: u64 = 40;
 /// A run that prints nothing for this time is ended and named: it hangs. The time is far above what the longest run
 /// takes on a busy machine, so it does not judge speed. A second is usual, and ten for a long run.
 const SILENCE_MAX: Duration = Duration::from_secs(1_800);
+
+/// Which seeds are run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Seeds {
+    pub(super) first: u64,
+    pub(super) count: u64,
+    /// Each for ten simulated minutes.
+    pub(super) long: bool,
+}
 
 /// The result of one seed.
 #[derive(Debug)]
@@ -119,12 +126,13 @@ impl Job {
 }
 
 impl Workers {
-    /// Starts the seeds of `arguments`; each process is given `more` arguments, and runs long seeds where `long`.
-    pub(super) fn start(arguments: &Arguments, program: &Path, jobs: u64, more: &[&str], long: bool) -> Self {
+    /// Starts the seeds in `jobs` processes; each process is given `more` arguments.
+    pub(super) fn start(program: &Path, jobs: u64, seeds: Seeds, more: &[&str]) -> Self {
+        let Seeds { first, count, long } = seeds;
         let (sender, lines) = channel();
         let more: Vec<String> =
             more.iter().copied().chain(long.then_some("--long")).map(str::to_owned).collect();
-        let jobs = jobs.min(arguments.seeds);
+        let jobs = jobs.min(count);
         let started = (0..jobs).map(|number| {
             let job = Arc::new(Job {
                 program: program.to_owned(),
@@ -134,8 +142,8 @@ impl Workers {
                 running: Mutex::new(Running::Not),
             });
             // Each process gets every `jobs`-th seed.
-            let seeds = (arguments.seeds - number).div_ceil(jobs);
-            let (first, sender, its) = (arguments.from + number, sender.clone(), Arc::clone(&job));
+            let seeds = (count - number).div_ceil(jobs);
+            let (first, sender, its) = (first + number, sender.clone(), Arc::clone(&job));
             std::thread::spawn(move || {
                 if let Err(error) = its.run(first, seeds, &sender) {
                     eprintln!("{error:#}");

@@ -27,7 +27,7 @@ pub(super) const QUICK: &[&str] = &["fmt", "clippy", "doc", "tests", "doctests",
 pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("sim", &["sim", "--seeds", "1000"]),
     ("sim-long", &["sim", "--long", "--seeds", "100", "--twice", "5"]),
-    ("mutants", &["sim", "--mutants", "--seeds", "200"]),
+    ("mutants", &["sim", "--mutants"]),
     ("crash", &["crash", "--rounds", "50"]),
     ("changes", &["crash", "--changes"]),
     ("power", &["crash", "--power", "--points", "200"]),

@@ -12,7 +12,6 @@ use super::parents::slow;
 use super::{ChangeError, Changed, StepError, intent};
 use crate::limits::FREEZE_WITHIN;
 use crate::map_store::Maps;
-use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Range};
 use crate::steps::Step;
@@ -124,9 +123,6 @@ async fn take(
 
 /// The source's last step: sends on what it held. Returns how long that was.
 fn pass_on(source: &PartitionServer, hand_over: HandOver) -> Duration {
-    if mutants::active(Mutant::GenerationCheckSkipped) {
-        return hand_over.frozen.pass_on();
-    }
     source.replace_in_set(&[Arc::clone(&hand_over.range)], &[]);
     let held_for = hand_over.frozen.pass_on();
     source.abandon(vec![hand_over.range]);

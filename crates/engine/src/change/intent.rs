@@ -11,7 +11,6 @@ use tokio::time::sleep;
 use super::ChangeError;
 use crate::limits::PUBLISH_AGAIN_AFTER;
 use crate::map_store::Maps;
-use crate::mutants::{self, Mutant};
 
 /// The map says something else of the range than when the change was begun.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,16 +51,5 @@ pub(super) async fn publish(
 
 /// Takes the intent out of the map: the ranges go on as they were, in their next generation.
 pub(super) async fn publish_undone(maps: &Maps, begun: &RangeEntry) -> Result<Arc<RangeMap>, Overtaken> {
-    publish(maps, begun, |map| undone(map, begun.id)).await
-}
-
-/// The map without what was begun on a range. The ids that it named for new ranges are not given again, because
-/// their directories may exist.
-fn undone(map: &RangeMap, range: RangeId) -> Result<RangeMap, ChangeRefused> {
-    let undone = map.undone(range)?;
-    if mutants::active(Mutant::PathReused) {
-        let next = undone.entries().iter().map(|entry| entry.id.next()).max().unwrap_or(undone.next_range());
-        return Ok(RangeMap::new(undone.version(), next, undone.entries().to_vec()));
-    }
-    Ok(undone)
+    publish(maps, begun, |map| map.undone(begun.id)).await
 }

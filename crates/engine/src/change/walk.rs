@@ -18,7 +18,6 @@ use super::{ChangeError, Changed, StepError, heirs, intent, parents};
 use crate::error::OpenError;
 use crate::limits::{DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
 use crate::map_store::Maps;
-use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, Inheritance, Range};
 use crate::record_name::RecordName;
@@ -65,8 +64,6 @@ struct Walk<'a> {
     alone: Vec<OwnedMutexGuard<()>>,
     frozen: Vec<Frozen>,
     checkpoints: Vec<Uuid>,
-    /// Checkpoints that were made before writes were held, by [`Mutant::EarlyCheckpoint`].
-    early: Vec<Uuid>,
     inheritance: Inheritance,
     heirs: Vec<Arc<Range>>,
     map_version: u64,
@@ -88,7 +85,6 @@ impl<'a> Walk<'a> {
             alone: Vec::new(),
             frozen: Vec::new(),
             checkpoints: Vec::new(),
-            early: Vec::new(),
             inheritance: Inheritance::default(),
             heirs: Vec::new(),
             map_version: 0,
@@ -152,11 +148,6 @@ impl<'a> Walk<'a> {
             let not_ready = |waits_for| StepError::NotReady { range: range.id(), waits_for };
             range.get_ready(Duration::ZERO).await.map_err(not_ready)?;
         }
-        if mutants::active(Mutant::EarlyCheckpoint) {
-            for range in &self.parents {
-                self.early.push(range.checkpoint().await?);
-            }
-        }
         let mut frozen = parents::freeze(&self.parents).await?;
         self.after(Step::Frozen).await;
         // From here on the ranges may be retired, and must not be served as they are.
@@ -174,20 +165,14 @@ impl<'a> Walk<'a> {
     }
 
     async fn make_heirs(&mut self) -> Result<Saw, StepError> {
-        let checkpoints = if self.early.is_empty() { &self.checkpoints } else { &self.early };
-        let attempt = heirs::make(self.server, &self.change, &self.parents, checkpoints).await?;
+        let attempt = heirs::make(self.server, &self.change, &self.parents, &self.checkpoints).await?;
         self.after(Step::Cloned).await;
         Ok(Saw::Made(attempt))
     }
 
     /// The commit point.
     async fn record(&mut self, attempt: Attempt) -> Result<Saw, StepError> {
-        let recording = async {
-            if mutants::active(Mutant::HeirBeforeRecord) {
-                return Ok(Decided::ByUs);
-            }
-            self.decide_done(attempt).await
-        };
+        let recording = self.decide_done(attempt);
         // At the same time, because writes are held. Open does not mean served, and heirs that do not count lie where
         // nobody will look, because no path is used twice.
         let opening = heirs::open(self.server, &self.change, attempt, &self.inheritance);
@@ -230,7 +215,7 @@ impl<'a> Walk<'a> {
     /// What the parents' databases say, of all parents together.
     fn row(&self) -> Row {
         let retired: Vec<RecordName> = self.parents.iter().filter_map(|range| range.retired()).collect();
-        if mutants::active(Mutant::RetiredServed) || retired.is_empty() {
+        if retired.is_empty() {
             return Row::Absent;
         }
         if retired.iter().all(|record| *record == self.record_name()) { Row::This } else { Row::Another }
@@ -324,12 +309,6 @@ impl<'a> Walk<'a> {
     async fn inherit(&mut self) -> Result<Saw, StepError> {
         heirs::save_inheritance(&self.heirs, &self.inheritance).await?;
         self.after(Step::Inherited).await;
-        if self.makes
-            && mutants::active(Mutant::HeirBeforeRecord)
-            && let Phase::Finishing(attempt) = self.seen.phase
-        {
-            self.decide_done(attempt).await?;
-        }
         Ok(Saw::Worked)
     }
 

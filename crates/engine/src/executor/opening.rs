@@ -11,7 +11,6 @@ use super::Executor;
 use crate::change::{self, ChangeError, Changed, Replacement};
 use crate::lease;
 use crate::limits::OPENINGS_AT_ONCE_MAX;
-use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::Range;
 
@@ -124,7 +123,7 @@ impl Executor {
         server: &PartitionServer,
     ) -> Result<Arc<Range>, ChangeError> {
         let range = server.open_range(entry, entry.generation, None).await?;
-        if let Some(record) = range.retired().filter(|_| !mutants::active(Mutant::RetiredServed))
+        if let Some(record) = range.retired()
             && let Err(error) = change::settle_retired(self.maps(), &range, record).await
         {
             change::end_all(&[range]).await;

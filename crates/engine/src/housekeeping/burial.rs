@@ -32,7 +32,6 @@ use super::records::Records;
 use super::step_is_done;
 use crate::database::{Databases, lenders};
 use crate::error::with_causes;
-use crate::mutants::{self, Mutant};
 use crate::steps::SpaceStep;
 use crate::store::Store;
 
@@ -94,7 +93,7 @@ impl Burial {
         let mut buried = Vec::new();
         if !due.is_empty() {
             let named = named_by(databases, &living).await?;
-            due.retain(|path| mutants::active(Mutant::BurialUnasked) || !named.contains(path));
+            due.retain(|path| !named.contains(path));
             buried = self.bury(databases, store, due).await?;
         }
         let oldest = self.dead_since.values().min().copied();
@@ -175,8 +174,7 @@ async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bo
     } else {
         // This deletes files that no child reads, and checkpoints whose time is over.
         garbage::run(databases, path, Due::Rest).await;
-        let is_pinned = !admin.list_checkpoints(None).await.map_err(failed)?.is_empty();
-        if is_pinned && !mutants::active(Mutant::BurialUnasked) {
+        if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
             return Ok(false);
         }
         step_is_done(databases, SpaceStep::Expired, path).await;

@@ -27,7 +27,6 @@ use tokio::time::{Instant, timeout, timeout_at};
 use crate::limits::{
     HELD_BYTES_MAX, HELD_BYTES_OF_PROCESS_MAX, HELD_FOR_MAX, HELD_WRITES_MAX, WRITES_IN_FLIGHT_MAX,
 };
-use crate::mutants::{self, Mutant};
 
 /// All entries, or all places: a few thousand.
 const ALL: u32 = WRITES_IN_FLIGHT_MAX as u32;
@@ -128,9 +127,6 @@ impl Gate {
         let _held = Held::begin(self, bytes)?;
         let mut passage = self.passage.subscribe();
         let released = timeout_at(until, passage.wait_for(|passage| *passage != Passage::Held)).await.is_ok();
-        if released && mutants::active(Mutant::HeldDropped) {
-            std::future::pending::<()>().await;
-        }
         let why = "the range is changing hands, which took longer than a write is held";
         released.then_some(()).ok_or(TurnedAway::Busy(why))
     }
@@ -138,10 +134,6 @@ impl Gate {
     /// Holds the gate and waits until no write is on its way to the log; gives up after `within`.
     pub(crate) async fn freeze(self: &Arc<Self>, within: Duration) -> Option<Frozen> {
         let since = Instant::now();
-        if mutants::active(Mutant::FreezeForgotten) {
-            let entry = Arc::clone(&self.entries).try_acquire_owned().ok()?;
-            return Some(Frozen { gate: Arc::clone(self), _entries: entry, since, sealed: false });
-        }
         self.passage.send_replace(Passage::Held);
         match timeout(within, Arc::clone(&self.entries).acquire_many_owned(ALL)).await {
             Ok(Ok(entries)) => {

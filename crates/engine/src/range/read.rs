@@ -40,7 +40,7 @@ impl Range {
     /// The value of `key`, if there is a row.
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         self.counts.reads.fetch_add(1, Ordering::Relaxed);
-        let opening = self.open_to_read()?;
+        let opening = self.open_now()?;
         let value = get(&opening.db, key, DurabilityLevel::Remote).await;
         let value = value.map_err(|error| self.unless_handed_over(error))?;
         self.still_serves(&opening)?;
@@ -59,7 +59,7 @@ impl Range {
         visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
-        let opening = self.open_to_read()?;
+        let opening = self.open_now()?;
         let failed = |error| self.unless_handed_over(error);
         let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await.map_err(failed)?;
         let some_dropped = !self.dropped.is_empty();
@@ -92,7 +92,7 @@ impl Range {
     /// Why a read failed. A read that was under way when the range was handed over finds a closed database
     /// here; its rows are at the new owner.
     fn unless_handed_over(&self, error: ReadError) -> ReadError {
-        match self.open_to_read() {
+        match self.open_now() {
             Err(ReadError::NotOwned) => ReadError::NotOwned,
             _ => error,
         }
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn a_read_whose_database_is_closed_behind_it_is_sent_on() {
         let range = Range::in_memory().await;
-        let opening = range.open_to_read().unwrap();
+        let opening = range.open_now().unwrap();
         range.let_go();
         range.end().await;
         let failed = get(&opening.db, b"key", DurabilityLevel::Remote).await.unwrap_err();

@@ -91,7 +91,7 @@ impl Range {
 
     /// Moves everything into sorted files, and makes a checkpoint of them to clone from; one manifest has both.
     /// The checkpoint expires by itself; a clone pins the files that it needs for longer.
-    pub(crate) async fn checkpoint(&self) -> Result<Uuid, ReadError> {
+    async fn checkpoint(&self) -> Result<Uuid, ReadError> {
         let opening = self.open_now()?;
         let options = CheckpointOptions {
             lifetime: Some(CLONE_CHECKPOINT_LIFETIME),

@@ -10,7 +10,6 @@ use super::flush::Flusher;
 use super::unflushed::{Unflushed, Unsorted};
 use crate::database::Borrowed;
 use crate::error::{Damaged, ReadError};
-use crate::mutants::{self, Mutant};
 
 /// Whether the range can be asked.
 pub(super) enum State {
@@ -39,16 +38,6 @@ pub(crate) struct Opening {
 }
 
 impl Range {
-    /// The database as it is open now, for a read.
-    pub(super) fn open_to_read(&self) -> Result<Arc<Opening>, ReadError> {
-        if mutants::active(Mutant::GenerationCheckSkipped)
-            && let State::Gone { last: Some(last) } = &*self.state.read()
-        {
-            return Ok(Arc::clone(last));
-        }
-        self.open_now()
-    }
-
     /// The database as it is open now.
     pub(super) fn open_now(&self) -> Result<Arc<Opening>, ReadError> {
         match &*self.state.read() {
@@ -63,8 +52,8 @@ impl Range {
     /// Whether the caller may answer with what it read from `opening`. Call this *after* reading: by then the range
     /// may have been handed over, its database opened again, or the server's lease may have run out.
     pub(super) fn still_serves(&self, opening: &Opening) -> Result<(), ReadError> {
-        let now = self.open_to_read()?;
-        if !self.lease.holds() && !mutants::active(Mutant::LeaseCheckSkipped) {
+        let now = self.open_now()?;
+        if !self.lease.holds() {
             return Err(ReadError::NotOwned);
         }
         if now.number == opening.number {

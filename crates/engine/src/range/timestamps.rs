@@ -22,7 +22,6 @@
 use rangehold_map::Timestamp;
 
 use crate::limits::{RESERVATION_LEFT_MIN_TICKS, RESERVED_TICKS};
-use crate::mutants::{self, Mutant};
 
 /// A timestamp for one write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +50,7 @@ impl HighWater {
         self.last = now.max(self.last.next());
         let at = self.last;
         let left = self.reserved.ticks().saturating_sub(at.ticks());
-        let due = left < RESERVATION_LEFT_MIN_TICKS && !mutants::active(Mutant::ReservationForgotten);
+        let due = left < RESERVATION_LEFT_MIN_TICKS;
         Stamp { at, reserve: due.then(|| at.saturating_add(RESERVED_TICKS)) }
     }
 

@@ -28,7 +28,6 @@ use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, WriteError, with_causes};
 use crate::limits::OWN_WRITE_WAITS_MAX;
-use crate::mutants::{self, Mutant};
 use crate::run_to_end::RunToEnd;
 
 /// What a write holds on its way into the log.
@@ -66,9 +65,7 @@ impl Range {
                 drop((guard, admitted.entry));
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
                 self.meter.judged(keys);
-                if !mutants::active(Mutant::EarlyRefusal) {
-                    wait_until_durable(&opening, newest, deadline).await?;
-                }
+                wait_until_durable(&opening, newest, deadline).await?;
                 // A refusal tells the client something about the rows that were read, so it is checked like a read.
                 self.still_serves(&opening)?;
                 Err(WriteError::Refused(refusal))
@@ -80,33 +77,8 @@ impl Range {
                 self.still_serves(&opening)?;
                 Ok(stamp.at)
             }
-            Ok(mut changes) => {
+            Ok(changes) => {
                 self.meter.wrote(&changes);
-                let is_batch = changes.len() > 1;
-                let updates = is_batch && current.iter().all(Option::is_some);
-                let eighth = self.counts.writes.load(Ordering::Relaxed).is_multiple_of(8);
-                if mutants::active(Mutant::BatchForgotten) && updates && eighth {
-                    return Ok(stamp.at);
-                }
-                if mutants::active(Mutant::BatchTorn) && is_batch {
-                    let half = changes.split_off(changes.len() / 2);
-                    let (first, _) = self.batch(partition, half, stripe, stamp);
-                    opening
-                        .db
-                        .write(first)
-                        .await
-                        .map_err(|error| WriteError::OutcomeUnknown(with_causes(&error)))?;
-                    // Any length of time may pass between two writes. The simulation never interrupts a thread:
-                    // so wait here.
-                    tokio::time::sleep(std::time::Duration::from_millis(5)).await;
-                }
-                if mutants::active(Mutant::EarlyBatch) && is_batch {
-                    let (batch, bytes) = self.batch(partition, changes, stripe, stamp);
-                    let entering =
-                        RunToEnd::new(enter(opening, batch, bytes, Some(Entrance { guard, admitted })));
-                    entering.await.map_err(WriteError::OutcomeUnknown)?;
-                    return Ok(stamp.at);
-                }
                 let batch = self.batch(partition, changes, stripe, stamp);
                 self.commit(opening, Entrance { guard, admitted }, batch, stamp, deadline).await
             }
@@ -131,9 +103,7 @@ impl Range {
     }
 
     fn next_stamp(&self) -> Stamp {
-        let clock = &self.databases.clock;
-        let now = if mutants::active(Mutant::ReservationForgotten) { clock.wall() } else { clock.now() };
-        self.high_water.lock().next(now)
+        self.high_water.lock().next(self.databases.clock.now())
     }
 
     /// The rows of one batch, with the reservation that they have to carry, and their size.

@@ -22,7 +22,6 @@ use tokio::time::{Instant, timeout_at};
 use crate::error::{ReadError, WriteError};
 use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
-use crate::mutants::{self, Mutant};
 use crate::partition_server::PartitionServer;
 use crate::range::{RowChanges, ScanEnd, WriteRequest};
 use crate::run_to_end::RunToEnd;
@@ -162,11 +161,6 @@ impl Router {
             match answer {
                 Err(WriteError::NotOwned) if Instant::now() < request.deadline => {
                     self.again(&mut search).await?;
-                    if mutants::active(Mutant::HeldTwice)
-                        && let Ok(Some(server)) = self.owner_by_map(request.partition.as_bytes())
-                    {
-                        let _ = server.write(request, &mut judge).await;
-                    }
                 }
                 answer => return answer,
             }

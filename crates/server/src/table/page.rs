@@ -10,7 +10,6 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
-use rangehold_engine::mutants::{self, Mutant};
 use rangehold_map::key::entity_keys;
 use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::filter::Subject;
@@ -83,9 +82,7 @@ impl EntityPage<'_> {
 
     fn end_before(&mut self, key: &[u8], partition_key: String, row_key: String) -> ControlFlow<()> {
         self.ended_before = Some(key.to_vec());
-        if !mutants::active(Mutant::TokenForgotten) || self.items >= self.most {
-            self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
-        }
+        self.next = Some(Continuation::Entity { partition_key, row_key: Some(row_key) });
         ControlFlow::Break(())
     }
 
