@@ -16,13 +16,22 @@ const SECONDARY: &str = "-secondary";
 /// The texts, each once, that a `SharedKey` signature of the request may cover: method, `Content-MD5`,
 /// `Content-Type`, date and resource, one on each line.
 pub fn shared_key(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
-    let begin = format!(
+    with_resources(&first_lines(request, date), request, account)
+}
+
+/// The text that a client signs for `SharedKey`: the first of [`shared_key`], with the path as it is sent.
+pub fn shared_key_as_sent(request: &AuthRequest<'_>, account: &str, date: &str) -> String {
+    format!("{}/{account}{}{}", first_lines(request, date), request.path, comp_of(request))
+}
+
+/// All lines of a `SharedKey` text but the last one.
+fn first_lines(request: &AuthRequest<'_>, date: &str) -> String {
+    format!(
         "{}\n{}\n{}\n{date}\n",
         request.method,
         request.content_md5.unwrap_or_default(),
         request.content_type.unwrap_or_default(),
-    );
-    with_resources(&begin, request, account)
+    )
 }
 
 /// The texts, each once, that a `SharedKeyLite` signature may cover: date and resource.
@@ -30,11 +39,13 @@ pub fn shared_key_lite(request: &AuthRequest<'_>, account: &str, date: &str) -> 
     with_resources(&format!("{date}\n"), request, account)
 }
 
+/// The one query parameter that is signed.
+fn comp_of(request: &AuthRequest<'_>) -> String {
+    request.query.get("comp").map_or_else(String::new, |comp| format!("?comp={comp}"))
+}
+
 fn with_resources(begin: &str, request: &AuthRequest<'_>, account: &str) -> Vec<String> {
-    let comp = match request.query.get("comp") {
-        Some(comp) => format!("?comp={comp}"),
-        None => String::new(),
-    };
+    let comp = comp_of(request);
     let mut texts: Vec<String> = Vec::new();
     for path in spellings(request.path) {
         for resource in resources(account, &path) {

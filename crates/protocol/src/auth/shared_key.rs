@@ -44,6 +44,14 @@ pub fn authenticate(
     Ok(Principal::Owner)
 }
 
+/// The header `Authorization` with which a client proves that it holds `key`. The request must name its date in
+/// `x-ms-date` or `Date`, and its path as it is sent.
+pub fn authorization(request: &AuthRequest<'_>, account: &str, key: &AccountKey) -> String {
+    let date = request.x_ms_date.or(request.date).unwrap_or_default();
+    let signature = key.sign(&canonical::shared_key_as_sent(request, account, date));
+    format!("SharedKey {account}:{signature}")
+}
+
 fn check_date(date: &str, now: Timestamp) -> Result<(), TableError> {
     let Some(signed) = parse_http_date(date).or_else(|| parse_iso(date)) else {
         return Err(failed(format!(

@@ -130,6 +130,22 @@ impl Value {
     }
 }
 
+/// Each of these Rust types stands for one type of the service.
+macro_rules! value_from {
+    ($($rust:ty => $variant:ident),* $(,)?) => {
+        $(impl From<$rust> for Value {
+            fn from(value: $rust) -> Self {
+                Self::$variant(value.into())
+            }
+        })*
+    };
+}
+
+value_from! {
+    &str => String, String => String, Vec<u8> => Binary, bool => Boolean, i32 => Int32, i64 => Int64, f64 => Double,
+    Timestamp => DateTime,
+}
+
 /// Where the hyphens of a GUID stand.
 const HYPHENS: [usize; 4] = [8, 13, 18, 23];
 

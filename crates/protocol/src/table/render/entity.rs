@@ -188,7 +188,7 @@ fn shows_its_type(value: ValueRef<'_>) -> bool {
     }
 }
 
-fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
+pub(super) fn put_value(out: &mut Vec<u8>, value: ValueRef<'_>) {
     match value {
         ValueRef::String(text) => put_text(out, text),
         ValueRef::Boolean(true) => out.extend_from_slice(b"true"),

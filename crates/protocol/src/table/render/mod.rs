@@ -13,12 +13,14 @@
 //! except for a Double that JSON cannot write as a number (`"NaN"`). `odata.metadata` repeats `$select`.
 //! Recordings show all of this.
 
+mod body;
 mod double;
 mod entity;
 mod json;
 mod table;
 mod uri;
 
+pub use body::put_body;
 pub use entity::EntityWriter;
 pub use table::TableWriter;
 pub use uri::{entity_uri, table_uri};

@@ -1,0 +1,57 @@
+//! A client of Azure Table Storage that does its part so that a partitioned store scales.
+//!
+//! It speaks to Rangehold, to Azure and to Azurite.
+//!
+//! ```no_run
+//! use futures::TryStreamExt;
+//! use rangehold_client::{Entity, Filter, Query, Service};
+//!
+//! # async fn example() -> Result<(), rangehold_client::Error> {
+//! let service = Service::from_connection_string("UseDevelopmentStorage=true")?;
+//! let people = service.table("people")?;
+//! people.create_if_absent().await?;
+//! people.insert_or_replace(Entity::new("maths", "noether").with("Born", 1882)).await?;
+//! let mut found = std::pin::pin!(people.query(Query::of(Filter::partition("maths"))));
+//! while let Some(person) = found.try_next().await? {
+//!     println!("{} {:?}", person.keys.row_key, person.integer("Born"));
+//! }
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The modules stand on floors. Each uses only those below it:
+//!
+//! ```text
+//!   service      the account: its tables
+//!   table        one table: entities, changes, queries
+//!   wire         sends a call: signs it, and reads refusals
+//!   error        what can go wrong, by what the program can do about it
+//!   transport    HTTP connections, or a model of the service in tests
+//!   request      what is sent for each operation (pure)
+//!   account      connection strings, keys, tokens
+//!   entity       entities and their types, by serde or by name (pure)
+//! ```
+
+pub mod account;
+mod clock;
+mod entity;
+mod error;
+pub mod limits;
+mod request;
+mod service;
+mod table;
+mod transport;
+mod wire;
+
+pub use account::{Account, Tokens};
+pub use clock::Clock;
+pub use entity::{
+    Binary, DateTime, ETag, EdmType, Entity, Guid, Keys, NotAValue, NotAnEntity, Timestamp, Value,
+};
+pub use error::{Error, Refusal};
+pub use request::batch::groups;
+pub use request::{Change, Condition, Filter, Invalid, Operator, Query, Token};
+pub use service::Service;
+pub use table::{Page, Table};
+pub use transport::{Cause, Http, Lost, Transport};
+pub use wire::Options;

@@ -1,0 +1,57 @@
+//! The service that the tests of this crate speak to: a server of their own, or the one that [`CONNECTION`] names, for
+//! example Azurite.
+
+use rangehold_client::{Guid, Service, Table};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace::{Profile, program};
+use tempfile::TempDir;
+
+/// The environment variable with the connection string of another service.
+const CONNECTION: &str = "RANGEHOLD_CLIENT_CONNECTION";
+
+/// A running service.
+pub(crate) struct Home {
+    pub(crate) service: Service,
+    pub(crate) connection: String,
+    /// The server and its directory, if it is ours.
+    _server: Option<(Server, TempDir)>,
+}
+
+impl Home {
+    pub(crate) fn open() -> Self {
+        match std::env::var(CONNECTION) {
+            Ok(connection) => Self::at(connection, None),
+            Err(_) => {
+                let directory = tempfile::tempdir().expect("there is room for a directory");
+                let program = program(Profile::Dev).expect("the program can be built");
+                let setup =
+                    Setup::new(&program, &directory.path().join("data"), &directory.path().join("log"));
+                let server = Server::start(&setup).expect("the server starts");
+                let connection = format!(
+                    "AccountName={};AccountKey={};TableEndpoint=http://{}/{}",
+                    rangehold_testkit::sign::ACCOUNT,
+                    rangehold_testkit::sign::KEY,
+                    server.address,
+                    rangehold_testkit::sign::ACCOUNT
+                );
+                Self::at(connection, Some((server, directory)))
+            }
+        }
+    }
+
+    fn at(connection: String, server: Option<(Server, TempDir)>) -> Self {
+        let service =
+            Service::from_connection_string(&connection).expect("the connection string is complete");
+        Self { service, connection, _server: server }
+    }
+
+    /// A table that no other test uses.
+    pub(crate) async fn table(&self, test: &str) -> Table {
+        let mut bytes = [0; 16];
+        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).expect("there is chance");
+        let unique = Guid(bytes).to_string().replace('-', "");
+        let table = self.service.table(&format!("{test}{unique}")).expect("it is a name");
+        table.create().await.expect("the name is new");
+        table
+    }
+}
