@@ -1,6 +1,8 @@
 //! What is written to the log at its most detailed level: nothing with which a reader of the log could act as a
 //! client.
 
+#[allow(dead_code, reason = "this test uses a part of it")]
+#[path = "it/support/mod.rs"]
 mod support;
 
 use std::io;
@@ -95,7 +97,7 @@ async fn requests(service: &Service) -> Vec<String> {
     secrets
 }
 
-/// A process has one log for everything, so this is the only test of its file.
+/// A process has one log for everything, so this is the only test of its program.
 #[tokio::test]
 async fn no_key_signature_or_token_is_logged() {
     let log = Log::default();

@@ -1,0 +1,11 @@
+//! The program as a server, its commands as clients of that server, and its commands for shard maps.
+
+#![expect(clippy::disallowed_methods, reason = "a real process is driven from outside")]
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod history;
+mod program;
+mod ranges;
+mod rehearse;
+mod script;
+mod shards;

@@ -1,0 +1,214 @@
+//! `rangehold shards` as its users call it: from one database with three tenants to several shards.
+
+use std::path::Path;
+use std::process::Command;
+
+use rangehold_testkit::{needs, postgres};
+use serde_json::Value;
+
+/// The program with its global map, and a directory for its files.
+struct User {
+    global: String,
+    directory: tempfile::TempDir,
+    /// More variables of its environment.
+    environment: Vec<(&'static str, String)>,
+}
+
+impl User {
+    fn new(global: Option<String>) -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let global =
+            global.unwrap_or_else(|| format!("sqlite:{}", directory.path().join("maps.db").display()));
+        Self { global, directory, environment: Vec::new() }
+    }
+
+    fn call(&self, words: &[&str]) -> (bool, String, String) {
+        let output = Command::new(env!("CARGO_BIN_EXE_rangehold"))
+            .arg("shards")
+            .args(words)
+            .env("RANGEHOLD_SHARDS_GLOBAL", &self.global)
+            .env("PGUSER", postgres::SUPERUSER)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
+            .current_dir(self.directory.path())
+            .output()
+            .unwrap();
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        (output.status.success(), text(&output.stdout), text(&output.stderr))
+    }
+
+    fn done(&self, words: &[&str]) -> String {
+        let (done, said, complaint) = self.call(words);
+        assert!(done, "{words:?}: {complaint}");
+        said
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        serde_json::from_str(&self.done(&[words, &["--output", "json"]].concat())).unwrap()
+    }
+
+    fn refused(&self, words: &[&str]) -> String {
+        let (done, said, complaint) = self.call(words);
+        assert!(!done, "{words:?}: {said}");
+        complaint
+    }
+
+    fn file(&self, name: &str, text: &str) {
+        std::fs::write(self.directory.path().join(name), text).unwrap();
+    }
+}
+
+/// The whole way, over two places, the first with orders of the tenants 1, 2 and 3.
+fn from_one_database_on(user: &User, first: &str, second: &str) {
+    let adopted = user.done(&["adopt", first, "--map", "tenants", "--table", "orders", "--column", "tenant"]);
+    assert!(adopted.contains("3 new mappings; no row was touched"), "{adopted}");
+    assert!(user.refused(&["locate", "4"]).contains("rangehold shards provision"));
+    user.done(&["shard", "add", second]);
+    let provisioned = user.json(&["provision", "4"]);
+    assert_eq!((&provisioned["shard"], &provisioned["new"]), (&second.into(), &true.into()));
+    assert_eq!(user.json(&["provision", "4"])["new"], false);
+    assert_eq!(user.done(&["locate", "4"]), format!("4 on {second}\n"));
+
+    // A schema for both: `second` comes first by its name, has no table yet, and fails alone.
+    user.file("city.sql", "alter table orders add column city text;");
+    let failed = user.call(&["exec", "--file", "city.sql"]);
+    assert!(!failed.0 && failed.1.contains("failed") && failed.1.contains("waiting"), "{failed:?}");
+    user.file("orders.sql", "create table if not exists orders (tenant bigint, note text);");
+    user.done(&["exec", "--file", "orders.sql"]);
+    user.done(&["exec", "--file", "city.sql"]);
+    assert!(!user.done(&["exec", "--file", "city.sql", "--plan"]).contains("waiting"));
+
+    // A tenant moves: offline, rows by hand, the map, online.
+    user.refused(&["mapping", "update", "1", "--shard", second]);
+    user.done(&["mapping", "offline", "1"]);
+    user.done(&["mapping", "update", "1", "--shard", second]);
+    assert_eq!(user.done(&["mapping", "online", "1"]), format!("1 on {second}\n"));
+
+    // A lock keeps others away.
+    let locked = user.json(&["mapping", "lock", "2", "--owner", "a test"]);
+    assert!(user.refused(&["mapping", "offline", "2"]).contains("locked"));
+    user.done(&["mapping", "offline", "2", "--token", locked["lock"]["token"].as_str().unwrap()]);
+    user.done(&["mapping", "unlock", "2", "--force"]);
+    user.done(&["mapping", "delete", "2"]);
+
+    let list = user.json(&["list"]);
+    let keys: Vec<&str> =
+        list.as_array().unwrap().iter().map(|mapping| mapping["key"].as_str().unwrap()).collect();
+    assert_eq!(keys, ["1", "3", "4"]);
+    assert_eq!(user.json(&["sizes"]).as_array().unwrap().len(), 2);
+    assert_eq!(user.json(&["check"])["findings"], serde_json::json!([]));
+    assert_eq!(user.done(&["pending"]), "no operation is under way\n");
+    assert_eq!(user.done(&["recover"]), "0 abandoned operations were ended\n");
+
+    // A second map, of months.
+    user.done(&["map", "create", "months", "--kind", "range", "--key-type", "date-time"]);
+    assert!(user.refused(&["list"]).contains("which shard map? give --map with one of months, tenants"));
+    user.done(&["--map", "months", "shard", "add", first]);
+    let months =
+        ["--map", "months", "provision", "--every", "month", "--ahead", "2", "--now", "2026-11-21T19:00:00"];
+    assert_eq!(user.json(&months).as_array().unwrap().len(), 3);
+    assert_eq!(user.json(&months).as_array().unwrap().len(), 0);
+    user.done(&["--map", "months", "mapping", "split", "2026-12-24T00:00:00", "--at", "2026-12-16T00:00:00"]);
+    user.done(&["--map", "months", "mapping", "merge", "2026-12-01T00:00:00"]);
+    assert!(
+        user.refused(&["--map", "months", "mapping", "split", "soon", "--at", "later"])
+            .contains("2026-02-28")
+    );
+}
+
+fn sqlite(path: &Path, sql: &str) {
+    rusqlite::Connection::open(path).unwrap().execute_batch(sql).unwrap();
+}
+
+const ORDERS: &str = "create table orders (tenant bigint, note text);
+    insert into orders values (1, 'one'), (2, 'two'), (3, 'three'), (1, 'another');";
+
+#[test]
+fn sqlite_files() {
+    let user = User::new(None);
+    let place = |name: &str| user.directory.path().join(name);
+    sqlite(&place("shop.db"), ORDERS);
+    let [first, second] = ["shop.db", "second.db"].map(|name| format!("sqlite:{}", place(name).display()));
+    from_one_database_on(&user, &first, &second);
+}
+
+#[test]
+fn postgresql_databases() {
+    needs!(PostgreSql);
+    let server = postgres::PostgresServer::start();
+    for database in ["maps", "shop", "second"] {
+        server.create_database(database);
+    }
+    server.sql("shop", ORDERS);
+    let place = |name: &str| format!("postgres://127.0.0.1:{}/{name}", server.port());
+    from_one_database_on(&User::new(Some(place("maps"))), &place("shop"), &place("second"));
+}
+
+/// The user, the password and the trusted certificates come from the environment, as for `psql`.
+#[test]
+fn a_password_over_tls() {
+    needs!(PostgreSql);
+    let server = postgres::PostgresServer::start();
+    for database in ["maps", "shop"] {
+        server.create_database(database);
+    }
+    server.sql("shop", ORDERS);
+    server.sql("postgres", "create role keeper superuser login password 'a:b'");
+    let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).unwrap();
+    server.demand_tls(&made.cert.pem(), &made.signing_key.serialize_pem(), "scram-sha-256");
+
+    let place = |host: &str, name: &str| format!("postgres://{host}:{}/{name}", server.port());
+    let mut user = User::new(Some(place("localhost", "maps")));
+    user.file("roots.pem", &made.cert.pem());
+    user.file("passwords", &format!("localhost:{}:*:keeper:a\\:b\n", server.port()));
+    let file = |name: &str| user.directory.path().join(name);
+    let only_mine = std::os::unix::fs::PermissionsExt::from_mode(0o600);
+    std::fs::set_permissions(file("passwords"), only_mine).unwrap();
+    let environment = [
+        ("PGUSER", "keeper".to_owned()),
+        ("PGPASSFILE", file("passwords").display().to_string()),
+        ("PGSSLMODE", "verify-full".to_owned()),
+        ("PGSSLROOTCERT", file("roots.pem").display().to_string()),
+    ];
+    user.environment = environment.clone().into();
+    let adopted = user.done(&[
+        "adopt",
+        &place("localhost", "shop"),
+        "--map",
+        "tenants",
+        "--table",
+        "orders",
+        "--column",
+        "tenant",
+    ]);
+    assert!(adopted.contains("3 new mappings"), "{adopted}");
+
+    // The same map, asked for otherwise.
+    let mut refused = |global: String, variable: &'static str, value: &str| {
+        user.global = global;
+        user.environment = environment.clone().into();
+        user.environment.push((variable, value.to_owned()));
+        user.refused(&["list"])
+    };
+    let maps = place("localhost", "maps");
+    assert!(refused(maps.clone(), "PGPASSFILE", "nothing").contains("password"));
+    assert!(refused(maps.clone(), "PGPASSWORD", "wrong").contains("password"));
+    let proves_nothing = refused(maps.clone(), "PGSSLMODE", "require");
+    assert!(proves_nothing.contains("use verify-full, or disable"), "{proves_nothing}");
+    assert!(proves_nothing.contains("PGSSLMODE in the environment"), "{proves_nothing}");
+    assert!(refused(maps.clone(), "PGSSLMODE", "disable").contains("pg_hba.conf"));
+    assert!(refused(place("127.0.0.1", "maps"), "PGPASSWORD", "a:b").contains("certificate"));
+    // What the address says comes before the environment.
+    assert!(refused(format!("{maps}?sslmode=disable"), "PGPASSWORD", "a:b").contains("pg_hba.conf"));
+    assert!(refused(format!("{maps}?sslmode=disable"), "PGSSLMODE", "require").contains("pg_hba.conf"));
+}
+
+#[test]
+fn called_wrongly_it_says_what_to_do() {
+    let user = User::new(Some("nowhere".to_owned()));
+    assert!(user.refused(&["list"]).contains("write sqlite:PATH or postgres://"));
+    let user = User::new(None);
+    assert!(user.refused(&["list"]).contains("rangehold shards init"));
+    user.done(&["init"]);
+    assert!(user.refused(&["init"]).contains("there is a global map"));
+    assert!(user.refused(&["list"]).contains("rangehold shards map create"));
+}

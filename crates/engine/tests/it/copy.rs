@@ -1,0 +1,213 @@
+//! Copying a store while it is served: what a copy shows, and what an interrupted copy leaves.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rangehold_engine::copy::{CopyError, CopyReport, copy};
+use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
+use rangehold_engine::{Clock, Node, Options, WriteRequest};
+use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
+use tokio::time::Instant;
+
+const PARTITIONS: usize = 6;
+const BATCH_ROWS: usize = 8;
+const MEMORY_BYTES: u64 = 64 << 20;
+
+fn location(directory: &Path) -> StoreLocation {
+    StoreLocation::Directory(directory.to_owned())
+}
+
+async fn serve(directory: &Path) -> Node {
+    let store = Store::open(&location(directory), StoreOptions::default()).unwrap();
+    Node::open(store, Options::new(MEMORY_BYTES, Clock::system(), 1)).await.unwrap()
+}
+
+async fn copy_quietly(from: &Path, to: &Path) -> Result<CopyReport, CopyError> {
+    copy_with(from, to, &mut |_| {}).await
+}
+
+async fn copy_with(
+    from: &Path,
+    to: &Path,
+    progress: &mut (dyn FnMut(&CopyReport) + Send),
+) -> Result<CopyReport, CopyError> {
+    let options = StoreOptions::default();
+    copy(&location(from), &location(to), options, &Clock::system(), 2, progress).await
+}
+
+fn partition(number: usize) -> PartitionPrefix {
+    PartitionPrefix::entity("account", TableId(1), &format!("p{number}"))
+}
+
+/// Writes `round` to all rows of a partition in one batch.
+async fn put_round(server: &Node, number: usize, round: u64, value_bytes: usize) -> Timestamp {
+    let partition = partition(number);
+    let keys: Vec<_> = (0..BATCH_ROWS).map(|row| partition.key(&format!("r{row}"))).collect();
+    let mut value = round.to_be_bytes().to_vec();
+    value.resize(value_bytes, 7);
+    let deadline = Instant::now() + Duration::from_secs(60);
+    let judge = |_: &[_], _| -> Result<_, ()> {
+        Ok(keys.iter().map(|key| (key.clone(), Some(value.clone()))).collect())
+    };
+    server.router().write(&WriteRequest::new(&partition, &keys, deadline), judge).await.unwrap()
+}
+
+/// The round that each row of a partition shows.
+async fn rounds(server: &Node, number: usize) -> Vec<u64> {
+    let keys = KeyRange::prefix(partition(number).as_bytes());
+    let visit = |found: &mut Vec<u64>, _: &[u8], value: &bytes::Bytes| {
+        found.push(u64::from_be_bytes(value[..8].try_into().unwrap()));
+        ControlFlow::Continue(())
+    };
+    server.router().scan(&keys, Vec::new, visit).await.unwrap()
+}
+
+/// How many checkpoints of copies the source still holds.
+fn copies_held(directory: &Path) -> usize {
+    // Reads the files without opening the store, as a copy does, because the server has the lock.
+    let manifests = directory.join("ranges/1-1-1/manifest");
+    let newest = std::fs::read_dir(manifests).unwrap().map(|entry| entry.unwrap().path()).max().unwrap();
+    let bytes = std::fs::read(newest).unwrap();
+    bytes.windows(4).filter(|name| name == b"copy").count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_holds_what_was_acknowledged_before_and_whole_batches_only() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = serve(from.path()).await;
+    let acknowledged: Arc<Vec<AtomicU64>> = Arc::new((0..PARTITIONS).map(|_| AtomicU64::new(0)).collect());
+    let stop = Arc::new(AtomicBool::new(false));
+    let writers: Vec<_> = (0..PARTITIONS)
+        .map(|number| {
+            let (server, acknowledged, stop) = (server.clone(), Arc::clone(&acknowledged), Arc::clone(&stop));
+            tokio::spawn(async move {
+                for round in 1.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    // Large enough that memtables become sorted files during the copies.
+                    put_round(&server, number, round, 3_000).await;
+                    acknowledged[number].store(round, Ordering::Relaxed);
+                }
+            })
+        })
+        .collect();
+
+    for attempt in 0..4 {
+        tokio::time::sleep(Duration::from_millis(150 * attempt)).await;
+        let before: Vec<_> = acknowledged.iter().map(|round| round.load(Ordering::Relaxed)).collect();
+        let to = above.path().join(attempt.to_string());
+        let report = copy_quietly(from.path(), &to).await.unwrap();
+        assert_eq!((report.ranges, report.ranges_total), (1, 1));
+        let copied = serve(&to).await;
+        for (number, before) in before.into_iter().enumerate() {
+            let rounds = rounds(&copied, number).await;
+            if before > 0 {
+                assert_eq!(rounds.len(), BATCH_ROWS, "partition {number}");
+            }
+            assert!(rounds.iter().all(|round| *round >= before), "lost: {rounds:?}, had {before}");
+            assert!(rounds.windows(2).all(|pair| pair[0] == pair[1]), "torn: {rounds:?}");
+        }
+        copied.close().await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    for writer in writers {
+        writer.await.unwrap();
+    }
+    for number in 0..PARTITIONS {
+        let last = acknowledged[number].load(Ordering::Relaxed);
+        assert!(last > 3, "writers stood still during the copies");
+        assert_eq!(rounds(&server, number).await, [last; BATCH_ROWS]);
+    }
+    assert_eq!(copies_held(from.path()), 0);
+    server.close().await;
+}
+
+#[tokio::test]
+async fn times_go_on_in_the_copy_from_where_they_were() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let to = above.path().join("copy");
+    let ahead = Clock::system();
+    ahead.step(600 * Timestamp::TICKS_PER_SECOND);
+    let store = Store::open(&location(from.path()), StoreOptions::default()).unwrap();
+    let server = Node::open(store, Options::new(MEMORY_BYTES, ahead, 1)).await.unwrap();
+    let given = put_round(&server, 0, 1, 8).await;
+    copy_quietly(from.path(), &to).await.unwrap();
+    let copied = serve(&to).await;
+    assert!(put_round(&copied, 0, 2, 8).await > given);
+}
+
+#[tokio::test]
+async fn an_interrupted_copy_is_not_opened_and_can_be_made_again() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let to = above.path().join("copy");
+    let server = serve(from.path()).await;
+    for number in 0..200 {
+        put_round(&server, number, 5, 1_000).await;
+    }
+    let interrupted = tokio::sync::Notify::new();
+    let mut progress = |_: &CopyReport| interrupted.notify_one();
+    tokio::select! {
+        biased;
+        () = interrupted.notified() => {}
+        result = copy_with(from.path(), &to, &mut progress) => panic!("not interrupted: {result:?}"),
+    }
+    let refused = Store::open(&location(&to), StoreOptions::default()).unwrap_err();
+    assert!(matches!(refused, StoreError::UnfinishedCopy { .. }), "{refused}");
+    assert_eq!(copies_held(from.path()), 1, "the test does not see checkpoints");
+
+    let report = copy_quietly(from.path(), &to).await.unwrap();
+    assert!(report.rows >= 200 * BATCH_ROWS as u64);
+    let copied = serve(&to).await;
+    for number in 0..200 {
+        assert_eq!(rounds(&copied, number).await, [5; BATCH_ROWS]);
+    }
+}
+
+/// It fails at once. The database of the target alone would wait for room forever.
+#[tokio::test]
+async fn a_copy_to_a_full_disk_is_refused_by_its_name() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let to = above.path().join("copy");
+    let server = serve(from.path()).await;
+    put_round(&server, 0, 1, 8).await;
+    let options = StoreOptions { disk_reserve_bytes: Some(u64::MAX), ..StoreOptions::default() };
+    let (source, target, clock, mut progress) =
+        (location(from.path()), location(&to), Clock::system(), |_: &CopyReport| {});
+    let copying = copy(&source, &target, options, &clock, 2, &mut progress);
+    let refused = tokio::time::timeout(Duration::from_secs(10), copying).await.unwrap().unwrap_err();
+    assert!(matches!(refused, CopyError::DiskFull { .. }), "{refused}");
+    assert!(refused.to_string().contains(to.to_str().unwrap()), "{refused}");
+    assert_eq!(copies_held(from.path()), 0);
+    // When there is room, a copy can be made.
+    copy_quietly(from.path(), &to).await.unwrap();
+}
+
+#[tokio::test]
+async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
+    let (from, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let missing = other.path().join("missing");
+    let told = |result: Result<CopyReport, CopyError>| result.unwrap_err().to_string();
+    assert!(told(copy_quietly(&missing, &other.path().join("x")).await).contains("no directory"));
+    assert!(!other.path().join("x").exists());
+
+    serve(from.path()).await.close().await;
+    for inside in [from.path().to_owned(), from.path().join("a/b"), from.path().join(".").join("c")] {
+        assert!(told(copy_quietly(from.path(), &inside).await).contains("separate directories"));
+        assert!(inside == from.path() || !inside.exists());
+    }
+    std::fs::write(other.path().join("letter"), "dear").unwrap();
+    assert!(told(copy_quietly(from.path(), other.path()).await).contains("letter"));
+    let (memory, clock) = (StoreLocation::Memory, Clock::system());
+    let memory = copy(&memory, &location(&missing), StoreOptions::default(), &clock, 1, &mut |_| {}).await;
+    assert!(told(memory).contains("memory:"));
+
+    let (full, empty) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    serve(full.path()).await.close().await;
+    assert!(told(copy_quietly(from.path(), full.path()).await).contains("is not empty"));
+    drop(Store::open(&location(empty.path()), StoreOptions::default()).unwrap());
+    assert!(told(copy_quietly(empty.path(), &missing).await).contains("never served"));
+}

@@ -1,0 +1,17 @@
+//! The engine from outside: a node on a store, its crashes, and what the next node finds.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod support;
+
+mod changes;
+mod copy;
+mod determinism;
+mod dropped_tables;
+mod format_1;
+mod model;
+mod node;
+mod on_disk;
+mod space;
+mod store_directory;
+mod store_garbage;

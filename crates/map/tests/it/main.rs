@@ -1,0 +1,13 @@
+//! Keys, maps, load and plans by their public functions: golden files and scripts, stories and properties.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+mod changes;
+mod history;
+mod keys;
+mod load;
+mod plan;
+mod ranges;
+mod scripts;
+mod shard_keys;
+mod shard_maps;

@@ -1,0 +1,10 @@
+//! The protocol by its public functions: recordings, vectors, golden files and properties.
+
+mod batch;
+mod entity;
+mod filter_examples;
+mod filter_properties;
+mod render;
+mod settings;
+mod signatures;
+mod write;

@@ -1,0 +1,182 @@
+//! A table service in this process, in memory, and clients that send exactly what a test tells them to send.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panic")]
+
+pub(crate) mod wire;
+
+use rangehold_engine::store::Store;
+use rangehold_engine::{Clock, Node, StepHook};
+use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
+use rangehold_server::admin::Admin;
+use rangehold_server::history::{History, HistoryOptions};
+use rangehold_server::manager::{Manager, ManagerOptions};
+use rangehold_server::metrics::Metrics;
+use rangehold_server::profile::Profile;
+use rangehold_server::table::{Options, TableService};
+use rangehold_server::tokens::TokenVerifier;
+use rangehold_server::{Running, serve};
+use tokio::net::TcpListener;
+
+use self::wire::{Answer, Request};
+use rangehold_testkit::sign::Signer;
+
+/// The admin token of the services started here.
+pub(crate) const ADMIN_TOKEN: &str = "the-admin-token";
+const MEMORY_BYTES: u64 = 64 << 20;
+
+/// A running service.
+pub(crate) struct Service {
+    /// Its sockets.
+    pub(crate) running: Running,
+    /// The accounts it knows, which a test may replace.
+    pub(crate) accounts: SharedAccounts,
+    /// Its clock, which a test may step.
+    pub(crate) clock: Clock,
+    /// Its ranges, which a test may split and move.
+    pub(crate) node: Node,
+}
+
+/// The settings with which a service is started.
+pub(crate) struct Wanted {
+    pub(crate) store: Store,
+    pub(crate) accounts: Accounts,
+    pub(crate) profile: Profile,
+    pub(crate) servers: u64,
+    /// Whether the manager plans.
+    pub(crate) plans: bool,
+    pub(crate) history: Option<HistoryOptions>,
+    /// Called after each step of a change of ranges.
+    pub(crate) after_step: StepHook,
+}
+
+impl Default for Wanted {
+    fn default() -> Self {
+        let (accounts, profile) = (Accounts::well_known(), Profile::fast());
+        Self {
+            store: Store::in_memory(),
+            accounts,
+            profile,
+            servers: 1,
+            plans: false,
+            history: None,
+            after_step: StepHook::default(),
+        }
+    }
+}
+
+impl Service {
+    /// Starts a service with the well-known account on free ports of the loopback. It accepts bearer tokens by their
+    /// claims alone.
+    pub(crate) async fn start() -> Self {
+        Self::with_accounts(Accounts::well_known()).await
+    }
+
+    /// The same with other accounts.
+    pub(crate) async fn with_accounts(accounts: Accounts) -> Self {
+        Self::with(accounts, Profile::fast(), 1).await
+    }
+
+    /// The same with another profile.
+    pub(crate) async fn with_profile(profile: Profile) -> Self {
+        Self::with(Accounts::well_known(), profile, 1).await
+    }
+
+    /// The same with the well-known account and several partition servers.
+    pub(crate) async fn with_servers(servers: u64) -> Self {
+        Self::with(Accounts::well_known(), Profile::fast(), servers).await
+    }
+
+    async fn with(accounts: Accounts, profile: Profile, servers: u64) -> Self {
+        Self::open(Wanted { accounts, profile, servers, ..Wanted::default() }).await
+    }
+
+    /// Starts a service as `wanted` says.
+    pub(crate) async fn open(wanted: Wanted) -> Self {
+        let Wanted { store, accounts, profile, servers, plans, history, after_step } = wanted;
+        let clock = Clock::system();
+        let accounts = SharedAccounts::new(accounts);
+        let options = rangehold_engine::Options {
+            servers,
+            after_step,
+            ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
+        };
+        let node = Node::open(store, options).await.unwrap();
+        let metrics = Metrics::new();
+        let (tables, admin) = (listen().await, listen().await);
+        let admin_address = admin.local_addr().unwrap().ip();
+        let service = TableService::new(
+            node.router().clone(),
+            accounts.clone(),
+            Some(TokenVerifier::ClaimsOnly),
+            clock.clone(),
+            Options { seed: 2, memory_bytes: MEMORY_BYTES, profile: profile.clone() },
+            metrics.clone(),
+        );
+        let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
+        let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans, ..manager });
+        let admin_service =
+            Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
+        let history = history.map(|options| History::open(&node, &options));
+        let admin_service = admin_service.with_history(history);
+        let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
+        Self { running, accounts, clock, node }
+    }
+
+    /// `http://HOST:PORT/devstoreaccount1`
+    pub(crate) fn base(&self) -> String {
+        format!("http://{}/{WELL_KNOWN_ACCOUNT}", self.running.table_address)
+    }
+
+    /// Sends a request signed with the well-known account's key. `target` begins after the account.
+    pub(crate) async fn send(
+        &self,
+        method: &str,
+        target: &str,
+        headers: &[(&str, &str)],
+        body: &[u8],
+    ) -> Answer {
+        self.send_as(&Signer::well_known(), Request::new(method, target, headers, body)).await
+    }
+
+    /// Sends a request signed by `signer`. Its target begins after the account. If it has no date, it gets one.
+    pub(crate) async fn send_as(&self, signer: &Signer, mut request: Request) -> Answer {
+        request.target = format!("/{}{}", signer.account, request.target);
+        signer.sign(&mut request, self.clock.wall().unix_seconds());
+        self.send_raw(&request).await
+    }
+
+    /// Sends a request as it is given, to the table service.
+    pub(crate) async fn send_raw(&self, request: &Request) -> Answer {
+        wire::exchange(self.running.table_address, request).await
+    }
+
+    /// Sends a request as it is given, to the admin endpoint.
+    pub(crate) async fn send_admin(&self, method: &str, target: &str, headers: &[(&str, &str)]) -> Answer {
+        wire::exchange(self.running.admin_address, &Request::new(method, target, headers, b"")).await
+    }
+
+    /// The same with a body and the admin token.
+    pub(crate) async fn order(&self, method: &str, target: &str, body: &str) -> Answer {
+        let token = format!("Bearer {ADMIN_TOKEN}");
+        let request = Request::new(method, target, &[("Authorization", &token)], body.as_bytes());
+        wire::exchange(self.running.admin_address, &request).await
+    }
+
+    /// Asserts that a well-behaved client is served.
+    pub(crate) async fn still_serves(&self) {
+        let answer = self.send("GET", "/Tables", &[], b"").await;
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+
+    /// Creates a table.
+    pub(crate) async fn create_table(&self, name: &str) {
+        let body = format!(r#"{{"TableName":"{name}"}}"#);
+        let answer =
+            self.send("POST", "/Tables", &[("Content-Type", "application/json")], body.as_bytes()).await;
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+}
+
+async fn listen() -> TcpListener {
+    TcpListener::bind("127.0.0.1:0").await.unwrap()
+}

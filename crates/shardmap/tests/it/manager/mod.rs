@@ -1,0 +1,16 @@
+//! The manager on both stores: one body for each behaviour, run on SQLite and on PostgreSQL. The numbers of
+//! behaviours are those of `docs/shards/parity.md`.
+
+mod crash;
+mod examples;
+mod factory;
+mod failures;
+mod load;
+mod locks;
+mod maps;
+mod points;
+mod ranges;
+mod recovery;
+mod schema_infos;
+mod shards;
+mod world;

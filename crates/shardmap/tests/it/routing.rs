@@ -1,0 +1,280 @@
+//! Connections for a key: fenced in the same round trip, rerouted once without a word, and never able to run
+//! a statement outside of the fence.
+
+use std::time::Duration;
+
+use crate::support::postgres::PostgresServer;
+use crate::support::proxy::Proxy;
+use crate::support::routed::{Directory, place, routing, shard};
+use bytes::Bytes;
+use rangehold_shardmap::routing::{Isolation, Retry, RoutingError};
+use rangehold_testkit::pooler::Pooler;
+use tokio_postgres::types::Type;
+
+const KEY: &[u8] = &[12];
+const INSERT: &str = "INSERT INTO rows VALUES ($1, $2)";
+
+fn row<'a>(key: &'a i32, text: &'a &'a str) -> [rangehold_shardmap::routing::Typed<'a>; 2] {
+    [(key, Type::INT4), (text, Type::TEXT)]
+}
+
+#[tokio::test]
+async fn all_doors_lead_to_the_shard_of_the_key() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    assert_eq!(connection.execute_typed(INSERT, &row(&1, &"alone")).await.unwrap(), 1);
+    assert_eq!(connection.execute(INSERT, &[&2, &"prepared"]).await.unwrap(), 1);
+    let rows = connection.query_typed("SELECT key FROM rows ORDER BY key", &[]).await.unwrap();
+    assert_eq!(rows.iter().map(|row| row.get(0)).collect::<Vec<i32>>(), [1, 2]);
+    assert_eq!(connection.query("SELECT $1::int", &[&5]).await.unwrap()[0].get::<_, i32>(0), 5);
+
+    let mut transaction = connection.transaction(Isolation::Serializable, false);
+    let mut copy = transaction.copy_in("COPY rows FROM STDIN").await.unwrap();
+    copy.send(Bytes::from_static(b"3\tcopied\n4\tcopied\n")).await.unwrap();
+    assert_eq!(copy.finish().await.unwrap(), 2);
+    let statement = transaction.prepare("SELECT count(*) FROM rows").await.unwrap();
+    assert_eq!(transaction.query(&statement, &[]).await.unwrap()[0].get::<_, i64>(0), 4);
+    let mut copy = transaction.copy_out("COPY (SELECT key FROM rows ORDER BY key) TO STDOUT").await.unwrap();
+    let mut text = Vec::new();
+    while let Some(piece) = copy.next().await.unwrap() {
+        text.extend_from_slice(&piece);
+    }
+    assert_eq!(text, b"1\n2\n3\n4\n");
+    transaction.commit().await.unwrap();
+
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed(INSERT, &row(&5, &"dropped")).await.unwrap();
+    drop(transaction);
+    let mut transaction = connection.transaction(Isolation::RepeatableRead, true);
+    let refused = transaction.execute_typed(INSERT, &row(&5, &"read only")).await.unwrap_err();
+    assert_eq!(refused.sqlstate(), Some("25006"));
+    transaction.rollback().await.unwrap();
+    assert_eq!(map.count().await, 4);
+}
+
+#[tokio::test]
+async fn a_key_that_has_moved_is_followed_once_and_silently() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let (old, new) = (shard(&server, "old", false).await, shard(&server, "new", true).await);
+    for single in [true, false] {
+        let directory = Directory::new(old.id, place(server.port(), "old"));
+        directory.moves(place(server.port(), "new"), 2);
+        let routing = routing();
+        let mut connection = directory.open(&routing, KEY).await.unwrap();
+        if single {
+            connection.execute_typed(INSERT, &row(&1, &"moved")).await.unwrap();
+        } else {
+            let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+            transaction.execute(INSERT, &[&2, &"moved"]).await.unwrap();
+            transaction.commit().await.unwrap();
+        }
+        assert_eq!(connection.location(), &place(server.port(), "new"));
+        assert_eq!(directory.asked_again(), 1);
+    }
+    assert_eq!((old.count().await, new.count().await), (0, 2));
+
+    // Where nobody has it, that is said, and it is said to be worth another try.
+    let directory = Directory::new(old.id, place(server.port(), "old"));
+    let mut connection = directory.open(&routing(), KEY).await.unwrap();
+    let error = connection.execute_typed(INSERT, &row(&1, &"nowhere")).await.unwrap_err();
+    assert!(matches!(error, RoutingError::NotHere { .. }), "{error:?}");
+    assert_eq!((error.retry(), error.sqlstate()), (Retry::Again, Some("RH001")));
+    assert_eq!(old.count().await, 0);
+}
+
+#[tokio::test]
+async fn an_idle_connection_outlives_an_offline_mapping() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let pid = "SELECT pg_backend_pid()";
+    let before: i32 = connection.query_typed(pid, &[]).await.unwrap()[0].get(0);
+    map.set("0a", Some("14"), false, 1).await;
+    let error = connection.query_typed(pid, &[]).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Offline { .. }), "{error:?}");
+    assert_eq!(error.retry(), Retry::Again);
+    map.set("0a", Some("14"), true, 1).await;
+    assert_eq!(connection.query_typed(pid, &[]).await.unwrap()[0].get::<_, i32>(0), before);
+}
+
+/// Whatever a transaction went through, no statement runs without the fence.
+#[tokio::test]
+async fn there_is_no_way_out_of_the_fence() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, KEY).await.unwrap();
+
+    for ending in ["COMMIT", "ROLLBACK"] {
+        let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+        transaction.execute_typed("SELECT 1", &[]).await.unwrap();
+        let _ = transaction.execute_typed(ending, &[]).await;
+        let error = transaction.execute_typed(INSERT, &row(&1, &"after the end")).await.unwrap_err();
+        assert!(matches!(error, RoutingError::Spent { .. }), "{ending}: {error:?}");
+        transaction.commit().await.unwrap_err();
+    }
+    for chained in ["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"] {
+        let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+        transaction.execute_typed("SELECT 1", &[]).await.unwrap();
+        map.set("0a", Some("14"), false, 1).await;
+        transaction.execute_typed(chained, &[]).await.unwrap();
+        let error = transaction.execute_typed(INSERT, &row(&1, &"chained")).await.unwrap_err();
+        assert!(matches!(error, RoutingError::Offline { .. }), "{chained}: {error:?}");
+        map.set("0a", Some("14"), true, 1).await;
+    }
+    // A commit that fails has ended the transaction too.
+    map.client.batch_execute("CREATE TABLE u (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)").await.unwrap();
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed("INSERT INTO u VALUES (1), (1)", &[]).await.unwrap();
+    assert_eq!(transaction.execute_typed("COMMIT", &[]).await.unwrap_err().sqlstate(), Some("23505"));
+    let error = transaction.execute_typed(INSERT, &row(&1, &"after a failed commit")).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    drop(transaction);
+    let failed = connection.execute_typed("INSERT INTO u VALUES (1), (1)", &[]).await.unwrap_err();
+    assert_eq!(failed.sqlstate(), Some("23505"), "a commit that rides behind says why it failed");
+
+    // The first statement is given up amid its flight.
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    let slow = transaction.execute_typed("SELECT pg_sleep(0.3)", &[]);
+    tokio::time::timeout(Duration::from_millis(50), slow).await.unwrap_err();
+    let error = transaction.execute_typed(INSERT, &row(&1, &"after a given-up first")).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    drop(transaction);
+    assert_eq!(map.count().await, 0);
+
+    // A later one: the transaction is known to be open, and goes on.
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed(INSERT, &row(&1, &"before")).await.unwrap();
+    let slow = transaction.execute_typed("SELECT pg_sleep(0.3)", &[]);
+    tokio::time::timeout(Duration::from_millis(50), slow).await.unwrap_err();
+    transaction.execute_typed(INSERT, &row(&2, &"after")).await.unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(map.count().await, 2);
+
+    // Savepoints work as ever.
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed("SAVEPOINT s", &[]).await.unwrap();
+    transaction.execute_typed("SELECT 1/0", &[]).await.unwrap_err();
+    let error = transaction.execute_typed(INSERT, &row(&3, &"failed")).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    transaction.execute_typed("ROLLBACK TO SAVEPOINT s", &[]).await.unwrap();
+    transaction.execute_typed(INSERT, &row(&3, &"saved")).await.unwrap();
+    transaction.commit().await.unwrap();
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed("SELECT 1", &[]).await.unwrap();
+    transaction.execute_typed("SELECT 1/0", &[]).await.unwrap_err();
+    assert!(matches!(transaction.commit().await, Err(RoutingError::Spent { .. })));
+    assert_eq!(map.count().await, 3);
+}
+
+#[tokio::test]
+async fn a_dropped_transaction_frees_the_fence_at_once() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+    transaction.execute_typed("SELECT 1", &[]).await.unwrap();
+    assert_eq!(map.holders(&[1]).await.len(), 1);
+    drop(transaction);
+    // The connection is neither used nor dropped meanwhile.
+    while !map.holders(&[1]).await.is_empty() {
+        tokio::task::yield_now().await;
+    }
+    connection.execute_typed(INSERT, &row(&1, &"next")).await.unwrap();
+}
+
+#[tokio::test]
+async fn fenced_takes_as_many_round_trips_as_unfenced() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let proxy = Proxy::start(server.port()).await;
+    let directory = Directory::new(map.id, place(proxy.port(), "a"));
+    let routing = routing();
+    let mut connection = directory.open(&routing, KEY).await.unwrap();
+
+    let before = proxy.round_trips();
+    connection.execute_typed(INSERT, &row(&1, &"fenced")).await.unwrap();
+    let fenced = proxy.round_trips() - before;
+    let before = proxy.round_trips();
+    connection.unfenced().await.unwrap().execute_typed(INSERT, &row(&1, &"unfenced")).await.unwrap();
+    assert_eq!((fenced, proxy.round_trips() - before), (1, 1), "single statements");
+    connection.execute_typed("SELECT 1", &[]).await.unwrap(); // settles what was lent out
+
+    let before = proxy.round_trips();
+    let mut transaction = connection.transaction(Isolation::RepeatableRead, false);
+    transaction.execute_typed(INSERT, &row(&1, &"fenced")).await.unwrap();
+    transaction.execute_typed(INSERT, &row(&1, &"fenced")).await.unwrap();
+    transaction.commit().await.unwrap();
+    assert_eq!(
+        proxy.round_trips() - before,
+        3,
+        "two statements and a commit; BEGIN and the fence ride along"
+    );
+    assert_eq!(map.count().await, 4);
+}
+
+#[tokio::test]
+async fn all_of_it_passes_a_pooler_in_transaction_mode() {
+    rangehold_testkit::needs!(PostgreSql, PgBouncer);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let pooler = Pooler::start(&server);
+    let directory = Directory::new(map.id, place(pooler.port(), "a"));
+    let routing = routing();
+    let mut connections = Vec::new();
+    for _ in 0..6 {
+        connections.push(directory.open(&routing, KEY).await.unwrap());
+    }
+    // Six clients over two sessions.
+    let work = connections.into_iter().map(|mut connection| async move {
+        for _ in 0..20 {
+            connection.execute_typed(INSERT, &row(&1, &"pooled")).await.unwrap();
+            connection.execute(INSERT, &[&2, &"pooled"]).await.unwrap();
+            let mut transaction = connection.transaction(Isolation::RepeatableRead, false);
+            transaction.execute_typed(INSERT, &row(&3, &"pooled")).await.unwrap();
+            let mut copy = transaction.copy_in("COPY rows FROM STDIN").await.unwrap();
+            copy.send(Bytes::from_static(b"4\tpooled\n")).await.unwrap();
+            copy.finish().await.unwrap();
+            transaction.commit().await.unwrap();
+            connection.execute_typed("SELECT 1/0", &[]).await.unwrap_err();
+        }
+        connection
+    });
+    let mut connections = futures::future::join_all(work).await;
+    assert_eq!(map.count().await, 6 * 20 * 4);
+    map.set("0a", Some("14"), false, 1).await;
+    let error = connections[0].execute_typed(INSERT, &row(&1, &"offline")).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Offline { .. }), "{error:?}");
+}
+
+/// Acceptance 98-101 (by what a connection does; on the shard map's own cache in its tests).
+#[tokio::test(start_paused = true)]
+async fn a_dead_shard_does_not_hammer_the_global_map() {
+    let nobody = crate::support::postgres::free_port();
+    let directory = Directory::new(uuid::Uuid::nil(), place(nobody, "a"));
+    let routing = routing();
+    let mapping = rangehold_map::shard::MappingId(uuid::Uuid::from_u128(1));
+    for _ in 0..10 {
+        let error = directory.open(&routing, KEY).await.unwrap_err();
+        assert!(matches!(error, RoutingError::Unreachable { .. }), "{error:?}");
+        assert_eq!(error.retry(), Retry::Again);
+    }
+    assert_eq!((directory.asked_again(), routing.pause(mapping)), (1, Duration::from_secs(5)));
+    tokio::time::advance(Duration::from_secs(6)).await;
+    directory.open(&routing, KEY).await.unwrap_err();
+    assert_eq!((directory.asked_again(), routing.pause(mapping)), (2, Duration::from_secs(10)));
+}
