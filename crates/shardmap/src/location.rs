@@ -26,7 +26,7 @@ pub enum Location {
     },
     /// A SQLite file.
     Sqlite {
-        /// The file's path.
+        /// The file's absolute path.
         path: Arc<str>,
     },
 }
@@ -49,7 +49,8 @@ impl Location {
         Ok(Self::Postgres { server: server.to_lowercase().into(), port, database: database.into() })
     }
 
-    /// A SQLite file.
+    /// A SQLite file. A path that is not absolute is taken from the present directory, and stored as an absolute one,
+    /// because the next program may run in another directory.
     ///
     /// # Errors
     ///
@@ -60,7 +61,23 @@ impl Location {
                 "{path:?} is not a path of a database: give 1 to 1024 bytes"
             )));
         }
-        Ok(Self::Sqlite { path: path.into() })
+        let absolute = std::path::absolute(path).map_err(|error| {
+            Error::argument(format!("{path:?} cannot be made an absolute path")).because(error)
+        })?;
+        // The length and the text were checked before, so the path is still a text.
+        Ok(Self::Sqlite { path: absolute.to_string_lossy().into() })
+    }
+
+    /// The column `database` of this place in a map that an earlier version wrote: it did not make paths absolute.
+    pub(crate) fn database_before(&self) -> &str {
+        match self {
+            Self::Postgres { database, .. } => database,
+            Self::Sqlite { path } => {
+                let here = std::env::current_dir().unwrap_or_default();
+                let relative = std::path::Path::new(path.as_ref()).strip_prefix(here).ok();
+                relative.and_then(std::path::Path::to_str).unwrap_or(path)
+            }
+        }
     }
 
     /// Reads `sqlite:PATH` or `postgres://SERVER[:PORT]/DATABASE`, as `Display` writes them.

@@ -97,7 +97,8 @@ impl ShardRow {
             ("postgres", Ok(port)) => {
                 Location::Postgres { server: server.into(), port, database: database.into() }
             }
-            ("sqlite", _) => Location::Sqlite { path: database.into() },
+            // Earlier versions did not make paths absolute.
+            ("sqlite", _) => Location::sqlite(&database).map_err(|error| row.damaged(error.to_string()))?,
             _ => return Err(row.damaged(format!("shard {id} is at {protocol} port {port}"))),
         };
         Ok(Self { id, version, location, online: row.bool()? })

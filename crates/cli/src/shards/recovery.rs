@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
-use rangehold_shardmap::recovery::{MapDifferences, MappedBy, MappingDifference, Resolution};
+use rangehold_shardmap::recovery::{Identity, MapDifferences, MappedBy, MappingDifference, Resolution};
 use rangehold_shardmap::{Location, PendingOperation, ShardKey, ShardMapManager};
 use serde_json::json;
 
@@ -68,6 +68,10 @@ pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
 }
 
 fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
+    let identity = match found.identity() {
+        Identity::Same => None,
+        other => Some([found.location().to_string(), found.map().name, String::new(), other.to_string()]),
+    };
     let row = |difference: MappingDifference| {
         let high = difference.high.as_ref().map_or("end".to_owned(), ShardKey::to_string);
         let what = match difference.mapped_by {
@@ -78,7 +82,7 @@ fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
         let keys = format!("{} to {high}", difference.low);
         [found.location().to_string(), found.map().name, keys, what.to_owned()]
     };
-    Ok(found.differences()?.into_iter().map(row).collect())
+    Ok(identity.into_iter().chain(found.differences()?.into_iter().map(row)).collect())
 }
 
 /// Shows the operations that have not ended.

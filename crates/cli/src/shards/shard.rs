@@ -1,7 +1,7 @@
 //! `rangehold shards shard`: adds, removes, changes and lists the shards of a map.
 
 use anyhow::Result;
-use clap::Subcommand;
+use clap::{Subcommand, ValueEnum};
 use rangehold_shardmap::{KindOfMap, Location, Shard, ShardKey, ShardMap, ShardUpdate};
 
 use super::answer::{Answer, shard_json};
@@ -15,6 +15,9 @@ pub(crate) enum ShardCommand {
     Add {
         /// The database's location.
         location: String,
+        /// What a copy of a shard is, such as a restored backup. Without this, a copy is refused.
+        #[arg(long)]
+        clone: Option<Copied>,
     },
     /// Remove a shard that has no mappings.
     Remove {
@@ -36,6 +39,15 @@ pub(crate) enum ShardCommand {
     List,
 }
 
+/// What a copy of a shard is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Copied {
+    /// Another shard, without mappings. What the copy says about its keys is forgotten.
+    New,
+    /// The shard itself, which is at this place from now on.
+    Keep,
+}
+
 /// Runs a command about the shards of a map.
 pub(super) async fn run(map: &AnyMap, command: &ShardCommand) -> Result<Answer> {
     of_either!(map, map => run_on(map, command).await)
@@ -46,9 +58,13 @@ async fn run_on<M: KindOfMap>(map: &ShardMap<ShardKey, M>, command: &ShardComman
         Answer::new(shard_json(shard), format!("{verb} the shard at {}\n", shard.location()))
     };
     match command {
-        ShardCommand::Add { location } => {
-            let shard = map.create_shard(&Location::parse(location)?).await?;
-            Ok(done("added", &shard))
+        ShardCommand::Add { location, clone } => {
+            let location = Location::parse(location)?;
+            match clone {
+                None => Ok(done("added", &map.create_shard(&location).await?)),
+                Some(Copied::New) => Ok(done("added", &map.create_shard_from_copy(&location).await?)),
+                Some(Copied::Keep) => Ok(done("moved", &map.keep_copy(&location).await?)),
+            }
         }
         ShardCommand::Remove { location } => {
             let shard = map.shard(&Location::parse(location)?).await?;

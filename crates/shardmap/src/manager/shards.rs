@@ -19,10 +19,41 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardLocationAlreadyExists`]; [`Code::ShardMapDoesNotExist`] if the map was deleted meanwhile.
+    /// [`Code::ShardLocationAlreadyExists`]; [`Code::ShardNotValid`] if the database says that it is another shard, for
+    /// it is that shard by another name, or a copy of it ([`ShardMap::create_shard_from_copy`]);
+    /// [`Code::ShardMapDoesNotExist`] if the map was deleted meanwhile.
     pub async fn create_shard(&self, location: &Location) -> Result<Shard, Error> {
         let request = ShardRequest::Add { map: &self.map, location, online: true };
         self.made(&request).await?.ok_or_else(|| Error::damaged("a shard that was added is not there"))
+    }
+
+    /// Adds a copy of a shard, such as a restored backup, as a new shard without mappings. The local map that the copy
+    /// took along is forgotten first.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::create_shard`]; [`Code::ShardNotValid`] if the database is the shard itself by another name;
+    /// [`Code::StorageOperationFailure`] if the shard cannot be reached, so that the two cannot be compared.
+    pub async fn create_shard_from_copy(&self, location: &Location) -> Result<Shard, Error> {
+        let forgotten = self.manager.0.operations.forget_copy(&self.map, location).await;
+        forgotten.map_err(|trouble| trouble.seen_by(Category::ShardMap))?;
+        self.create_shard(location).await
+    }
+
+    /// Takes a copy of a shard for the shard itself: the shard is at this place from now on.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::update_shard`]; [`Code::ShardNotValid`] if the database does not say that it is a shard of the map.
+    pub async fn keep_copy(&self, location: &Location) -> Result<Shard, Error> {
+        let claimed = self.local_shard(location).await?.map(|found| found.id);
+        let shards = self.shards().await?;
+        let Some(shard) = shards.iter().find(|shard| Some(shard.row.id) == claimed) else {
+            let text = format!("{location} does not say that it is a shard of map {:?}", self.map.name);
+            return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text));
+        };
+        let to = ShardUpdate { online: None, location: Some(location.clone()) };
+        self.update_shard(shard, &to).await
     }
 
     /// Removes a shard that has no mappings.

@@ -13,7 +13,7 @@ use super::begin::{Begun, ChangeRequest};
 use super::hook::{Moment, Step, StepFault, When};
 use super::plan::Direction;
 use super::shards::ShardRequest;
-use super::{Operations, Owned, Trouble, local};
+use super::{Operations, Owned, Trouble, side};
 use crate::error::{Category, Error};
 use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE, STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
 use crate::store::{Database, Failure, For, StoreError, Tx};
@@ -201,11 +201,13 @@ impl Operations {
         direction: Direction,
         step: Step,
     ) -> Result<(), Trouble> {
-        let side = &owned.plan.sides[side];
-        let database = self.databases.at(&side.at)?;
+        let of = &owned.plan.sides[side];
+        let database = self.databases.at(&of.at)?;
         let mut tx = begin_local(&database, owned).await?;
-        local::apply(&mut tx, owned, side, direction).await?;
-        self.commit(tx, owned, step).await
+        match side::apply(&mut tx, owned, of, direction).await? {
+            side::Applied::Written => self.commit(tx, owned, step).await,
+            side::Applied::NotOurs => Ok(()),
+        }
     }
 
     /// Commits a step. Tests can stop it before and after ([`StepHook`](super::hook::StepHook)).

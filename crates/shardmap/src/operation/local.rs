@@ -1,7 +1,7 @@
-//! The step in a shard: writes its local map.
+//! The local map of a shard: how its rows are read and written.
 //!
-//! The step says which rows must be there, so a step that is done twice has the same result. First it raises the
-//! map's epoch, so that late writes of an earlier owner are refused.
+//! Each function says which rows must be there, so a step that is done twice has the same result. A step first raises
+//! the map's epoch, so that late writes of an earlier owner are refused.
 
 use std::time::Duration;
 
@@ -9,10 +9,10 @@ use rangehold_map::KeyRange;
 use rangehold_map::shard::ShardMapping;
 use uuid::Uuid;
 
-use super::Owned;
-use super::plan::{Direction, OperationKind, Plan, Side};
+use super::plan::Plan;
+use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
-use crate::rows::{MapRow, MappingRow, ShardRow, local_mapping_values, read_local_mapping};
+use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
 use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
@@ -35,32 +35,6 @@ pub(crate) async fn read_local_shard(tx: &mut Tx, map: Uuid) -> Result<Option<Sh
         Err(error) if error.failure == Failure::NoSchema => Ok(None),
         Err(error) => Err(error),
     }
-}
-
-/// Writes the local map of one side, for the direction of the operation.
-pub(super) async fn apply(
-    tx: &mut Tx,
-    operation: &Owned,
-    side: &Side,
-    direction: Direction,
-) -> Result<(), StoreError> {
-    let plan = &operation.plan;
-    let (goes, comes, shard) = match direction {
-        Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
-        Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
-    };
-    // A new shard has no tables. They are made even if the operation is being undone, because the epoch must be
-    // written.
-    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard) {
-        install_local(tx).await?;
-    }
-    raise_epoch(tx, &side.at, &plan.map, operation.epoch).await?;
-    match shard {
-        Some(shard) => set_shard(tx, &plan.map, shard, operation.epoch).await?,
-        None => return remove_shard(tx, &plan.map).await,
-    }
-    let (goes, comes) = (mappings(tx, &side.at, goes)?, mappings(tx, &side.at, comes)?);
-    replace(tx, plan, operation.epoch, &goes, &comes).await
 }
 
 /// Raises the map's epoch in this database. Fails if the epoch there is greater.
@@ -105,7 +79,7 @@ pub(crate) async fn set_shard(
 }
 
 /// Deletes the map and everything that belongs to it here, except its epoch.
-async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
+pub(super) async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     for sql in [
         "delete from __shard_management.local_mappings where map_id = $1",
         "delete from __shard_management.local_shards where map_id = $1",
@@ -116,13 +90,19 @@ async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     Ok(())
 }
 
-fn mappings(_: &Tx, at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMapping>, StoreError> {
-    let all = rows.iter().map(MappingRow::mapping).collect::<Option<_>>();
-    all.ok_or_else(|| StoreError::new(at, Failure::Damaged, "a plan has keys that do not read"))
+/// Ends the transactions on the map's keys here, and deletes the map.
+pub(crate) async fn forget(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
+    let sql = "select mapping_id from __shard_management.local_mappings where map_id = $1";
+    let mut held = Vec::new();
+    for mut row in tx.query(sql, &[map.id.into()]).await? {
+        held.extend(read_held(tx, row.uuid()?).await?);
+    }
+    tx.close_fences(&fences_of(held.iter()), Some(DRAIN_GRACE)).await?;
+    remove_shard(tx, map).await
 }
 
 /// Deletes mappings and inserts others.
-async fn replace(
+pub(super) async fn replace(
     tx: &mut Tx,
     plan: &Plan,
     epoch: i64,

@@ -16,11 +16,13 @@ pub(crate) mod begin;
 mod carry;
 mod end;
 mod hook;
+pub(crate) mod identity;
 pub(crate) mod local;
 mod plan;
 mod repair;
 mod settle;
 pub(crate) mod shards;
+mod side;
 
 use std::time::Duration;
 

@@ -5,7 +5,7 @@ use uuid::Uuid;
 
 use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
 use super::plan::{Direction, OperationKind, Plan, Side};
-use super::{Met, Operations, Owned, Step, Trouble};
+use super::{Met, Operations, Owned, Step, Trouble, identity};
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::rows::{MapRow, Marked, ShardRow, place};
@@ -51,10 +51,16 @@ impl Operations {
     /// The global begin of a change of shards.
     pub(super) async fn begin_shard(&self, id: Uuid, request: &ShardRequest<'_>) -> Result<Begun, Trouble> {
         let category = request.category();
+        // This is read before the global transaction begins, because both may be in one file.
+        let claims = match request {
+            ShardRequest::Add { location, .. } => self.claims(location).await?,
+            _ => Vec::new(),
+        };
         let mut tx = self.global.begin(For::Writing).await?;
         let map = lock_map(&mut tx, request.map(), category).await?;
         let side = match request {
             ShardRequest::Add { location, online, .. } => {
+                identity::expect_unclaimed(&mut tx, &map, location, &claims).await?;
                 let shard = ShardRow {
                     id: self.chance.id(),
                     version: self.chance.id(),
@@ -193,10 +199,11 @@ pub(crate) async fn shard_at(
     let columns = ShardRow::COLUMNS;
     let sql = format!(
         "select {columns}, readable, operation_id from __shard_management.global_shards
-        where map_id = $1 and protocol = $2 and server = $3 and port = $4 and database = $5"
+        where map_id = $1 and protocol = $2 and server = $3 and port = $4 and database in ($5, $6)"
     );
     let mut values: Vec<Value> = vec![map.id.into()];
     values.extend(place(location));
+    values.push(location.database_before().into());
     let row = tx.query_one(&sql, &values).await?;
     row.map(|mut row| Marked::read(&mut row, ShardRow::read)).transpose()
 }

@@ -21,6 +21,8 @@ pub enum Failure {
     NoSchema,
     /// An operation that another process has taken over wrote late, and was refused.
     Outrun,
+    /// The database says that it is another shard than the one that was to be written or read.
+    OtherShard,
     /// A row that this program would never write.
     Damaged,
     /// Any other error of the database.
@@ -49,6 +51,7 @@ impl StoreError {
         let code = match self.failure {
             Failure::NoSchema => Code::StoreDoesNotExist,
             Failure::Damaged => Code::Damaged,
+            Failure::OtherShard => Code::ShardNotValid,
             _ => Code::StorageOperationFailure,
         };
         Error::new(category, code, self.to_string()).because(self)

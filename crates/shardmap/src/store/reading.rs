@@ -68,15 +68,26 @@ impl Stop {
 }
 
 impl Tx {
-    /// The version of a map in this shard, which is the epoch of the last change here. `None` if the map was never
-    /// here.
-    pub(crate) async fn map_version(&mut self, map: Uuid) -> Result<Option<i64>, StoreError> {
+    /// The version of a map in this shard, which is the epoch of the last change here, and the version of the shard
+    /// that this database is. `None` if the map was never here, or is not here.
+    pub(crate) async fn map_version(&mut self, map: Uuid) -> Result<(Option<i64>, Option<Uuid>), StoreError> {
         let sql = match self {
-            // This calls a function, because readers have no rights on the tables.
-            Self::Postgres(_) => "select __shard_management.map_version($1)",
-            Self::Sqlite(_) => "select epoch from __shard_management.local_epochs where map_id = $1",
+            // This calls functions, because readers have no rights on the tables.
+            Self::Postgres(_) => {
+                "select __shard_management.map_version($1), __shard_management.shard_version($1)"
+            }
+            Self::Sqlite(_) => {
+                "select (select epoch from __shard_management.local_epochs where map_id = $1),
+                    (select version from __shard_management.local_shards where map_id = $1)"
+            }
         };
         let row = self.query_one(sql, &[map.into()]).await?;
+        row.map_or(Ok((None, None)), |mut row| Ok((row.optional(Row::int)?, row.optional(Row::uuid)?)))
+    }
+
+    /// The same from a shard whose fence was installed by an earlier version. It does not say which shard it is.
+    pub(crate) async fn map_version_before(&mut self, map: Uuid) -> Result<Option<i64>, StoreError> {
+        let row = self.query_one("select __shard_management.map_version($1)", &[map.into()]).await?;
         row.map_or(Ok(None), |mut row| row.optional(Row::int))
     }
 

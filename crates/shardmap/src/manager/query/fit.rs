@@ -15,6 +15,8 @@ use crate::location::Location;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) shard: Uuid,
+    /// The version of the shard itself.
+    pub(super) version: Uuid,
     pub(super) location: Location,
     pub(super) epoch: i64,
     /// The operation that is under way on the shard.
@@ -50,7 +52,13 @@ mod tests {
 
     fn seen(shard: u128, epoch: i64, held: Option<u128>) -> Seen {
         let location = Location::sqlite(&shard.to_string()).expect("a path");
-        Seen { shard: Uuid::from_u128(shard), location, epoch, held: held.map(Uuid::from_u128) }
+        Seen {
+            shard: Uuid::from_u128(shard),
+            version: Uuid::nil(),
+            location,
+            epoch,
+            held: held.map(Uuid::from_u128),
+        }
     }
 
     #[test]

@@ -43,7 +43,7 @@ impl Drop for Course<'_> {
 
 /// Reads a shard to its end, or until its rows are no longer taken.
 pub(super) async fn read(common: Common, snapshot: Snapshot) {
-    let Snapshot { location, tx, version } = snapshot;
+    let Snapshot { location, tx, version, .. } = snapshot;
     let mut course = Course { query: &common.query, location: &location, ended: false };
     let Ok(_turn) = common.turns.acquire().await else { return };
     common.query.tell(&location, ShardEvent::Began);

@@ -21,6 +21,8 @@ pub(super) struct Snapshot {
     pub(super) tx: Tx,
     /// The version of the map in that shard.
     pub(super) version: i64,
+    /// The version of the shard, as the database says it. A fence that an earlier version installed does not say it.
+    pub(super) shard_version: Option<Uuid>,
 }
 
 /// The snapshots that could be opened, and the shards whose snapshots could not.
@@ -51,7 +53,10 @@ pub(super) async fn open(query: &MultiShardQuery, databases: &Databases) -> Resu
     for _ in 0..QUERY_ROUNDS_MAX {
         let look = look(query, &mut opened).await?;
         match judge(&mut epochs, &look) {
-            Next::Read => return Ok(opened),
+            Next::Read => {
+                expect_same(query, &look, &mut opened)?;
+                return Ok(opened);
+            }
             Next::Wait(operation) => {
                 let operations = &query.manager.0.operations;
                 operations.settle(&Met { operation }, Category::ShardMap, false).await?;
@@ -71,6 +76,27 @@ pub(super) async fn open(query: &MultiShardQuery, databases: &Databases) -> Resu
     Err(Error::new(Category::ShardMap, Code::PendingOperation, text).into())
 }
 
+/// Each database must say that it is the shard that the global map has at its place. A copy, or another shard, fails.
+fn expect_same(query: &MultiShardQuery, look: &[Seen], opened: &mut Opened) -> Result<(), QueryError> {
+    for seen in look {
+        let says = opened.snapshots.get(&seen.shard).and_then(|snapshot| snapshot.shard_version);
+        if says.is_none_or(|version| version == seen.version) {
+            continue;
+        }
+        opened.snapshots.remove(&seen.shard);
+        let message = "the database is another shard, or a copy: see `rangehold shards check`".to_owned();
+        let why = Why::Refused { message, may_pass: false };
+        let failure = ShardFailure { location: seen.location.clone(), why, rows: 0 };
+        query.tell(&seen.location, ShardEvent::Failed);
+        opened.failures.insert(seen.shard, failure);
+        if query.policy == Policy::Complete {
+            let failures = opened.failed().cloned().collect();
+            return Err(QueryError::Shards { failures, asked: look.len() });
+        }
+    }
+    Ok(())
+}
+
 /// The shards of the map, or those of them that the query asks for, as the global map has them now.
 async fn look(query: &MultiShardQuery, opened: &mut Opened) -> Result<Vec<Seen>, Error> {
     let read = async {
@@ -85,6 +111,7 @@ async fn look(query: &MultiShardQuery, opened: &mut Opened) -> Result<Vec<Seen>,
             let shard = ShardRow::read(&mut row)?;
             Ok(Seen {
                 shard: shard.id,
+                version: shard.version,
                 location: shard.location,
                 epoch: row.int()?,
                 held: row.optional(crate::store::Row::uuid)?,
@@ -162,12 +189,20 @@ async fn open_one(
 
 /// The first statement takes the snapshot. It reads the version.
 async fn begin(query: &MultiShardQuery, databases: &Databases, seen: &Seen) -> Result<Snapshot, StoreError> {
-    let mut tx = databases.at(&seen.location)?.begin(For::Reading).await?;
-    let version = tx.map_version(query.map.id).await?.ok_or_else(|| {
+    let database = databases.at(&seen.location)?;
+    let mut tx = database.begin(For::Reading).await?;
+    let (version, shard_version) = match tx.map_version(query.map.id).await {
+        Err(error) if error.failure == Failure::Other => {
+            tx = database.begin(For::Reading).await?;
+            (tx.map_version_before(query.map.id).await?, None)
+        }
+        said => said?,
+    };
+    let version = version.ok_or_else(|| {
         let text = format!("the database does not know the shard map {:?}", query.map.name);
         StoreError::new(&seen.location, Failure::Other, text)
     })?;
-    Ok(Snapshot { location: seen.location.clone(), tx, version })
+    Ok(Snapshot { location: seen.location.clone(), tx, version, shard_version })
 }
 
 /// Waits for what a shard does, for as long as the shard may take.

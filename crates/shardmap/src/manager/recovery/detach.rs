@@ -76,11 +76,12 @@ impl RecoveryManager {
 async fn read_known(tx: &mut Tx, location: &Location, map: Option<&str>) -> Result<Vec<Known>, Trouble> {
     let sql = "select s.shard_id, s.operation_id from __shard_management.global_shards s
         join __shard_management.global_maps m on m.map_id = s.map_id
-        where s.protocol = $1 and s.server = $2 and s.port = $3 and s.database = $4
+        where s.protocol = $1 and s.server = $2 and s.port = $3 and s.database in ($4, $7)
             and (m.name_key = $5 or $6)";
     let mut values: Vec<Value> = place(location).into();
     values.push(map.unwrap_or_default().to_lowercase().as_str().into());
     values.push(map.is_none().into());
+    values.push(location.database_before().into());
     let read = |mut row: Row| Ok(Known { shard: row.uuid()?, operation: row.optional(Row::uuid)? });
     tx.query(sql, &values).await?.into_iter().map(read).collect()
 }

@@ -10,7 +10,7 @@ mod detach;
 mod local_map;
 mod resolve;
 
-use rangehold_map::shard::{Difference, Held, MapKind, ShardKey, ShardMapping, differences};
+use rangehold_map::shard::{Difference, Held, MapKind, ShardId, ShardKey, ShardMapping, differences};
 
 pub use resolve::Resolution;
 
@@ -18,6 +18,7 @@ use self::local_map::LocalMap;
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::manager::{MapInfo, ShardMapManager};
+use crate::operation::begin::read_shard;
 use crate::store::StoreError;
 
 /// The recovery tools of a manager.
@@ -29,6 +30,34 @@ pub struct RecoveryManager(ShardMapManager);
 pub struct MapDifferences {
     local: LocalMap,
     found: Vec<Difference<ShardMapping>>,
+    identity: Identity,
+}
+
+/// Whether a database is the shard that the global map has at its place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Identity {
+    /// It is.
+    Same,
+    /// The database says that it is the shard that the global map has at this other place. So it is that database by
+    /// another name, or a copy of it.
+    AtOtherPlace(Location),
+    /// It is that shard in another state than the global map has, as after a restore of one of the two.
+    OtherVersion,
+    /// The global map does not have the shard.
+    NotInMap,
+}
+
+impl std::fmt::Display for Identity {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Same => f.write_str("it is the shard that the global map has"),
+            Self::AtOtherPlace(place) => {
+                write!(f, "it says that it is the shard at {place}: another name of it, or a copy")
+            }
+            Self::OtherVersion => f.write_str("it is another state of the shard than the global map has"),
+            Self::NotInMap => f.write_str("the global map does not have this shard"),
+        }
+    }
 }
 
 /// Keys about which the global map and a shard do not say the same.
@@ -68,7 +97,8 @@ impl RecoveryManager {
         let mut all = Vec::new();
         for local in self.local_maps(location, map).await? {
             let found = self.compare(&local).await.map_err(failed)?;
-            all.push(MapDifferences { local, found });
+            let identity = self.identity(&local).await.map_err(failed)?;
+            all.push(MapDifferences { local, found, identity });
         }
         Ok(all)
     }
@@ -81,6 +111,18 @@ impl RecoveryManager {
             return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
         }
         Ok(found)
+    }
+
+    async fn identity(&self, local: &LocalMap) -> Result<Identity, StoreError> {
+        let mut tx = self.0.reading().await?;
+        let shard = read_shard(&mut tx, &local.map, ShardId(local.shard.id)).await?.map(|found| found.row);
+        tx.commit().await?;
+        Ok(match shard {
+            None => Identity::NotInMap,
+            Some(shard) if shard.location != local.at => Identity::AtOtherPlace(shard.location),
+            Some(shard) if shard.version != local.shard.version => Identity::OtherVersion,
+            Some(_) => Identity::Same,
+        })
     }
 
     async fn compare(&self, local: &LocalMap) -> Result<Vec<Difference<ShardMapping>>, StoreError> {
@@ -131,9 +173,14 @@ impl MapDifferences {
         self.found.iter().map(one).collect()
     }
 
+    /// Whether the database is the shard that the global map has at its place.
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
     /// Whether both say the same.
     pub fn is_empty(&self) -> bool {
-        self.found.is_empty()
+        self.found.is_empty() && self.identity == Identity::Same
     }
 }
 

@@ -4,7 +4,7 @@ use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, MappingId, ShardId, ShardKey, ShardMapping};
 
 use super::local_map::{LocalMap, of_shard};
-use super::{MapDifferences, RecoveryManager};
+use super::{Identity, MapDifferences, RecoveryManager};
 use crate::error::{Category, Code, Error};
 use crate::operation::begin::overlapping;
 use crate::operation::begin::{insert_recovered, lock_map, read_serial, read_shard, set_serial};
@@ -29,10 +29,16 @@ impl RecoveryManager {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardDoesNotExist`] if the shard is not in the map: attach it first;
-    /// [`Code::PendingOperation`]; [`Code::StorageOperationFailure`].
+    /// [`Code::ShardDoesNotExist`] if the shard is not in the map: attach it first; [`Code::ShardNotValid`] if the
+    /// database says that it is the shard at another place; [`Code::PendingOperation`];
+    /// [`Code::StorageOperationFailure`].
     pub async fn resolve(&self, differences: MapDifferences, how: Resolution) -> Result<(), Error> {
-        let local = differences.local;
+        let MapDifferences { local, identity, .. } = differences;
+        if let (Identity::AtOtherPlace(_), Resolution::KeepGlobal | Resolution::KeepShard) = (&identity, how)
+        {
+            let text = format!("{} cannot be resolved: {identity}", local.at);
+            return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
+        }
         match how {
             Resolution::Ignore => Ok(()),
             Resolution::KeepGlobal => self.keep_global(&local).await,
@@ -107,9 +113,15 @@ impl RecoveryManager {
         let epoch = read_serial(&mut tx).await?.max(local.epoch) + 1;
         set_serial(&mut tx, fences_below(local, epoch)).await?;
         delete(&mut tx, &goes).await?;
-        insert_recovered(&mut tx, &map, epoch, &local.mappings).await?;
+        // A local map that was written under two names has mappings of both shards.
+        let shard = ShardId(local.shard.id);
+        let comes: Vec<ShardMapping> =
+            local.mappings.iter().map(|mapping| ShardMapping { shard, ..mapping.clone() }).collect();
+        insert_recovered(&mut tx, &map, epoch, &comes).await?;
+        let sql = "update __shard_management.global_shards set version = $1 where shard_id = $2";
+        tx.execute(sql, &[local.shard.version.into(), local.shard.id.into()]).await?;
         tx.commit().await?;
-        Ok(Ok(Effect { goes, comes: local.mappings.clone() }))
+        Ok(Ok(Effect { goes, comes }))
     }
 }
 

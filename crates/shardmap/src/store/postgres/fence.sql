@@ -102,6 +102,13 @@ language sql stable parallel safe security definer set search_path = pg_catalog,
     select e.epoch from __shard_management.local_epochs e where e.map_id = map_version.map
 $$;
 
+-- The version of the shard that this database is for a map. It is random, and new after each change of the shard. So
+-- a query that knows it from the global map notices another database, and a copy. NULL if the map is not here.
+create or replace function __shard_management.shard_version(map uuid) returns uuid
+language sql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+    select s.version from __shard_management.local_shards s where s.map_id = shard_version.map
+$$;
+
 -- For changes that take keys away: waits until no transaction holds one of the fences, and lets none enter before
 -- this transaction ends. Fails with 55P03 if one fence takes longer than `wait_ms`. It is called before the rows are
 -- deleted, in the same transaction. So a transaction that wants to enter waits for this lock and then sees the

@@ -5,6 +5,7 @@ mod crash;
 mod examples;
 mod factory;
 mod failures;
+mod identity;
 mod load;
 mod locks;
 mod maps;

@@ -83,13 +83,7 @@ on_both_stores! {
         let refused = ranges.map.update_shard(&ranges.shards[0], &to(&elsewhere)).await;
         assert_eq!(code(refused), "ShardMap/ShardNotValid");
         // Another name of the same server, or of the same file.
-        let same = match ranges.shards[0].location() {
-            Location::Postgres { port, database, .. } => Location::postgres("localhost", *port, database).unwrap(),
-            Location::Sqlite { path } => {
-                let (folder, name) = path.rsplit_once('/').unwrap();
-                Location::sqlite(&format!("{folder}/./{name}")).unwrap()
-            }
-        };
+        let same = world.other_name(ranges.shards[0].location());
         let moved = ranges.map.update_shard(&ranges.shards[0], &to(&same)).await.unwrap();
         assert_eq!(moved.location(), &same);
         ranges.map.validate_shard(&moved).await.unwrap();

@@ -76,6 +76,44 @@ impl World {
         place
     }
 
+    /// A copy of a database, as from a backup.
+    pub fn copy(&self, of: &Location, name: &str) -> Location {
+        let place = self.place(name);
+        match (of, &place, self.server) {
+            (
+                Location::Postgres { database, .. },
+                Location::Postgres { database: copy, .. },
+                Some(server),
+            ) => {
+                // A template must have no other sessions.
+                let end = format!(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
+                );
+                server.sql("postgres", &end);
+                server.sql("postgres", &format!("create database \"{copy}\" template \"{database}\""));
+            }
+            (Location::Sqlite { .. }, Location::Sqlite { path }, _) => {
+                self.sql(of, &format!("vacuum into '{path}'"));
+            }
+            _ => unreachable!("places of one store"),
+        }
+        place
+    }
+
+    /// Another name of a database.
+    pub fn other_name(&self, of: &Location) -> Location {
+        match of {
+            Location::Postgres { port, database, .. } => {
+                Location::postgres("localhost", *port, database).unwrap()
+            }
+            Location::Sqlite { path } => {
+                let (folder, name) = path.rsplit_once('/').unwrap();
+                std::fs::create_dir_all(format!("{folder}/way")).unwrap();
+                Location::sqlite(&format!("{folder}/way/../{name}")).unwrap()
+            }
+        }
+    }
+
     /// Databases `a`, `b`, `c`, each with a table of its user's.
     pub fn shards<const N: usize>(&self) -> [Location; N] {
         std::array::from_fn(|index| {
