@@ -55,7 +55,11 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     }
     info!("stopping: finishing the requests under way; a second signal ends the process at once");
     tokio::select! {
-        () = running.stop() => println!("Table service successfully closed"),
+        closed = running.stop() => if closed {
+            println!("Table service successfully closed");
+        } else {
+            warn!("the store could not be closed in time: acknowledged writes are safe, and the next start replays the log");
+        },
         () = signals.stop.asked() => {
             warn!("a second signal ended the process: acknowledged writes are safe, and the next start replays the log");
             std::process::exit(1);
@@ -102,6 +106,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         table::Options {
             seed: chance::seed()?,
             memory_bytes: config.memory_bytes,
+            cores: std::thread::available_parallelism().map_or(1, usize::from),
             profile: config.profile.clone(),
         },
         metrics.clone(),

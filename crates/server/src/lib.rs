@@ -4,6 +4,7 @@
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
 //!   body       request bodies: which of them may grow
+//!   fair       whose turn it is, where requests share something; room waits for it
 //!   admin      health, metrics, status, the API about ranges
 //!   history    the load by key and time
 //!   manager    which ranges are split, merged and moved, and what happened
@@ -17,6 +18,7 @@ pub mod accounts;
 pub mod admin;
 mod admission;
 mod body;
+mod fair;
 pub mod history;
 pub mod limits;
 pub mod listener;
@@ -39,6 +41,7 @@ use rangehold_engine::Node;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::admin::Admin;
@@ -78,9 +81,10 @@ pub fn serve(
         let admin = admin.clone();
         async move { admin.handle(request).await }
     };
+    let most = limits::connections_max();
     let mut tasks = vec![
-        tokio::spawn(listener::serve(table_socket, tls, on_table, stopped.clone())),
-        tokio::spawn(listener::serve(admin_socket, None, on_admin, stopped.clone())),
+        tokio::spawn(listener::serve(table_socket, tls, most, on_table, stopped.clone())),
+        tokio::spawn(listener::serve(admin_socket, None, most, on_admin, stopped.clone())),
         tokio::spawn(manager.clone().run(stopped.clone())),
     ];
     if let Some(history) = history {
@@ -90,15 +94,19 @@ pub fn serve(
 }
 
 impl Running {
-    /// Stops accepting, finishes what is under way, and closes the store.
-    pub async fn stop(self) {
+    /// Stops accepting, finishes what is under way, and closes the store. Returns whether all of that was done within
+    /// [`limits::STOP_WITHIN`]. If it was not, the store is left as it is, and its next opening replays the log.
+    pub async fn stop(self) -> bool {
         self.stop.send_replace(true);
         self.manager.events().end();
-        for task in self.tasks {
-            // A task that panicked has nothing left to finish.
-            let _ = task.await;
-        }
-        self.manager.finish().await;
-        self.node.close().await;
+        let finish = async {
+            for task in self.tasks {
+                // A task that panicked has nothing left to finish.
+                let _ = task.await;
+            }
+            self.manager.finish().await;
+            self.node.close().await;
+        };
+        timeout(limits::STOP_WITHIN, finish).await.is_ok()
     }
 }

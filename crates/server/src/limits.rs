@@ -3,8 +3,8 @@
 
 use std::time::Duration;
 
-/// The most connections that are open at once; further ones wait in the backlog of the listener. There are fewer if
-/// the system gives the process fewer file descriptors: see [`connections_max`].
+/// The most connections that are open at once. If more come, idle ones give way. There are fewer if the system gives
+/// the process fewer file descriptors: see [`connections_max`].
 pub const CONNECTIONS_MAX: usize = 4096;
 /// File descriptors that are reserved for the store.
 pub const STORE_FILES: u64 = 512;
@@ -24,6 +24,8 @@ pub const IDLE_MAX: Duration = Duration::from_secs(120);
 /// A connection with an open request ends if no request begins or ends on it for this time: its client does not
 /// read the reply.
 pub const OPEN_REQUEST_QUIET_MAX: Duration = Duration::from_secs(75);
+/// How often it is logged at most that connections were closed because there were too many.
+pub const CLOSED_LOGGED_EVERY: Duration = Duration::from_secs(10);
 /// The time between two looks at the activity of a connection.
 pub const ACTIVITY_LOOKED_AT_EVERY: Duration = Duration::from_secs(5);
 /// The time for the TLS handshake.
@@ -46,9 +48,9 @@ pub const BODY_PATIENCE: Duration = Duration::from_secs(2);
 pub const BODY_PACE_LOOKED_AT_EVERY: Duration = Duration::from_millis(250);
 /// The least room for bodies, and for replies, whatever their share of the memory is.
 pub const ROOM_BYTES_MIN: u64 = 16 << 20;
-/// How long a query waits for its turn, and a reply for room, before it gets 503.
+/// How long a query or a large reply waits for room before it gets 503.
 pub const ROOM_WITHIN: Duration = Duration::from_secs(5);
-/// Replies that clients have not read yet may take this part of the process's memory: one in so many bytes.
+/// Pages that are being built, and replies that clients have not read yet, may take this part of the process's memory: one in so many bytes.
 pub const REPLIES_SHARE_OF_MEMORY: u64 = 8;
 /// A reply of fewer bytes needs no room.
 pub const SMALL_REPLY_BYTES: usize = 64 * 1024;
@@ -56,8 +58,8 @@ pub const SMALL_REPLY_BYTES: usize = 64 * 1024;
 pub const DRAIN_BYTES_MAX: usize = 16 << 20;
 /// The time for reading and dropping them.
 pub const DRAIN_WITHIN: Duration = Duration::from_secs(2);
-/// The most pages of queries that are built at once. Each may have 4 MiB.
-pub const PAGES_MAX: usize = 32;
+/// The steps, in bytes, in which the page of a query takes room for its reply while it is built.
+pub const PAGE_STEP_BYTES: usize = 64 * 1024;
 /// The time for which a query looks for matches before it ends its page with a token. The documented total for a
 /// request is 30 s; the difference is for the answer.
 pub const PAGE_WITHIN: Duration = Duration::from_secs(20);
@@ -69,7 +71,10 @@ pub const REQUEST_WITHIN: Duration = Duration::from_secs(30);
 /// The time to read the CORS rules when a reply is ready.
 pub const CORS_RULES_WITHIN: Duration = Duration::from_secs(1);
 /// The time for requests under way to finish after the signal to stop.
-pub const SHUTDOWN_WITHIN: Duration = Duration::from_secs(30);
+pub const SHUTDOWN_WITHIN: Duration = Duration::from_secs(3);
+/// The time for everything that is done after that signal. Then the store is left as it is, as if the process had been
+/// killed: what was acknowledged is in its log.
+pub const STOP_WITHIN: Duration = Duration::from_millis(4_500);
 /// The time between two looks at the configuration of the accounts.
 pub const ACCOUNTS_REREAD_EVERY: Duration = Duration::from_secs(60);
 

@@ -7,13 +7,15 @@
 //! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
 //! the last byte of the reply, and the time at which something last happened. Beside each connection runs a check
 //! that ends it when nothing has happened for too long. Then either no request came, or the client does not read its
-//! reply.
+//! reply. [`places`] says which connections are kept when there are too many.
+
+mod places;
 
 use std::convert::Infallible;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -26,11 +28,12 @@ use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::{Notify, watch};
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
+use self::places::Places;
 use crate::limits;
 
 /// The connection of a request, as its handler sees it.
@@ -48,6 +51,9 @@ pub struct Connection {
 struct Activity {
     open: AtomicUsize,
     last: Mutex<Instant>,
+    /// Whether a request proved who sent it.
+    known: AtomicBool,
+    ended: Notify,
 }
 
 /// An open request. The code that answers it holds this until the reply is sent.
@@ -56,17 +62,47 @@ pub struct OpenRequest(Arc<Activity>);
 
 impl Activity {
     fn new() -> Arc<Self> {
-        Arc::new(Self { open: AtomicUsize::new(0), last: Mutex::new(Instant::now()) })
+        Arc::new(Self {
+            open: AtomicUsize::new(0),
+            last: Mutex::new(Instant::now()),
+            known: AtomicBool::new(false),
+            ended: Notify::new(),
+        })
     }
 
     fn note(&self) {
         *self.last.lock() = Instant::now();
     }
 
-    /// Waits until nothing has happened for so long that the connection must end.
+    fn is_idle(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
+    fn is_known(&self) -> bool {
+        self.known.load(Ordering::Relaxed)
+    }
+
+    fn prove(&self) {
+        // Several requests may be open at once, so it is written only when it changes.
+        if !self.is_known() {
+            self.known.store(true, Ordering::Relaxed);
+        }
+    }
+
+    /// Ends the connection: its place is needed.
+    fn end(&self) {
+        self.ended.notify_one();
+    }
+
+    /// Waits until the connection must end: nothing has happened for too long, or its place is needed.
     async fn ended(&self) {
         loop {
-            tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY).await;
+            let look = tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY);
+            tokio::select! {
+                biased;
+                () = self.ended.notified() => return,
+                () = look => {}
+            }
             let quiet = self.last.lock().elapsed();
             let open = self.open.load(Ordering::Acquire) > 0;
             if quiet > if open { limits::OPEN_REQUEST_QUIET_MAX } else { limits::IDLE_MAX } {
@@ -83,6 +119,11 @@ impl Connection {
         self.activity.note();
         OpenRequest(self.activity.clone())
     }
+
+    /// Notes that a request proved who sent it. Such a connection is kept longer when there are too many.
+    pub fn prove(&self) {
+        self.activity.prove();
+    }
 }
 
 impl Drop for OpenRequest {
@@ -92,11 +133,12 @@ impl Drop for OpenRequest {
     }
 }
 
-/// Accepts connections on `socket` and serves them until `stop` is set. Then it finishes the requests under way, for
-/// at most [`limits::SHUTDOWN_WITHIN`].
+/// Accepts up to `connections_max` connections on `socket` and serves them until `stop` is set. Then it finishes the
+/// requests under way, for at most [`limits::SHUTDOWN_WITHIN`].
 pub async fn serve<H, F>(
     socket: TcpListener,
     tls: Option<TlsAcceptor>,
+    connections_max: usize,
     handler: H,
     mut stop: watch::Receiver<bool>,
 ) where
@@ -104,12 +146,8 @@ pub async fn serve<H, F>(
     F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
 {
     let graceful = GracefulShutdown::new();
-    let places = Arc::new(Semaphore::new(limits::connections_max()));
+    let places = Places::new(connections_max);
     loop {
-        let place = tokio::select! {
-            place = places.clone().acquire_owned() => place.expect("the semaphore is never closed"),
-            _ = stop.wait_for(|stop| *stop) => break,
-        };
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
             _ = stop.wait_for(|stop| *stop) => break,
@@ -123,9 +161,11 @@ pub async fn serve<H, F>(
                 continue;
             }
         };
+        let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
+        let Some(place) = places.enter(peer.ip(), &connection.activity) else { continue };
         let (tls, handler, watcher) = (tls.clone(), handler.clone(), graceful.watcher());
         tokio::spawn(async move {
-            serve_connection(stream, peer, tls, handler, watcher).await;
+            serve_connection(stream, connection, tls, handler, watcher).await;
             drop(place);
         });
     }
@@ -151,7 +191,7 @@ where
 
 async fn serve_connection<H, F>(
     stream: TcpStream,
-    peer: SocketAddr,
+    connection: Connection,
     tls: Option<TlsAcceptor>,
     handler: H,
     watcher: Watcher,
@@ -161,7 +201,7 @@ async fn serve_connection<H, F>(
 {
     // Each reply is written at once, so waiting to fill a segment would only delay it.
     let _ = stream.set_nodelay(true);
-    let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
+    let peer = connection.peer;
     let Some(acceptor) = tls else {
         return serve_http1(stream, connection, handler, watcher).await;
     };
@@ -229,6 +269,6 @@ async fn end_or_quiet(
         ended = connection => if let Err(error) = ended {
             debug!(%peer, %error, "connection ended");
         },
-        () = activity.ended() => debug!(%peer, "connection was quiet for too long"),
+        () = activity.ended() => debug!(%peer, "connection was quiet for too long, or its place was needed"),
     }
 }

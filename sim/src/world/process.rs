@@ -104,6 +104,7 @@ impl Process {
             TableOptions {
                 seed: seed ^ 1,
                 memory_bytes: MEMORY_BYTES,
+                cores: 1,
                 profile: profile(start.cloud, start.page_within),
             },
             Metrics::new(),

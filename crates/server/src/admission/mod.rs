@@ -238,8 +238,8 @@ impl Admission {
         self.begun.elapsed()
     }
 
-    /// The seed is part of each hash. So a client cannot choose keys that share a bucket with another client's keys.
-    fn hash(&self, of: impl Hash) -> u64 {
+    /// A hash for this process alone. The seed is part of each one, so a client cannot choose keys that share a bucket with another client's keys.
+    pub(crate) fn hash(&self, of: impl Hash) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.seed, of).hash(&mut hasher);
         hasher.finish()

@@ -20,8 +20,8 @@ use rangehold_protocol::table::limits::{BATCH_BYTES_MAX, BODY_BYTES_MAX};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout, timeout_at};
 
-pub(crate) use self::growth::Sender;
-use self::growth::{BodyId, Growth, State};
+use self::growth::{Growth, State};
+use crate::fair::{Tenant, Ticket};
 use crate::limits;
 
 /// The largest body, for which there is always room.
@@ -33,7 +33,7 @@ pub(crate) struct Bodies(Arc<Inner>);
 
 struct Inner {
     begun: Instant,
-    state: Mutex<(Growth, HashMap<BodyId, Arc<Notify>>)>,
+    state: Mutex<(Growth, HashMap<Ticket, Arc<Notify>>)>,
 }
 
 /// A body, and the room that it takes until it is dropped.
@@ -46,7 +46,7 @@ pub(crate) struct HeldBody {
 /// The place of one body among the others. It ends when this is dropped, even in the middle of reading.
 struct Place {
     bodies: Bodies,
-    id: BodyId,
+    ticket: Ticket,
     told: Arc<Notify>,
 }
 
@@ -61,7 +61,7 @@ impl Bodies {
         Self(Arc::new(Inner { begun: Instant::now(), state: Mutex::new((growth, HashMap::new())) }))
     }
 
-    /// Reads a `body` of `sender`, which may have at most `bytes_max`, until `deadline`.
+    /// Reads a `body` of `tenant`, which may have at most `bytes_max`, until `deadline`.
     ///
     /// Fails with `RequestBodyTooLarge`, `ServerBusy` if there is no room in time, `RequestTimedOut` for a slow
     /// client, `InvalidInput` for a body that breaks off.
@@ -69,7 +69,7 @@ impl Bodies {
         &self,
         body: &mut Incoming,
         bytes_max: usize,
-        sender: Sender,
+        tenant: Tenant,
         deadline: Instant,
     ) -> Result<HeldBody, TableError> {
         let declared = body.size_hint().exact();
@@ -77,7 +77,8 @@ impl Bodies {
             return Err(ErrorCode::RequestBodyTooLarge.into());
         }
         let is_small = declared.is_some_and(|bytes| bytes < limits::BODY_SMALL_BYTES as u64);
-        let place = self.begin(sender, is_small);
+        // Small bodies do not stand in line behind the large ones of their tenant: they count as another tenant.
+        let place = self.begin(Tenant { member: tenant.member ^ u64::from(is_small), ..tenant });
         let mut bytes = BytesMut::new();
         while let Some(frame) = place.next_frame(body, deadline).await? {
             let Ok(data) = frame.into_data() else { continue };
@@ -87,17 +88,17 @@ impl Bodies {
             place.wait_for_room(data.len(), deadline).await?;
             bytes.extend_from_slice(&data);
         }
-        self.change(|growth, _| growth.complete(place.id));
+        self.change(|growth, _| growth.complete(place.ticket));
         Ok(HeldBody { bytes: bytes.freeze(), _place: place })
     }
 
-    fn begin(&self, sender: Sender, is_small: bool) -> Place {
+    fn begin(&self, tenant: Tenant) -> Place {
         let told = Arc::new(Notify::new());
         let now = self.0.begun.elapsed();
         let (growth, waiters) = &mut *self.0.state.lock();
-        let id = growth.begin(now, sender, is_small);
-        waiters.insert(id, Arc::clone(&told));
-        Place { bodies: self.clone(), id, told }
+        let ticket = growth.begin(now, tenant);
+        waiters.insert(ticket, Arc::clone(&told));
+        Place { bodies: self.clone(), ticket, told }
     }
 
     /// Makes a change, and tells the bodies that it lets go on or refuses.
@@ -106,8 +107,8 @@ impl Bodies {
         let (growth, waiters) = &mut *self.0.state.lock();
         change(growth, now);
         let going_on = growth.decide(now);
-        for id in going_on.into_iter().chain(growth.refuse_slow(now)) {
-            if let Some(told) = waiters.get(&id) {
+        for ticket in going_on.into_iter().chain(growth.refuse_slow(now)) {
+            if let Some(told) = waiters.get(&ticket) {
                 told.notify_one();
             }
         }
@@ -116,7 +117,7 @@ impl Bodies {
     /// For bodies that wait: time alone may have made another body too slow.
     fn look_for_slow(&self) {
         let (growth, waiters) = &mut *self.0.state.lock();
-        if let Some(told) = growth.refuse_slow(self.0.begun.elapsed()).and_then(|id| waiters.get(&id)) {
+        if let Some(told) = growth.refuse_slow(self.0.begun.elapsed()).and_then(|slow| waiters.get(&slow)) {
             told.notify_one();
         }
     }
@@ -124,7 +125,7 @@ impl Bodies {
 
 impl Place {
     fn state(&self) -> State {
-        self.bodies.0.state.lock().0.state(self.id)
+        self.bodies.0.state.lock().0.state(self.ticket)
     }
 
     /// The next frame of a body; `None` at its end. Fails if the body breaks off, or the client is too slow.
@@ -154,7 +155,7 @@ impl Place {
 
     /// Waits until the body may keep `bytes` more.
     async fn wait_for_room(&self, bytes: usize, deadline: Instant) -> Result<(), TableError> {
-        self.bodies.change(|growth, now| growth.ask(now, self.id, bytes));
+        self.bodies.change(|growth, now| growth.ask(now, self.ticket, bytes));
         loop {
             match self.state() {
                 State::Waits(_) => {}
@@ -177,8 +178,8 @@ impl Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.bodies.0.state.lock().1.remove(&self.id);
-        self.bodies.change(|growth, _| growth.end(self.id));
+        self.bodies.0.state.lock().1.remove(&self.ticket);
+        self.bodies.change(|growth, _| growth.end(self.ticket));
     }
 }
 

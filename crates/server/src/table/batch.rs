@@ -27,11 +27,18 @@ impl TableService {
         body: &mut hyper::body::Incoming,
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
-        let body = self
-            .bodies
-            .read(body, BATCH_BYTES_MAX, request.exchange.sender(), request.exchange.deadline)
-            .await?;
-        let batch = batch::parse(content_type, &body.bytes)?;
+        let tenant = self.tenant(request.exchange, "");
+        let body = self.bodies.read(body, BATCH_BYTES_MAX, tenant, request.exchange.deadline).await?;
+        self.turns.in_turns(tenant, self.answer_batch(request, content_type, &body.bytes)).await
+    }
+
+    async fn answer_batch(
+        &self,
+        request: &Authorised<'_>,
+        content_type: &str,
+        body: &[u8],
+    ) -> Result<Reply, Failure> {
+        let batch = batch::parse(content_type, body)?;
         let boundaries = self.ids.next();
         let mut reply =
             BatchReply::new(format!("batchresponse_{boundaries}"), format!("changesetresponse_{boundaries}"));

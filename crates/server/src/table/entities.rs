@@ -74,10 +74,8 @@ impl TableService {
         let wish = ReplyWish { prefer: request.exchange.prefer(), level: request.exchange.level()? };
         super::expect_json(request.exchange)?;
         request.principal.permit(Action::InsertEntity, Some(&table), None)?;
-        let body = self
-            .bodies
-            .read(body, BODY_BYTES_MAX, request.exchange.sender(), request.exchange.deadline)
-            .await?;
+        let tenant = self.tenant(request.exchange, &table);
+        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, request.exchange.deadline).await?;
         let id = self.open_for(request, Action::InsertEntity, &table).await?;
         let prepared = Prepared::insert(table, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await
@@ -98,10 +96,8 @@ impl TableService {
             return self.write_one(request, id, Prepared::write(name, kind, &[], wish)?).await;
         }
         super::expect_json(request.exchange)?;
-        let body = self
-            .bodies
-            .read(body, BODY_BYTES_MAX, request.exchange.sender(), request.exchange.deadline)
-            .await?;
+        let tenant = self.tenant(request.exchange, &name.table);
+        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, request.exchange.deadline).await?;
         let id = self.open_for(request, action_of(kind), &name.table).await?;
         let prepared = Prepared::write(name, kind, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await

@@ -11,7 +11,6 @@ use rangehold_protocol::uri::Query;
 use tokio::time::Instant;
 
 use super::address::Address;
-use crate::body::Sender;
 use crate::limits;
 use crate::listener::Connection;
 
@@ -65,11 +64,6 @@ pub(crate) struct Exchange<'a> {
 }
 
 impl Exchange<'_> {
-    /// The sender, as far as room for its body is concerned.
-    pub(crate) fn sender(&self) -> Sender {
-        Sender { account: self.address.account.clone(), address: self.connection.peer.ip() }
-    }
-
     /// The first value of a header, if it is text.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
         text(&self.head.headers, name)

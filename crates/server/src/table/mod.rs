@@ -38,7 +38,6 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::request::{Method, Operation, Target};
 use rangehold_protocol::uri::Query;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::{Instant, timeout, timeout_at};
 use tracing::debug;
 
@@ -50,6 +49,7 @@ use self::reply::{Reply, Sending};
 use crate::accounts::SharedAccounts;
 use crate::admission::Admission;
 use crate::body::{Bodies, drain};
+use crate::fair::Tenant;
 use crate::limits;
 use crate::listener::Connection;
 use crate::metrics::Metrics;
@@ -57,7 +57,7 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
-use crate::room::Room;
+use crate::room::{Place, Room};
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
@@ -68,8 +68,10 @@ pub struct TableService {
     clock: Clock,
     ids: RequestIds,
     bodies: Bodies,
+    /// Bytes of pages that are being built, and of large replies that clients have not read yet.
     replies: Room,
-    pages: Semaphore,
+    /// Turns at the processor for pages and batches.
+    turns: Room,
     profile: Profile,
     admission: Arc<Admission>,
     queries: Arc<Queries>,
@@ -84,6 +86,8 @@ pub struct Options {
     pub seed: u64,
     /// Memory of the process in bytes. Bodies and replies may take fixed shares of it.
     pub memory_bytes: u64,
+    /// Processor cores of the process: so many pages and batches are worked on at once.
+    pub cores: usize,
     /// The numbers by which it lets requests in and answers them.
     pub profile: Profile,
 }
@@ -120,7 +124,7 @@ impl TableService {
         options: Options,
         metrics: Arc<Metrics>,
     ) -> Self {
-        let Options { seed, memory_bytes, profile } = options;
+        let Options { seed, memory_bytes, cores, profile } = options;
         Self {
             router,
             accounts,
@@ -128,8 +132,8 @@ impl TableService {
             clock,
             ids: RequestIds::new(seed),
             bodies: Bodies::new(limits::room_bytes(memory_bytes, limits::BODIES_SHARE_OF_MEMORY)),
-            replies: Room::new(limits::room_bytes(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY)),
-            pages: Semaphore::new(limits::PAGES_MAX),
+            replies: Room::of_bytes(limits::room_bytes(memory_bytes, limits::REPLIES_SHARE_OF_MEMORY)),
+            turns: Room::of_turns(cores.max(1)),
             admission: Admission::start(&profile, seed, metrics.clone()),
             queries: Arc::default(),
             rehearsals: Arc::new(Rehearsals::new(profile.moving, seed)),
@@ -148,6 +152,16 @@ impl TableService {
         self.rehearsals.clone()
     }
 
+    /// In whose name a request for a table of this name shares what requests share. A SAS is a principal of its own.
+    /// `table` is empty if the request is for none, or for one that is not known yet.
+    fn tenant(&self, exchange: &Exchange<'_>, table: &str) -> Tenant {
+        let principal = exchange.query.get("sig").unwrap_or_default();
+        Tenant {
+            group: self.admission.hash(&exchange.address.account),
+            member: self.admission.hash((table.to_ascii_lowercase(), principal)),
+        }
+    }
+
     fn catalogue<'a>(&'a self, account: &'a str) -> Catalogue<'a> {
         Catalogue { router: &self.router, account }
     }
@@ -156,7 +170,7 @@ impl TableService {
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<Full<Bytes>> {
         let (head, mut body) = request.into_parts();
         if let Some(reply) = health(&head) {
-            return reply.into_response(Sending { _open: connection.open_request(), _room: None });
+            return reply.into_response(Sending { _open: connection.open_request(), _place: None });
         }
         let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
@@ -169,7 +183,10 @@ impl TableService {
             Err(failure) => (None, Outcome { operation: UNKNOWN, result: Err(failure), xml: false }),
         };
         let operation = outcome.operation;
-        let room = self.room_for(&head, &mut outcome).await;
+        let place = match &exchange {
+            Some(exchange) => self.place_for(exchange, &mut outcome).await,
+            None => None,
+        };
         let mut reply = finish::finish(exchange.as_ref(), &head, &arrival, outcome);
         if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
             // The reply is ready. If the rules cannot be read in time, it is sent without CORS headers.
@@ -186,25 +203,28 @@ impl TableService {
             request_id = arrival.id, operation, method = %head.method, path = head.uri.path(), status = reply.status,
             elapsed_us = elapsed.as_micros() as u64, "request"
         );
-        reply.into_response(Sending { _open: open, _room: room })
+        reply.into_response(Sending { _open: open, _place: place })
     }
 
-    /// Takes room for a large reply until its client has read it. Without room, an error replaces the reply to a
+    /// Takes room for a large reply until its client has read it. A page has room already. Without room, an error replaces the reply to a
     /// read, since the client can ask again. The reply to a write is sent even without room.
-    async fn room_for(&self, head: &Parts, outcome: &mut Outcome) -> Option<OwnedSemaphorePermit> {
-        let bytes = outcome.result.as_ref().map_or(0, |reply| reply.body.len());
-        if bytes < limits::SMALL_REPLY_BYTES {
+    async fn place_for(&self, exchange: &Exchange<'_>, outcome: &mut Outcome) -> Option<Place> {
+        let reply = outcome.result.as_mut().ok()?;
+        if reply.body.len() < limits::SMALL_REPLY_BYTES {
             return None;
         }
-        match self.replies.take(bytes).await {
-            Ok(room) => Some(room),
-            Err(error) => {
-                if head.method == http::Method::GET {
-                    outcome.result = Err(error.into());
-                }
-                None
-            }
+        if let Some(place) = reply.place.take() {
+            place.keep(reply.body.len());
+            return Some(place);
         }
+        let place = self.replies.enter(self.tenant(exchange, ""));
+        if timeout(limits::ROOM_WITHIN, place.take(reply.body.len())).await.is_ok() {
+            return Some(place);
+        }
+        if exchange.head.method == http::Method::GET {
+            outcome.result = Err(busy().into());
+        }
+        None
     }
 
     /// Reads what every handler needs from the head. Fails if the head is malformed.
@@ -243,7 +263,10 @@ impl TableService {
         let xml = exchange.query.get("comp").is_some();
         let authenticated = timeout_at(exchange.deadline, self.authenticate(exchange)).await;
         let principal = match authenticated.unwrap_or_else(|_| Err(ErrorCode::OperationTimedOut.into())) {
-            Ok(principal) => principal,
+            Ok(principal) => {
+                exchange.connection.prove();
+                principal
+            }
             Err(failure) => {
                 return Outcome { operation: UNAUTHENTICATED, result: Err(failure), xml };
             }
@@ -304,6 +327,14 @@ fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
     Operation::of(method, target, &exchange.query, exchange.conditions())
+}
+
+/// The error for a request that waited too long for its share of what requests share.
+fn busy() -> TableError {
+    TableError::new(
+        ErrorCode::ServerBusy,
+        "The server is busy: too many bytes of requests and replies are under way.",
+    )
 }
 
 /// Accepts every well-formed version, also later ones than we know: an update of an SDK must not break its

@@ -1,8 +1,8 @@
 //! A page of entities: which rows it takes, and when it ends.
 //!
 //! A page is built in one pass over the rows between the filter's bounds: each row is filtered and written as JSON
-//! straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its time is over, or when a
-//! partition has returned more than its budget. As in the real service, a token points at the next entity that
+//! straight from its stored bytes. It ends at `$top` or 1,000 entities, at 4 MiB, when its time is over, when a
+//! partition has returned more than its budget, or when there is no more room for replies. As in the real service, a token points at the next entity that
 //! matches, so that the last page has no token. But to find that entity, a full page looks at a limited number of
 //! rows ([`limits::LOOK_AHEAD_ROWS_MAX`]). If none of them matches, its token points at the first entity that it did
 //! not look at.
@@ -22,6 +22,7 @@ use tokio::time::Instant;
 use super::admit::PageCharge;
 use super::failure::{Failure, damaged};
 use crate::limits;
+use crate::room::Place;
 
 /// A page of entities while it is built.
 pub(super) struct EntityPage<'a> {
@@ -31,6 +32,9 @@ pub(super) struct EntityPage<'a> {
     pub(super) until: Instant,
     pub(super) charge: Option<PageCharge<'a>>,
     pub(super) body: Vec<u8>,
+    /// Where the body gets room, and the room that it has.
+    pub(super) place: &'a Place,
+    pub(super) room: usize,
     pub(super) items: usize,
     /// Rows that were looked at.
     pub(super) looked_at: usize,
@@ -57,7 +61,7 @@ impl EntityPage<'_> {
 
     fn take(&mut self, key: &[u8], value: &Bytes) -> Result<ControlFlow<()>, Failure> {
         let (partition_key, row_key) = entity_keys(key).map_err(damaged)?;
-        let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX;
+        let full = self.items >= self.most || self.body.len() >= PAGE_BYTES_MAX || !self.has_room();
         self.ahead += usize::from(full);
         // The first row is looked at even after the deadline, so that each page makes progress.
         let late = self.looked_at > 0 && Instant::now() >= self.until;
@@ -78,6 +82,17 @@ impl EntityPage<'_> {
             .map_err(damaged)?;
         self.items += 1;
         Ok(ControlFlow::Continue(()))
+    }
+
+    /// Whether the body may grow. If it has outgrown its room it takes more, unless its tenant has had its share.
+    fn has_room(&mut self) -> bool {
+        while self.body.len() >= self.room {
+            if !self.place.grow(limits::PAGE_STEP_BYTES) {
+                return false;
+            }
+            self.room += limits::PAGE_STEP_BYTES;
+        }
+        true
     }
 
     fn end_before(&mut self, key: &[u8], partition_key: String, row_key: String) -> ControlFlow<()> {

@@ -10,7 +10,6 @@ use rangehold_map::key::PartitionPrefix;
 use rangehold_map::load::Access;
 use rangehold_map::{KeyRange, ServerId};
 use rangehold_protocol::auth::Action;
-use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::catalogue::TableRecord;
 use rangehold_protocol::table::continuation::Continuation;
 use rangehold_protocol::table::filter::Filter;
@@ -40,10 +39,10 @@ impl TableService {
         let level = exchange.level()?;
         request.principal.permit(Action::QueryEntities, Some(name), None)?;
         let account = exchange.address.account.as_str();
-        // Waits for a place before it looks up the table, so that the table's id is not out of date after the wait.
-        let _place = timeout(limits::ROOM_WITHIN, self.pages.acquire()).await.map_err(|_| {
-            TableError::new(ErrorCode::ServerBusy, "The server is busy: too many queries are under way.")
-        })?;
+        // Waits for room before it looks up the table, so that the table's id is not out of date after the wait.
+        let tenant = self.tenant(exchange, name);
+        let place = self.replies.enter(tenant);
+        timeout(limits::ROOM_WITHIN, place.take(limits::PAGE_STEP_BYTES)).await.map_err(|_| super::busy())?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
         let bounds = query.filter.as_ref().map_or_else(KeyBounds::all, Filter::bounds);
@@ -66,6 +65,8 @@ impl TableService {
             until: exchange.deadline.min(Instant::now() + self.profile.pages.within),
             charge: PageCharge::new(&self.admission, &touched),
             body: Vec::with_capacity(4096),
+            place: &place,
+            room: limits::PAGE_STEP_BYTES,
             items: 0,
             looked_at: 0,
             ahead: 0,
@@ -74,6 +75,8 @@ impl TableService {
             failure: None,
         };
         let begin = || {
+            // If the scan begins again, so does the room of its page.
+            place.keep(limits::PAGE_STEP_BYTES);
             let mut page = begin();
             page.writer.page_begin(&mut page.body);
             page
@@ -81,7 +84,8 @@ impl TableService {
         // `$top=0` asks for nothing. If the answer had a token, a client would ask again without end.
         let nothing = KeyRange::new(Vec::new(), Some(Vec::new()));
         let keys = if query.top == Some(0) { &nothing } else { &reach.keys };
-        let fill = async { Ok(self.router.scan(keys, begin, EntityPage::visit).await?) };
+        let scan = self.router.scan(keys, begin, EntityPage::visit);
+        let fill = async { Ok(self.turns.in_turns(tenant, scan).await?) };
         let mut page = self.admitted(touched, exchange.deadline, fill).await?;
         if let Some(failure) = page.failure {
             return Err(failure);
@@ -93,6 +97,7 @@ impl TableService {
         self.queries.count(kind, &self.counts(&reach.keys, &page));
         let mut reply = Reply::with_body(200, level.content_type(), page.body);
         reply.headers.extend(page.next.iter().flat_map(Continuation::headers));
+        reply.place = Some(place);
         Ok(reply)
     }
 

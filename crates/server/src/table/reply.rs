@@ -4,14 +4,14 @@ use bytes::Bytes;
 use http::header::{HeaderName, HeaderValue};
 use http::{Response, StatusCode};
 use http_body_util::Full;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::listener::OpenRequest;
+use crate::room::Place;
 
 /// The resources that a reply holds until its client has read it.
 pub(crate) struct Sending {
     pub(crate) _open: OpenRequest,
-    pub(crate) _room: Option<OwnedSemaphorePermit>,
+    pub(crate) _place: Option<Place>,
 }
 
 struct SentBody {
@@ -26,7 +26,7 @@ impl AsRef<[u8]> for SentBody {
 }
 
 /// A reply while it is built: to a single request, or to one part of a batch.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug)]
 pub(crate) struct Reply {
     /// HTTP status.
     pub(crate) status: u16,
@@ -34,17 +34,19 @@ pub(crate) struct Reply {
     pub(crate) headers: Vec<(&'static str, String)>,
     /// The body. An empty one is not sent.
     pub(crate) body: Vec<u8>,
+    /// The room that a page took while it was built.
+    pub(crate) place: Option<Place>,
 }
 
 impl Reply {
     /// A reply without a body.
     pub(crate) fn empty(status: u16) -> Self {
-        Self { status, headers: Vec::new(), body: Vec::new() }
+        Self { status, headers: Vec::new(), body: Vec::new(), place: None }
     }
 
     /// A reply with a body of the given type.
     pub(crate) fn with_body(status: u16, content_type: impl Into<String>, body: Vec<u8>) -> Self {
-        Self { status, headers: vec![("Content-Type", content_type.into())], body }
+        Self { status, headers: vec![("Content-Type", content_type.into())], body, place: None }
     }
 
     /// Adds a header.

@@ -26,7 +26,8 @@ impl TableService {
         let level = exchange.level()?;
         super::expect_json(exchange)?;
         request.principal.permit(Action::CreateTable, None, None)?;
-        let body = self.bodies.read(body, BODY_BYTES_MAX, exchange.sender(), exchange.deadline).await?;
+        let tenant = self.tenant(exchange, "");
+        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, exchange.deadline).await?;
         let name = table_name(&body.bytes)?;
         request.principal.permit(Action::CreateTable, Some(&name), None)?;
         let account = exchange.address.account.as_str();
@@ -84,7 +85,8 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.sender(), exchange.deadline).await?;
+        let tenant = self.tenant(exchange, name);
+        let body = self.bodies.read(body, XML_BYTES_MAX, tenant, exchange.deadline).await?;
         let policies = acl::parse(&body.bytes)?;
         self.catalogue(&exchange.address.account).set_policies(name, policies, exchange.deadline).await?;
         Ok(Reply::empty(204))
@@ -105,7 +107,8 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;
-        let body = self.bodies.read(body, XML_BYTES_MAX, exchange.sender(), exchange.deadline).await?;
+        let tenant = self.tenant(exchange, "");
+        let body = self.bodies.read(body, XML_BYTES_MAX, tenant, exchange.deadline).await?;
         let update = properties::parse_update(&body.bytes)?;
         self.catalogue(&exchange.address.account)
             .change_service_properties(|properties| properties.apply(update.clone()), exchange.deadline)

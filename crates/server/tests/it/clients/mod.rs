@@ -9,6 +9,7 @@ mod browsers;
 mod credentials;
 mod heads;
 mod history;
+mod neighbours;
 mod profiles;
 mod ranges;
 mod slow;

@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use rangehold_server::limits::{HEADERS_WITHIN, REQUEST_WITHIN};
+use rangehold_server::limits::{HEADERS_WITHIN, REQUEST_WITHIN, STOP_WITHIN};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::{Instant, sleep};
@@ -41,6 +41,27 @@ async fn half_a_head() {
         assert!(reply.is_empty() || reply.starts_with(b"HTTP/1.1 408"), "{}", reply.escape_ascii());
     }
     service.still_serves().await;
+}
+
+/// Neither half a head nor half a body holds up the end for longer than the limit.
+#[tokio::test]
+async fn a_client_that_has_not_finished_does_not_hold_up_the_end() {
+    let service = Service::start().await;
+    let mut half_a_body = begun_insert(&service, 100);
+    half_a_body.extend_from_slice(b"{\"PartitionKey\":");
+    let mut open = Vec::new();
+    for begin in [b"GET /devstoreaccount1/Tables HTTP/1.1\r\nHost: a\r\nx-ha".to_vec(), half_a_body] {
+        let mut stream =
+            TcpStream::connect(service.running.table_address).await.expect("the service listens");
+        stream.write_all(&begin).await.expect("the service listens");
+        open.push(stream);
+    }
+    // The server reads what was sent.
+    sleep(Duration::from_millis(50)).await;
+    tokio::time::pause();
+    let begun = Instant::now();
+    assert!(service.running.stop().await, "the store is closed, whatever clients do");
+    assert!(begun.elapsed() <= STOP_WITHIN, "{:?}", begun.elapsed());
 }
 
 /// A connection that was used and is kept open is closed after that time too.

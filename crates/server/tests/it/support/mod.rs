@@ -109,7 +109,7 @@ impl Service {
             accounts.clone(),
             Some(TokenVerifier::ClaimsOnly),
             clock.clone(),
-            Options { seed: 2, memory_bytes: MEMORY_BYTES, profile: profile.clone() },
+            Options { seed: 2, memory_bytes: MEMORY_BYTES, cores: 2, profile: profile.clone() },
             metrics.clone(),
         );
         let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
