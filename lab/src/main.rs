@@ -5,10 +5,11 @@
 //! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
 //! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
+//! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first five drive the real program from outside; the last two need only the pure crate `map`.
+//! The first six drive the real program from outside; the last two need only the pure crate `map`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -18,6 +19,7 @@
 mod balance;
 mod cloud;
 mod handoff;
+mod neighbours;
 mod ranges;
 mod scale;
 mod space;
@@ -42,6 +44,7 @@ enum Experiment {
     Ranges(ranges::Arguments),
     Cloud(cloud::Arguments),
     Scale(scale::Arguments),
+    Neighbours(neighbours::Arguments),
     Balance(balance::Arguments),
     Verdicts(verdicts::Arguments),
 }
@@ -53,6 +56,7 @@ fn main() -> ExitCode {
         Experiment::Ranges(arguments) => ranges::run(&arguments),
         Experiment::Cloud(arguments) => cloud::run(&arguments),
         Experiment::Scale(arguments) => scale::run(&arguments),
+        Experiment::Neighbours(arguments) => neighbours::run(&arguments),
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),
     };

@@ -24,6 +24,6 @@ pub mod sign;
 pub mod workspace;
 
 /// The time of this machine, as requests are dated with it.
-fn seconds_since_1970() -> i64 {
+pub fn seconds_since_1970() -> i64 {
     time::OffsetDateTime::now_utc().unix_timestamp()
 }

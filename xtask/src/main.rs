@@ -43,13 +43,14 @@ struct CommandLine {
 
 const EXPERIMENTS: &str = "\
 Experiments (--help after a name tells more):
-  handoff   What splits, merges and moves cost the clients that are served meanwhile
-  space     How soon splits and merges give their space back
-  ranges    What a thousand ranges in one process cost
-  cloud     Whether the profile `cloud` keeps its targets
-  scale     Compares a large service with a small one
-  balance   Runs the planner through simulated hours of a large service
-  verdicts  Judges synthetic workloads and compares with what happened to them";
+  handoff     What splits, merges and moves cost the clients that are served meanwhile
+  space       How soon splits and merges give their space back
+  ranges      What a thousand ranges in one process cost
+  cloud       Whether the profile `cloud` keeps its targets
+  scale       Compares a large service with a small one
+  neighbours  What greedy clients cost a quiet one
+  balance     Runs the planner through simulated hours of a large service
+  verdicts    Judges synthetic workloads and compares with what happened to them";
 
 #[derive(Subcommand)]
 enum Task {

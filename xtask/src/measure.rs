@@ -37,6 +37,7 @@ const MEASUREMENTS: &[Measurement] = &[
     measurement("space", &["space"]),
     measurement("ranges", &["ranges", "--release"]),
     measurement("scale", &["scale", "--release"]),
+    measurement("neighbours", &["neighbours", "--release"]),
     measurement("cloud", &["cloud"]),
     measurement("verdicts", &["verdicts"]),
     measurement("verdicts-cost", &["verdicts", "--cost"]),
