@@ -6,8 +6,8 @@
 //!
 //! * **Share.** What a tenant may have depends on what the others leave. A group may have seven eighths of the room
 //!   that other groups leave, and a tenant seven eighths of what the others in its group leave. So a newcomer finds
-//!   some room at once, even if everybody else keeps what they have and never leaves. A tenant that has nothing may
-//!   take all that is free.
+//!   some room at once, even if everybody else keeps what they have and never leaves. A group that has nothing may
+//!   take all that is free; a tenant that has nothing, an eighth of it, even if its group is above its share.
 //!
 //! ```text
 //!   |--------------- room ---------------|
@@ -198,8 +198,13 @@ impl Queue {
         let member = self.members.get(&tenant).map_or(0, |member| member.held);
         let of_group = self.share(self.room, self.all.held, group);
         let of_member = self.share(of_group, group, member);
-        let more = |share: usize, held: usize| if held == 0 { free } else { share.saturating_sub(held) };
-        free.min(more(of_group, group)).min(more(of_member, member))
+        if group == 0 {
+            return free;
+        }
+        let more = of_group.saturating_sub(group).min(of_member.saturating_sub(member));
+        // The last part of the room is for groups that are below their share.
+        let is_newcomer = member == 0 && free > self.room / (SPARE * SPARE);
+        if is_newcomer { more.max(free / SPARE) } else { more.min(free) }
     }
 
     /// Whether a request waits.

@@ -31,8 +31,8 @@ fn a_lone_tenant_leaves_an_eighth_of_its_group_and_its_group_an_eighth_of_the_ro
     let mut queue = Queue::for_room(6_400);
     fill(&mut queue, tenant(1, 1), 1);
     assert_eq!(queue.held(), 4_900);
-    fill(&mut queue, tenant(1, 2), 1);
-    assert_eq!(queue.held(), 4_900 + (5_600 - 4_900) / 8 * 7 + 1, "its first unit is free");
+    fill(&mut queue, tenant(1, 2), 10);
+    assert!((5_500..=5_600).contains(&queue.held()), "{}", queue.held());
 }
 
 #[test]
@@ -161,18 +161,22 @@ proptest! {
     /// While tenants wait, none is served more than the others: turns may cost what they like.
     #[test]
     fn no_tenant_is_above_its_share_while_another_waits(
-        costs in prop::collection::vec(1..=50_u64, 9),
+        costs in prop::collection::vec(1..=50_u64, 6),
         turns in 1..4_usize,
     ) {
         let mut queue = Queue::for_turns(turns);
-        let tenants = [(1, 1), (1, 2), (1, 3), (2, 1), (2, 1), (2, 1), (2, 1), (3, 1), (3, 2)];
-        let cost: BTreeMap<Ticket, u64> = tenants.iter().zip(costs).map(|((group, member), cost)| {
-            let ticket = queue.enter(tenant(*group, *member));
-            queue.ask(ticket, 1);
-            (ticket, cost)
-        }).collect();
+        let tenants = [(1, 1), (1, 2), (1, 3), (2, 1), (3, 1), (3, 2)];
+        let mut cost = BTreeMap::new();
+        for ((group, member), its_cost) in tenants.into_iter().zip(costs) {
+            // More than there are turns, so that each tenant always has one that waits.
+            for _ in 0..4 {
+                let ticket = queue.enter(tenant(group, member));
+                queue.ask(ticket, 1);
+                cost.insert(ticket, its_cost);
+            }
+        }
         let mut running = Vec::new();
-        for _ in 0..2_000 {
+        for _ in 0..300 {
             running.extend(std::iter::from_fn(|| queue.next()));
             prop_assert_eq!(running.len(), turns, "a turn is left over while others wait");
             let ticket = running.remove(0);
