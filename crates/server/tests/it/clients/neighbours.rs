@@ -25,7 +25,7 @@ const LARGE: usize = 30_000;
 /// `bytes`.
 async fn two_accounts(rows: usize, bytes: usize) -> (Arc<Service>, Signer, Signer) {
     let accounts = format!("greedy:{};quiet:{}", KEYS[0], KEYS[1]);
-    let service = Service::with_accounts(Accounts::parse(&accounts).unwrap()).await;
+    let service = Service::with_accounts(Accounts::parse(&accounts).expect("two accounts")).await;
     let signers = [Signer::new("greedy", KEYS[0]), Signer::new("quiet", KEYS[1])];
     let text = "x".repeat(bytes);
     for signer in &signers {
