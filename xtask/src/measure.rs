@@ -37,7 +37,7 @@ const MEASUREMENTS: &[Measurement] = &[
     measurement("space", &["space"]),
     measurement("ranges", &["ranges", "--release"]),
     measurement("scale", &["scale", "--release"]),
-    measurement("neighbours", &["neighbours", "--release"]),
+    measurement("neighbours", &["neighbours"]),
     measurement("cloud", &["cloud"]),
     measurement("verdicts", &["verdicts"]),
     measurement("verdicts-cost", &["verdicts", "--cost"]),

@@ -62,11 +62,13 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     quiet::prepare(&mut quiet)?;
     attackers::prepare(server.address)?;
 
-    println!("| beside | request | p50 | p99 | requests | refused | peak memory |");
-    println!("|---|---|---|---|---|---|---|");
+    println!(
+        "{:<40} {:<12} {:>8} {:>8} {:>9} {:>8}",
+        "beside", "request", "p50", "p99", "requests", "refused"
+    );
     let time = Duration::from_secs(arguments.seconds);
     let alone = quiet::measure(&mut quiet, time)?;
-    show("nobody", &alone, server.peak_bytes()?);
+    show("nobody", &alone);
     let mut beyond = Vec::new();
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
     let each = Attacker::ALL.map(|attacker| (attacker.name(), vec![attacker]));
@@ -75,10 +77,11 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             continue;
         }
         let met = beside(&server, &attackers, &mut quiet, time)?;
-        show(name, &met, server.peak_bytes()?);
+        show(name, &met);
         beyond.extend(Kind::ALL.into_iter().filter_map(|kind| judge(name, kind, &alone, &met)));
     }
     let peak = server.peak_bytes()? >> 20;
+    println!("peak memory {peak} MiB, with --memory {}MiB", arguments.memory_mib);
     if peak > arguments.memory_mib + MEMORY_SLACK_MIB {
         beyond.push(format!("{peak} MiB of memory with --memory {}MiB", arguments.memory_mib));
     }
@@ -101,15 +104,11 @@ fn beside(server: &Server, attackers: &[Attacker], quiet: &mut Client, time: Dur
     })
 }
 
-fn show(beside: &str, met: &Met, peak: u64) {
+fn show(beside: &str, met: &Met) {
     for kind in Kind::ALL {
         let (p50, p99) = (met.percentile(kind, 50), met.percentile(kind, 99));
-        let (answered, refused) = (met.answered(kind), met.refused(kind));
-        let kind = kind.label();
-        println!(
-            "| {beside} | {kind} | {p50:.1?} | {p99:.1?} | {answered} | {refused} | {} MiB |",
-            peak >> 20
-        );
+        let (answered, refused, kind) = (met.answered(kind), met.refused(kind), kind.label());
+        println!("{beside:<40} {kind:<12} {p50:>8.1?} {p99:>8.1?} {answered:>9} {refused:>8}");
     }
 }
 

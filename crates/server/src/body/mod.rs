@@ -86,6 +86,10 @@ impl Bodies {
                 return Err(ErrorCode::RequestBodyTooLarge.into());
             }
             place.wait_for_room(data.len(), deadline).await?;
+            // Takes addresses for the whole body when the first of it is here. Pages of memory are used only when they
+            // are written to, so a client that declares much and sends little costs nothing.
+            let rest = declared.map_or(0, |bytes| bytes as usize).saturating_sub(bytes.len());
+            bytes.reserve(rest.max(data.len()));
             bytes.extend_from_slice(&data);
         }
         self.change(|growth, _| growth.complete(place.ticket));
