@@ -110,7 +110,7 @@ impl Place {
 }
 
 impl Shared {
-    /// Serves whoever waits and may be served, and wakes them.
+    /// Serves the requests whose turn it is, and wakes them.
     fn serve(&mut self) {
         while let Some(ticket) = self.queue.next() {
             if let Some(waker) = self.wakers.remove(&ticket) {

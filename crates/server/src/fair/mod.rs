@@ -44,7 +44,7 @@ pub(crate) struct Tenant {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Ticket(u64);
 
-/// Who has how much of a resource, and who waits for it.
+/// The requests that have a part of a resource, and those that wait for it.
 #[derive(Debug)]
 pub(crate) struct Queue {
     room: usize,
