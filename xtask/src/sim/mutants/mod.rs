@@ -80,7 +80,7 @@ fn build(mutant: &Mutant) -> Result<PathBuf> {
     mirror(&tree, &changed(mutant)?)?;
     let (manifest, target) = (tree.join("Cargo.toml"), target());
     let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
-    super::build(&format!("sim-{}", mutant.name), &["--manifest-path", &manifest, "--target-dir", &target])
+    super::build("sim-mutant", &["--manifest-path", &manifest, "--target-dir", &target])
 }
 
 /// The files that a mistake changes, with the mistake in them.
