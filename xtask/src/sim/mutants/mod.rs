@@ -23,6 +23,9 @@ use rangehold_testkit::workspace::{self, root, target};
 /// What the tree holds: all that the workspace's manifest names.
 const COPIED: [&str; 7] = ["Cargo.toml", "Cargo.lock", "crates", "sim", "testkit", "lab", "xtask"];
 
+/// Characters of a finding that are printed.
+const TOLD_MAX: usize = 120;
+
 /// Each mistake must be found within its number of seeds.
 pub(super) fn find(arguments: &Arguments, jobs: u64) -> Result<()> {
     let mut unfound = Vec::new();
@@ -55,7 +58,7 @@ fn first_finding(workers: &Workers) -> Result<(u64, Option<String>)> {
     while let Some(run) = workers.next()? {
         runs += 1;
         if let Some(finding) = run.findings.first() {
-            let line = finding.lines().next().unwrap_or_default();
+            let line: String = finding.lines().next().unwrap_or_default().chars().take(TOLD_MAX).collect();
             return Ok((runs, Some(format!("seed {}: {line}", run.seed))));
         }
     }
