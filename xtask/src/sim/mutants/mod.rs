@@ -4,8 +4,9 @@
 //! sources are copied to a tree below the build directory, one mistake is made in this tree, the simulation is built
 //! from there, and seeds run until one fails. Then the next mistake takes the place of this one.
 //!
-//! The tree is built into the same directory as everything else, so no library is built twice; of our own crates only
-//! those are built that a mistake touches, and those above them. `docs/design/0010-mistakes-on-purpose.md` tells why it is done so.
+//! The tree is built into the same directory as everything else, so no library is built twice. Its crates have a version
+//! of their own, since cargo tells the crates of two trees apart by their versions and not by their paths: it would
+//! take a crate with a mistake for the real one. `docs/design/0010-mistakes-on-purpose.md` tells why it is done so.
 
 mod patch;
 
@@ -80,10 +81,22 @@ fn mutants() -> Result<Vec<Mutant>> {
 /// Builds the simulation with a mistake, and returns the path of a copy that the next build leaves alone.
 fn build(mutant: &Mutant) -> Result<PathBuf> {
     let tree = target().join("xtask/mutants");
-    mirror(&tree, &changed(mutant)?)?;
+    let mut changed = changed(mutant)?;
+    changed.insert("Cargo.toml".to_owned(), manifest()?);
+    mirror(&tree, &changed)?;
     let (manifest, target) = (tree.join("Cargo.toml"), target());
     let (manifest, target) = (manifest.display().to_string(), target.display().to_string());
     super::build("sim-mutant", &["--manifest-path", &manifest, "--target-dir", &target])
+}
+
+/// The manifest of the workspace, with the version of the tree's crates.
+fn manifest() -> Result<String> {
+    const OURS: &str = concat!("\nversion = \"", env!("CARGO_PKG_VERSION"), "\"\n");
+    let text = std::fs::read_to_string(root().join("Cargo.toml"))?;
+    if text.matches(OURS).count() != 1 {
+        bail!("Cargo.toml has not exactly one line {OURS:?}");
+    }
+    Ok(text.replace(OURS, "\nversion = \"0.0.0-mistake\"\n"))
 }
 
 /// The files that a mistake changes, with the mistake in them.
@@ -141,6 +154,7 @@ mod tests {
             .filter_map(|mutant| changed(mutant).err())
             .map(|error| format!("{error:#}"))
             .collect();
+        assert!(manifest().unwrap().contains("0.0.0-mistake"));
         assert!(wrong.is_empty() && !mutants.is_empty(), "{}", wrong.join("\n"));
     }
 }
