@@ -94,7 +94,7 @@ fn main() -> std::process::ExitCode {
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("rangehold: {error:#}");
+            eprintln!("rangehold: {}", rangehold_engine::with_causes(error.as_ref()));
             std::process::ExitCode::FAILURE
         }
     }

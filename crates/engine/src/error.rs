@@ -5,7 +5,7 @@
 //! whether it was made*. A write that has entered the log but was not seen to become durable may still be
 //! made, so it is [`WriteError::OutcomeUnknown`], never a refusal.
 
-use std::error::Error as _;
+use std::error::Error as StdError;
 use std::fmt::Write as _;
 
 use rangehold_map::RangeId;
@@ -227,13 +227,14 @@ pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
     }
 }
 
-/// An error and its causes in one line: the name of the file is often in the innermost cause.
-pub(crate) fn with_causes(error: &slatedb::Error) -> String {
+/// An error and its causes in one line, for a log line or an answer. Errors of this crate keep what caused them as
+/// their source, and the name of a file is often only in the innermost one.
+pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(inner) = cause {
         let inner_text = inner.to_string();
-        // The database repeats a cause in the text of its own error.
+        // Some errors repeat a cause in their own text, such as those of the database.
         if !text.contains(&inner_text) {
             let _ = write!(text, ": {inner_text}");
         }

@@ -15,7 +15,7 @@ use rangehold_map::{Key, PartitionPrefix, TableId};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::database::DroppedTable;
-use crate::error::{ReadError, WriteError};
+use crate::error::{ReadError, WriteError, with_causes};
 use crate::executor::Executor;
 use crate::host::Host;
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
@@ -55,8 +55,11 @@ impl DroppedTableSweeper {
             // Wait, so that one compaction serves all drops that come shortly after one another.
             sleep(COMPACTION_DEBOUNCE).await;
             for range in large {
-                if let Err(why) = range.compact().await {
-                    tracing::warn!(%why, "dropped tables still take up space; trying again");
+                if let Err(error) = range.compact().await {
+                    tracing::warn!(
+                        error = with_causes(&error),
+                        "dropped tables still take up space; trying again"
+                    );
                 }
             }
             self.executor.router().dropped().notify_one();

@@ -16,7 +16,6 @@ use slatedb::CloneSourceSpec;
 use uuid::Uuid;
 
 use crate::database::{Databases, database_path};
-use crate::error::with_causes;
 use crate::range::Range;
 use crate::store::Store;
 
@@ -45,13 +44,13 @@ pub(crate) async fn make(
     databases: &Databases,
     name: DatabaseName,
     sources: &[Source<'_>],
-) -> Result<(), String> {
+) -> Result<(), slatedb::Error> {
     let admin = databases.admin(&database_path(name));
     let mut specs = sources.iter().map(|source| {
         CloneSourceSpec::with_checkpoint(database_path(source.range.database()), source.checkpoint)
             .with_projection_range(bounds(&source.keys))
     });
-    let first = specs.next().ok_or("a clone needs a source")?;
+    let first = specs.next().expect("an heir takes its keys from a parent");
     let mut builder = admin
         .create_clone_builder_from_source(first)
         .with_system_clock(databases.clock.for_database())
@@ -59,11 +58,7 @@ pub(crate) async fn make(
     for spec in specs {
         builder = builder.with_source(spec);
     }
-    builder
-        .with_object_store(Arc::clone(&databases.objects))
-        .build()
-        .await
-        .map_err(|error| with_causes(&error))
+    builder.with_object_store(Arc::clone(&databases.objects)).build().await
 }
 
 fn bounds(keys: &KeyRange) -> Bounds {

@@ -5,6 +5,7 @@ use thiserror::Error;
 
 use crate::error::{OpenError, ReadError};
 use crate::partition_server::NotHeld;
+use crate::range::NotReady;
 
 /// Why a change was not made.
 #[derive(Debug, Error)]
@@ -28,7 +29,7 @@ pub enum ChangeError {
         /// The range.
         range: RangeId,
         /// What it waits for.
-        waits_for: String,
+        waits_for: NotReady,
     },
     /// It was begun, failed and was undone: the range goes on as before. Asking again may help.
     #[error("the change of {range} failed and was undone: {source}")]
@@ -72,7 +73,7 @@ pub enum StepError {
         /// The range.
         range: RangeId,
         /// What it waits for.
-        waits_for: String,
+        waits_for: NotReady,
     },
     /// A range's own rows could not be read or written.
     #[error(transparent)]
@@ -81,12 +82,12 @@ pub enum StepError {
     #[error(transparent)]
     Store(#[from] OpenError),
     /// The database of a new range could not be made.
-    #[error("database {database} could not be made: {why}")]
+    #[error("database {database} could not be made")]
     NotMade {
         /// The database.
         database: DatabaseName,
-        /// The database's error, with its causes.
-        why: String,
+        /// What SlateDB said.
+        source: slatedb::Error,
     },
     /// The target of a move could not open the database.
     #[error("server {server} could not open it: {source}")]

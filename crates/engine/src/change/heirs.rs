@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use futures::future::join_all;
-use rangehold_map::DatabaseName;
 use uuid::Uuid;
 
 use super::clone::{self, Source};
@@ -62,14 +61,10 @@ async fn make_attempt(
             .collect();
         clone::make(&server.context().databases, heir.database, &sources)
             .await
-            .map_err(|why| not_made(heir.database, why))
+            .map_err(|source| StepError::NotMade { database: heir.database, source })
     });
     // Each writes a checkpoint into the manifest of the same range, and writes it again if another one was faster.
     join_all(making).await.into_iter().collect()
-}
-
-fn not_made(database: DatabaseName, why: String) -> StepError {
-    StepError::NotMade { database, why }
 }
 
 /// Opens the heirs of an attempt. If one cannot be opened, none stays open.

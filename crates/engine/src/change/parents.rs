@@ -12,7 +12,7 @@ use super::{ChangeError, StepError};
 use crate::error::{Damaged, OpenError};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
-use crate::range::{Frozen, Range};
+use crate::range::{Frozen, NotReady, Range};
 use crate::record_name::RecordName;
 
 /// Brings a range near the state in which its freeze is short, within `within`.
@@ -36,7 +36,7 @@ pub(super) async fn freeze(ranges: &[Arc<Range>]) -> Result<Vec<Frozen>, StepErr
 
 /// The writes under way did not end in time.
 pub(super) fn slow(range: RangeId) -> StepError {
-    StepError::NotReady { range, waits_for: "the writes under way did not end in time".to_owned() }
+    StepError::NotReady { range, waits_for: NotReady::WritesUnderWay }
 }
 
 /// Retires ranges whose writes are held; returns a checkpoint of each.

@@ -15,7 +15,7 @@ use super::record::{self, Decided, Decision};
 use super::replacement::Replacement;
 use super::table::{Act, Attempt, End, Map, Phase, Row, Saw, Seen};
 use super::{ChangeError, Changed, StepError, heirs, intent, parents};
-use crate::error::OpenError;
+use crate::error::{OpenError, with_causes};
 use crate::limits::{DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
@@ -104,7 +104,8 @@ impl<'a> Walk<'a> {
             let saw = match self.step(act).await {
                 Ok(saw) => saw,
                 Err(error) => {
-                    tracing::warn!(range = %self.change.begun().id, step = %act, %error, "a step of a change failed");
+                    let (range, why) = (self.change.begun().id, with_causes(&error));
+                    tracing::warn!(%range, step = %act, error = why, "a step of a change failed");
                     // Why a change is undone is the first failure; why it is broken off, the last.
                     self.failed = Some(error);
                     Saw::Failed

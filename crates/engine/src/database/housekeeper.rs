@@ -12,6 +12,7 @@ use slatedb::Db;
 use tokio::sync::{mpsc, oneshot};
 
 use super::Place;
+use crate::error::ReadError;
 
 /// A handle to the housekeeper. Clones lead to the same one.
 #[derive(Clone)]
@@ -32,9 +33,29 @@ pub(crate) enum HousekeeperRequest {
     /// Stop all work on a database.
     Leave { path: String, left: oneshot::Sender<()> },
     /// Replace all files of a database.
-    Rewrite { path: String, done: oneshot::Sender<Result<(), String>> },
+    Rewrite { path: String, done: oneshot::Sender<Result<(), CompactionError>> },
     /// Tell in which databases each open database pins something.
     Pins { answer: oneshot::Sender<Pins> },
+}
+
+/// Why a database was not compacted, or not all of it. It is compacted later, so nobody has to ask again.
+#[derive(Debug, Clone, thiserror::Error)]
+pub(crate) enum CompactionError {
+    /// The database was closed, or handed over.
+    #[error("the database is not open here")]
+    NotOpen,
+    /// Rows that were only in memory could not be saved first.
+    #[error("its rows in memory could not be saved")]
+    NotSaved(#[source] ReadError),
+    /// The compactor stopped before it was told to.
+    #[error("its compactor stopped by itself")]
+    Stopped,
+    /// The compactor tries again and again, and makes nothing.
+    #[error("its compactions fail again and again")]
+    Stuck,
+    /// The compactor failed. Several callers may get this error, so they share its source.
+    #[error("its compactor failed")]
+    Failed(#[source] Arc<slatedb::Error>),
 }
 
 /// For the path of each database, the paths of the databases in which it pins something.
@@ -72,12 +93,12 @@ impl HousekeeperHandle {
     }
 
     /// Has every file replaced that the database has now, including files of other databases. Returns when
-    /// that is done, or the reason why it is not. Rows that are only in memory must be flushed by the
+    /// that is done, or fails. Rows that are only in memory must be flushed by the
     /// caller before.
-    pub(crate) async fn rewrite(&self, path: &str) -> Result<(), String> {
+    pub(crate) async fn rewrite(&self, path: &str) -> Result<(), CompactionError> {
         let (done, wait) = oneshot::channel();
         let _ = self.0.requests.send(HousekeeperRequest::Rewrite { path: path.to_owned(), done });
-        wait.await.unwrap_or_else(|_| Err("the database was closed meanwhile".to_owned()))
+        wait.await.unwrap_or(Err(CompactionError::NotOpen))
     }
 
     /// What the databases that are open here pin in other databases.

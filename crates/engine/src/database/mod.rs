@@ -35,11 +35,11 @@ pub(crate) use background::Background;
 pub use borrowed::Borrowed;
 pub(crate) use borrowed::{files as borrowed_files, lenders, lenders_read};
 pub(crate) use dropped::{DroppedTable, DroppedTables, LeaveOut};
-pub(crate) use housekeeper::{HousekeeperHandle, HousekeeperRequest};
+pub(crate) use housekeeper::{CompactionError, HousekeeperHandle, HousekeeperRequest};
 pub use shares::Shares;
 
 use crate::clock::Clock;
-use crate::error::{Damaged, OpenError, open_error, with_causes};
+use crate::error::{Damaged, OpenError, open_error};
 use crate::limits;
 use crate::steps::SpaceHook;
 use crate::store::{self, damaged_file};
@@ -209,8 +209,8 @@ async fn build(databases: &Databases, place: &Place, expected_epoch: Option<u64>
 }
 
 /// Flushes the log, or the log and the memtable.
-pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), String> {
-    db.flush_with_options(FlushOptions { flush_type: what }).await.map_err(|error| with_causes(&error))
+pub(crate) async fn flush(db: &Db, what: FlushType) -> Result<(), slatedb::Error> {
+    db.flush_with_options(FlushOptions { flush_type: what }).await
 }
 
 fn settings(databases: &Databases) -> Settings {

@@ -51,8 +51,8 @@ pub(crate) async fn watch_memtables(ranges: impl Fn() -> Vec<Arc<Range>> + Send,
                 break;
             };
             tracing::debug!(load = ?loads[which], "flushing a memtable");
-            if let Err(why) = ranges[which].flush_memtable().await {
-                tracing::warn!(%why, "a memtable could not be flushed");
+            if let Err(error) = ranges[which].save().await {
+                tracing::warn!(%error, "a memtable could not be flushed");
                 sleep(Duration::from_secs(1)).await;
                 break;
             }

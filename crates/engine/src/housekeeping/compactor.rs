@@ -6,7 +6,8 @@
 //! this module: first the steps to the goal of a rewriting, and then tidying by the rule of the engine.
 //!
 //! It may be broken off anywhere. The next compactor of the database goes on with a compaction that was
-//! under way, at the latest half a minute after its last sign of life.
+//! under way, at the latest ten seconds after its last sign of life
+//! ([`COMPACTION_HEARTBEAT_MISSED`]).
 
 use std::collections::BTreeSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -35,8 +36,7 @@ use super::limits::{
 };
 use super::plan::rewriting_step;
 use super::{OpenDatabase, step_is_done};
-use crate::database::{BLOCK_SIZE, Databases, borrowed_files};
-use crate::error::with_causes;
+use crate::database::{BLOCK_SIZE, CompactionError, Databases, borrowed_files};
 use crate::steps::SpaceStep;
 
 /// Files that must be replaced, whatever else is compacted. Clones share one set, which may change while a
@@ -62,7 +62,7 @@ pub(super) async fn compact(
     databases: Databases,
     database: Arc<OpenDatabase>,
     budget: Arc<Budget>,
-) -> Result<(), String> {
+) -> Result<(), CompactionError> {
     let course = Arc::new(Course {
         goal: database.goal.clone(),
         budget,
@@ -79,7 +79,7 @@ pub(super) async fn compact(
     };
     let outcome = tokio::select! {
         ended = running.compactor.run() => {
-            ended.map_err(|error| with_causes(&error)).and(Err("it stopped by itself".to_owned()))
+            Err(ended.map_or_else(|error| CompactionError::Failed(Arc::new(error)), |()| CompactionError::Stopped))
         }
         ended = ended(&mut stage, &mut left) => ended,
     };
@@ -93,7 +93,10 @@ pub(super) async fn compact(
 }
 
 /// Waits for the end of the work, or for the database to leave.
-async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bool>) -> Result<(), String> {
+async fn ended(
+    stage: &mut watch::Receiver<Stage>,
+    left: &mut watch::Receiver<bool>,
+) -> Result<(), CompactionError> {
     // A compactor cannot be stopped before its first proposal: it would go on by itself. (If a sender is
     // gone, the compactor or the database is gone too.)
     let _ = stage.wait_for(|stage| *stage != Stage::Starting).await;
@@ -101,7 +104,7 @@ async fn ended(stage: &mut watch::Receiver<Stage>, left: &mut watch::Receiver<bo
     tokio::select! {
         _ = left.wait_for(|left| *left) => Ok(()),
         stage = stage.wait_for(over) => match stage.as_deref() {
-            Ok(Stage::Stuck) => Err("its compactions fail again and again".to_owned()),
+            Ok(Stage::Stuck) => Err(CompactionError::Stuck),
             _ => Ok(()),
         }
     }

@@ -152,8 +152,9 @@ pub(super) async fn collect(databases: &Databases, database: &OpenDatabase, due:
                 tracing::debug!(path = database.place.path, bytes, "a new file, so that these can go");
                 match make_newest_file(database).await {
                     Ok(()) => run(databases, &database.place.path, due).await,
-                    Err(why) => {
-                        tracing::warn!(path = database.place.path, why, "replaced files stay for now")
+                    Err(error) => {
+                        let error = with_causes(&error);
+                        tracing::warn!(path = database.place.path, error, "replaced files stay for now")
                     }
                 }
             }
@@ -226,8 +227,8 @@ fn is_worth_it(stuck: u64, database: &OpenDatabase) -> bool {
 }
 
 /// Makes a new file of level 0, by writing a row that means nothing.
-async fn make_newest_file(database: &OpenDatabase) -> Result<(), String> {
-    database.db.put(NEWEST_FILE_KEY, []).await.map_err(|error| with_causes(&error))?;
+async fn make_newest_file(database: &OpenDatabase) -> Result<(), slatedb::Error> {
+    database.db.put(NEWEST_FILE_KEY, []).await?;
     flush(&database.db, FlushType::Wal).await?;
     flush(&database.db, FlushType::MemTable).await
 }

@@ -20,7 +20,7 @@ use super::limits::{
     REWRITTEN_BYTES_PER_SECOND, TIDYING_AT_ONCE_MAX,
 };
 use super::upkeep::{Lane, Upkeep};
-use crate::database::{Databases, HousekeeperRequest};
+use crate::database::{CompactionError, Databases, HousekeeperRequest};
 
 /// Decides what is done with the databases. The module says how.
 pub(super) struct Housekeeper {
@@ -41,7 +41,7 @@ pub(super) struct Housekeeper {
 
 /// How a piece of work ended.
 enum Ended {
-    Compacted(Result<(), String>),
+    Compacted(Result<(), CompactionError>),
     Collected(Due),
 }
 
@@ -107,7 +107,7 @@ impl Housekeeper {
             HousekeeperRequest::Rewrite { path, done } => {
                 match self.upkeep.iter_mut().find(|upkeep| upkeep.is_at(&path)) {
                     Some(upkeep) => upkeep.order(Some(done)),
-                    None => drop(done.send(Err("the database is not open here".to_owned()))),
+                    None => drop(done.send(Err(CompactionError::NotOpen))),
                 }
             }
             HousekeeperRequest::Pins { answer } => {

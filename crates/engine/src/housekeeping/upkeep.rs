@@ -12,7 +12,8 @@ use super::OpenDatabase;
 use super::garbage::{Due, Schedule};
 use super::limits::{CHILD_LEFT_ALONE, COMPACTION_RETRY_MAX, COMPACTION_RETRY_MIN, TIDY_L0_FILES_MIN};
 use super::plan::Outline;
-use crate::database::borrowed_files;
+use crate::database::{CompactionError, borrowed_files};
+use crate::error::with_causes;
 use crate::limits::L0_FILES_MAX;
 
 /// The kind of compactor that a database has.
@@ -50,11 +51,11 @@ pub(super) struct Upkeep {
 struct Order {
     files: BTreeSet<SsTableId>,
     /// The caller that waits until that is done; `None` if the housekeeper ordered it itself.
-    done: Option<oneshot::Sender<Result<(), String>>>,
+    done: Option<oneshot::Sender<Result<(), CompactionError>>>,
 }
 
 impl Order {
-    fn answer(self, result: Result<(), String>) {
+    fn answer(self, result: Result<(), CompactionError>) {
         // The caller may have stopped waiting.
         let _ = self.done.map(|done| done.send(result));
     }
@@ -141,7 +142,7 @@ impl Upkeep {
     }
 
     /// Takes an order to replace every file that the database has now.
-    pub(super) fn order(&mut self, done: Option<oneshot::Sender<Result<(), String>>>) {
+    pub(super) fn order(&mut self, done: Option<oneshot::Sender<Result<(), CompactionError>>>) {
         let files: BTreeSet<SsTableId> = {
             let manifest = &self.database.status.borrow().current_manifest;
             manifest.all_sst_views().map(|view| view.sst.id).collect()
@@ -235,7 +236,7 @@ impl Upkeep {
     }
 
     /// Notes how a compactor ended.
-    pub(super) fn compacted(&mut self, result: Result<(), String>) {
+    pub(super) fn compacted(&mut self, result: Result<(), CompactionError>) {
         self.look();
         self.compactor = None;
         self.database.goal.set(BTreeSet::new());
@@ -244,17 +245,17 @@ impl Upkeep {
                 self.failures = 0;
                 self.tidy_runs.clone_from(&self.outline.runs);
             }
-            Err(why) => {
+            Err(error) => {
                 let wait = COMPACTION_RETRY_MIN * 2u32.saturating_pow(self.failures.min(16));
                 self.failures += 1;
                 self.retry_at = Instant::now() + wait.min(COMPACTION_RETRY_MAX);
                 tracing::warn!(
                     path = self.database.place.path,
-                    why,
+                    error = with_causes(&error),
                     "a database was not compacted; trying again"
                 );
                 for order in self.orders.drain(..) {
-                    order.answer(Err(why.clone()));
+                    order.answer(Err(error.clone()));
                 }
             }
         }

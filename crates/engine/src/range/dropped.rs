@@ -25,7 +25,7 @@ use slatedb::WriteBatch;
 use slatedb::config::DurabilityLevel;
 
 use super::{Range, meta};
-use crate::database::DroppedTable;
+use crate::database::{CompactionError, DroppedTable};
 use crate::error::ReadError;
 use crate::limits::{ERASED_AT_ONCE, ERASED_ROW_BY_ROW_MAX};
 
@@ -93,8 +93,8 @@ impl Range {
     }
 
     /// Rewrites every file of the range, so that the rows of dropped tables are gone from all of them.
-    pub(crate) async fn compact(&self) -> Result<(), String> {
-        self.flush_memtable().await?;
+    pub(crate) async fn compact(&self) -> Result<(), CompactionError> {
+        self.save().await.map_err(CompactionError::NotSaved)?;
         self.databases.housekeeper.rewrite(&self.place.path).await
     }
 }

@@ -15,6 +15,7 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use crate::database::flush;
+use crate::error::with_causes;
 use crate::limits::{FLUSH_YIELDS, FLUSH_YIELDS_WITHIN};
 
 /// A ticket is settled when everything that was in the log when it was taken is durable, or else with the reason
@@ -82,7 +83,7 @@ impl Flusher {
             if tickets.is_empty() {
                 continue;
             }
-            let result = flush(db, FlushType::Wal).await;
+            let result = flush(db, FlushType::Wal).await.map_err(|error| with_causes(&error));
             self.flushes.fetch_add(1, Ordering::Relaxed);
             flushed();
             for ticket in tickets {

@@ -47,6 +47,7 @@ pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
 pub use read::ScanEnd;
 pub use request::{RowChanges, WriteRequest};
+pub use retire::NotReady;
 use state::{Opening, State};
 use statistics::Counts;
 pub use statistics::RangeStatistics;

@@ -16,6 +16,7 @@ use std::time::Duration;
 
 use slatedb::WriteBatch;
 use slatedb::config::{CheckpointOptions, CheckpointScope, FlushType};
+use thiserror::Error;
 use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
@@ -28,10 +29,33 @@ use crate::limits::{
 };
 use crate::record_name::RecordName;
 
+/// What a range waits for before it can change hands. All of this ends by itself, so asking again helps.
+#[derive(Debug, Error)]
+pub enum NotReady {
+    /// So many new sorted files are to be compacted that there is no room for the last one.
+    #[error("waiting for compaction: {0} files are waiting for it")]
+    Files(usize),
+    /// After an earlier change, it reads files of this many other databases until it is compacted.
+    #[error("waiting for compaction: the range still reads files of {0} others")]
+    Borrows(usize),
+    /// Writes come faster than they are saved.
+    #[error("waiting for a pause in the writes: {} KiB came while the last were saved", bytes >> 10)]
+    Writes {
+        /// The bytes that are not saved.
+        bytes: u64,
+    },
+    /// Writes were held, and those that had been let in before did not end in time.
+    #[error("the writes under way did not end in time")]
+    WritesUnderWay,
+    /// Its database cannot be asked.
+    #[error(transparent)]
+    Range(#[from] ReadError),
+}
+
 impl Range {
     /// Makes the range ready, so that a freeze is short. If that takes longer than `within`, the error says what the
     /// range waits for.
-    pub(crate) async fn get_ready(&self, within: Duration) -> Result<(), String> {
+    pub(crate) async fn get_ready(&self, within: Duration) -> Result<(), NotReady> {
         let until = Instant::now() + within;
         loop {
             let waits_for = match self.ready_now().await {
@@ -45,29 +69,24 @@ impl Range {
         }
     }
 
-    async fn ready_now(&self) -> Result<(), String> {
-        let opening = self.open_now().map_err(|error| error.to_string())?;
+    async fn ready_now(&self) -> Result<(), NotReady> {
+        let opening = self.open_now()?;
         let files = opening.db.manifest().l0().len();
         if files + FREE_L0_FILES_MIN > L0_FILES_MAX {
-            return Err(format!("waiting for compaction: {files} files are waiting for it"));
+            return Err(NotReady::Files(files));
         }
         let borrowed = Borrowed::in_manifest(&opening.db.manifest());
         if !borrowed.lets_split() {
-            return Err(format!(
-                "waiting for compaction: the range still reads files of {} others",
-                borrowed.databases
-            ));
+            return Err(NotReady::Borrows(borrowed.databases));
         }
         for _ in 0..READY_FLUSHES_MAX {
             if opening.unflushed_bytes() <= READY_UNFLUSHED_BYTES_MAX {
                 return Ok(());
             }
-            flush(&opening.db, FlushType::MemTable).await?;
+            self.save().await?;
         }
         let bytes = opening.unflushed_bytes();
-        (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or_else(|| {
-            format!("waiting for a pause in the writes: {} KiB came while the last were saved", bytes >> 10)
-        })
+        (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or(NotReady::Writes { bytes })
     }
 
     /// Holds new writes and waits until those under way are in the log; `None` if that takes too long.
@@ -105,7 +124,8 @@ impl Range {
     /// Moves everything into sorted files.
     pub(crate) async fn save(&self) -> Result<(), ReadError> {
         let opening = self.open_now()?;
-        flush(&opening.db, FlushType::MemTable).await.map_err(ReadError::Unavailable)
+        let saved = flush(&opening.db, FlushType::MemTable).await;
+        saved.map_err(|error| ReadError::Unavailable(with_causes(&error)))
     }
 
     /// Deletes the row after the change was undone, so that the range may be served again.

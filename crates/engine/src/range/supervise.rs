@@ -10,11 +10,11 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use slatedb::CloseReason;
-use slatedb::config::{CloseOptions, FlushType};
+use slatedb::config::CloseOptions;
 use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State};
-use crate::database::{self, flush};
+use crate::database;
 use crate::error::{Damaged, OpenError, ReadError, with_causes};
 use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
 
@@ -174,12 +174,6 @@ impl Range {
                 "the database could not save its memory in time (a full disk?); its log will be replayed"
             ),
         }
-    }
-
-    /// Moves the memtable into a sorted file.
-    pub(crate) async fn flush_memtable(&self) -> Result<(), String> {
-        let opening = self.open_now().map_err(|error| error.to_string())?;
-        flush(&opening.db, FlushType::MemTable).await
     }
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use parking_lot::MutexGuard;
-use rangehold_engine::{ChangeError, Changed, PartitionServer};
+use rangehold_engine::{ChangeError, Changed, PartitionServer, with_causes};
 use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, RangeId};
 use thiserror::Error;
@@ -175,6 +175,6 @@ pub(crate) fn sentence(error: &ChangeError, names: &Names) -> String {
         ChangeError::Refused(refused) => refused.sentence(|key| names.name(key).to_string()),
         ChangeError::NotYet { .. } => format!("{error}; nothing was changed, ask again"),
         ChangeError::NotHeld(_) => format!("{error}: look at the map and ask again"),
-        other => other.to_string(),
+        other => with_causes(other),
     }
 }

@@ -12,6 +12,7 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use rangehold_engine::with_causes;
 use rangehold_map::RangeId;
 use tracing::warn;
 
@@ -47,7 +48,8 @@ impl Manager {
         let in_doubt = self.0.in_doubt.swap(false, Ordering::Relaxed);
         if let Err(error) = self.0.executor.mend().await {
             self.0.in_doubt.fetch_or(in_doubt, Ordering::Relaxed);
-            warn!(ranges = named, "not everything that nobody serves could be opened, trying again: {error}");
+            let why = with_causes(&error);
+            warn!(ranges = named, "not everything that nobody serves could be opened, trying again: {why}");
         } else if !ranges.is_empty() {
             let text =
                 format!("nobody served {named}, or a change was broken off: opened again, as the store says");

@@ -36,7 +36,7 @@ use std::time::Duration;
 
 use arc_swap::{ArcSwap, ArcSwapOption};
 use parking_lot::Mutex;
-use rangehold_engine::{Executor, Node, PartitionServer, RangeSeen};
+use rangehold_engine::{Executor, Node, PartitionServer, RangeSeen, with_causes};
 use rangehold_map::plan::{Observations, Plan, ServerObservation, Standing, plan};
 use rangehold_map::script::Names;
 use rangehold_map::{RangeId, ServerId, Timestamp};
@@ -225,7 +225,7 @@ impl Manager {
             self.0.events.add(Happened { kind, ranges, text, map_version: None, held_for: None });
             // The process that took the lease may already have moved the ranges, and written that into the map.
             if let Err(error) = self.0.executor.maps().refresh().await {
-                warn!(%error, "the map cannot be read again");
+                warn!(error = with_causes(&error), "the map cannot be read again");
             }
         }
     }
