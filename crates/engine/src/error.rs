@@ -12,93 +12,7 @@ use rangehold_map::RangeId;
 use slatedb::{CloseReason, ErrorKind};
 use thiserror::Error;
 
-use crate::store::{StoreError, damaged_file};
-
-/// Why a data directory could not be opened.
-#[derive(Debug, Error)]
-pub enum OpenError {
-    /// The store could not be opened.
-    #[error(transparent)]
-    Store(#[from] StoreError),
-    /// The store answered a request with an error.
-    #[error("the store failed while {doing}")]
-    Object {
-        /// What was being done, with the object's name.
-        doing: String,
-        /// The store's error.
-        #[source]
-        source: object_store::Error,
-    },
-    /// The stored map of ranges is not a valid map.
-    #[error("{object} is not a map of ranges: {why}")]
-    BadMap {
-        /// The object's name.
-        object: String,
-        /// What is wrong with it.
-        why: String,
-    },
-    /// A version of the map that breaks the rules of maps was about to be stored. It was not stored, since
-    /// no process could have opened the store after that.
-    #[error(
-        "version {version} of the map of ranges was not stored, because {why}: this is a bug in Rangehold; the \
-         map in the store is unchanged"
-    )]
-    UnsoundMap {
-        /// The version that was about to be stored.
-        version: u64,
-        /// The rules that it breaks.
-        why: String,
-    },
-    /// There are ranges with rows, and no map that names them.
-    #[error(
-        "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
-         again into an empty place) or the objects under cluster/map were deleted (restore them)"
-    )]
-    NoMap {
-        /// The database with rows.
-        path: String,
-    },
-    /// The map names a database that is not there.
-    #[error("the map names {path}, which has no manifest: its files were deleted; restore them or a backup")]
-    MissingDatabase {
-        /// Where the database should be.
-        path: String,
-    },
-    /// Stored bytes are not what was written.
-    #[error(transparent)]
-    Damaged(#[from] Damaged),
-    /// Another process has opened the database since.
-    #[error("another process has opened {path}")]
-    Fenced {
-        /// Where the database is.
-        path: String,
-    },
-    /// The database could not be opened for another reason.
-    #[error("{path} could not be opened: {why}")]
-    Database {
-        /// Where the database is.
-        path: String,
-        /// The database's error, with its causes.
-        why: String,
-    },
-    /// The catalogue could not be read.
-    #[error("the catalogue of tables could not be read")]
-    Catalogue(#[source] ReadError),
-    /// A change of ranges that was broken off could not be brought to its end.
-    #[error("a change of ranges that was broken off could not be brought to its end: {0}")]
-    Change(String),
-    /// The operating system gave no thread for compaction.
-    #[error("the compaction runtime could not be started")]
-    Runtime(#[source] std::io::Error),
-    /// The given memory is too little to work with.
-    #[error("{given} bytes of memory are too few: give at least {least}")]
-    TooLittleMemory {
-        /// What was given.
-        given: u64,
-        /// The least that works.
-        least: u64,
-    },
-}
+use crate::store::damaged_file;
 
 /// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The text
 /// names the file. Asking again does not help, but restoring a backup does.
@@ -212,18 +126,6 @@ pub(crate) fn read_error(error: &slatedb::Error) -> ReadError {
         ErrorKind::Data => ReadError::Damaged(Damaged(with_causes(error))),
         ErrorKind::Closed(CloseReason::Fenced) => ReadError::NotOwned,
         _ => ReadError::Unavailable(with_causes(error)),
-    }
-}
-
-/// The error for a database at `path` that could not be opened.
-pub(crate) fn open_error(path: &str, error: &slatedb::Error) -> OpenError {
-    if let Some(file) = damaged_file(error) {
-        return OpenError::Damaged(Damaged(file.to_string()));
-    }
-    match error.kind() {
-        ErrorKind::Data => OpenError::Damaged(Damaged(format!("{path}: {}", with_causes(error)))),
-        ErrorKind::Closed(CloseReason::Fenced) => OpenError::Fenced { path: path.to_owned() },
-        _ => OpenError::Database { path: path.to_owned(), why: with_causes(error) },
     }
 }
 

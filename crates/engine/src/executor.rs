@@ -18,7 +18,7 @@ use rangehold_map::{
 };
 
 use crate::change::{self, ChangeError, Changed, Replacement};
-use crate::error::{OpenError, ReadError};
+use crate::error::ReadError;
 use crate::limits::READY_WITHIN;
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
@@ -207,7 +207,7 @@ impl Executor {
                 tracing::warn!(%range, "tables may not be found: a range with a part of the catalogue is offline");
                 return Ok(());
             }
-            Err(error) => return Err(ChangeError::Store(OpenError::Catalogue(error))),
+            Err(error) => return Err(ChangeError::Catalogue(error)),
         };
         for server in self.servers() {
             let now = server.host().clock().now();

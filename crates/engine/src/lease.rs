@@ -28,8 +28,8 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::ServerId;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
-use crate::error::OpenError;
 use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
+use crate::store::ObjectError;
 
 /// A server's lease. Clones are the same lease.
 #[derive(Debug, Clone)]
@@ -46,7 +46,7 @@ struct Inner {
 
 impl Lease {
     /// Takes the next incarnation of `server`.
-    pub(crate) async fn take(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Self, OpenError> {
+    pub(crate) async fn take(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Self, ObjectError> {
         let base = Instant::now();
         loop {
             let incarnation = newest(objects, server).await?.map_or(1, |newest| newest + 1);
@@ -58,9 +58,7 @@ impl Lease {
                     return Ok(lease);
                 }
                 Err(object_store::Error::AlreadyExists { .. }) => {}
-                Err(source) => {
-                    return Err(OpenError::Object { doing: format!("creating {path}"), source });
-                }
+                Err(error) => return Err(ObjectError::while_doing("creating", &path)(error)),
             }
         }
     }
@@ -81,7 +79,7 @@ impl Lease {
     }
 
     /// Whether this is still the newest incarnation: the server was not started again since, here or elsewhere.
-    pub(crate) async fn is_newest(&self, objects: &Arc<dyn ObjectStore>) -> Result<bool, OpenError> {
+    pub(crate) async fn is_newest(&self, objects: &Arc<dyn ObjectStore>) -> Result<bool, ObjectError> {
         Ok(newest(objects, self.0.server).await? == Some(self.0.incarnation))
     }
 
@@ -127,7 +125,7 @@ pub(crate) struct Ended {
 pub(crate) async fn end(
     objects: &Arc<dyn ObjectStore>,
     server: ServerId,
-) -> Result<Option<Ended>, OpenError> {
+) -> Result<Option<Ended>, ObjectError> {
     let Some(incarnation) = newest(objects, server).await? else { return Ok(None) };
     let path = ended(server, incarnation);
     match objects.put_opts(&path, PutPayload::default(), PutMode::Create.into()).await {
@@ -135,7 +133,7 @@ pub(crate) async fn end(
         Ok(_) | Err(object_store::Error::AlreadyExists { .. }) => {
             Ok(Some(Ended { incarnation, wait: LEASE_TERM + LEASE_RENEWED_EVERY }))
         }
-        Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
+        Err(error) => Err(ObjectError::while_doing("creating", &path)(error)),
     }
 }
 
@@ -145,17 +143,17 @@ pub(crate) async fn is_back(
     objects: &Arc<dyn ObjectStore>,
     server: ServerId,
     ended: Ended,
-) -> Result<bool, OpenError> {
+) -> Result<bool, ObjectError> {
     Ok(newest(objects, server).await? > Some(ended.incarnation))
 }
 
-async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Option<u64>, OpenError> {
+async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Option<u64>, ObjectError> {
     let prefix = Path::from(format!("cluster/servers/{}", server.0));
     let listed: Vec<_> = objects
         .list(Some(&prefix))
         .try_collect()
         .await
-        .map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })?;
+        .map_err(ObjectError::while_doing("listing", &prefix))?;
     let number = |name: &str| name.split('-').next()?.parse().ok();
     let mut newest: u64 =
         listed.iter().filter_map(|object| number(object.location.filename()?)).max().unwrap_or(0);
@@ -165,7 +163,7 @@ async fn newest(objects: &Arc<dyn ObjectStore>, server: ServerId) -> Result<Opti
         match objects.head(&next).await {
             Ok(_) => newest += 1,
             Err(object_store::Error::NotFound { .. }) => return Ok((newest > 0).then_some(newest)),
-            Err(source) => return Err(OpenError::Object { doing: format!("looking for {next}"), source }),
+            Err(error) => return Err(ObjectError::while_doing("looking for", &next)(error)),
         }
     }
 }

@@ -12,6 +12,7 @@
 //! Keys are in hexadecimal. Format 1 named the attempt instead of the database, and had neither
 //! `next_range` nor the members after `server`. It is read and never written.
 
+mod error;
 mod object;
 
 use std::collections::BTreeSet;
@@ -23,39 +24,35 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
+pub use self::error::{BadMap, Findings, MapError};
 use crate::database::database_path;
-use crate::error::OpenError;
 use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
+use crate::store::ObjectError;
 
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
 
 /// The newest version; `None` if none was ever stored.
-pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeMap>, OpenError> {
+pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeMap>, MapError> {
     // Numbers have leading zeros, so the last name is the greatest number.
     let Some(newest) = list(objects).await?.into_iter().max() else {
         return Ok(None);
     };
-    let failed = |source| OpenError::Object { doing: format!("reading {newest}"), source };
-    let bad = |why: String| OpenError::BadMap { object: newest.to_string(), why };
-    let got = objects.get(&newest).await.map_err(failed)?;
-    let bytes = got.bytes().await.map_err(failed)?;
-    let map = object::decode(&bytes).map_err(bad)?;
-    if object_path(map.version()) != newest {
-        return Err(bad(format!("it says that it is version {}", map.version())));
-    }
-    Ok(Some(map))
+    let failed = ObjectError::while_doing("reading", &newest);
+    let got = objects.get(&newest).await.map_err(&failed)?;
+    let bytes = got.bytes().await.map_err(&failed)?;
+    let map = object::decode(&bytes).and_then(|map| match map.version() {
+        version if object_path(version) != newest => Err(BadMap::Version(version)),
+        _ => Ok(map),
+    });
+    map.map(Some).map_err(|why| MapError::Bad { object: newest.to_string(), why })
 }
 
 /// The paths of the databases that must not be taken for unused: those of the ranges in the newest map, and
 /// all those that changes under way may make. Call this *after* you listed the databases: a change is in
 /// the map before it makes any database.
-pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, String> {
-    let map = match load(&objects).await {
-        Ok(Some(map)) => map,
-        Ok(None) => return Err("there is no map yet".to_owned()),
-        Err(error) => return Err(error.to_string()),
-    };
+pub(crate) async fn living(objects: Arc<dyn ObjectStore>) -> Result<BTreeSet<String>, MapError> {
+    let map = load(&objects).await?.ok_or(MapError::None)?;
     let mut living = BTreeSet::new();
     for entry in map.entries() {
         living.insert(database_path(entry.place.database));
@@ -86,25 +83,25 @@ pub(crate) async fn create(
     objects: &Arc<dyn ObjectStore>,
     map: &RangeMap,
     author: &str,
-) -> Result<bool, OpenError> {
-    let findings: Vec<String> = map.check_homes().iter().map(ToString::to_string).collect();
+) -> Result<bool, MapError> {
+    let findings = map.check_homes();
     if !findings.is_empty() {
-        return Err(OpenError::UnsoundMap { version: map.version(), why: findings.join("; ") });
+        return Err(MapError::Unsound { version: map.version(), findings: Findings(findings) });
     }
     let path = object_path(map.version());
     let payload = PutPayload::from(object::encode(map, author));
     match objects.put_opts(&path, payload, PutMode::Create.into()).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::AlreadyExists { .. }) => Ok(false),
-        Err(source) => Err(OpenError::Object { doing: format!("creating {path}"), source }),
+        Err(error) => Err(ObjectError::while_doing("creating", &path)(error).into()),
     }
 }
 
-async fn list(objects: &Arc<dyn ObjectStore>) -> Result<Vec<Path>, OpenError> {
+async fn list(objects: &Arc<dyn ObjectStore>) -> Result<Vec<Path>, ObjectError> {
     let prefix = Path::from(MAP_PREFIX);
     let listed: Result<Vec<_>, _> =
         objects.list(Some(&prefix)).map_ok(|object| object.location).try_collect().await;
-    listed.map_err(|source| OpenError::Object { doing: format!("listing {prefix}"), source })
+    listed.map_err(ObjectError::while_doing("listing", &prefix))
 }
 
 fn object_path(version: u64) -> Path {
@@ -162,7 +159,7 @@ impl Maps {
     }
 
     /// Looks for a newer version in the store.
-    pub async fn refresh(&self) -> Result<Arc<RangeMap>, OpenError> {
+    pub async fn refresh(&self) -> Result<Arc<RangeMap>, MapError> {
         if let Some(map) = load(&self.0.objects).await? {
             self.show(Arc::new(map));
         }
@@ -175,7 +172,7 @@ impl Maps {
     pub(crate) async fn change(
         &self,
         change: impl Fn(&RangeMap) -> Result<RangeMap, ChangeRefused>,
-    ) -> Result<Result<Arc<RangeMap>, ChangeRefused>, OpenError> {
+    ) -> Result<Result<Arc<RangeMap>, ChangeRefused>, MapError> {
         let _changing = self.0.changing.lock().await;
         loop {
             let base = self.current();
@@ -201,7 +198,7 @@ impl Maps {
                         return Ok(Ok(newest));
                     }
                 }
-                Err(error @ OpenError::UnsoundMap { .. }) => return Err(error),
+                Err(error @ MapError::Unsound { .. }) => return Err(error),
                 Err(error) => {
                     // It is unknown whether the version was stored, so look at what is there.
                     match self.refresh().await {
@@ -238,7 +235,7 @@ impl Maps {
 
     /// Whether `stored` took the number of a version that was deleted because it was old: a process that
     /// slept through that many changes finds its next number free.
-    async fn is_long_past(&self, stored: &RangeMap) -> Result<bool, OpenError> {
+    async fn is_long_past(&self, stored: &RangeMap) -> Result<bool, MapError> {
         let newest = list(&self.0.objects).await?.into_iter().max();
         Ok(newest > Some(object_path(stored.version() + MAP_VERSIONS_KEPT)))
     }
@@ -314,7 +311,7 @@ mod tests {
             Ok(RangeMap::new(map.version() + 1, map.next_range(), entries))
         };
         let refused = maps.change(with_gap).await.unwrap_err();
-        assert!(matches!(refused, OpenError::UnsoundMap { version: 2, .. }), "{refused}");
+        assert!(matches!(refused, MapError::Unsound { version: 2, .. }), "{refused}");
         assert!(refused.to_string().contains("keys before r1 belong to no range"), "{refused}");
         assert_eq!(load(&objects).await.unwrap().as_ref(), Some(&*stored), "the store can still be opened");
         assert_eq!(maps.current(), stored);

@@ -11,6 +11,8 @@
 //! we cannot know what it is. Changes of ranges that were broken off are brought to their end, and then every
 //! range is opened.
 
+mod error;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
-use crate::change::ChangeError;
 use crate::database::Shares;
-use crate::error::{OpenError, ReadError};
 use crate::executor::Executor;
 use crate::host::{Host, Options, server_ids};
 use crate::housekeeping::keep_burying;
@@ -31,6 +31,7 @@ use crate::router::Router;
 use crate::store::Store;
 use crate::sweeping::DroppedTableSweeper;
 use crate::tasks::{Panicked, Tasks};
+pub use error::OpenError;
 
 /// See the module. Clones are the same node. A node that is dropped without [`Node::close`] stops as
 /// in a crash: what was acknowledged is safe.
@@ -96,7 +97,7 @@ impl Node {
         if let Err(error) = node.0.executor.open_all().await {
             // Stop the tasks, so that nothing from this try holds the store any more.
             node.0.host.stop_tasks().await;
-            return Err(open_error(error));
+            return Err(error.into());
         }
         node.0.router.dropped().notify_one();
         Ok(node)
@@ -228,12 +229,4 @@ async fn make_first(host: &Host, server: &PartitionServer) -> Result<RangeMap, O
 pub(crate) fn first_map() -> RangeMap {
     let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };
     RangeMap::single(RangeId(1), Home { server: ServerId(1), database })
-}
-
-fn open_error(error: ChangeError) -> OpenError {
-    match error {
-        ChangeError::Store(OpenError::Catalogue(ReadError::Damaged(damage))) => OpenError::Damaged(damage),
-        ChangeError::Store(error) => error,
-        other => OpenError::Change(other.to_string()),
-    }
 }

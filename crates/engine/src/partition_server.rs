@@ -17,13 +17,14 @@ use parking_lot::Mutex;
 use rangehold_map::load::Access;
 use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, ServerId, Timestamp};
 
-use crate::error::{OpenError, ReadError, WriteError};
+use crate::error::{ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::Lease;
 use crate::range::{
     Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest,
 };
 use crate::steps::Step;
+use crate::store::ObjectError;
 
 /// Holds ranges and answers for their keys. Clones are the same server.
 #[derive(Clone)]
@@ -53,7 +54,7 @@ pub struct NotHeld {
 
 impl PartitionServer {
     /// Starts a server without ranges, in a new incarnation.
-    pub async fn start(host: &Host, id: ServerId) -> Result<Self, OpenError> {
+    pub async fn start(host: &Host, id: ServerId) -> Result<Self, ObjectError> {
         let lease = Lease::take(&host.databases().objects, id).await?;
         host.spawn(
             format!("the lease of server {id}"),
@@ -80,7 +81,7 @@ impl PartitionServer {
     }
 
     /// Whether it holds its lease, and was not started again since, here or in another process.
-    pub(crate) async fn is_in_its_last_life(&self) -> Result<bool, OpenError> {
+    pub(crate) async fn is_in_its_last_life(&self) -> Result<bool, ObjectError> {
         let lease = &self.0.context.lease;
         Ok(lease.holds() && lease.is_newest(&self.0.host.databases().objects).await?)
     }

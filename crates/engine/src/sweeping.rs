@@ -45,7 +45,10 @@ impl DroppedTableSweeper {
             if catalogue_read.elapsed() >= CATALOGUE_POLL {
                 catalogue_read = Instant::now();
                 if let Err(error) = self.executor.inherit_dropped().await {
-                    tracing::warn!(%error, "the dropped tables could not be read from the catalogue; trying again");
+                    tracing::warn!(
+                        error = with_causes(&error),
+                        "dropped tables may not be found; trying again"
+                    );
                 }
             }
             let large = self.round().await;

@@ -3,9 +3,13 @@
 use rangehold_map::{ChangeRefused, DatabaseName, RangeId, ServerId};
 use thiserror::Error;
 
-use crate::error::{OpenError, ReadError};
+use crate::database::DatabaseError;
+use crate::error::{Damaged, ReadError};
+use crate::map_store::MapError;
 use crate::partition_server::NotHeld;
 use crate::range::NotReady;
+use crate::record_name::RecordName;
+use crate::store::ObjectError;
 
 /// Why a change was not made.
 #[derive(Debug, Error)]
@@ -58,7 +62,27 @@ pub enum ChangeError {
     },
     /// The stored map could not be read or changed.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Map(#[from] MapError),
+    /// The map names a range that a change has replaced.
+    #[error(
+        "stored data is damaged: the map names {range}, which was replaced by others ({record} says so): the map is \
+         older than the ranges; restore both from one backup"
+    )]
+    MapTooOld {
+        /// The range.
+        range: RangeId,
+        /// The record of the change that replaced it.
+        record: RecordName,
+    },
+    /// A range could not be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    /// The lease of a server could not be read or ended.
+    #[error(transparent)]
+    Lease(#[from] ObjectError),
+    /// The dropped tables could not be read from the catalogue.
+    #[error("the catalogue of tables could not be read")]
+    Catalogue(#[source] ReadError),
 }
 
 /// What failed in a step of a change.
@@ -78,9 +102,15 @@ pub enum StepError {
     /// A range's own rows could not be read or written.
     #[error(transparent)]
     Rows(#[from] ReadError),
-    /// A database could not be opened, or the store failed.
+    /// The stored map could not be read.
     #[error(transparent)]
-    Store(#[from] OpenError),
+    Map(#[from] MapError),
+    /// The change record could not be read or created.
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    /// A database could not be opened.
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
     /// The database of a new range could not be made.
     #[error("database {database} could not be made")]
     NotMade {
@@ -95,7 +125,7 @@ pub enum StepError {
         /// The target.
         server: ServerId,
         /// Its error.
-        source: OpenError,
+        source: DatabaseError,
     },
     /// The server lost its lease before it could serve.
     #[error("server {0} has lost its lease")]
@@ -105,7 +135,23 @@ pub enum StepError {
     UndoneElsewhere,
 }
 
+/// Why a change record could not be read or created.
+#[derive(Debug, Error)]
+pub enum RecordError {
+    /// The store failed. If the record was to be created, it is not known whether it was: ask again.
+    #[error(transparent)]
+    Store(#[from] ObjectError),
+    /// The record is not what was written.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+}
+
 impl StepError {
+    /// Whether the store gave no answer, so that the same step may work if it is done again.
+    pub(super) fn is_unanswered(&self) -> bool {
+        matches!(self, Self::Map(MapError::Store(_)) | Self::Record(RecordError::Store(_)))
+    }
+
     /// The error of a change that was undone because of this.
     pub(super) fn undone(self, range: RangeId) -> ChangeError {
         match self {

@@ -9,7 +9,7 @@ use super::clone::{self, Source};
 use super::replacement::Replacement;
 use super::table::Attempt;
 use super::{StepError, parents};
-use crate::error::OpenError;
+use crate::database::DatabaseError;
 use crate::limits::CLONE_ATTEMPTS_MAX;
 use crate::partition_server::PartitionServer;
 use crate::range::{Inheritance, Range};
@@ -73,7 +73,7 @@ pub(super) async fn open(
     change: &Replacement,
     attempt: Attempt,
     inheritance: &Inheritance,
-) -> Result<Vec<Arc<Range>>, OpenError> {
+) -> Result<Vec<Arc<Range>>, DatabaseError> {
     let opening = change.heirs_of(attempt).map(|heir| server.open_heir(heir, inheritance));
     // Waits for all of them: one that is left half open would stay so.
     let (mut heirs, mut failed) = (Vec::new(), None);

@@ -9,6 +9,7 @@ use rangehold_map::{Change, ChangeRefused, RangeEntry, RangeId, RangeMap};
 use tokio::time::sleep;
 
 use super::ChangeError;
+use crate::error::with_causes;
 use crate::limits::PUBLISH_AGAIN_AFTER;
 use crate::map_store::Maps;
 
@@ -43,7 +44,9 @@ pub(super) async fn publish(
     loop {
         match maps.change(change_if_begun).await {
             Ok(published) => return published.map_err(|_| Overtaken),
-            Err(error) => tracing::error!(%error, "the map could not be stored; trying again"),
+            Err(error) => {
+                tracing::error!(error = with_causes(&error), "the map could not be stored; trying again");
+            }
         }
         sleep(PUBLISH_AGAIN_AFTER).await;
     }

@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::record::{self, Decided, Decision};
 use super::{ChangeError, StepError};
-use crate::error::{Damaged, OpenError};
+use crate::database::DatabaseError;
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
 use crate::range::{Frozen, NotReady, Range};
@@ -52,7 +52,7 @@ pub(super) async fn open(
     server: &PartitionServer,
     entries: &[RangeEntry],
     opened: &mut Vec<Arc<Range>>,
-) -> Result<(), OpenError> {
+) -> Result<(), DatabaseError> {
     for entry in entries {
         opened.push(server.open_range(entry, entry.generation, None).await?);
     }
@@ -104,17 +104,9 @@ pub(crate) async fn settle_retired(
     }
     match settle_other(maps, range, record).await {
         Ok(Other::Undone) => Ok(()),
-        Ok(Other::Counts) => Err(map_too_old(id, record)),
+        Ok(Other::Counts) => Err(ChangeError::MapTooOld { range: id, record }),
         Err(source) => Err(ChangeError::BrokenOff { range: id, source }),
     }
-}
-
-/// The map names a range that a change has replaced.
-pub(super) fn map_too_old(range: RangeId, record: RecordName) -> ChangeError {
-    ChangeError::Store(OpenError::Damaged(Damaged(format!(
-        "the map names {range}, which was replaced by others ({record} says so): the map is older than the ranges; \
-         restore both from one backup"
-    ))))
 }
 
 /// Saves and closes ranges.

@@ -14,9 +14,11 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::{TableId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use crate::error::{Damaged, OpenError};
+use super::RecordError;
+use crate::error::Damaged;
 use crate::range::Inheritance;
 use crate::record_name::RecordName;
+use crate::store::ObjectError;
 
 /// What a record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -55,15 +57,15 @@ struct DroppedObject {
 pub(crate) async fn read(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
-) -> Result<Option<Decision>, OpenError> {
-    let failed = |source| OpenError::Object { doing: format!("reading {record}"), source };
+) -> Result<Option<Decision>, RecordError> {
+    let failed = ObjectError::while_doing("reading", &record);
     let bytes = match objects.get(&record.path()).await {
-        Ok(got) => got.bytes().await.map_err(failed)?,
+        Ok(got) => got.bytes().await.map_err(&failed)?,
         Err(object_store::Error::NotFound { .. }) => return Ok(None),
-        Err(error) => return Err(failed(error)),
+        Err(error) => return Err(failed(error).into()),
     };
     let object: RecordObject = serde_json::from_slice(&bytes)
-        .map_err(|error| OpenError::Damaged(Damaged(format!("the change record {record}: {error}"))))?;
+        .map_err(|error| Damaged(format!("the change record {record}: {error}")))?;
     Ok(Some(object.into()))
 }
 
@@ -72,7 +74,7 @@ pub(crate) async fn decide(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
     decision: &Decision,
-) -> Result<Decided, OpenError> {
+) -> Result<Decided, RecordError> {
     let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
     match objects.put_opts(&record.path(), PutPayload::from(json), PutMode::Create.into()).await {
         Ok(_) => Ok(Decided::ByUs),
@@ -80,9 +82,9 @@ pub(crate) async fn decide(
         Err(object_store::Error::AlreadyExists { .. }) => match read(record, objects).await? {
             Some(there) if there == *decision => Ok(Decided::ByUs),
             Some(there) => Ok(Decided::Before(there)),
-            None => Err(OpenError::Damaged(Damaged(format!("the change record {record} vanished")))),
+            None => Err(Damaged(format!("the change record {record} vanished")).into()),
         },
-        Err(source) => Err(OpenError::Object { doing: format!("creating {record}"), source }),
+        Err(error) => Err(ObjectError::while_doing("creating", &record)(error).into()),
     }
 }
 

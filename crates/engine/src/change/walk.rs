@@ -15,7 +15,7 @@ use super::record::{self, Decided, Decision};
 use super::replacement::Replacement;
 use super::table::{Act, Attempt, End, Map, Phase, Row, Saw, Seen};
 use super::{ChangeError, Changed, StepError, heirs, intent, parents};
-use crate::error::{OpenError, with_causes};
+use crate::error::with_causes;
 use crate::limits::{DECIDE_AGAIN_AFTER, DECIDE_ATTEMPTS_MAX};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
@@ -380,7 +380,7 @@ impl<'a> Walk<'a> {
             })),
             End::Undone => Ok(None),
             End::Overtaken => Err(ChangeError::Overtaken { range }),
-            End::MapTooOld => Err(parents::map_too_old(range, self.record_name())),
+            End::MapTooOld => Err(ChangeError::MapTooOld { range, record: self.record_name() }),
             End::BrokenOff => {
                 let source = self.failed.take().expect("a walk breaks off because a step failed");
                 Err(ChangeError::BrokenOff { range, source })
@@ -393,7 +393,7 @@ impl<'a> Walk<'a> {
     }
 
     async fn decide_record(&self, decision: &Decision) -> Result<Decided, StepError> {
-        Ok(until_answered(|| record::decide(self.record_name(), self.maps.objects(), decision)).await?)
+        until_answered(|| record::decide(self.record_name(), self.maps.objects(), decision)).await
     }
 
     async fn after(&self, step: Step) {
@@ -403,15 +403,16 @@ impl<'a> Walk<'a> {
 
 /// Asks the store again and again, up to [`DECIDE_ATTEMPTS_MAX`] times, while it fails: without its answer nothing can
 /// go on.
-async fn until_answered<T, F>(ask: impl Fn() -> F) -> Result<T, OpenError>
+async fn until_answered<T, E, F>(ask: impl Fn() -> F) -> Result<T, StepError>
 where
-    F: Future<Output = Result<T, OpenError>>,
+    E: Into<StepError>,
+    F: Future<Output = Result<T, E>>,
 {
     for _ in 1..DECIDE_ATTEMPTS_MAX {
-        match ask().await {
-            Err(OpenError::Object { .. }) => sleep(DECIDE_AGAIN_AFTER).await,
+        match ask().await.map_err(Into::into) {
+            Err(error) if error.is_unanswered() => sleep(DECIDE_AGAIN_AFTER).await,
             answer => return answer,
         }
     }
-    ask().await
+    ask().await.map_err(Into::into)
 }

@@ -23,14 +23,14 @@ use tokio::time::timeout;
 
 use self::moment::Moment;
 use crate::clock::Clock;
-use crate::database::{self, Background, Databases, DroppedTables, LeaveOut, Place, Shares};
-use crate::error::{OpenError, ReadError, read_error};
+use crate::database::{self, Background, DatabaseError, Databases, DroppedTables, LeaveOut, Place, Shares};
+use crate::error::{ReadError, read_error};
 use crate::housekeeping::keep_house;
 pub use crate::limits::CHECKPOINT_LIFETIME;
 use crate::limits::{
     COPY_BATCH_BYTES_MAX, COPY_BATCH_ROWS_MAX, COPY_GIVE_UP_MAX, COPY_MEMORY_BYTES, COPY_ROOM_POLL,
 };
-use crate::map_store;
+use crate::map_store::{self, MapError};
 use crate::range::Identity;
 use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
@@ -72,9 +72,15 @@ pub enum CopyError {
         /// The source.
         from: StoreLocation,
     },
+    /// The map of ranges could not be read or stored.
+    #[error(transparent)]
+    Map(#[from] MapError),
+    /// The operating system gave no thread for compaction.
+    #[error("the compaction runtime could not be started")]
+    Runtime(#[source] std::io::Error),
     /// A database could not be opened or made.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Database(#[from] DatabaseError),
     /// A row of the source could not be read.
     #[error("range {range} cannot be read")]
     Read {
@@ -139,8 +145,8 @@ pub async fn copy(
     let never_served = || CopyError::NeverServed { from: from.clone() };
     let stored = map_store::load(&source_objects).await?.ok_or_else(never_served)?;
 
-    let shares = Shares::of(COPY_MEMORY_BYTES)?;
-    let background = Background::own().map_err(OpenError::Runtime)?;
+    let shares = Shares::of(COPY_MEMORY_BYTES).expect("a copy has more than the least");
+    let background = Background::own().map_err(CopyError::Runtime)?;
     let objects = target.store().object_store();
     let databases = Databases::new(objects, shares, clock.clone(), seed, background.handle());
     // A large copy is compacted while it is made.

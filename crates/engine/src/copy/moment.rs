@@ -21,8 +21,8 @@ use slatedb::{CheckpointCreateResult, DbIterator, DbReader, DbReaderMode};
 use tokio::time::Instant;
 
 use super::CopyError;
-use crate::database::Databases;
-use crate::error::{Damaged, OpenError, ReadError, read_error};
+use crate::database::{DatabaseError, Databases};
+use crate::error::{Damaged, ReadError, read_error};
 use crate::limits::{
     CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY, COPY_READ_AHEAD_BYTES, MOMENT_ATTEMPTS_MAX,
 };
@@ -52,7 +52,7 @@ impl Moment {
             .with_seed(databases.seed)
             .build();
         if newest_manifest(&admin).await.map_err(|error| failed(read_error(&error)))?.is_none() {
-            return Err(OpenError::MissingDatabase { path }.into());
+            return Err(DatabaseError::Missing { path }.into());
         }
         for attempt in 1..=MOMENT_ATTEMPTS_MAX {
             let checkpoint = admin

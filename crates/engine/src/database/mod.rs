@@ -12,6 +12,7 @@
 mod background;
 mod borrowed;
 mod dropped;
+mod error;
 mod housekeeper;
 mod latest;
 mod shares;
@@ -35,14 +36,15 @@ pub(crate) use background::Background;
 pub use borrowed::Borrowed;
 pub(crate) use borrowed::{files as borrowed_files, lenders, lenders_read};
 pub(crate) use dropped::{DroppedTable, DroppedTables, LeaveOut};
+pub use error::DatabaseError;
 pub(crate) use housekeeper::{CompactionError, HousekeeperHandle, HousekeeperRequest};
-pub use shares::Shares;
+pub use shares::{Shares, TooLittleMemory};
 
 use crate::clock::Clock;
-use crate::error::{Damaged, OpenError, open_error};
+use crate::error::Damaged;
 use crate::limits;
 use crate::steps::SpaceHook;
-use crate::store::{self, damaged_file};
+use crate::store::{self, ObjectError, damaged_file};
 
 /// Blocks of 16 KiB: half the requests and a smaller index than with 4 KiB, and still cheap to decode for
 /// one row. The database and the compactor both get it, since the compactor does not inherit it.
@@ -107,11 +109,13 @@ impl Databases {
     }
 
     /// Deletes all objects below `path`.
-    pub(crate) async fn delete_objects(&self, path: &str) -> Result<(), object_store::Error> {
+    pub(crate) async fn delete_objects(&self, path: &str) -> Result<(), ObjectError> {
+        let listed = self.objects.list(Some(&Path::from(path))).map_ok(|object| object.location);
         let objects: Vec<Path> =
-            self.objects.list(Some(&Path::from(path))).map_ok(|object| object.location).try_collect().await?;
+            listed.try_collect().await.map_err(ObjectError::while_doing("listing", &path))?;
         let deleted = self.objects.delete_stream(futures::stream::iter(objects).map(Ok).boxed());
-        deleted.try_for_each(|_| futures::future::ok(())).await
+        let deleted = deleted.try_for_each(|_| futures::future::ok(())).await;
+        deleted.map_err(ObjectError::while_doing("deleting", &path))
     }
 
     /// A seed for a piece of work on the database at `path` that begins now. Never the same one twice:
@@ -140,12 +144,9 @@ pub(crate) struct Place {
 }
 
 /// Makes a database at a place where there is none.
-pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, OpenError> {
+pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, DatabaseError> {
     if inspect(databases, &place.path).await?.is_some() {
-        return Err(OpenError::Database {
-            path: place.path.clone(),
-            why: "a database is there already, and it was to be made".to_owned(),
-        });
+        return Err(DatabaseError::Exists { path: place.path.clone() });
     }
     build(databases, place, None).await
 }
@@ -156,15 +157,15 @@ pub(crate) async fn open(
     databases: &Databases,
     place: &Place,
     expected_epoch: Option<u64>,
-) -> Result<Db, OpenError> {
+) -> Result<Db, DatabaseError> {
     let Some(manifest) = inspect(databases, &place.path).await? else {
-        return Err(OpenError::MissingDatabase { path: place.path.clone() });
+        return Err(DatabaseError::Missing { path: place.path.clone() });
     };
     let log = log_files(databases, &place.path, &manifest).await?;
     let latest =
         latest::seen(&databases.objects, &databases.admin(&place.path), &place.path, &manifest, &log)
             .await
-            .map_err(|error| open_error(&place.path, &error))?;
+            .map_err(DatabaseError::opening(&place.path))?;
     if let Some(latest) = latest {
         databases.clock.advance_to(latest);
     }
@@ -175,8 +176,8 @@ pub(crate) async fn open(
 pub(crate) async fn inspect(
     databases: &Databases,
     path: &str,
-) -> Result<Option<VersionedManifest>, OpenError> {
-    databases.manifest(path).await.map_err(|error| open_error(path, &error))
+) -> Result<Option<VersionedManifest>, DatabaseError> {
+    databases.manifest(path).await.map_err(DatabaseError::opening(path))
 }
 
 /// The files of the log whose rows are not in sorted files, ascending. Refuses a database if one of these
@@ -185,15 +186,19 @@ async fn log_files(
     databases: &Databases,
     path: &str,
     manifest: &VersionedManifest,
-) -> Result<Vec<u64>, OpenError> {
+) -> Result<Vec<u64>, DatabaseError> {
     let checked = store::check_log(&databases.objects, path, manifest.replay_after_wal_id()).await;
     checked.map_err(|source| match damaged_file(&source) {
-        Some(file) => OpenError::Damaged(Damaged(file.to_string())),
-        None => OpenError::Object { doing: format!("listing the log of {path}"), source },
+        Some(file) => Damaged(file.to_string()).into(),
+        None => ObjectError::while_doing("listing the log of", &path)(source).into(),
     })
 }
 
-async fn build(databases: &Databases, place: &Place, expected_epoch: Option<u64>) -> Result<Db, OpenError> {
+async fn build(
+    databases: &Databases,
+    place: &Place,
+    expected_epoch: Option<u64>,
+) -> Result<Db, DatabaseError> {
     let mut builder = Db::builder(place.path.as_str(), Arc::clone(&databases.objects))
         .with_settings(settings(databases))
         .with_system_clock(databases.clock.for_database())
@@ -203,7 +208,7 @@ async fn build(databases: &Databases, place: &Place, expected_epoch: Option<u64>
     if let Some(epoch) = expected_epoch {
         builder = builder.with_expected_epoch(epoch);
     }
-    let db = builder.build().await.map_err(|error| open_error(&place.path, &error))?;
+    let db = builder.build().await.map_err(DatabaseError::opening(&place.path))?;
     databases.housekeeper.enter(place, &db);
     Ok(db)
 }

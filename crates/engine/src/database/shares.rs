@@ -14,7 +14,6 @@ use foyer::{DefaultHasher, S3FifoConfig};
 use slatedb::db_cache::foyer::FoyerCache;
 use slatedb::db_cache::{CachedEntry, CachedKey, DbCache, SplitCache};
 
-use crate::error::OpenError;
 use crate::limits::{CACHE_SHARDS, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
 
 /// How the memory is divided.
@@ -30,11 +29,21 @@ pub struct Shares {
     pub request_bytes: u64,
 }
 
+/// The given memory is too little to work with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("{given} bytes of memory are too few: give at least {least}")]
+pub struct TooLittleMemory {
+    /// What was given.
+    pub given: u64,
+    /// The least that works.
+    pub least: u64,
+}
+
 impl Shares {
     /// Divides `memory_bytes`. Refuses an amount that is too small.
-    pub fn of(memory_bytes: u64) -> Result<Self, OpenError> {
+    pub fn of(memory_bytes: u64) -> Result<Self, TooLittleMemory> {
         if memory_bytes < MEMORY_BYTES_MIN {
-            return Err(OpenError::TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
+            return Err(TooLittleMemory { given: memory_bytes, least: MEMORY_BYTES_MIN });
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
@@ -105,6 +114,7 @@ mod tests {
 
     #[test]
     fn too_little_memory_is_refused() {
-        assert!(matches!(Shares::of(1 << 20), Err(OpenError::TooLittleMemory { .. })));
+        let refused = TooLittleMemory { given: 1 << 20, least: MEMORY_BYTES_MIN };
+        assert_eq!(Shares::of(1 << 20), Err(refused));
     }
 }

@@ -1,5 +1,6 @@
 //! The parts that all partition servers of one process share: store, clock, caches, memory, background threads.
 
+mod error;
 mod memtables;
 mod seconds;
 
@@ -12,7 +13,6 @@ use rangehold_map::{KeyRange, RangeId, ServerId};
 
 use crate::clock::Clock;
 use crate::database::{Background, Databases, Shares};
-use crate::error::OpenError;
 use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
@@ -20,6 +20,7 @@ use crate::range::{HeldBytes, OpenRanges, RangeContext};
 use crate::steps::{SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
+pub use error::HostError;
 use memtables::watch_memtables;
 use seconds::end_seconds;
 
@@ -88,12 +89,12 @@ struct Inner {
 
 impl Host {
     /// Divides the memory and starts the background threads.
-    pub fn start(store: Store, options: Options) -> Result<Self, OpenError> {
+    pub fn start(store: Store, options: Options) -> Result<Self, HostError> {
         let shares = Shares::of(options.memory_bytes)?;
         let background = if options.compact_on_callers_runtime {
             Background::shared()
         } else {
-            Background::own().map_err(OpenError::Runtime)?
+            Background::own().map_err(HostError::Runtime)?
         };
         let clock = options.clock.clone();
         let databases = Databases {

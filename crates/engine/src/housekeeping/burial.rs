@@ -24,6 +24,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStoreExt;
 use object_store::path::Path;
+use thiserror::Error;
 use tokio::time::{Instant, MissedTickBehavior, interval};
 
 use super::garbage::{self, Due};
@@ -32,21 +33,48 @@ use super::records::Records;
 use super::step_is_done;
 use crate::database::{Databases, lenders};
 use crate::error::with_causes;
+use crate::map_store::MapError;
 use crate::steps::SpaceStep;
-use crate::store::Store;
+use crate::store::{ObjectError, Store};
 
 /// Where the directories of all databases are.
 const RANGES: &str = "ranges";
 /// An object that the engine below puts into a database before it deletes the first file, and deletes last.
 const DELETION_MARK: &str = ".deleting";
 
+/// Why unused databases were not looked for, or not all of them deleted. The next look tries again.
+#[derive(Debug, Error)]
+pub(crate) enum BurialError {
+    /// It is not known which databases are in use.
+    #[error("it is not known which databases are in use")]
+    Living(#[source] MapError),
+    /// A database could not be looked at or deleted.
+    #[error("{path} could not be read or deleted")]
+    Database {
+        /// Where the database is.
+        path: String,
+        /// What SlateDB said.
+        source: slatedb::Error,
+    },
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] ObjectError),
+}
+
+impl BurialError {
+    /// Makes an error of what SlateDB says about the database at `path`.
+    fn of(path: &str) -> impl Fn(slatedb::Error) -> Self {
+        move |source| Self::Database { path: path.to_owned(), source }
+    }
+}
+
 /// Looks for dead databases again and again. Run it as a task. `living` returns the paths of all databases
-/// that are in use or being made, or the reason why they are not known. It is called *after* the
+/// that are in use or being made. It is called *after* the
 /// directories were listed. So a process that makes a database must make sure that `living` names it before
 /// its first file is there.
 pub(crate) async fn keep_burying<F>(databases: Databases, store: Arc<Store>, living: impl Fn() -> F)
 where
-    F: Future<Output = Result<BTreeSet<String>, String>>,
+    F: Future<Output = Result<BTreeSet<String>, MapError>>,
 {
     let mut poll = interval(BURIAL_POLL);
     poll.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -56,7 +84,7 @@ where
         match burial.look(&databases, &store, &living).await {
             Ok(buried) if buried.is_empty() => {}
             Ok(buried) => tracing::info!(?buried, "deleted what no range uses any more"),
-            Err(why) => tracing::warn!(why, "unused databases stay for now"),
+            Err(error) => tracing::warn!(error = with_causes(&error), "unused databases stay for now"),
         }
     }
 }
@@ -75,12 +103,12 @@ impl Burial {
         databases: &Databases,
         store: &Store,
         living: impl Fn() -> F,
-    ) -> Result<Vec<String>, String>
+    ) -> Result<Vec<String>, BurialError>
     where
-        F: Future<Output = Result<BTreeSet<String>, String>>,
+        F: Future<Output = Result<BTreeSet<String>, MapError>>,
     {
         let (found, recorded) = (directories(databases).await?, Records::list(databases).await?);
-        let living = living().await?;
+        let living = living().await.map_err(BurialError::Living)?;
         let now = Instant::now();
         self.dead_since.retain(|path, _| found.contains(path) && !living.contains(path));
         let mut due = BTreeSet::new();
@@ -107,7 +135,7 @@ impl Burial {
         databases: &Databases,
         store: &Store,
         mut due: BTreeSet<String>,
-    ) -> Result<Vec<String>, String> {
+    ) -> Result<Vec<String>, BurialError> {
         let mut buried = Vec::new();
         loop {
             let before = buried.len();
@@ -127,10 +155,10 @@ impl Burial {
 }
 
 /// The paths of all directories whose names are those of databases.
-async fn directories(databases: &Databases) -> Result<BTreeSet<String>, String> {
+async fn directories(databases: &Databases) -> Result<BTreeSet<String>, ObjectError> {
     let prefix = Path::from(RANGES);
     let listed = databases.objects.list_with_delimiter(Some(&prefix)).await;
-    let listed = listed.map_err(|error| format!("{RANGES} could not be listed: {error}"))?;
+    let listed = listed.map_err(ObjectError::while_doing("listing", &prefix))?;
     let paths = listed.common_prefixes.iter().filter(|path| path.filename().is_some_and(is_database_name));
     Ok(paths.map(ToString::to_string).collect())
 }
@@ -144,7 +172,7 @@ fn is_database_name(name: &str) -> bool {
 /// The paths of all databases that the manifest of a living one names. The manifests of databases that are
 /// open here need not be read again. With a thousand databases that saves much: for minutes there is always
 /// one to be buried somewhere.
-async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BTreeSet<String>, String> {
+async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BTreeSet<String>, BurialError> {
     let mut open = databases.housekeeper.pins().await;
     let mut named = BTreeSet::new();
     for path in living {
@@ -152,11 +180,9 @@ async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BT
             named.extend(pins);
             continue;
         }
-        let manifest = databases.manifest(path).await;
+        let manifest = databases.manifest(path).await.map_err(BurialError::of(path))?;
         // A database that is being made may have no manifest yet, and then it names no other.
-        if let Some(manifest) =
-            manifest.map_err(|error| format!("the manifest of {path}: {}", with_causes(&error)))?
-        {
+        if let Some(manifest) = manifest {
             named.extend(lenders(&manifest).map(str::to_owned));
         }
     }
@@ -164,35 +190,36 @@ async fn named_by(databases: &Databases, living: &BTreeSet<String>) -> Result<BT
 }
 
 /// Deletes a dead database, unless its files may still be read. True when it is gone.
-async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bool, String> {
-    let failed = |error: slatedb::Error| format!("{path}: {}", with_causes(&error));
+async fn bury_one(databases: &Databases, store: &Store, path: &str) -> Result<bool, BurialError> {
+    let failed = BurialError::of(path);
     let admin = databases.admin(path);
-    if databases.manifest(path).await.map_err(failed)?.is_none() {
-        databases.delete_objects(path).await.map_err(|error| format!("{path}: {error}"))?;
-    } else if deletion_was_begun(databases, path).await.map_err(|error| format!("{path}: {error}"))? {
-        admin.delete_db(true).await.map_err(failed)?;
+    if databases.manifest(path).await.map_err(&failed)?.is_none() {
+        databases.delete_objects(path).await?;
+    } else if deletion_was_begun(databases, path).await? {
+        admin.delete_db(true).await.map_err(&failed)?;
     } else {
         // This deletes files that no child reads, and checkpoints whose time is over.
         garbage::run(databases, path, Due::Rest).await;
-        if !admin.list_checkpoints(None).await.map_err(failed)?.is_empty() {
+        if !admin.list_checkpoints(None).await.map_err(&failed)?.is_empty() {
             return Ok(false);
         }
         step_is_done(databases, SpaceStep::Expired, path).await;
-        admin.delete_db(true).await.map_err(failed)?;
+        admin.delete_db(true).await.map_err(&failed)?;
     }
     step_is_done(databases, SpaceStep::Emptied, path).await;
-    store.remove_directory(path).await.map_err(|error| format!("{path}: {error}"))?;
+    store.remove_directory(path).await.map_err(ObjectError::while_doing("removing", &path))?;
     step_is_done(databases, SpaceStep::Buried, path).await;
     Ok(true)
 }
 
 /// Whether all conditions held once, and the deletion of the database was begun and broken off. Then its
 /// newest manifest may be gone and an older one be left, which names pins that were released long ago.
-async fn deletion_was_begun(databases: &Databases, path: &str) -> Result<bool, object_store::Error> {
-    match databases.objects.head(&Path::from(format!("{path}/{DELETION_MARK}"))).await {
+async fn deletion_was_begun(databases: &Databases, path: &str) -> Result<bool, ObjectError> {
+    let mark = Path::from(format!("{path}/{DELETION_MARK}"));
+    match databases.objects.head(&mark).await {
         Ok(_) => Ok(true),
         Err(object_store::Error::NotFound { .. }) => Ok(false),
-        Err(error) => Err(error),
+        Err(error) => Err(ObjectError::while_doing("looking for", &mark)(error)),
     }
 }
 

@@ -16,7 +16,7 @@ use super::{range_of, step_is_done};
 use crate::database::Databases;
 use crate::record_name::CHANGES_PREFIX;
 use crate::steps::SpaceStep;
-use crate::store::Store;
+use crate::store::{ObjectError, Store};
 
 /// For each dead range, when it was first found dead. Its records wait for the directories that were dead
 /// by then.
@@ -25,10 +25,10 @@ pub(super) struct Records(BTreeMap<u64, Instant>);
 
 impl Records {
     /// The numbers of all ranges that have records. Call this before you ask which databases are living.
-    pub(super) async fn list(databases: &Databases) -> Result<BTreeSet<u64>, String> {
+    pub(super) async fn list(databases: &Databases) -> Result<BTreeSet<u64>, ObjectError> {
         let prefix = Path::from(CHANGES_PREFIX);
         let listed = databases.objects.list_with_delimiter(Some(&prefix)).await;
-        let listed = listed.map_err(|error| format!("{CHANGES_PREFIX} could not be listed: {error}"))?;
+        let listed = listed.map_err(ObjectError::while_doing("listing", &prefix))?;
         Ok(listed.common_prefixes.iter().filter_map(|path| path.filename()?.parse().ok()).collect())
     }
 
@@ -41,12 +41,12 @@ impl Records {
         recorded: BTreeSet<u64>,
         living: &BTreeSet<String>,
         (now, oldest): (Instant, Option<Instant>),
-    ) -> Result<(), String> {
+    ) -> Result<(), ObjectError> {
         for range in self.due(recorded, living, (now, oldest)) {
             let path = format!("{CHANGES_PREFIX}/{range}");
-            databases.delete_objects(&path).await.map_err(|error| format!("{path}: {error}"))?;
+            databases.delete_objects(&path).await?;
             step_is_done(databases, SpaceStep::RecordsDeleted, &path).await;
-            store.remove_directory(&path).await.map_err(|error| format!("{path}: {error}"))?;
+            store.remove_directory(&path).await.map_err(ObjectError::while_doing("removing", &path))?;
             self.0.remove(&range);
             step_is_done(databases, SpaceStep::Forgotten, &path).await;
         }

@@ -25,6 +25,7 @@ use crate::database::{
     self, Borrowed, Databases, DroppedTables, LeaveOut, NEWEST_FILE_KEY, Place, Shares, flush,
 };
 use crate::limits::{BORROWED_FROM_MAX, MEMORY_BYTES_MIN};
+use crate::map_store::MapError;
 use crate::store::{Store, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
 
@@ -424,7 +425,7 @@ async fn what_is_not_a_database_and_what_is_being_made_is_left_alone() {
     fs::create_dir_all(&forgotten).unwrap();
     let (mut living, databases) = (world.living(), world.databases.clone());
     living.insert("ranges/900-1-1".to_owned());
-    let unknown = || async { Err("there is no map".to_owned()) };
+    let unknown = || async { Err(MapError::None) };
     for _ in 0..4 {
         sleep(UNUSED_BEFORE_BURIAL).await;
         assert!(world.burial.look(&databases, &world.store, unknown).await.is_err());

@@ -7,6 +7,8 @@ use rangehold_map::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::{BadMap, Findings};
+
 /// The format that this release writes, and the greatest that it reads.
 const FORMAT: u32 = 2;
 
@@ -72,13 +74,10 @@ pub(super) fn encode(map: &RangeMap, author: &str) -> Vec<u8> {
 }
 
 /// A map that breaks no rule, or what is wrong with it.
-pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, String> {
-    let object: MapObject = serde_json::from_slice(bytes).map_err(|error| error.to_string())?;
+pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, BadMap> {
+    let object: MapObject = serde_json::from_slice(bytes)?;
     if object.format > FORMAT {
-        return Err(format!(
-            "it has format {}, and this program reads up to {FORMAT}: use a later release",
-            object.format
-        ));
+        return Err(BadMap::Format { found: object.format, known: FORMAT });
     }
     let entries: Vec<RangeEntry> = object.ranges.into_iter().map(from_object).collect::<Result<_, _>>()?;
     let next_range = match object.next_range {
@@ -87,11 +86,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, String> {
     };
     let map = RangeMap::new(object.version, next_range, entries);
     let findings = map.check();
-    if findings.is_empty() {
-        return Ok(map);
-    }
-    let findings: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    Err(findings.join("; "))
+    if findings.is_empty() { Ok(map) } else { Err(BadMap::Rules(Findings(findings))) }
 }
 
 fn to_object(entry: &RangeEntry) -> RangeObject {
@@ -115,15 +110,15 @@ fn to_object(entry: &RangeEntry) -> RangeObject {
     }
 }
 
-fn from_object(object: RangeObject) -> Result<RangeEntry, String> {
+fn from_object(object: RangeObject) -> Result<RangeEntry, BadMap> {
     let (id, generation) = (RangeId(object.id), Generation(object.generation));
     let database = match (object.database, object.attempt) {
-        (Some(name), _) => name.parse().map_err(|error| format!("{id}: {error}"))?,
+        (Some(name), _) => name.parse().map_err(|source| BadMap::Database { range: id, source })?,
         (None, Some(attempt)) => DatabaseName { range: id, generation, attempt },
-        (None, None) => return Err(format!("{id} has no database")),
+        (None, None) => return Err(BadMap::NoDatabase(id)),
     };
     let intent = object.intent.map(|intent| {
-        Ok::<_, String>(match intent {
+        Ok::<_, BadMap>(match intent {
             IntentObject::Split { at, left, right } => {
                 Intent::Split { at: unhex(&at)?, left: RangeId(left), right: RangeId(right) }
             }
@@ -151,14 +146,14 @@ fn hex(bytes: &[u8]) -> String {
     })
 }
 
-fn unhex(text: &str) -> Result<Vec<u8>, String> {
+fn unhex(text: &str) -> Result<Vec<u8>, BadMap> {
     let digits: Option<Vec<u8>> =
         text.chars().map(|c| c.to_digit(16).and_then(|digit| u8::try_from(digit).ok())).collect();
     match digits {
         Some(digits) if digits.len() % 2 == 0 => {
             Ok(digits.chunks(2).map(|pair| pair[0] << 4 | pair[1]).collect())
         }
-        _ => Err(format!("{text:?} is not a key in hexadecimal")),
+        _ => Err(BadMap::Key(text.to_owned())),
     }
 }
 
@@ -215,7 +210,7 @@ mod tests {
             let map = cut_at(cuts, version);
             let bytes = encode(&map, "1-17");
             prop_assert_eq!(author(&bytes), Some("1-17".to_owned()));
-            prop_assert_eq!(decode(&bytes), Ok(map));
+            prop_assert_eq!(decode(&bytes).unwrap(), map);
         }
     }
 
@@ -223,7 +218,8 @@ mod tests {
     fn the_first_format_is_read() {
         let text = br#"{"format":1,"version":1,"ranges":[{"id":1,"low":"10","high":null,"generation":1,"attempt":1,"server":1}]}"#;
         let database = DatabaseName { range: RangeId(1), generation: Generation(1), attempt: 1 };
-        assert_eq!(decode(text), Ok(RangeMap::single(RangeId(1), Home { server: ServerId(1), database })));
+        let home = Home { server: ServerId(1), database };
+        assert_eq!(decode(text).unwrap(), RangeMap::single(RangeId(1), home));
     }
 
     #[tokio::test]

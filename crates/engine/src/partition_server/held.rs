@@ -6,18 +6,18 @@ use rangehold_map::{Generation, RangeEntry, RangeId, RangeMap};
 use tokio::time::{Instant, sleep};
 
 use super::PartitionServer;
-use crate::error::OpenError;
+use crate::database::DatabaseError;
 use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
 use crate::range::{Identity, Inheritance, Range};
 
 impl PartitionServer {
     /// Makes and serves the first range of a store, or takes over what a broken-off creation left of it.
-    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), OpenError> {
+    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), DatabaseError> {
         let identity = Identity::of(entry);
         let range = if Range::exists(&identity, &self.0.context.databases).await? {
             let range = Range::open(identity, entry.generation, &self.0.context, None).await?;
             if !range.is_empty().await? {
-                return Err(OpenError::NoMap { path: range.path() });
+                return Err(DatabaseError::NoMap { path: range.path() });
             }
             range
         } else {
@@ -34,7 +34,7 @@ impl PartitionServer {
         entry: &RangeEntry,
         generation: Generation,
         expected_epoch: Option<u64>,
-    ) -> Result<Arc<Range>, OpenError> {
+    ) -> Result<Arc<Range>, DatabaseError> {
         let range = Range::open(Identity::of(entry), generation, &self.0.context, expected_epoch).await?;
         self.keep(&range);
         Ok(range)
@@ -45,7 +45,7 @@ impl PartitionServer {
         &self,
         identity: Identity,
         inheritance: &Inheritance,
-    ) -> Result<Arc<Range>, OpenError> {
+    ) -> Result<Arc<Range>, DatabaseError> {
         let range = Range::open_heir(identity, &self.0.context, inheritance).await?;
         self.keep(&range);
         Ok(range)

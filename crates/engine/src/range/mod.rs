@@ -55,8 +55,7 @@ use stripes::Stripes;
 use timestamps::HighWater;
 pub(crate) use unflushed::Unsorted;
 
-use crate::database::{self, Databases, DroppedTables, LeaveOut, Place, database_path};
-use crate::error::{OpenError, ReadError};
+use crate::database::{self, DatabaseError, Databases, DroppedTables, LeaveOut, Place, database_path};
 use crate::lease::Lease;
 use crate::record_name::RecordName;
 use crate::store::Store;
@@ -128,7 +127,10 @@ pub(crate) struct Range {
 
 impl Range {
     /// Makes the database of a new range.
-    pub(crate) async fn create(identity: Identity, context: &RangeContext) -> Result<Arc<Self>, OpenError> {
+    pub(crate) async fn create(
+        identity: Identity,
+        context: &RangeContext,
+    ) -> Result<Arc<Self>, DatabaseError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
         let db = database::create(&context.databases, &place).await?;
@@ -145,7 +147,7 @@ impl Range {
         generation: Generation,
         context: &RangeContext,
         expected_epoch: Option<u64>,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, DatabaseError> {
         let dropped = Arc::<DroppedTables>::default();
         let place = place(&identity, &dropped);
         let db = database::open(&context.databases, &place, expected_epoch).await?;
@@ -164,7 +166,7 @@ impl Range {
         identity: Identity,
         context: &RangeContext,
         inheritance: &Inheritance,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, DatabaseError> {
         let range = Self::open(identity, Generation::FIRST, context, None).await?;
         range.high_water.lock().inherit(inheritance.high_water);
         for (account, table, at) in &inheritance.dropped {
@@ -174,7 +176,7 @@ impl Range {
     }
 
     /// Whether the range's database was made.
-    pub(crate) async fn exists(identity: &Identity, databases: &Databases) -> Result<bool, OpenError> {
+    pub(crate) async fn exists(identity: &Identity, databases: &Databases) -> Result<bool, DatabaseError> {
         Ok(database::inspect(databases, &identity.path()).await?.is_some())
     }
 
@@ -185,11 +187,10 @@ impl Range {
         place: Place,
         dropped: Arc<DroppedTables>,
         db: Db,
-    ) -> Result<Arc<Self>, OpenError> {
+    ) -> Result<Arc<Self>, DatabaseError> {
         let opening = Opening::new(1, db);
-        let meta = read::load_meta(&opening.db, &dropped)
-            .await
-            .map_err(|error| database_error(&place.path, error))?;
+        let meta =
+            read::load_meta(&opening.db, &dropped).await.map_err(DatabaseError::reading(&place.path))?;
         // The seed differs from range to range, so the ranges do not all look closely at the same requests.
         let meter = Meter::new(&context.load, context.databases.seed ^ identity.id.0);
         Ok(Arc::new(Self {
@@ -264,13 +265,6 @@ fn place(identity: &Identity, dropped: &Arc<DroppedTables>) -> Place {
         path: identity.path(),
         cache_id: identity.id.0,
         filter: Arc::new(LeaveOut::new(Arc::clone(dropped))),
-    }
-}
-
-fn database_error(path: &str, error: ReadError) -> OpenError {
-    match error {
-        ReadError::Damaged(damage) => OpenError::Damaged(damage),
-        other => OpenError::Database { path: path.to_owned(), why: other.to_string() },
     }
 }
 

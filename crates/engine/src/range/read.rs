@@ -22,8 +22,8 @@ use tokio::time::Instant;
 
 use super::load::Scanned;
 use super::{Range, meta};
-use crate::database::{DroppedTable, DroppedTables, NEWEST_FILE_KEY};
-use crate::error::{Damaged, OpenError, ReadError, read_error};
+use crate::database::{DatabaseError, DroppedTable, DroppedTables, NEWEST_FILE_KEY};
+use crate::error::{Damaged, ReadError, read_error};
 use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN};
 use crate::record_name::RecordName;
 
@@ -99,10 +99,10 @@ impl Range {
     }
 
     /// Whether it has no row at all, not even a meta row.
-    pub(crate) async fn is_empty(&self) -> Result<bool, OpenError> {
+    pub(crate) async fn is_empty(&self) -> Result<bool, DatabaseError> {
         let everything = KeyRange::new(Vec::new(), None);
         let found = self.first_keys(&everything, 1, DurabilityLevel::Remote).await;
-        found.map(|keys| keys.is_empty()).map_err(|error| super::database_error(&self.place.path, error))
+        found.map(|keys| keys.is_empty()).map_err(DatabaseError::reading(&self.place.path))
     }
 
     /// The first `limit` keys that have rows in `keys` at the given level, also those of dropped tables. A

@@ -21,8 +21,8 @@ use tokio::time::{Instant, sleep};
 use uuid::Uuid;
 
 use super::{Frozen, Inheritance, Opening, Range, State, meta};
-use crate::database::{self, Borrowed, flush};
-use crate::error::{OpenError, ReadError, with_causes};
+use crate::database::{self, Borrowed, DatabaseError, flush};
+use crate::error::{ReadError, with_causes};
 use crate::limits::{
     CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
     READY_UNFLUSHED_BYTES_MAX,
@@ -174,9 +174,9 @@ impl Range {
 
     /// Opens the database again after a move failed before its commit point, and goes on serving. If the target
     /// is still opening the database, its opening then fails.
-    pub(crate) async fn open_again(&self) -> Result<(), OpenError> {
+    pub(crate) async fn open_again(&self) -> Result<(), DatabaseError> {
         let alone = self.opening_again.lock().await;
-        let before = self.open_now().map_err(|error| super::database_error(&self.place.path, error))?;
+        let before = self.open_now().map_err(DatabaseError::reading(&self.place.path))?;
         let epoch = before.db.manifest().writer_epoch();
         let db = database::open(&self.databases, &self.place, Some(epoch)).await?;
         let opening = Arc::new(Opening::new(before.number + 1, db));

@@ -14,8 +14,8 @@ use slatedb::config::CloseOptions;
 use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State};
-use crate::database;
-use crate::error::{Damaged, OpenError, ReadError, with_causes};
+use crate::database::{self, DatabaseError};
+use crate::error::{Damaged, ReadError, with_causes};
 use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
 
 /// Why an opening ended.
@@ -92,13 +92,14 @@ impl Range {
                 Err(error) => error,
             };
             let state = match &error {
-                OpenError::Fenced { .. } => State::Fenced,
-                OpenError::Damaged(damage) => State::Damaged(damage.clone()),
-                OpenError::MissingDatabase { .. } => State::Damaged(Damaged(error.to_string())),
-                other => State::Reopening(other.to_string()),
+                DatabaseError::Fenced { .. } => State::Fenced,
+                DatabaseError::Damaged(damage) => State::Damaged(damage.clone()),
+                DatabaseError::Missing { .. } => State::Damaged(Damaged(error.to_string())),
+                other => State::Reopening(with_causes(other)),
             };
             let lost = matches!(state, State::Fenced);
-            tracing::error!(range = %self.identity.id, %error, "the database could not be opened again");
+            let (range, error) = (self.identity.id, with_causes(&error));
+            tracing::error!(%range, error, "the database could not be opened again");
             if !self.change_state(state) || lost {
                 return false;
             }

@@ -19,7 +19,7 @@ use rangehold_map::{KeyRange, RangeMap, ServerId, Timestamp};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::{ReadError, WriteError};
+use crate::error::{ReadError, WriteError, with_causes};
 use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
@@ -260,7 +260,8 @@ impl Router {
             }
             *read_at = Some(Instant::now());
             if let Err(error) = router.0.maps.refresh().await {
-                tracing::debug!(%error, "the map cannot be read: owners are looked for by the old one");
+                let error = with_causes(&error);
+                tracing::debug!(error, "the map cannot be read: owners are looked for by the old one");
             }
         });
         let _ = timeout_at(until, reading).await;

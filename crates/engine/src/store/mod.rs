@@ -28,6 +28,7 @@ mod local;
 mod location;
 mod lock;
 mod log;
+mod object_error;
 mod seal;
 
 use std::io;
@@ -44,6 +45,7 @@ pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format};
 pub use self::location::{LocationError, StoreLocation};
 pub use self::lock::LOCK_FILE;
 pub use self::log::check_log;
+pub use self::object_error::ObjectError;
 
 use self::answer_length::CheckedLengths;
 use self::damage::DamageLog;

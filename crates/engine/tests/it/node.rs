@@ -12,7 +12,9 @@ use futures::future::join_all;
 use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Node, OpenError, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{
+    ChangeError, Clock, DatabaseError, Node, OpenError, ReadError, WriteError, WriteRequest,
+};
 use rangehold_map::{KeyRange, PartitionPrefix, Timestamp};
 use tokio::time::{sleep, timeout};
 
@@ -454,12 +456,14 @@ async fn rows_without_a_map_and_a_map_without_rows_are_refused() {
     let bytes = objects.get(&map).await.unwrap().bytes().await.unwrap();
     objects.delete(&map).await.unwrap();
     let refused = Node::open(Store::on(Arc::clone(&objects)), options(&clock)).await.err();
-    assert!(matches!(refused, Some(OpenError::NoMap { .. })), "{refused:?}");
+    assert!(matches!(refused, Some(OpenError::First(DatabaseError::NoMap { .. }))), "{refused:?}");
 
     let empty = memory();
     empty.put(&map, bytes.into()).await.unwrap();
     let refused = Node::open(Store::on(empty), options(&clock)).await.err();
-    assert!(matches!(refused, Some(OpenError::MissingDatabase { .. })), "{refused:?}");
+    let missing =
+        matches!(refused, Some(OpenError::Ranges(ChangeError::Database(DatabaseError::Missing { .. }))));
+    assert!(missing, "{refused:?}");
 }
 
 #[tokio::test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest};
+use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest, with_causes};
 use rangehold_map::PartitionPrefix;
 use tokio::time::sleep;
 
@@ -105,7 +105,7 @@ async fn a_damaged_file_is_named_and_never_served() {
             bad[at] ^= 0x10;
             fs::write(&file, &bad).unwrap();
             let error = match open(directory.path()).await {
-                Err(error) => error.to_string(),
+                Err(error) => with_causes(&error),
                 Ok(server) => match rows(&server, &table_keys(TABLE)).await {
                     Ok(seen) => {
                         assert_eq!(seen, intact);

@@ -151,9 +151,15 @@ fn not_done(error: &NotDone, names: &Names) -> Refused {
             (StatusCode::SERVICE_UNAVAILABLE, "not-yet")
         }
         NotDone::Change(ChangeError::Undone { .. }) => (StatusCode::SERVICE_UNAVAILABLE, "undone"),
-        NotDone::Change(ChangeError::BrokenOff { .. } | ChangeError::Store(_)) | NotDone::Panicked => {
-            (StatusCode::INTERNAL_SERVER_ERROR, "broken-off")
-        }
+        NotDone::Change(
+            ChangeError::BrokenOff { .. }
+            | ChangeError::Map(_)
+            | ChangeError::MapTooOld { .. }
+            | ChangeError::Database(_)
+            | ChangeError::Lease(_)
+            | ChangeError::Catalogue(_),
+        )
+        | NotDone::Panicked => (StatusCode::INTERNAL_SERVER_ERROR, "broken-off"),
     };
     let message = match error {
         NotDone::Change(error) => manager::sentence(error, names),

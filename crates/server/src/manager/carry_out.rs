@@ -163,9 +163,13 @@ fn kind_of(error: &ChangeError) -> EventKind {
         | ChangeError::NotYet { .. } => EventKind::Refused,
         ChangeError::Undone { .. } => EventKind::Undone,
         // It is not known whether the map was stored, or what it says by now.
-        ChangeError::BrokenOff { .. } | ChangeError::Overtaken { .. } | ChangeError::Store(_) => {
-            EventKind::BrokenOff
-        }
+        ChangeError::BrokenOff { .. }
+        | ChangeError::Overtaken { .. }
+        | ChangeError::Map(_)
+        | ChangeError::MapTooOld { .. }
+        | ChangeError::Database(_)
+        | ChangeError::Lease(_)
+        | ChangeError::Catalogue(_) => EventKind::BrokenOff,
     }
 }
 

@@ -1,0 +1,86 @@
+//! Why a database could not be made or opened.
+
+use slatedb::{CloseReason, ErrorKind};
+use thiserror::Error;
+
+use crate::error::{Damaged, ReadError, with_causes};
+use crate::store::{ObjectError, damaged_file};
+
+/// Why a database could not be made or opened. A database that is missing or damaged stays so until an operator
+/// brings its files back, and one that is fenced belongs to another server; any other failure may end by itself.
+#[derive(Debug, Error)]
+pub enum DatabaseError {
+    /// The map names a database that is not there.
+    #[error("the map names {path}, which has no manifest: its files were deleted; restore them or a backup")]
+    Missing {
+        /// Where the database should be.
+        path: String,
+    },
+    /// A database was to be made where one is already.
+    #[error("{path} was to be made, and a database is there already")]
+    Exists {
+        /// Where the database is.
+        path: String,
+    },
+    /// There are ranges with rows, and no map that names them.
+    #[error(
+        "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
+         again into an empty place) or the objects under cluster/map were deleted (restore them)"
+    )]
+    NoMap {
+        /// The database with rows.
+        path: String,
+    },
+    /// Stored bytes are not what was written.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
+    /// Another server, or this one in a later opening, has opened the database since.
+    #[error("another server has opened {path}")]
+    Fenced {
+        /// Where the database is.
+        path: String,
+    },
+    /// The files of its log could not be listed.
+    #[error(transparent)]
+    Log(#[from] ObjectError),
+    /// SlateDB could not open it.
+    #[error("{path} could not be opened")]
+    Failed {
+        /// Where the database is.
+        path: String,
+        /// What SlateDB said.
+        source: slatedb::Error,
+    },
+    /// It was opened, and what it says about itself could not be read.
+    #[error("{path} could not be read")]
+    Unread {
+        /// Where the database is.
+        path: String,
+        /// Why.
+        source: ReadError,
+    },
+}
+
+impl DatabaseError {
+    /// Makes an error of what SlateDB says while the database at `path` is opened.
+    pub(super) fn opening(path: &str) -> impl Fn(slatedb::Error) -> Self {
+        move |source| {
+            if let Some(file) = damaged_file(&source) {
+                return Self::Damaged(Damaged(file.to_string()));
+            }
+            match source.kind() {
+                ErrorKind::Data => Self::Damaged(Damaged(format!("{path}: {}", with_causes(&source)))),
+                ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced { path: path.to_owned() },
+                _ => Self::Failed { path: path.to_owned(), source },
+            }
+        }
+    }
+
+    /// Makes an error of a read in the database at `path`.
+    pub(crate) fn reading(path: &str) -> impl Fn(ReadError) -> Self {
+        move |error| match error {
+            ReadError::Damaged(damage) => Self::Damaged(damage),
+            source => Self::Unread { path: path.to_owned(), source },
+        }
+    }
+}
