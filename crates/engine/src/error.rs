@@ -7,6 +7,7 @@
 
 use std::error::Error as StdError;
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 use rangehold_map::RangeId;
 use slatedb::{CloseReason, ErrorKind};
@@ -19,6 +20,25 @@ use crate::store::damaged_file;
 #[derive(Debug, Clone, Error)]
 #[error("stored data is damaged: {0}")]
 pub struct Damaged(pub String);
+
+/// What lies behind an error, for people: what a caller does next depends on the error alone. Many requests may fail
+/// for the same reason, so clones share it.
+#[derive(Debug, Clone, Error)]
+pub enum Reason {
+    /// Something that the engine itself has found.
+    #[error("{0}")]
+    Found(&'static str),
+    /// Something below a range failed.
+    #[error(transparent)]
+    Failed(Arc<dyn StdError + Send + Sync>),
+}
+
+impl Reason {
+    /// The reason that something below a range failed.
+    pub(crate) fn failed(error: impl StdError + Send + Sync + 'static) -> Self {
+        Self::Failed(Arc::new(error))
+    }
+}
 
 /// Why a read was not answered. The caller must throw away what it has read so far.
 #[derive(Debug, Clone, Error)]
@@ -34,7 +54,7 @@ pub enum ReadError {
     Offline(RangeId),
     /// The range cannot be read at the moment; asking again may help.
     #[error("the range cannot be read at the moment: {0}")]
-    Unavailable(String),
+    Unavailable(#[source] Reason),
     /// What is stored cannot be trusted.
     #[error(transparent)]
     Damaged(#[from] Damaged),
@@ -70,10 +90,10 @@ pub enum WriteError<E> {
     Offline(RangeId),
     /// The range cannot be written at the moment; asking again may help.
     #[error("the range cannot be written at the moment: {0}")]
-    Unavailable(String),
+    Unavailable(#[source] Reason),
     /// The write may or may not have been made.
     #[error("it is not known whether the write was made: {0}")]
-    OutcomeUnknown(String),
+    OutcomeUnknown(#[source] Reason),
     /// What is stored cannot be trusted.
     #[error(transparent)]
     Damaged(#[from] Damaged),
@@ -118,14 +138,14 @@ impl<E> From<ReadError> for WriteError<E> {
 }
 
 /// The error for a read that failed in the database below.
-pub(crate) fn read_error(error: &slatedb::Error) -> ReadError {
-    if let Some(file) = damaged_file(error) {
+pub(crate) fn read_error(error: slatedb::Error) -> ReadError {
+    if let Some(file) = damaged_file(&error) {
         return ReadError::Damaged(Damaged(file.to_string()));
     }
     match error.kind() {
-        ErrorKind::Data => ReadError::Damaged(Damaged(with_causes(error))),
+        ErrorKind::Data => ReadError::Damaged(Damaged(with_causes(&error))),
         ErrorKind::Closed(CloseReason::Fenced) => ReadError::NotOwned,
-        _ => ReadError::Unavailable(with_causes(error)),
+        _ => ReadError::Unavailable(Reason::failed(error)),
     }
 }
 

@@ -43,7 +43,7 @@ mod tasks;
 pub use change::{ChangeError, Changed, RecordError, StepError};
 pub use clock::Clock;
 pub use database::{Borrowed, DatabaseError, Shares, TooLittleMemory};
-pub use error::{Damaged, ReadError, WriteError, with_causes};
+pub use error::{Damaged, ReadError, Reason, WriteError, with_causes};
 pub use executor::Executor;
 pub use host::{Host, HostError, Options};
 pub use map_store::{BadMap, Findings, MAP_PREFIX, MapError, Maps};

@@ -15,7 +15,7 @@ use rangehold_map::{Key, PartitionPrefix, TableId};
 use tokio::time::{Instant, sleep, timeout};
 
 use crate::database::DroppedTable;
-use crate::error::{ReadError, WriteError, with_causes};
+use crate::error::{ReadError, Reason, WriteError, with_causes};
 use crate::executor::Executor;
 use crate::host::Host;
 use crate::limits::{CATALOGUE_POLL, CATALOGUE_WRITE_MAX, COMPACTION_DEBOUNCE, SWEEP_POLL};
@@ -164,7 +164,7 @@ impl DroppedTableSweeper {
         match written {
             Ok(_) => {}
             Err(WriteError::Refused(never)) => match never {},
-            Err(error) => return Err(ReadError::Unavailable(error.to_string())),
+            Err(error) => return Err(ReadError::Unavailable(Reason::failed(error))),
         }
         for server in self.executor.servers() {
             server.forget_dropped(dropped).await?;

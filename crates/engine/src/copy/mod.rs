@@ -257,8 +257,7 @@ async fn copy_rows(
         let (mut rows, mut bytes) = (0, 0);
         while rows < COPY_BATCH_ROWS_MAX && bytes < COPY_BATCH_BYTES_MAX {
             let row = moment.rows.next().await;
-            let Some(row) = row.map_err(|error| CopyError::Read { range, source: read_error(&error) })?
-            else {
+            let Some(row) = row.map_err(|error| CopyError::Read { range, source: read_error(error) })? else {
                 break;
             };
             rows += 1;
@@ -275,7 +274,7 @@ async fn copy_rows(
         moment
             .renew_when_due()
             .await
-            .map_err(|error| CopyError::Read { range, source: read_error(&error) })?;
+            .map_err(|error| CopyError::Read { range, source: read_error(error) })?;
     }
     // This puts the rows into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {

@@ -22,7 +22,7 @@ use tokio::time::Instant;
 
 use super::CopyError;
 use crate::database::{DatabaseError, Databases};
-use crate::error::{Damaged, ReadError, read_error};
+use crate::error::{Damaged, ReadError, Reason, read_error};
 use crate::limits::{
     CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY, COPY_READ_AHEAD_BYTES, MOMENT_ATTEMPTS_MAX,
 };
@@ -51,7 +51,7 @@ impl Moment {
             .with_system_clock(databases.clock.for_database())
             .with_seed(databases.seed)
             .build();
-        if newest_manifest(&admin).await.map_err(|error| failed(read_error(&error)))?.is_none() {
+        if newest_manifest(&admin).await.map_err(|error| failed(read_error(error)))?.is_none() {
             return Err(DatabaseError::Missing { path }.into());
         }
         for attempt in 1..=MOMENT_ATTEMPTS_MAX {
@@ -62,7 +62,7 @@ impl Moment {
                     ..CheckpointOptions::default()
                 })
                 .await
-                .map_err(|error| failed(read_error(&error)))?;
+                .map_err(|error| failed(read_error(error)))?;
             match Self::begin(source, &path, &admin, &checkpoint, databases).await {
                 Ok(Some((reader, rows))) => {
                     return Ok(Self { admin, checkpoint, reader, rows, renewed: Instant::now() });
@@ -102,17 +102,17 @@ impl Moment {
             .with_seed(databases.seed)
             .build()
             .await
-            .map_err(|error| read_error(&error))?;
+            .map_err(read_error)?;
         let options = ScanOptions { read_ahead_bytes: COPY_READ_AHEAD_BYTES, ..ScanOptions::default() };
         let first = reader.manifest();
-        let rows = reader.scan_with_options(.., &options).await.map_err(|error| read_error(&error))?;
+        let rows = reader.scan_with_options(.., &options).await.map_err(read_error)?;
         check_log(&source.object_store(), path, first.replay_after_wal_id()).await.map_err(|error| {
             match damaged_file(&error) {
                 Some(file) => ReadError::Damaged(Damaged(file.to_string())),
-                None => ReadError::Unavailable(error.to_string()),
+                None => ReadError::Unavailable(Reason::failed(error)),
             }
         })?;
-        let newest = newest_manifest(admin).await.map_err(|error| read_error(&error))?;
+        let newest = newest_manifest(admin).await.map_err(read_error)?;
         let seen = [Some(first.id()), Some(reader.manifest().id()), newest];
         if seen == [Some(checkpoint.manifest_id); 3] {
             return Ok(Some((reader, rows)));

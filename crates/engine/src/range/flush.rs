@@ -15,12 +15,12 @@ use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
 use tokio::time::Instant;
 
 use crate::database::flush;
-use crate::error::with_causes;
+use crate::error::Reason;
 use crate::limits::{FLUSH_YIELDS, FLUSH_YIELDS_WITHIN};
 
 /// A ticket is settled when everything that was in the log when it was taken is durable, or else with the reason
 /// why that cannot be known.
-pub(crate) type Ticket = oneshot::Receiver<Result<(), String>>;
+pub(crate) type Ticket = oneshot::Receiver<Result<(), Reason>>;
 
 /// Tickets of writers that wait.
 #[derive(Debug, Default)]
@@ -34,14 +34,14 @@ pub(crate) struct Flusher {
 struct Queue {
     waiting: Vec<Waiting>,
     /// Why the flush task ended, once it has.
-    ended: Option<String>,
+    ended: Option<Reason>,
 }
 
 /// A write that waits for a flush, with its place among the writes of the range. The place becomes free when the
 /// write is durable, even if its writer has given up waiting.
 #[derive(Debug)]
 struct Waiting {
-    settle: oneshot::Sender<Result<(), String>>,
+    settle: oneshot::Sender<Result<(), Reason>>,
     _place: Option<OwnedSemaphorePermit>,
 }
 
@@ -61,14 +61,9 @@ impl Flusher {
         ticket
     }
 
-    /// Flushes while there are tickets. Returns when the database has failed, with the database's error message.
+    /// Flushes while there are tickets. Returns when the database has failed.
     /// While more writers `may_come`, it waits for them a little.
-    pub(crate) async fn run(
-        &self,
-        db: &Db,
-        may_come: impl Fn() -> bool,
-        mut flushed: impl FnMut(),
-    ) -> String {
+    pub(crate) async fn run(&self, db: &Db, may_come: impl Fn() -> bool, mut flushed: impl FnMut()) {
         loop {
             self.wake.notified().await;
             let begun = Instant::now();
@@ -83,24 +78,24 @@ impl Flusher {
             if tickets.is_empty() {
                 continue;
             }
-            let result = flush(db, FlushType::Wal).await.map_err(|error| with_causes(&error));
+            let result = flush(db, FlushType::Wal).await.map_err(Reason::failed);
             self.flushes.fetch_add(1, Ordering::Relaxed);
             flushed();
             for ticket in tickets {
                 let _ = ticket.settle.send(result.clone());
             }
-            if let Err(why) = result {
-                return why;
+            if result.is_err() {
+                return;
             }
         }
     }
 
     /// Settles all tickets that wait, and all that are taken later, with the error `why`.
-    pub(crate) fn end(&self, why: &str) {
+    pub(crate) fn end(&self, why: &Reason) {
         let mut queue = self.queue();
-        queue.ended.get_or_insert_with(|| why.to_owned());
+        queue.ended.get_or_insert_with(|| why.clone());
         for ticket in mem::take(&mut queue.waiting) {
-            let _ = ticket.settle.send(Err(why.to_owned()));
+            let _ = ticket.settle.send(Err(why.clone()));
         }
     }
 

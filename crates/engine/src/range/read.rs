@@ -130,7 +130,7 @@ impl Range {
 /// One row, at the given level.
 pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes>, ReadError> {
     let options = ReadOptions::default().with_durability_filter(level);
-    db.get_with_options(key, &options).await.map_err(|error| read_error(&error))
+    db.get_with_options(key, &options).await.map_err(read_error)
 }
 
 /// Rows in order, at the given level. The blocks that it reads go to the cache, which halves the cost of a page
@@ -146,11 +146,11 @@ async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIter
         Some(high) => Bound::Excluded(high.to_vec()),
         None => Bound::Unbounded,
     };
-    db.scan_with_options((low, high), &options).await.map_err(|error| read_error(&error))
+    db.scan_with_options((low, high), &options).await.map_err(read_error)
 }
 
 async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadError> {
-    rows.next().await.map_err(|error| read_error(&error))
+    rows.next().await.map_err(read_error)
 }
 
 /// What the meta rows of a database say, apart from its dropped tables.

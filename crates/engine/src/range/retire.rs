@@ -22,7 +22,7 @@ use uuid::Uuid;
 
 use super::{Frozen, Inheritance, Opening, Range, State, meta};
 use crate::database::{self, Borrowed, DatabaseError, flush};
-use crate::error::{ReadError, with_causes};
+use crate::error::{ReadError, Reason};
 use crate::limits::{
     CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
     READY_UNFLUSHED_BYTES_MAX,
@@ -118,14 +118,14 @@ impl Range {
             ..CheckpointOptions::default()
         };
         let made = opening.db.create_checkpoint(CheckpointScope::All, &options).await;
-        made.map(|made| made.id).map_err(|error| ReadError::Unavailable(with_causes(&error)))
+        made.map(|made| made.id).map_err(|error| ReadError::Unavailable(Reason::failed(error)))
     }
 
     /// Moves everything into sorted files.
     pub(crate) async fn save(&self) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let saved = flush(&opening.db, FlushType::MemTable).await;
-        saved.map_err(|error| ReadError::Unavailable(with_causes(&error)))
+        saved.map_err(|error| ReadError::Unavailable(Reason::failed(error)))
     }
 
     /// Deletes the row after the change was undone, so that the range may be served again.

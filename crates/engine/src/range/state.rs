@@ -9,13 +9,13 @@ use super::Range;
 use super::flush::Flusher;
 use super::unflushed::{Unflushed, Unsorted};
 use crate::database::Borrowed;
-use crate::error::{Damaged, ReadError};
+use crate::error::{Damaged, ReadError, Reason, with_causes};
 
 /// Whether the range can be asked.
 pub(super) enum State {
     Open(Arc<Opening>),
     /// The engine below closed the database; it is being opened again.
-    Reopening(String),
+    Reopening(Reason),
     /// It cannot be opened again: a file is missing, or does not hold what was written.
     Damaged(Damaged),
     /// Another server opened the database, and serves the range now.
@@ -45,7 +45,7 @@ impl Range {
             State::Reopening(why) => Err(ReadError::Unavailable(why.clone())),
             State::Damaged(damage) => Err(ReadError::Damaged(damage.clone())),
             State::Fenced | State::Gone { .. } => Err(ReadError::NotOwned),
-            State::Closed => Err(ReadError::Unavailable("the service is being shut down".to_owned())),
+            State::Closed => Err(ReadError::Unavailable(Reason::Found("the service is being shut down"))),
         }
     }
 
@@ -59,7 +59,7 @@ impl Range {
         if now.number == opening.number {
             Ok(())
         } else {
-            Err(ReadError::Unavailable("its database was opened again meanwhile".to_owned()))
+            Err(ReadError::Unavailable(Reason::Found("its database was opened again meanwhile")))
         }
     }
 
@@ -85,9 +85,9 @@ impl Range {
     pub(crate) fn trouble(&self) -> Option<String> {
         match &*self.state.read() {
             State::Open(_) => None,
-            State::Reopening(why) => Some(format!("it is being opened again: {why}")),
+            State::Reopening(why) => Some(format!("it is being opened again: {}", with_causes(why))),
             State::Damaged(damage) => Some(damage.to_string()),
-            State::Fenced => Some("it was opened by another process".to_owned()),
+            State::Fenced => Some("it was opened by another server".to_owned()),
             State::Gone { .. } | State::Closed => Some("it is closed".to_owned()),
         }
     }

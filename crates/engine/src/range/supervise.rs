@@ -15,7 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::{Opening, Range, State};
 use crate::database::{self, DatabaseError};
-use crate::error::{Damaged, ReadError, with_causes};
+use crate::error::{Damaged, ReadError, Reason, with_causes};
 use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
 
 /// Why an opening ended.
@@ -23,16 +23,16 @@ enum Ended {
     /// It was closed on purpose.
     Closed,
     Fenced,
-    Failed(String),
+    Failed(Reason),
 }
 
 impl Ended {
     /// The error that the writes that waited for a flush get.
-    fn sentence(&self) -> &str {
+    fn reason(&self) -> Reason {
         match self {
-            Self::Closed => "the database was closed",
-            Self::Fenced => "the database was opened again, here or elsewhere",
-            Self::Failed(why) => why,
+            Self::Closed => Reason::Found("the database was closed"),
+            Self::Fenced => Reason::Found("the database was opened again, here or elsewhere"),
+            Self::Failed(why) => why.clone(),
         }
     }
 }
@@ -50,7 +50,7 @@ impl Range {
             let ended = opening.serve(|| !self.gate.is_held()).await;
             // No flush of this opening will come any more. Tell the writers that wait for one at once, before the
             // reason is known.
-            opening.flusher.end(ended.sentence());
+            opening.flusher.end(&ended.reason());
             // This server may have opened the database again itself. It then closed the old opening, or the new
             // opening shut the old one out and is not yet the range's state. The lock waits for that.
             let judging = self.opening_again.lock().await;
@@ -69,8 +69,9 @@ impl Range {
                 }
                 Ended::Failed(why) => why,
             };
-            tracing::error!(range = %self.identity.id, %why, "the database closed itself; opening it again");
-            let go_on = self.change_state(State::Reopening(why.clone()));
+            let (range, error) = (self.identity.id, with_causes(&why));
+            tracing::error!(%range, error, "the database closed itself; opening it again");
+            let go_on = self.change_state(State::Reopening(why));
             drop(judging);
             if !go_on || !self.reopen(&opening).await {
                 return;
@@ -91,15 +92,15 @@ impl Range {
                 Ok(db) => return self.take(Opening::new(before.number + 1, db)).await,
                 Err(error) => error,
             };
-            let state = match &error {
+            let (range, why) = (self.identity.id, with_causes(&error));
+            tracing::error!(%range, error = why, "the database could not be opened again");
+            let state = match error {
                 DatabaseError::Fenced { .. } => State::Fenced,
-                DatabaseError::Damaged(damage) => State::Damaged(damage.clone()),
-                DatabaseError::Missing { .. } => State::Damaged(Damaged(error.to_string())),
-                other => State::Reopening(with_causes(other)),
+                DatabaseError::Damaged(damage) => State::Damaged(damage),
+                DatabaseError::Missing { .. } => State::Damaged(Damaged(why)),
+                other => State::Reopening(Reason::failed(other)),
             };
             let lost = matches!(state, State::Fenced);
-            let (range, error) = (self.identity.id, with_causes(&error));
-            tracing::error!(%range, error, "the database could not be opened again");
             if !self.change_state(state) || lost {
                 return false;
             }
@@ -153,7 +154,7 @@ impl Range {
     /// Closes an opening of the database without saving anything, because the database belongs to another server
     /// now, or is not used any more.
     pub(crate) async fn abandon(&self, opening: &Opening) {
-        opening.flusher.end("the range was handed over");
+        opening.flusher.end(&Reason::Found("the range was handed over"));
         let closing = opening.db.close_with_options(CloseOptions::default().with_flush_type(None));
         let _ = timeout(CLOSE_MAX, closing).await;
     }
@@ -188,8 +189,8 @@ impl Drop for Left {
             && let Ok(opening) = self.0.open_now()
         {
             let why = "the task that supervises it panicked; the process has to be started again";
-            self.0.change_state(State::Reopening(why.to_owned()));
-            opening.flusher.end(why);
+            self.0.change_state(State::Reopening(Reason::Found(why)));
+            opening.flusher.end(&Reason::Found(why));
         }
     }
 }
@@ -210,8 +211,8 @@ impl Opening {
             Some(CloseReason::Fenced) => Ended::Fenced,
             // Any call on the closed database returns the reason why it was closed.
             _ => Ended::Failed(match self.db.snapshot() {
-                Err(error) => with_causes(&error),
-                Ok(_) => "its log could not be flushed".to_owned(),
+                Err(error) => Reason::failed(error),
+                Ok(_) => Reason::Found("its log could not be flushed"),
             }),
         }
     }
@@ -235,13 +236,13 @@ mod tests {
         let supervisor = tokio::spawn(Arc::clone(&range).supervise());
         range.close().await;
         // The supervisor found the database failed before it was closed, and opened it again after.
-        assert!(!range.change_state(State::Reopening("it failed".to_owned())));
+        assert!(!range.change_state(State::Reopening(Reason::Found("it failed"))));
         let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let late = db.clone();
         assert!(!range.take(Opening::new(2, db)).await);
         assert_eq!(late.status().close_reason, Some(CloseReason::Clean));
         match range.open_now().err() {
-            Some(ReadError::Unavailable(why)) => assert!(why.contains("shut down"), "{why}"),
+            Some(ReadError::Unavailable(why)) => assert!(why.to_string().contains("shut down"), "{why}"),
             other => panic!("{other:?}"),
         }
         supervisor.await.unwrap();

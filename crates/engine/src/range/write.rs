@@ -26,7 +26,7 @@ use super::request::{RowChanges, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::Stamp;
 use super::{Opening, Range, meta, read};
-use crate::error::{ReadError, WriteError, with_causes};
+use crate::error::{ReadError, Reason, WriteError};
 use crate::limits::OWN_WRITE_WAITS_MAX;
 use crate::run_to_end::RunToEnd;
 
@@ -151,9 +151,8 @@ impl Range {
         match timeout_at(deadline, durable).await {
             Ok(result) => result?,
             Err(_) => {
-                return Err(WriteError::OutcomeUnknown(
-                    "the deadline passed before it was durable".to_owned(),
-                ));
+                let why = Reason::Found("the deadline passed before it was durable");
+                return Err(WriteError::OutcomeUnknown(why));
             }
         }
         if let Some(reservation) = stamp.reserve {
@@ -169,7 +168,7 @@ impl Range {
         let deadline = Instant::now() + OWN_WRITE_WAITS_MAX;
         let _admitted = self.gate.enter(0, deadline).await.map_err(|turned| match turned {
             TurnedAway::Elsewhere => ReadError::NotOwned,
-            TurnedAway::Busy(why) => ReadError::Unavailable(why.to_owned()),
+            TurnedAway::Busy(why) => ReadError::Unavailable(Reason::Found(why)),
         })?;
         self.write_ungated(batch).await
     }
@@ -208,7 +207,7 @@ async fn enter(
     batch: WriteBatch,
     bytes: u64,
     entrance: Option<Entrance>,
-) -> Result<Ticket, String> {
+) -> Result<Ticket, Reason> {
     let written = opening.db.write(batch).await;
     let mut admitted = None;
     if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
@@ -218,7 +217,7 @@ async fn enter(
         let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
         *newest = Some(Newest { opening: opening.number, sequence });
     }
-    let handle = written.map_err(|error| with_causes(&error))?;
+    let handle = written.map_err(Reason::failed)?;
     opening.unflushed.add(handle.seqnum(), bytes);
     // Take the ticket before giving the entry back: a freeze then takes its own ticket later, and that one is not
     // settled before this one.
@@ -228,8 +227,8 @@ async fn enter(
     Ok(ticket)
 }
 
-async fn settled(ticket: Ticket) -> Result<(), String> {
-    ticket.await.unwrap_or_else(|_| Err("the range was given up".to_owned()))
+async fn settled(ticket: Ticket) -> Result<(), Reason> {
+    ticket.await.unwrap_or(Err(Reason::Found("the range was given up")))
 }
 
 /// Waits until the newest row that went through a stripe is durable. The write of that row asks for the flush.
@@ -249,9 +248,9 @@ async fn wait_until_durable<E>(
     let reached = status.wait_for(|s| s.durable_seq >= newest.sequence || s.close_reason.is_some());
     match timeout_at(deadline, reached).await {
         Ok(Ok(status)) if status.durable_seq >= newest.sequence => Ok(()),
-        Ok(_) => Err(WriteError::Unavailable(
-            "its database closed before the rows were durable on which the write was judged".to_owned(),
-        )),
+        Ok(_) => Err(WriteError::Unavailable(Reason::Found(
+            "its database closed before the rows were durable on which the write was judged",
+        ))),
         // The outcome is known, since nothing was put into the log. So this is not `OutcomeUnknown`.
         Err(_) => Err(WriteError::Busy(
             "the deadline passed before the rows were durable on which the write was judged",

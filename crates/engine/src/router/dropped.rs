@@ -10,7 +10,7 @@ use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use tokio::time::{Instant, timeout_at};
 
 use super::Router;
-use crate::error::{Damaged, ReadError, with_causes};
+use crate::error::{Damaged, ReadError, Reason};
 use crate::run_to_end::RunToEnd;
 
 impl Router {
@@ -38,13 +38,13 @@ impl Router {
         });
         timeout_at(deadline, noting).await.unwrap_or_else(|_| {
             let why = "the deadline passed before every range had noted that the table is dropped";
-            Err(ReadError::Unavailable(why.to_owned()))
+            Err(ReadError::Unavailable(Reason::Found(why)))
         })
     }
 
     async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
         // A map that is older than the catalogue's row could say that a range is offline although it serves by now.
-        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(with_causes(&error)))?;
+        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(Reason::failed(error)))?;
         let mut rest = KeyRange::prefix(&table_prefix(account, table));
         let mut search = self.search();
         while !rest.is_empty() {

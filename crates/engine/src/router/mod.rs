@@ -19,7 +19,7 @@ use rangehold_map::{KeyRange, RangeMap, ServerId, Timestamp};
 use tokio::sync::{Mutex, Notify};
 use tokio::time::{Instant, timeout_at};
 
-use crate::error::{ReadError, WriteError, with_causes};
+use crate::error::{ReadError, Reason, WriteError, with_causes};
 use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
@@ -224,7 +224,7 @@ impl Router {
             return Ok(());
         }
         if Instant::now() >= search.until {
-            return Err(ReadError::Unavailable("its owner was not found in time".to_owned()));
+            return Err(ReadError::Unavailable(Reason::Found("its owner was not found in time")));
         }
         let until = search.until.min(Instant::now() + wait(search.tries));
         self.read_map(search.version, until).await;

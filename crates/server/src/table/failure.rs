@@ -1,6 +1,6 @@
 //! Why a request did not succeed: by a fault of the client, or by ours.
 
-use rangehold_engine::{ReadError, WriteError};
+use rangehold_engine::{ReadError, WriteError, with_causes};
 use rangehold_protocol::error::{ErrorCode, TableError};
 use tracing::error;
 
@@ -68,7 +68,7 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
                 "The server is busy: {full}. Reads are served; writes go on when there is room."
             )),
             WriteError::OutcomeUnknown(why) => {
-                error!(%why, "the outcome of a write is unknown");
+                error!(why = with_causes(&why), "the outcome of a write is unknown");
                 ErrorCode::OperationTimedOut.into()
             }
             WriteError::Damaged(error) => damaged(error),
