@@ -20,6 +20,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use super::lock::LOCK_FILE;
 use super::{StoreError, directory};
@@ -49,28 +50,48 @@ pub struct Format {
     pub files: String,
 }
 
+/// Why this release cannot open a format.
+#[derive(Debug, Error)]
+pub enum FormatError {
+    /// The format object is damaged.
+    #[error("{FORMAT_FILE} cannot be read ({0}); restore it from a backup")]
+    Unreadable(#[from] serde_json::Error),
+    /// A later release wrote it.
+    #[error("it was written in format {0}; this program opens up to {FORMAT}; use a later release")]
+    Later(u32),
+    /// There was never such a format.
+    #[error("there is no format {0}")]
+    Unknown(u32),
+    /// A member has another value than in every format that this release knows.
+    #[error("its {member} is {found:?}; this program knows {known:?}; use the release that wrote it")]
+    Other {
+        /// The member.
+        member: &'static str,
+        /// Its value.
+        found: String,
+        /// The value that this release knows.
+        known: String,
+    },
+}
+
 impl Format {
     /// The format that this release writes.
     pub fn current() -> Self {
         Self { format: FORMAT, engine: ENGINE.into(), log: LOG.into(), files: FILES.into() }
     }
 
-    /// Reads the text of a format object. Fails, with the reason in words, if this release cannot open the
-    /// format. The number is checked first, since it is the only member that every later format is sure to
+    /// Reads the text of a format object. Fails if this release cannot open the format. The number is checked first, since it is the only member that every later format is sure to
     /// have.
-    fn parse(text: &[u8]) -> Result<Self, String> {
+    fn parse(text: &[u8]) -> Result<Self, FormatError> {
         #[derive(Deserialize)]
         struct Number {
             format: u32,
         }
-        let unreadable = |error| format!("{FORMAT_FILE} cannot be read ({error}); restore it from a backup");
-        let Number { format } = serde_json::from_slice(text).map_err(unreadable)?;
+        let Number { format } = serde_json::from_slice(text)?;
         if format > FORMAT {
-            return Err(format!(
-                "it was written in format {format}; this program opens up to {FORMAT}; use a later release"
-            ));
+            return Err(FormatError::Later(format));
         }
-        let found: Self = serde_json::from_slice(text).map_err(unreadable)?;
+        let found: Self = serde_json::from_slice(text)?;
         let known = Self::current();
         for (member, found, known) in [
             ("engine", &found.engine, &known.engine),
@@ -78,13 +99,11 @@ impl Format {
             ("files", &found.files, &known.files),
         ] {
             if found != known {
-                return Err(format!(
-                    "its {member} is {found:?}; this program knows {known:?}; use the release that wrote it"
-                ));
+                return Err(FormatError::Other { member, found: found.clone(), known: known.clone() });
             }
         }
         if found.format != FORMAT {
-            return Err(format!("there is no format {}", found.format));
+            return Err(FormatError::Unknown(found.format));
         }
         Ok(found)
     }
@@ -108,7 +127,7 @@ pub(super) fn check(directory: &Path) -> Result<Option<Format>, StoreError> {
     match fs::read(&path) {
         Ok(text) => Format::parse(&text)
             .map(Some)
-            .map_err(|reason| StoreError::Format { directory: directory.to_owned(), reason }),
+            .map_err(|source| StoreError::Format { directory: directory.to_owned(), source }),
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
         Err(error) => Err(StoreError::io("read", &path, error)),
     }
@@ -164,7 +183,7 @@ mod tests {
 
     #[test]
     fn formats_that_are_refused_by_name() {
-        let refused = |text: &str| Format::parse(text.as_bytes()).expect_err("must be refused");
+        let refused = |text: &str| Format::parse(text.as_bytes()).expect_err("must be refused").to_string();
         assert!(
             refused(r#"{"format":2,"news":[]}"#).contains("written in format 2; this program opens up to 1")
         );

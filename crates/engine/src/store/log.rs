@@ -15,7 +15,7 @@ use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, Result};
 use slatedb_common::retry::NonRetryable;
 
-use super::damage::DamagedFile;
+use super::damage::{Damage, DamagedFile};
 
 /// Checks that the log of the database at `database` has every file after number `replayed_until` (which
 /// its manifest says) up to its last, and returns their numbers, ascending. Call it before the database is
@@ -54,7 +54,6 @@ fn file_name(number: u64) -> String {
 }
 
 fn missing(object: &Path, found: u64) -> Error {
-    let reason = format!("it is missing from the log, which goes on with number {found}");
-    let damaged = DamagedFile { file: object.as_ref().into(), reason };
+    let damaged = DamagedFile { file: object.as_ref().into(), reason: Damage::Missing(found) };
     Error::Generic { store: "rangehold", source: Box::new(NonRetryable(Box::new(damaged))) }
 }

@@ -1,15 +1,20 @@
 //! The store below the ranges: an object store, and what belongs to it.
 //!
-//! SlateDB keeps a range as objects: sorted files, log files, manifests. A [`Store`] is where these objects
-//! are: in memory for tests, or in a directory. A directory holds more than the objects:
+//! SlateDB keeps a range as objects: sorted files, log files, manifests. The map, leases and change records are
+//! objects too. A [`Store`] is where these objects are: in memory for tests, or in a directory. A directory holds
+//! more than the objects of the engine:
 //!
 //! ```text
 //!   rangehold-data/
 //!     LOCK                    names the one process that serves it         lock
 //!     rangehold-format.json   the rules by which it was written            format
 //!     COPYING                 only while a copy is being written into it   format
-//!     cluster/map/<version>   the map of ranges                            (the partition server)
+//!     admin-token             for the admin endpoint                       (the server)
+//!     cluster/map/<version>   the map of ranges                            map_store
+//!     cluster/servers/<id>/   the lives of partition servers               lease
+//!     changes/<range>/        change records of splits and merges          change
 //!     ranges/<id>-<generation>-<attempt>/{manifest,wal,compacted,..}/      (SlateDB)
+//!     history/                the history of load                          (the server)
 //! ```
 //!
 //! [`Store::open`] makes or checks all of this, sweeps what interrupted writes left, and returns an object
@@ -38,10 +43,10 @@ use std::sync::Arc;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 
-pub use self::damage::{DamagedFile, damaged_file};
+pub use self::damage::{Damage, DamagedFile, damaged_file};
 pub use self::disk::{DiskSpace, DiskWatch};
 pub(crate) use self::filling::Filling;
-pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format};
+pub use self::format::{COPY_MARK, FORMAT, FORMAT_FILE, Format, FormatError};
 pub use self::location::{LocationError, StoreLocation};
 pub use self::lock::LOCK_FILE;
 pub use self::log::check_log;
@@ -84,12 +89,12 @@ pub enum StoreError {
         holder: String,
     },
     /// The directory was written by rules that this release does not know.
-    #[error("{} cannot be opened: {reason}", directory.display())]
+    #[error("{} cannot be opened: {source}", directory.display())]
     Format {
         /// The directory.
         directory: PathBuf,
         /// Which rule is not known, and what helps.
-        reason: String,
+        source: FormatError,
     },
     /// The directory holds something else than a store.
     #[error("{} holds {found:?} but no {FORMAT_FILE}, so it is not a data directory; give an empty or a new one", directory.display())]

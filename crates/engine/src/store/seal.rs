@@ -25,6 +25,8 @@
 //! is a CRC-32, which finds every single flipped bit. It protects against faults of disks, not against
 //! people.
 
+use super::damage::Damage;
+
 /// The length of a seal in bytes.
 pub(super) const SEAL_LEN: u64 = 32;
 /// The last bytes of the payload, which have a check of their own. If the payload is shorter, all of it is
@@ -46,40 +48,39 @@ pub(super) struct Seal {
 
 impl Seal {
     /// Reads the seal from the end of a file of `file_len` bytes. `end` is the last `TAIL_LEN + SEAL_LEN`
-    /// bytes of the file, or the whole file if it is shorter. Fails, with the reason in words, if the file
-    /// is not whole or its tail is not what was written.
-    pub(super) fn open(file_len: u64, end: &[u8]) -> Result<Self, String> {
+    /// bytes of the file, or the whole file if it is shorter. Fails if the file is not whole or its tail is not
+    /// what was written.
+    pub(super) fn open(file_len: u64, end: &[u8]) -> Result<Self, Damage> {
         let Some((before, seal)) = end.split_last_chunk::<{ SEAL_LEN as usize }>() else {
-            return Err(format!("it has {file_len} bytes, fewer than the seal of a whole file"));
+            return Err(Damage::Short(file_len));
         };
         if &seal[24..] != MAGIC {
-            return Err(format!("it has {file_len} bytes and does not end in a seal"));
+            return Err(Damage::Unsealed(file_len));
         }
         if u32_at(seal, 20) != crc32fast::hash(&seal[..20]) {
-            return Err("its seal fails its own check".to_owned());
+            return Err(Damage::Seal);
         }
         if u32_at(seal, 16) != KIND {
-            return Err(format!("its seal is of the unknown kind {}", u32_at(seal, 16)));
+            return Err(Damage::SealKind(u32_at(seal, 16)));
         }
         let payload_len = (u64::from(u32_at(seal, 0)) << 32) | u64::from(u32_at(seal, 4));
         if payload_len != file_len - SEAL_LEN {
-            let held = file_len - SEAL_LEN;
-            return Err(format!("its seal tells of {payload_len} bytes, but it holds {held}"));
+            return Err(Damage::Length { sealed: payload_len, held: file_len - SEAL_LEN });
         }
         let tail = &before[before.len() - tail_len(payload_len).min(before.len())..];
         let tail_check = u32_at(seal, 12);
         if crc32fast::hash(tail) != tail_check {
-            return Err("its last bytes are not what was written".to_owned());
+            return Err(Damage::Tail);
         }
         Ok(Self { payload_len, payload_check: u32_at(seal, 8), tail_check })
     }
 
-    /// Checks a payload that was read as a whole. Fails with the reason in words.
-    pub(super) fn check_payload(&self, payload: &[u8]) -> Result<(), String> {
+    /// Checks a payload that was read as a whole.
+    pub(super) fn check_payload(&self, payload: &[u8]) -> Result<(), Damage> {
         if payload.len() as u64 == self.payload_len && crc32fast::hash(payload) == self.payload_check {
             return Ok(());
         }
-        Err("its bytes are not what was written".to_owned())
+        Err(Damage::Payload)
     }
 
     /// The stored form.
@@ -152,7 +153,7 @@ mod tests {
         file
     }
 
-    fn verify(file: &[u8]) -> Result<(), String> {
+    fn verify(file: &[u8]) -> Result<(), Damage> {
         let end = &file[file.len().saturating_sub((TAIL_LEN + SEAL_LEN) as usize)..];
         let seal = Seal::open(file.len() as u64, end)?;
         seal.check_payload(&file[..file.len() - SEAL_LEN as usize])

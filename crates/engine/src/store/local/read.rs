@@ -3,8 +3,11 @@
 //! SlateDB reads its sorted files block by block. In the ordinary way, each of these reads opens the file,
 //! asks for its length and reads, all on a blocking thread: 80 us for a block that is in the page cache.
 //! Sorted files never change once they are published. So they are kept open, at most [`OPEN_FILES_MAX`] of
-//! them, and a small range is read by one `pread` in the calling thread: 13 us. A file that is not a sorted
-//! file, such as a manifest or a record, is small: the calling thread opens and reads it.
+//! them. A blocking thread opens a sorted file the first time. After that a range of at most
+//! [`INLINE_READ_BYTES_MAX`](super::super::limits::INLINE_READ_BYTES_MAX) is read by one `pread` in the calling
+//! thread, in some 10 us. Files of the log are read in the same way. Any other file, such as a manifest or a
+//! record, is opened by the calling thread and read as a whole: by the same thread up to that size, and by a
+//! blocking thread above it.
 //!
 //! When a file is opened, its seal is checked. So a file that was cut short, or whose footer was damaged,
 //! is found before a byte of it is used.
@@ -21,6 +24,7 @@ use bytes::Bytes;
 use object_store::ObjectMeta;
 use object_store::path::Path;
 
+use super::super::damage::Damage;
 use super::super::limits::OPEN_FILES_MAX;
 use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
 
@@ -29,8 +33,8 @@ use super::super::seal::{SEAL_LEN, Seal, TAIL_LEN};
 pub(super) enum ReadError {
     /// The operating system refused.
     Io(io::Error),
-    /// The bytes of the file are not what was written; the reason in words.
-    Damaged(String),
+    /// The bytes of the file are not what was written.
+    Damaged(Damage),
 }
 
 impl From<io::Error> for ReadError {
@@ -54,7 +58,7 @@ impl SealedFile {
         let file = File::open(file)?;
         let metadata = file.metadata()?;
         if !metadata.is_file() {
-            return Err(ReadError::Damaged("it is not a file".to_owned()));
+            return Err(ReadError::Damaged(Damage::NotAFile));
         }
         let len = metadata.len();
         let end_len = len.min(TAIL_LEN + SEAL_LEN);
@@ -93,10 +97,8 @@ impl SealedFile {
 fn read_exact(file: &File, bytes: &mut [u8], at: u64) -> Result<(), ReadError> {
     const EIO: i32 = 5;
     file.read_exact_at(bytes, at).map_err(|error| match error.kind() {
-        io::ErrorKind::UnexpectedEof => ReadError::Damaged("it became shorter while it was open".to_owned()),
-        _ if error.raw_os_error() == Some(EIO) => {
-            ReadError::Damaged(format!("the disk cannot read it ({error})"))
-        }
+        io::ErrorKind::UnexpectedEof => ReadError::Damaged(Damage::Shrunk),
+        _ if error.raw_os_error() == Some(EIO) => ReadError::Damaged(Damage::Unreadable(EIO)),
         _ => ReadError::Io(error),
     })
 }
