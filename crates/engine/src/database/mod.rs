@@ -118,9 +118,10 @@ impl Databases {
         deleted.map_err(ObjectError::while_doing("deleting", &path))
     }
 
-    /// A seed for a piece of work on the database at `path` that begins now. Never the same one twice:
-    /// names of files and checkpoints are drawn from it, and two of them that come into one manifest (after
-    /// a second opening, or in a merge) must differ.
+    /// A seed for a piece of work on the database at `path` that begins now. Names of files and checkpoints
+    /// are drawn from it, and two of them that come into one manifest (after a second opening, or in a merge)
+    /// must differ. So the path and the time are in it. Two seeds of one path are the same only if the clock
+    /// has not moved in between, by one tick of 100 ns; opening, compacting and collecting take longer.
     pub(crate) fn seed_of(&self, path: &str) -> u64 {
         // `DefaultHasher::new` has fixed keys, so the seed is the same in every run of a simulation.
         let mut hasher = DefaultHasher::new();

@@ -13,8 +13,8 @@
 //! 4. No living database's manifest names it.
 //!
 //! Deleting a dead child releases what it pinned in its own parents, so one look may bury a whole line of
-//! ancestors. A database without a manifest has never had a row, or its deletion was broken off; for such a
-//! database only 1 and 2 are checked. A deletion that was broken off may also leave *older* manifests,
+//! ancestors. A database without a manifest has never had a row, or its deletion was broken off. It has no
+//! checkpoint that could be looked at, so for such a database only 1, 2 and 4 are checked. A deletion that was broken off may also leave *older* manifests,
 //! since a directory lists its files in any order, and such a manifest may name checkpoints that nothing
 //! holds any more. A mark shows such a deletion: where the mark is, 3 held once and is not checked again.
 
