@@ -15,11 +15,18 @@ use thiserror::Error;
 
 use crate::store::damaged_file;
 
-/// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The text
-/// names the file. Asking again does not help, but restoring a backup does.
+/// Stored bytes that are not what was written: a checksum does not fit, or a file is missing. The text, or the
+/// causes behind it, name the file. Asking again does not help, but restoring a backup does.
 #[derive(Debug, Clone, Error)]
 #[error("stored data is damaged: {0}")]
-pub struct Damaged(pub String);
+pub struct Damaged(#[source] Arc<dyn StdError + Send + Sync>);
+
+impl Damaged {
+    /// Damage that an error or a text shows.
+    pub(crate) fn new(shown_by: impl Into<Box<dyn StdError + Send + Sync>>) -> Self {
+        Self(shown_by.into().into())
+    }
+}
 
 /// What lies behind an error, for people: what a caller does next depends on the error alone. Many requests may fail
 /// for the same reason, so clones share it.
@@ -140,10 +147,10 @@ impl<E> From<ReadError> for WriteError<E> {
 /// The error for a read that failed in the database below.
 pub(crate) fn read_error(error: slatedb::Error) -> ReadError {
     if let Some(file) = damaged_file(&error) {
-        return ReadError::Damaged(Damaged(file.to_string()));
+        return ReadError::Damaged(Damaged::new(file.clone()));
     }
     match error.kind() {
-        ErrorKind::Data => ReadError::Damaged(Damaged(with_causes(&error))),
+        ErrorKind::Data => ReadError::Damaged(Damaged::new(error)),
         ErrorKind::Closed(CloseReason::Fenced) => ReadError::NotOwned,
         _ => ReadError::Unavailable(Reason::failed(error)),
     }

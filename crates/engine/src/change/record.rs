@@ -65,7 +65,7 @@ pub(crate) async fn read(
         Err(error) => return Err(failed(error).into()),
     };
     let object: RecordObject = serde_json::from_slice(&bytes)
-        .map_err(|error| Damaged(format!("the change record {record}: {error}")))?;
+        .map_err(|error| Damaged::new(format!("the change record {record}: {error}")))?;
     Ok(Some(object.into()))
 }
 
@@ -82,7 +82,7 @@ pub(crate) async fn decide(
         Err(object_store::Error::AlreadyExists { .. }) => match read(record, objects).await? {
             Some(there) if there == *decision => Ok(Decided::ByUs),
             Some(there) => Ok(Decided::Before(there)),
-            None => Err(Damaged(format!("the change record {record} vanished")).into()),
+            None => Err(Damaged::new(format!("the change record {record} vanished")).into()),
         },
         Err(error) => Err(ObjectError::while_doing("creating", &record)(error).into()),
     }

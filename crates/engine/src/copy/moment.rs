@@ -108,7 +108,7 @@ impl Moment {
         let rows = reader.scan_with_options(.., &options).await.map_err(read_error)?;
         check_log(&source.object_store(), path, first.replay_after_wal_id()).await.map_err(|error| {
             match damaged_file(&error) {
-                Some(file) => ReadError::Damaged(Damaged(file.to_string())),
+                Some(file) => ReadError::Damaged(Damaged::new(file.clone())),
                 None => ReadError::Unavailable(Reason::failed(error)),
             }
         })?;

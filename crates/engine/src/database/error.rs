@@ -3,7 +3,7 @@
 use slatedb::{CloseReason, ErrorKind};
 use thiserror::Error;
 
-use crate::error::{Damaged, ReadError, with_causes};
+use crate::error::{Damaged, ReadError};
 use crate::store::{ObjectError, damaged_file};
 
 /// Why a database could not be made or opened. A database that is missing or damaged stays so until an operator
@@ -66,12 +66,13 @@ impl DatabaseError {
     pub(super) fn opening(path: &str) -> impl Fn(slatedb::Error) -> Self {
         move |source| {
             if let Some(file) = damaged_file(&source) {
-                return Self::Damaged(Damaged(file.to_string()));
+                return Damaged::new(file.clone()).into();
             }
-            match source.kind() {
-                ErrorKind::Data => Self::Damaged(Damaged(format!("{path}: {}", with_causes(&source)))),
-                ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced { path: path.to_owned() },
-                _ => Self::Failed { path: path.to_owned(), source },
+            let (kind, path) = (source.kind(), path.to_owned());
+            match kind {
+                ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced { path },
+                ErrorKind::Data => Damaged::new(Self::Failed { path, source }).into(),
+                _ => Self::Failed { path, source },
             }
         }
     }

@@ -190,7 +190,7 @@ async fn log_files(
 ) -> Result<Vec<u64>, DatabaseError> {
     let checked = store::check_log(&databases.objects, path, manifest.replay_after_wal_id()).await;
     checked.map_err(|source| match damaged_file(&source) {
-        Some(file) => Damaged(file.to_string()).into(),
+        Some(file) => Damaged::new(file.clone()).into(),
         None => ObjectError::while_doing("listing the log of", &path)(source).into(),
     })
 }

@@ -170,7 +170,7 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
             meta.reserved = meta.reserved.max(time_of(&row)?);
         } else if row.key.starts_with(meta::DROPPED_TABLES) {
             let (account, table) = meta::decode_dropped_key(&row.key).map_err(|error| {
-                ReadError::Damaged(Damaged(format!("a range's note of a dropped table: {error}")))
+                ReadError::Damaged(Damaged::new(format!("a range's note of a dropped table: {error}")))
             })?;
             dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
         } else if row.key == meta::RETIREMENT {
@@ -186,14 +186,14 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
 fn unknown_meta(row: &slatedb::KeyValue) -> ReadError {
     let key = row.key.as_ref();
     let bytes = row.value.len();
-    ReadError::Damaged(Damaged(format!(
+    ReadError::Damaged(Damaged::new(format!(
         "the meta row {key:02x?} of a range ({bytes} bytes) is unknown: it is damaged, or of a later release"
     )))
 }
 
 fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
     meta::decode_time(&row.value).ok_or_else(|| {
-        ReadError::Damaged(Damaged(format!(
+        ReadError::Damaged(Damaged::new(format!(
             "the meta row {:02x?} of a range has a value of {} bytes, not the 8 of a time",
             row.key.as_ref(),
             row.value.len()

@@ -86,7 +86,7 @@ impl Range {
         match &*self.state.read() {
             State::Open(_) => None,
             State::Reopening(why) => Some(format!("it is being opened again: {}", with_causes(why))),
-            State::Damaged(damage) => Some(damage.to_string()),
+            State::Damaged(damage) => Some(with_causes(damage)),
             State::Fenced => Some("it was opened by another server".to_owned()),
             State::Gone { .. } | State::Closed => Some("it is closed".to_owned()),
         }

@@ -97,7 +97,7 @@ impl Range {
             let state = match error {
                 DatabaseError::Fenced { .. } => State::Fenced,
                 DatabaseError::Damaged(damage) => State::Damaged(damage),
-                DatabaseError::Missing { .. } => State::Damaged(Damaged(why)),
+                missing @ DatabaseError::Missing { .. } => State::Damaged(Damaged::new(missing)),
                 other => State::Reopening(Reason::failed(other)),
             };
             let lost = matches!(state, State::Fenced);

@@ -123,5 +123,5 @@ fn account_of(key: &[u8]) -> Result<String, ReadError> {
 }
 
 fn bad_catalogue_key(key: &[u8]) -> ReadError {
-    ReadError::Damaged(Damaged(format!("a row of the catalogue has the unknown key {key:02x?}")))
+    ReadError::Damaged(Damaged::new(format!("a row of the catalogue has the unknown key {key:02x?}")))
 }

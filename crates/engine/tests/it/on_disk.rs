@@ -111,7 +111,7 @@ async fn a_damaged_file_is_named_and_never_served() {
                         assert_eq!(seen, intact);
                         continue;
                     }
-                    Err(ReadError::Damaged(damage)) => damage.to_string(),
+                    Err(ReadError::Damaged(damage)) => with_causes(&damage),
                     Err(other) => panic!("{other:?}"),
                 },
             };

@@ -50,7 +50,7 @@ impl From<ReadError> for Failure {
             ReadError::TableDropped => ErrorCode::TableNotFound.into(),
             ReadError::NotOwned | ReadError::Unavailable(_) => busy(BEING_OPENED),
             ReadError::Offline(_) => busy(OFFLINE),
-            ReadError::Damaged(error) => damaged(error),
+            ReadError::Damaged(error) => damaged(with_causes(&error)),
         }
     }
 }
@@ -71,7 +71,7 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
                 error!(why = with_causes(&why), "the outcome of a write is unknown");
                 ErrorCode::OperationTimedOut.into()
             }
-            WriteError::Damaged(error) => damaged(error),
+            WriteError::Damaged(error) => damaged(with_causes(&error)),
         }
     }
 }
