@@ -40,13 +40,13 @@ pub mod store;
 mod sweeping;
 mod tasks;
 
-pub use change::{ChangeError, Changed, RecordError, StepError};
+pub use change::{ChangeError, Changed, StepError};
 pub use clock::Clock;
 pub use database::{Borrowed, DatabaseError, Shares, TooLittleMemory};
 pub use error::{Damaged, ReadError, Reason, WriteError, with_causes};
 pub use executor::Executor;
 pub use host::{Host, HostError, Options};
-pub use map_store::{BadMap, Findings, MAP_PREFIX, MapError, Maps};
+pub use map_store::{BadMap, MAP_PREFIX, MapError, Maps};
 pub use node::{Node, OpenError, Statistics, Trouble};
 pub use partition_server::{NotHeld, PartitionServer};
 pub use range::{NotReady, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest};

@@ -24,10 +24,13 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::{ChangeRefused, DatabaseName, Generation, Intent, RangeId, RangeMap};
 use tokio::sync::{Mutex, watch};
 
-pub use self::error::{BadMap, Findings, MapError};
+pub use self::error::{BadMap, MapError};
 use crate::database::database_path;
 use crate::limits::{CLONE_ATTEMPTS_MAX, MAP_VERSIONS_KEPT};
 use crate::store::ObjectError;
+
+/// The format that this release writes, and the greatest that it reads.
+const FORMAT: u32 = 2;
 
 /// Where the versions of the map are.
 pub const MAP_PREFIX: &str = "cluster/map";
@@ -45,7 +48,7 @@ pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeM
         version if object_path(version) != newest => Err(BadMap::Version(version)),
         _ => Ok(map),
     });
-    map.map(Some).map_err(|why| MapError::Bad { object: newest.to_string(), why })
+    map.map(Some).map_err(|why| MapError::Bad(newest, why))
 }
 
 /// The paths of the databases that must not be taken for unused: those of the ranges in the newest map, and
@@ -86,7 +89,7 @@ pub(crate) async fn create(
 ) -> Result<bool, MapError> {
     let findings = map.check_homes();
     if !findings.is_empty() {
-        return Err(MapError::Unsound { version: map.version(), findings: Findings(findings) });
+        return Err(MapError::Unsound(map.version(), findings));
     }
     let path = object_path(map.version());
     let payload = PutPayload::from(object::encode(map, author));
@@ -198,7 +201,7 @@ impl Maps {
                         return Ok(Ok(newest));
                     }
                 }
-                Err(error @ MapError::Unsound { .. }) => return Err(error),
+                Err(error @ MapError::Unsound(..)) => return Err(error),
                 Err(error) => {
                     // It is unknown whether the version was stored, so look at what is there.
                     match self.refresh().await {
@@ -311,7 +314,7 @@ mod tests {
             Ok(RangeMap::new(map.version() + 1, map.next_range(), entries))
         };
         let refused = maps.change(with_gap).await.unwrap_err();
-        assert!(matches!(refused, MapError::Unsound { version: 2, .. }), "{refused}");
+        assert!(matches!(refused, MapError::Unsound(2, _)), "{refused}");
         assert!(refused.to_string().contains("keys before r1 belong to no range"), "{refused}");
         assert_eq!(load(&objects).await.unwrap().as_ref(), Some(&*stored), "the store can still be opened");
         assert_eq!(maps.current(), stored);

@@ -65,15 +65,10 @@ pub enum ChangeError {
     Map(#[from] MapError),
     /// The map names a range that a change has replaced.
     #[error(
-        "stored data is damaged: the map names {range}, which was replaced by others ({record} says so): the map is \
-         older than the ranges; restore both from one backup"
+        "stored data is damaged: the map names {0}, which was replaced by others ({1} says so): the map is older than \
+         the ranges; restore both from one backup"
     )]
-    MapTooOld {
-        /// The range.
-        range: RangeId,
-        /// The record of the change that replaced it.
-        record: RecordName,
-    },
+    MapTooOld(RangeId, RecordName),
     /// A range could not be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -105,9 +100,13 @@ pub enum StepError {
     /// The stored map could not be read.
     #[error(transparent)]
     Map(#[from] MapError),
-    /// The change record could not be read or created.
+    /// The change record could not be read or created. If it was to be created, it is not known whether it was: ask
+    /// again.
     #[error(transparent)]
-    Record(#[from] RecordError),
+    Record(#[from] ObjectError),
+    /// The change record is not what was written.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// A database could not be opened.
     #[error(transparent)]
     Database(#[from] DatabaseError),
@@ -135,21 +134,10 @@ pub enum StepError {
     UndoneElsewhere,
 }
 
-/// Why a change record could not be read or created.
-#[derive(Debug, Error)]
-pub enum RecordError {
-    /// The store failed. If the record was to be created, it is not known whether it was: ask again.
-    #[error(transparent)]
-    Store(#[from] ObjectError),
-    /// The record is not what was written.
-    #[error(transparent)]
-    Damaged(#[from] Damaged),
-}
-
 impl StepError {
     /// Whether the store gave no answer, so that the same step may work if it is done again.
     pub(super) fn is_unanswered(&self) -> bool {
-        matches!(self, Self::Map(MapError::Store(_)) | Self::Record(RecordError::Store(_)))
+        matches!(self, Self::Map(MapError::Store(_)) | Self::Record(_))
     }
 
     /// The error of a change that was undone because of this.

@@ -48,7 +48,7 @@ use std::time::Duration;
 
 use rangehold_map::RangeId;
 
-pub use error::{ChangeError, RecordError, StepError};
+pub use error::{ChangeError, StepError};
 pub(crate) use hand_over::{hand_over, undo_broken_off};
 pub(crate) use intent::begin;
 pub(crate) use parents::{end_all, get_ready, settle_retired};

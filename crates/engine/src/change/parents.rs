@@ -104,7 +104,7 @@ pub(crate) async fn settle_retired(
     }
     match settle_other(maps, range, record).await {
         Ok(Other::Undone) => Ok(()),
-        Ok(Other::Counts) => Err(ChangeError::MapTooOld { range: id, record }),
+        Ok(Other::Counts) => Err(ChangeError::MapTooOld(id, record)),
         Err(source) => Err(ChangeError::BrokenOff { range: id, source }),
     }
 }

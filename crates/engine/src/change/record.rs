@@ -14,7 +14,7 @@ use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
 use rangehold_map::{TableId, Timestamp};
 use serde::{Deserialize, Serialize};
 
-use super::RecordError;
+use super::StepError;
 use crate::error::Damaged;
 use crate::range::Inheritance;
 use crate::record_name::RecordName;
@@ -57,7 +57,7 @@ struct DroppedObject {
 pub(crate) async fn read(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
-) -> Result<Option<Decision>, RecordError> {
+) -> Result<Option<Decision>, StepError> {
     let failed = ObjectError::while_doing("reading", &record);
     let bytes = match objects.get(&record.path()).await {
         Ok(got) => got.bytes().await.map_err(&failed)?,
@@ -74,7 +74,7 @@ pub(crate) async fn decide(
     record: RecordName,
     objects: &Arc<dyn ObjectStore>,
     decision: &Decision,
-) -> Result<Decided, RecordError> {
+) -> Result<Decided, StepError> {
     let json = serde_json::to_vec(&RecordObject::from(decision)).expect("numbers and texts are JSON");
     match objects.put_opts(&record.path(), PutPayload::from(json), PutMode::Create.into()).await {
         Ok(_) => Ok(Decided::ByUs),

@@ -380,7 +380,7 @@ impl<'a> Walk<'a> {
             })),
             End::Undone => Ok(None),
             End::Overtaken => Err(ChangeError::Overtaken { range }),
-            End::MapTooOld => Err(ChangeError::MapTooOld { range, record: self.record_name() }),
+            End::MapTooOld => Err(ChangeError::MapTooOld(range, self.record_name())),
             End::BrokenOff => {
                 let source = self.failed.take().expect("a walk breaks off because a step failed");
                 Err(ChangeError::BrokenOff { range, source })

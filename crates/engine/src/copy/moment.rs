@@ -52,7 +52,7 @@ impl Moment {
             .with_seed(databases.seed)
             .build();
         if newest_manifest(&admin).await.map_err(|error| failed(read_error(error)))?.is_none() {
-            return Err(DatabaseError::Missing { path }.into());
+            return Err(DatabaseError::Missing(path).into());
         }
         for attempt in 1..=MOMENT_ATTEMPTS_MAX {
             let checkpoint = admin

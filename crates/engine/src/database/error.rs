@@ -7,58 +7,37 @@ use crate::error::{Damaged, ReadError};
 use crate::store::{ObjectError, damaged_file};
 
 /// Why a database could not be made or opened. A database that is missing or damaged stays so until an operator
-/// brings its files back, and one that is fenced belongs to another server; any other failure may end by itself.
+/// brings its files back, and one that is fenced belongs to another server; any other failure may end by itself. The
+/// texts are paths of databases.
 #[derive(Debug, Error)]
 pub enum DatabaseError {
     /// The map names a database that is not there.
-    #[error("the map names {path}, which has no manifest: its files were deleted; restore them or a backup")]
-    Missing {
-        /// Where the database should be.
-        path: String,
-    },
+    #[error("the map names {0}, which has no manifest: its files were deleted; restore them or a backup")]
+    Missing(String),
     /// A database was to be made where one is already.
-    #[error("{path} was to be made, and a database is there already")]
-    Exists {
-        /// Where the database is.
-        path: String,
-    },
+    #[error("{0} was to be made, and a database is there already")]
+    Exists(String),
     /// There are ranges with rows, and no map that names them.
     #[error(
-        "{path} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
+        "{0} holds rows, but the store has no map of ranges: a copy into it was interrupted (run it \
          again into an empty place) or the objects under cluster/map were deleted (restore them)"
     )]
-    NoMap {
-        /// The database with rows.
-        path: String,
-    },
+    NoMap(String),
     /// Stored bytes are not what was written.
     #[error(transparent)]
     Damaged(#[from] Damaged),
     /// Another server, or this one in a later opening, has opened the database since.
-    #[error("another server has opened {path}")]
-    Fenced {
-        /// Where the database is.
-        path: String,
-    },
+    #[error("another server has opened {0}")]
+    Fenced(String),
     /// The files of its log could not be listed.
     #[error(transparent)]
     Log(#[from] ObjectError),
     /// SlateDB could not open it.
-    #[error("{path} could not be opened")]
-    Failed {
-        /// Where the database is.
-        path: String,
-        /// What SlateDB said.
-        source: slatedb::Error,
-    },
+    #[error("{0} could not be opened")]
+    Failed(String, #[source] slatedb::Error),
     /// It was opened, and what it says about itself could not be read.
-    #[error("{path} could not be read")]
-    Unread {
-        /// Where the database is.
-        path: String,
-        /// Why.
-        source: ReadError,
-    },
+    #[error("{0} could not be read")]
+    Unread(String, #[source] ReadError),
 }
 
 impl DatabaseError {
@@ -70,9 +49,9 @@ impl DatabaseError {
             }
             let (kind, path) = (source.kind(), path.to_owned());
             match kind {
-                ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced { path },
-                ErrorKind::Data => Damaged::new(Self::Failed { path, source }).into(),
-                _ => Self::Failed { path, source },
+                ErrorKind::Closed(CloseReason::Fenced) => Self::Fenced(path),
+                ErrorKind::Data => Damaged::new(Self::Failed(path, source)).into(),
+                _ => Self::Failed(path, source),
             }
         }
     }
@@ -81,7 +60,7 @@ impl DatabaseError {
     pub(crate) fn reading(path: &str) -> impl Fn(ReadError) -> Self {
         move |error| match error {
             ReadError::Damaged(damage) => Self::Damaged(damage),
-            source => Self::Unread { path: path.to_owned(), source },
+            source => Self::Unread(path.to_owned(), source),
         }
     }
 }

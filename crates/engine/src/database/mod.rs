@@ -147,7 +147,7 @@ pub(crate) struct Place {
 /// Makes a database at a place where there is none.
 pub(crate) async fn create(databases: &Databases, place: &Place) -> Result<Db, DatabaseError> {
     if inspect(databases, &place.path).await?.is_some() {
-        return Err(DatabaseError::Exists { path: place.path.clone() });
+        return Err(DatabaseError::Exists(place.path.clone()));
     }
     build(databases, place, None).await
 }
@@ -160,7 +160,7 @@ pub(crate) async fn open(
     expected_epoch: Option<u64>,
 ) -> Result<Db, DatabaseError> {
     let Some(manifest) = inspect(databases, &place.path).await? else {
-        return Err(DatabaseError::Missing { path: place.path.clone() });
+        return Err(DatabaseError::Missing(place.path.clone()));
     };
     let log = log_files(databases, &place.path, &manifest).await?;
     let latest =

@@ -49,13 +49,8 @@ pub(crate) enum BurialError {
     #[error("it is not known which databases are in use")]
     Living(#[source] MapError),
     /// A database could not be looked at or deleted.
-    #[error("{path} could not be read or deleted")]
-    Database {
-        /// Where the database is.
-        path: String,
-        /// What SlateDB said.
-        source: slatedb::Error,
-    },
+    #[error("{0} could not be read or deleted")]
+    Database(String, #[source] slatedb::Error),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] ObjectError),
@@ -64,7 +59,7 @@ pub(crate) enum BurialError {
 impl BurialError {
     /// Makes an error of what SlateDB says about the database at `path`.
     fn of(path: &str) -> impl Fn(slatedb::Error) -> Self {
-        move |source| Self::Database { path: path.to_owned(), source }
+        move |source| Self::Database(path.to_owned(), source)
     }
 }
 

@@ -7,10 +7,7 @@ use rangehold_map::{
 };
 use serde::{Deserialize, Serialize};
 
-use super::{BadMap, Findings};
-
-/// The format that this release writes, and the greatest that it reads.
-const FORMAT: u32 = 2;
+use super::{BadMap, FORMAT};
 
 #[derive(Serialize, Deserialize)]
 struct MapObject {
@@ -77,7 +74,7 @@ pub(super) fn encode(map: &RangeMap, author: &str) -> Vec<u8> {
 pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, BadMap> {
     let object: MapObject = serde_json::from_slice(bytes)?;
     if object.format > FORMAT {
-        return Err(BadMap::Format { found: object.format, known: FORMAT });
+        return Err(BadMap::Format(object.format));
     }
     let entries: Vec<RangeEntry> = object.ranges.into_iter().map(from_object).collect::<Result<_, _>>()?;
     let next_range = match object.next_range {
@@ -86,7 +83,7 @@ pub(super) fn decode(bytes: &[u8]) -> Result<RangeMap, BadMap> {
     };
     let map = RangeMap::new(object.version, next_range, entries);
     let findings = map.check();
-    if findings.is_empty() { Ok(map) } else { Err(BadMap::Rules(Findings(findings))) }
+    if findings.is_empty() { Ok(map) } else { Err(BadMap::Rules(findings)) }
 }
 
 fn to_object(entry: &RangeEntry) -> RangeObject {
@@ -113,7 +110,7 @@ fn to_object(entry: &RangeEntry) -> RangeObject {
 fn from_object(object: RangeObject) -> Result<RangeEntry, BadMap> {
     let (id, generation) = (RangeId(object.id), Generation(object.generation));
     let database = match (object.database, object.attempt) {
-        (Some(name), _) => name.parse().map_err(|source| BadMap::Database { range: id, source })?,
+        (Some(name), _) => name.parse().map_err(|source| BadMap::Database(id, source))?,
         (None, Some(attempt)) => DatabaseName { range: id, generation, attempt },
         (None, None) => return Err(BadMap::NoDatabase(id)),
     };

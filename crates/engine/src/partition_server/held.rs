@@ -17,7 +17,7 @@ impl PartitionServer {
         let range = if Range::exists(&identity, &self.0.context.databases).await? {
             let range = Range::open(identity, entry.generation, &self.0.context, None).await?;
             if !range.is_empty().await? {
-                return Err(DatabaseError::NoMap { path: range.path() });
+                return Err(DatabaseError::NoMap(range.path()));
             }
             range
         } else {

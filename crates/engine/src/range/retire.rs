@@ -38,12 +38,9 @@ pub enum NotReady {
     /// After an earlier change, it reads files of this many other databases until it is compacted.
     #[error("waiting for compaction: the range still reads files of {0} others")]
     Borrows(usize),
-    /// Writes come faster than they are saved.
-    #[error("waiting for a pause in the writes: {} KiB came while the last were saved", bytes >> 10)]
-    Writes {
-        /// The bytes that are not saved.
-        bytes: u64,
-    },
+    /// Writes come faster than they are saved: so many bytes are left.
+    #[error("waiting for a pause in the writes: {} KiB came while the last were saved", .0 >> 10)]
+    Writes(u64),
     /// Writes were held, and those that had been let in before did not end in time.
     #[error("the writes under way did not end in time")]
     WritesUnderWay,
@@ -86,7 +83,7 @@ impl Range {
             self.save().await?;
         }
         let bytes = opening.unflushed_bytes();
-        (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or(NotReady::Writes { bytes })
+        (bytes <= READY_UNFLUSHED_BYTES_MAX).then_some(()).ok_or(NotReady::Writes(bytes))
     }
 
     /// Holds new writes and waits until those under way are in the log; `None` if that takes too long.

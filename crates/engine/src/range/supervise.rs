@@ -95,9 +95,9 @@ impl Range {
             let (range, why) = (self.identity.id, with_causes(&error));
             tracing::error!(%range, error = why, "the database could not be opened again");
             let state = match error {
-                DatabaseError::Fenced { .. } => State::Fenced,
+                DatabaseError::Fenced(_) => State::Fenced,
                 DatabaseError::Damaged(damage) => State::Damaged(damage),
-                missing @ DatabaseError::Missing { .. } => State::Damaged(Damaged::new(missing)),
+                missing @ DatabaseError::Missing(_) => State::Damaged(Damaged::new(missing)),
                 other => State::Reopening(Reason::failed(other)),
             };
             let lost = matches!(state, State::Fenced);

@@ -37,13 +37,8 @@ pub enum Damage {
     #[error("its seal is of the unknown kind {0}")]
     SealKind(u32),
     /// It was cut, or something was added.
-    #[error("its seal tells of {sealed} bytes, but it holds {held}")]
-    Length {
-        /// The length that the seal tells.
-        sealed: u64,
-        /// The length that it has.
-        held: u64,
-    },
+    #[error("its seal tells of {0} bytes, but it holds {1}")]
+    Length(u64, u64),
     /// The check of its last bytes fails.
     #[error("its last bytes are not what was written")]
     Tail,

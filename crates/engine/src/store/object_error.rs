@@ -17,10 +17,10 @@ pub struct ObjectError {
 
 impl ObjectError {
     /// Makes an error of what a store says while this is done to that object.
-    pub(crate) fn while_doing(
+    pub(crate) fn while_doing<T: ToString>(
         action: &'static str,
-        object: &impl ToString,
-    ) -> impl Fn(object_store::Error) -> Self {
+        object: &T,
+    ) -> impl Fn(object_store::Error) -> Self + use<T> {
         let object = object.to_string();
         move |error| Self { action, object: object.clone(), source: Box::new(error) }
     }

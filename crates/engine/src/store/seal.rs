@@ -65,7 +65,7 @@ impl Seal {
         }
         let payload_len = (u64::from(u32_at(seal, 0)) << 32) | u64::from(u32_at(seal, 4));
         if payload_len != file_len - SEAL_LEN {
-            return Err(Damage::Length { sealed: payload_len, held: file_len - SEAL_LEN });
+            return Err(Damage::Length(payload_len, file_len - SEAL_LEN));
         }
         let tail = &before[before.len() - tail_len(payload_len).min(before.len())..];
         let tail_check = u32_at(seal, 12);

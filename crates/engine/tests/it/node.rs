@@ -459,13 +459,13 @@ async fn rows_without_a_map_and_a_map_without_rows_are_refused() {
     let bytes = objects.get(&map).await.unwrap().bytes().await.unwrap();
     objects.delete(&map).await.unwrap();
     let refused = Node::open(Store::on(Arc::clone(&objects)), options(&clock)).await.err();
-    assert!(matches!(refused, Some(OpenError::First(DatabaseError::NoMap { .. }))), "{refused:?}");
+    assert!(matches!(refused, Some(OpenError::First(DatabaseError::NoMap(_)))), "{refused:?}");
 
     let empty = memory();
     empty.put(&map, bytes.into()).await.unwrap();
     let refused = Node::open(Store::on(empty), options(&clock)).await.err();
     let missing =
-        matches!(refused, Some(OpenError::Ranges(ChangeError::Database(DatabaseError::Missing { .. }))));
+        matches!(refused, Some(OpenError::Ranges(ChangeError::Database(DatabaseError::Missing(_)))));
     assert!(missing, "{refused:?}");
 }
 

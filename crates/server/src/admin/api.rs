@@ -154,7 +154,7 @@ fn not_done(error: &NotDone, names: &Names) -> Refused {
         NotDone::Change(
             ChangeError::BrokenOff { .. }
             | ChangeError::Map(_)
-            | ChangeError::MapTooOld { .. }
+            | ChangeError::MapTooOld(..)
             | ChangeError::Database(_)
             | ChangeError::Lease(_)
             | ChangeError::Catalogue(_),

@@ -166,7 +166,7 @@ fn kind_of(error: &ChangeError) -> EventKind {
         ChangeError::BrokenOff { .. }
         | ChangeError::Overtaken { .. }
         | ChangeError::Map(_)
-        | ChangeError::MapTooOld { .. }
+        | ChangeError::MapTooOld(..)
         | ChangeError::Database(_)
         | ChangeError::Lease(_)
         | ChangeError::Catalogue(_) => EventKind::BrokenOff,
