@@ -23,6 +23,9 @@ pub const CANCEL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 pub const ROWS_IN_FLIGHT_MAX: usize = 256;
 /// How long an owner's lease on an operation lasts by default. The owner renews it while it works.
 pub const LEASE: Duration = Duration::from_secs(10);
+/// The shortest time after which a server ends the session of a process that stopped inside a transaction. A process
+/// with a shorter lease still needs time between two statements.
+pub const STOPPED_WITHIN_MIN: Duration = Duration::from_secs(2);
 /// How often a lease is renewed while it lasts.
 pub const RENEWALS_PER_LEASE: u32 = 3;
 /// The first and the longest pause between two looks at the operation of another process.

@@ -16,7 +16,7 @@ mod tenants;
 
 use anyhow::{Context, Result};
 use clap::{Args, Subcommand, ValueEnum};
-use rangehold_shardmap::{CreateMode, ManagerOptions, ShardMapManager};
+use rangehold_shardmap::{Code, CreateMode, Location, ManagerOptions, ShardMapManager};
 use serde_json::json;
 
 use self::answer::Answer;
@@ -59,7 +59,7 @@ enum Output {
 enum Command {
     /// Make a global map.
     Init {
-        /// Drop the global map that exists. Shards keep their local maps.
+        /// Drop the global map that exists. Its shards are detached first, and keep their local maps, closed.
         #[arg(long)]
         replace: bool,
     },
@@ -87,6 +87,8 @@ enum Command {
     Pending,
     /// End abandoned operations; or repair what differs between the global map and a shard.
     Recover(recovery::Recover),
+    /// Bring the global map and the shards to the tables and functions of this version.
+    Upgrade,
     /// Give a new tenant, or the next ranges, a shard.
     Provision(tenants::Provision),
     /// Run a script in every shard: first in one alone, then in the others. After a failure, run the command
@@ -126,6 +128,7 @@ async fn run_command(Shards { common, command }: &Shards) -> Result<Answer> {
         Command::Locate { key } => mapping::locate(&any_map::any(&manager, common).await?, key).await,
         Command::List => mapping::list(&any_map::any(&manager, common).await?).await,
         Command::Check => recovery::check(&manager).await,
+        Command::Upgrade => recovery::upgrade(&manager).await,
         Command::Pending => recovery::pending(&manager).await,
         Command::Recover(recover) => recovery::recover(&manager, common, recover).await,
         Command::Provision(provision) => {
@@ -157,7 +160,16 @@ impl Common {
 
     async fn open(&self) -> Result<ShardMapManager> {
         let (location, options) = self.reach()?;
-        let hint = "cannot open the global map; 'rangehold shards init' makes one";
-        ShardMapManager::open(location, options).await.context(hint)
+        // A file that does not exist is a global map that was not made. A server that cannot be reached is not.
+        let is_file = matches!(location, Location::Sqlite { .. });
+        ShardMapManager::open(location, options).await.map_err(|error| {
+            let hint = match error.code() {
+                code if is_file || code == Code::StoreDoesNotExist => {
+                    "cannot open the global map; 'rangehold shards init' makes one"
+                }
+                _ => "cannot open the global map",
+            };
+            anyhow::Error::from(error).context(hint)
+        })
     }
 }

@@ -3,7 +3,7 @@
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use rangehold_shardmap::recovery::{Identity, MapDifferences, MappedBy, MappingDifference, Resolution};
-use rangehold_shardmap::{Location, PendingOperation, ShardKey, ShardMapManager};
+use rangehold_shardmap::{Error, Location, MapKind, PendingOperation, ShardMapManager};
 use serde_json::json;
 
 use super::Common;
@@ -19,12 +19,28 @@ pub(crate) struct Recover {
     /// Which of the two is right.
     #[arg(long, requires = "shard")]
     keep: Option<Keep>,
-    /// Remove a lost shard and its mappings from the global map.
+    /// Close a shard, and remove it and its mappings from the global map.
     #[arg(long, value_name = "LOCATION", conflicts_with = "shard")]
     detach: Option<String>,
+    /// The shard that is detached is gone for good, so that it cannot be closed.
+    #[arg(long, requires = "detach")]
+    lost: bool,
     /// Add a database that already is a shard to the global map, with the mappings that it has.
     #[arg(long, value_name = "LOCATION", conflicts_with_all = ["shard", "detach"])]
     attach: Option<String>,
+    /// Close the maps that another global map made in this database. With --map, only the map with that name.
+    #[arg(long, value_name = "LOCATION", conflicts_with_all = ["shard", "detach", "attach"])]
+    retire: Option<String>,
+    /// Attach the database although the shard was lost, or was at another place.
+    #[arg(long, requires = "attach", value_name = "keep")]
+    clone: Option<Kept>,
+}
+
+/// What a copy of a shard, or a shard that was lost, is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Kept {
+    /// The shard itself.
+    Keep,
 }
 
 /// Which of two maps is right.
@@ -38,7 +54,7 @@ enum Keep {
 
 /// Compares the global map with every shard. Fails if they differ.
 pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
-    let (mut rows, mut compared) = (Vec::new(), 0);
+    let (mut rows, mut compared, mut unreachable) = (Vec::new(), 0, 0);
     for location in manager.shard_locations().await? {
         compared += 1;
         match manager.recovery().detect(&location, None).await {
@@ -47,7 +63,10 @@ pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
                     rows.extend(difference_rows(differences)?);
                 }
             }
-            Err(error) => rows.push([location.to_string(), String::new(), String::new(), error.to_string()]),
+            Err(error) => {
+                unreachable += 1;
+                rows.push([location.to_string(), String::new(), String::new(), error.to_string()]);
+            }
         }
     }
     let pending = manager.pending_operations().await?.len();
@@ -60,10 +79,17 @@ pub(super) async fn check(manager: &ShardMapManager) -> Result<Answer> {
             format!("{compared} shards agree with the global map; {pending} operations are under way\n");
         return Ok(Answer::new(json, text));
     }
-    let why = format!(
-        "{} differences; 'rangehold shards recover --shard LOCATION --keep ...' resolves them",
-        rows.len()
-    );
+    let mut why = Vec::new();
+    if rows.len() > unreachable {
+        let count = rows.len() - unreachable;
+        why.push(format!(
+            "{count} differences; 'rangehold shards recover --shard LOCATION --keep ...' resolves those of mappings"
+        ));
+    }
+    if unreachable > 0 {
+        why.push(format!("{unreachable} shards could not be compared"));
+    }
+    let why = why.join("; ");
     Ok(Answer::new(json, text_table(["shard", "map", "keys", ""], &rows)).or_failed(Some(why)))
 }
 
@@ -73,16 +99,36 @@ fn difference_rows(found: &MapDifferences) -> Result<Vec<[String; 4]>> {
         other => Some([found.location().to_string(), found.map().name, String::new(), other.to_string()]),
     };
     let row = |difference: MappingDifference| {
-        let high = difference.high.as_ref().map_or("end".to_owned(), ShardKey::to_string);
         let what = match difference.mapped_by {
             MappedBy::GlobalOnly => "only the global map has it",
             MappedBy::ShardOnly => "only the shard has it",
             MappedBy::Both => "both have it, with different mappings",
         };
-        let keys = format!("{} to {high}", difference.low);
+        let keys = match (found.map().kind, &difference.high) {
+            (MapKind::List, _) => difference.low.to_string(),
+            (MapKind::Range, Some(high)) => format!("{} to {high}", difference.low),
+            (MapKind::Range, None) => format!("{} to end", difference.low),
+        };
         [found.location().to_string(), found.map().name, keys, what.to_owned()]
     };
     Ok(identity.into_iter().chain(found.differences()?.into_iter().map(row)).collect())
+}
+
+/// Upgrades the global map and each shard. Fails if a shard could not be upgraded.
+pub(super) async fn upgrade(manager: &ShardMapManager) -> Result<Answer> {
+    let done = manager.upgrade().await?;
+    let row = |(location, upgraded): &(Location, Result<(), Error>)| match upgraded {
+        Ok(()) => [location.to_string(), "upgraded".to_owned(), String::new()],
+        Err(error) => [location.to_string(), "failed".to_owned(), error.to_string()],
+    };
+    let rows: Vec<[String; 3]> = done.iter().map(row).collect();
+    let failed = done.iter().filter(|(_, upgraded)| upgraded.is_err()).count();
+    let json = rows
+        .iter()
+        .map(|[shard, state, why]| json!({ "shard": shard, "state": state, "why": why }))
+        .collect();
+    let why = format!("{failed} shards were not upgraded: remove the cause, and run the same command again");
+    Ok(Answer::new(json, text_table(["shard", "state", ""], &rows)).or_failed((failed > 0).then_some(why)))
 }
 
 /// Shows the operations that have not ended.
@@ -119,17 +165,30 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
         return resolve(manager, map, &Location::parse(location)?, keep).await;
     }
     if let Some(location) = &recover.detach {
-        manager.recovery().detach(&Location::parse(location)?, map).await?;
+        let place = Location::parse(location)?;
+        match recover.lost {
+            false => manager.recovery().detach(&place, map).await?,
+            true => manager.recovery().detach_lost(&place, map).await?,
+        }
         return Ok(Answer::new(
             json!({ "detached": location }),
             format!("{location} is not a shard any more\n"),
         ));
     }
     if let Some(location) = &recover.attach {
-        let attached = manager.recovery().attach(&Location::parse(location)?, map).await?;
+        let place = Location::parse(location)?;
+        let attached = match recover.clone {
+            None => manager.recovery().attach(&place, map).await?,
+            Some(Kept::Keep) => manager.recovery().attach_lost(&place, map).await?,
+        };
         let text =
             format!("{location} is a shard of {} maps; 'check' compares its mappings\n", attached.len());
         return Ok(Answer::new(json!({ "attached": location, "maps": attached.len() }), text));
+    }
+    if let Some(location) = &recover.retire {
+        let count = manager.recovery().retire(&Location::parse(location)?, map).await?;
+        let text = format!("{count} maps of another global map were closed at {location}\n");
+        return Ok(Answer::new(json!({ "retired": location, "maps": count }), text));
     }
     let (ended, failed) = manager.recover_pending().await?;
     if let Some(error) = failed.first() {

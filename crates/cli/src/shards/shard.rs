@@ -31,9 +31,12 @@ pub(crate) enum ShardCommand {
         /// Whether new tenants may be placed on the shard.
         #[arg(long)]
         online: Option<bool>,
-        /// The new location of the same database.
+        /// The new location of the same database, or of a copy. The shard is closed at the old location.
         #[arg(long, value_name = "LOCATION")]
         to: Option<String>,
+        /// The old location is gone for good, so that the shard cannot be closed there.
+        #[arg(long, requires = "to", conflicts_with = "online")]
+        lost: bool,
     },
     /// List the shards of the map.
     List,
@@ -71,7 +74,11 @@ async fn run_on<M: KindOfMap>(map: &ShardMap<ShardKey, M>, command: &ShardComman
             map.delete_shard(&shard).await?;
             Ok(done("removed", &shard))
         }
-        ShardCommand::Update { location, online, to } => {
+        ShardCommand::Update { location, to: Some(to), lost: true, .. } => {
+            let shard = map.shard(&Location::parse(location)?).await?;
+            Ok(done("updated", &map.move_lost_shard(&shard, &Location::parse(to)?).await?))
+        }
+        ShardCommand::Update { location, online, to, .. } => {
             let shard = map.shard(&Location::parse(location)?).await?;
             let to = to.as_deref().map(Location::parse).transpose()?;
             let update = ShardUpdate { online: *online, location: to };

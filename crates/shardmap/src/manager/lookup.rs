@@ -16,7 +16,7 @@ use crate::error::{Category, Code, Error};
 use crate::limits::PENDING_MET_MAX;
 use crate::operation::Met;
 use crate::rows::{MapRow, Marked, ShardRow, read_mapping};
-use crate::store::{Row, StoreError, Tx, Value};
+use crate::store::{Failure, Row, StoreError, Tx, Value};
 
 /// Where a key is looked up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -49,6 +49,12 @@ impl Found {
     }
 }
 
+/// Whether the role of this process has no right to do what failed.
+fn is_denied(error: &Error) -> bool {
+    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<StoreError>());
+    source.is_some_and(|error| error.failure == Failure::Denied)
+}
+
 impl ShardMapManager {
     /// The mapping of a key in the global map. Waits until no operation holds it. It replaces what the cache had for
     /// the key.
@@ -67,9 +73,18 @@ impl ShardMapManager {
             metrics.global_lookups.one();
             let found = self.read_key(map, key).await.map_err(|error: StoreError| error.seen_by(category))?;
             match found {
-                Some(Found { mapping: Marked { operation: Some(operation), .. }, .. }) => {
+                Some(Found { mapping: mapping @ Marked { operation: Some(operation), .. }, shard }) => {
                     let hurry = met_count >= PENDING_MET_MAX;
-                    self.0.operations.settle(&Met { operation }, category, hurry).await?;
+                    let settled = self.0.operations.settle(&Met { operation }, category, hurry).await;
+                    match settled {
+                        // This role only reads. The mapping as it was before is the best answer: if it is out of date,
+                        // the shard refuses.
+                        Err(error) if mapping.readable && is_denied(&error) => {
+                            let cached = Cached { mapping: mapping.row, shard: Arc::new(shard) };
+                            return Ok(Some(Arc::new(cached)));
+                        }
+                        settled => settled?,
+                    }
                 }
                 Some(Found { mapping, shard }) => {
                     let cached = || Cached { mapping: mapping.row.clone(), shard: Arc::new(shard.clone()) };

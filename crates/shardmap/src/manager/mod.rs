@@ -20,6 +20,7 @@ mod shard_map;
 mod shards;
 mod sizes;
 pub mod tenants;
+mod upgrade;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -43,7 +44,7 @@ use crate::store::postgres::PostgresAccess;
 use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
 
 /// The version of the store that this program writes. It reads every store of the same major version.
-pub const STORE_VERSION: (i64, i64) = (1, 0);
+pub const STORE_VERSION: (i64, i64) = (1, 1);
 
 /// What a manager needs to know.
 #[derive(Debug, Clone)]
@@ -94,7 +95,8 @@ pub enum CreateMode {
     /// It is an error.
     #[default]
     KeepExisting,
-    /// It is replaced by an empty map. Shards keep their local maps.
+    /// It is replaced by an empty map. Its shards are detached first, so that they serve nothing until they are
+    /// attached or added again. They keep their local maps, closed.
     ReplaceExisting,
 }
 
@@ -113,16 +115,34 @@ impl ShardMapManager {
     ///
     /// # Errors
     ///
-    /// [`Code::StoreAlreadyExists`] if there is one and it is to be kept; [`Code::StorageOperationFailure`].
+    /// [`Code::StoreAlreadyExists`] if there is one and it is to be kept; [`Code::StorageOperationFailure`], also if one
+    /// is to be replaced and one of its shards cannot be closed: detach that shard as lost first.
     pub async fn create(
         location: Location,
         mode: CreateMode,
         options: ManagerOptions,
     ) -> Result<Self, Error> {
         let manager = Self::unopened(location, options).map_err(factory)?;
+        if mode == CreateMode::ReplaceExisting {
+            manager.detach_all().await?;
+        }
         let created = manager.create_store(mode).await;
         created.map_err(|trouble| trouble.seen_by(Category::Factory))?;
         Ok(manager)
+    }
+
+    /// Detaches all shards of a global map that is to be replaced.
+    async fn detach_all(&self) -> Result<(), Error> {
+        match self.version().await {
+            Ok(Some(_)) => {}
+            Ok(None) => return Ok(()),
+            Err(error) if matches!(error.failure, Failure::NoSchema | Failure::Unreachable) => return Ok(()),
+            Err(error) => return Err(factory(error)),
+        }
+        for location in self.shard_locations().await? {
+            self.recovery().detach(&location, None).await?;
+        }
+        Ok(())
     }
 
     async fn create_store(&self, mode: CreateMode) -> Result<(), crate::operation::Trouble> {
@@ -191,7 +211,7 @@ impl ShardMapManager {
     }
 
     fn unopened(location: Location, options: ManagerOptions) -> Result<Self, StoreError> {
-        let databases = Databases::new(options.postgres);
+        let databases = Databases::new(options.postgres, options.lease);
         let operations = Operations {
             global: databases.at(&location)?,
             databases,

@@ -184,6 +184,10 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.change(&ShardChange::Add(new), shards).await
     }
 
+    pub(super) fn grace(&self) -> Option<Duration> {
+        self.grace
+    }
+
     pub(super) fn token(&self) -> LockToken {
         self.token
     }

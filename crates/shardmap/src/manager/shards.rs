@@ -66,28 +66,61 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.made(&ShardRequest::Remove { map: &self.map, shard: &shard.row }).await.map(|_| ())
     }
 
-    /// Sets the status or the location of a shard. The database at the new location must say that it is this
-    /// shard.
+    /// Sets the status or the location of a shard. The database at the new location must say that it is this shard: it
+    /// is the same database by another name, or a copy of it. The shard is closed at the old location in the same
+    /// operation: its transactions there are ended, and no transaction enters its keys there any more. It gets the
+    /// mappings of the global map at the new location.
     ///
     /// # Errors
     ///
     /// [`Code::ShardDoesNotExist`], [`Code::ShardVersionMismatch`], [`Code::ShardLocationAlreadyExists`];
-    /// [`Code::ShardNotValid`] if something else is at the new place.
+    /// [`Code::ShardNotValid`] if something else is at the new place; [`Code::StorageOperationFailure`] if the old place
+    /// cannot be closed ([`ShardMap::move_lost_shard`]).
     pub async fn update_shard(&self, shard: &Shard, update: &ShardUpdate) -> Result<Shard, Error> {
-        self.own_shard(shard)?;
         if *update == ShardUpdate::default() {
+            self.own_shard(shard)?;
             return Ok(shard.clone());
         }
-        let location = update.location.as_ref().unwrap_or(shard.location());
-        if location != shard.location()
-            && self.local_shard(location).await?.map(|found| found.id) != Some(shard.row.id)
-        {
-            let text = format!("{location} does not have the local map of the shard at {}", shard.location());
+        let online = update.online.unwrap_or(shard.row.online);
+        match &update.location {
+            Some(to) if to != shard.location() => self.move_shard(shard, to, online, false).await,
+            _ => {
+                self.own_shard(shard)?;
+                let request = ShardRequest::Update { map: &self.map, shard: &shard.row, online };
+                self.made(&request)
+                    .await?
+                    .ok_or_else(|| Error::damaged("a shard that was updated is not there"))
+            }
+        }
+    }
+
+    /// Gives a shard another location although the old one cannot be closed, because it is gone for good. If it comes
+    /// back, it is refused everywhere. But a client that still reaches it, and has its place in a cache, would be
+    /// served there.
+    ///
+    /// # Errors
+    ///
+    /// As [`ShardMap::update_shard`].
+    pub async fn move_lost_shard(&self, shard: &Shard, to: &Location) -> Result<Shard, Error> {
+        self.move_shard(shard, to, shard.row.online, true).await
+    }
+
+    async fn move_shard(
+        &self,
+        shard: &Shard,
+        to: &Location,
+        online: bool,
+        lost: bool,
+    ) -> Result<Shard, Error> {
+        self.own_shard(shard)?;
+        if self.local_shard(to).await?.map(|found| found.id) != Some(shard.row.id) {
+            let text = format!("{to} does not have the local map of the shard at {}", shard.location());
             return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text));
         }
-        let online = update.online.unwrap_or(shard.row.online);
-        let request = ShardRequest::Update { map: &self.map, shard: &shard.row, online, location };
-        self.made(&request).await?.ok_or_else(|| Error::damaged("a shard that was updated is not there"))
+        let (map, grace) = (&*self.map, self.grace());
+        let request = ShardRequest::Move { map, shard: &shard.row, online, to, lost, grace };
+        let moved = self.made(&request).await?;
+        moved.ok_or_else(|| Error::damaged("a shard that was moved is not there"))
     }
 
     /// The shard as an operation left it.

@@ -11,7 +11,7 @@ use uuid::Uuid;
 
 use super::begin::{Begun, ChangeRequest};
 use super::hook::{Moment, Step, StepFault, When};
-use super::plan::Direction;
+use super::plan::{Direction, Role};
 use super::shards::ShardRequest;
 use super::{Operations, Owned, Trouble, side};
 use crate::error::{Category, Error};
@@ -203,7 +203,12 @@ impl Operations {
     ) -> Result<(), Trouble> {
         let of = &owned.plan.sides[side];
         let database = self.databases.at(&of.at)?;
-        let mut tx = begin_local(&database, owned).await?;
+        let mut tx = begin_local(&database, owned).await.map_err(|mut error| {
+            if of.role == Role::Closes && error.failure == Failure::Unreachable {
+                error.message += "; the shard must be closed there, or given up as lost (--lost)";
+            }
+            error
+        })?;
         match side::apply(&mut tx, owned, of, direction).await? {
             side::Applied::Written => self.commit(tx, owned, step).await,
             side::Applied::NotOurs => Ok(()),

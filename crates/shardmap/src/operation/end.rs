@@ -98,6 +98,9 @@ impl Operations {
 /// Whether the global map is as the operation leaves it when it is done.
 async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
     let sides = &operation.plan.sides;
+    if let OperationKind::MoveShard | OperationKind::DetachShard = operation.kind {
+        return is_shard_done(tx, sides).await;
+    }
     if let Some(mapping) = sides.iter().flat_map(|side| &side.comes).next() {
         let sql = "select 1 from __shard_management.global_mappings where mapping_id = $1 and readable";
         return Ok(tx.query_one(sql, &[mapping.id.into()]).await?.is_some());
@@ -106,7 +109,14 @@ async fn is_done(tx: &mut Tx, operation: &Owned) -> Result<bool, StoreError> {
         let sql = "select 1 from __shard_management.global_mappings where mapping_id = $1";
         return Ok(tx.query_one(sql, &[mapping.id.into()]).await?.is_none());
     }
-    let Some(side) = sides.first() else { return Ok(true) };
+    is_shard_done(tx, sides).await
+}
+
+/// Whether the global map has the shard as the operation leaves it.
+async fn is_shard_done(tx: &mut Tx, sides: &[Side]) -> Result<bool, StoreError> {
+    let Some(side) = sides.iter().find(|side| side.before.is_some() || side.after.is_some()) else {
+        return Ok(true);
+    };
     let shard = side.after.as_ref().or(side.before.as_ref()).map(|shard| shard.id);
     let sql = "select version from __shard_management.global_shards where shard_id = $1 and readable";
     let found = tx.query_one(sql, &[shard.into()]).await?.map(|mut row| row.uuid()).transpose()?;
@@ -133,6 +143,12 @@ async fn finish(tx: &mut Tx, operation: &Owned) -> Result<(), Trouble> {
     for side in &operation.plan.sides {
         match &side.after {
             Some(after) => set_shard(tx, operation, after).await?,
+            None if operation.kind == OperationKind::DetachShard => {
+                let id = side.before.as_ref().map(|shard| shard.id);
+                let sql = "delete from __shard_management.global_mappings where shard_id = $1";
+                tx.execute(sql, &[id.into()]).await?;
+                remove_shard(tx, side).await?;
+            }
             None => remove_shard(tx, side).await?,
         }
     }

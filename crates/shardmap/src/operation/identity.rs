@@ -7,8 +7,9 @@
 
 use uuid::Uuid;
 
+use super::closing::{self, CLOSED};
 use super::local::read_local_shard;
-use super::plan::{Direction, OperationKind, Side};
+use super::plan::{Direction, OperationKind, Role, Side};
 use super::{Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
@@ -44,13 +45,17 @@ pub(super) async fn compare(
         {
             refused(format!("the database is not a shard of map {:?}, or no longer", map.name))
         }
+        // There is nothing to close.
+        None if side.role == Role::Closes => refused("the database is not a shard, or no longer".to_owned()),
         None => Ok(Ok(())),
         Some(found) if !known.iter().any(|shard| shard.id == found.id) => refused(format!(
             "the database says that it is another shard of map {:?}, which was at {}: it is that database by another \
             name, or a copy of it",
             map.name, found.location
         )),
-        Some(_) if operation.kind == OperationKind::RepairShard => Ok(Ok(())),
+        // A place that the shard leaves is closed in whichever state it is.
+        Some(_) if operation.kind == OperationKind::RepairShard || side.role == Role::Closes => Ok(Ok(())),
+        Some(found) if side.role == Role::Opens && found.version == CLOSED => Ok(Ok(())),
         Some(found) if !known.iter().any(|shard| shard.version == found.version) => refused(format!(
             "the database is an older or a newer state of this shard of map {:?}: compare them with `rangehold shards \
             check`",
@@ -82,7 +87,7 @@ impl Operations {
                 return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text).into());
             }
             let mut tx = self.databases.at(at)?.begin(For::Writing).await?;
-            super::local::forget(&mut tx, &of).await?;
+            closing::forget(&mut tx, &of).await?;
             tx.commit().await?;
         }
         Ok(())

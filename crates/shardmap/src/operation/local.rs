@@ -10,14 +10,13 @@ use rangehold_map::shard::ShardMapping;
 use uuid::Uuid;
 
 use super::plan::Plan;
-use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
 use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
-struct Held {
-    mapping: ShardMapping,
+pub(super) struct Held {
+    pub(super) mapping: ShardMapping,
     former_fences: Vec<i64>,
 }
 
@@ -90,17 +89,6 @@ pub(super) async fn remove_shard(tx: &mut Tx, map: &MapRow) -> Result<(), StoreE
     Ok(())
 }
 
-/// Ends the transactions on the map's keys here, and deletes the map.
-pub(crate) async fn forget(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
-    let sql = "select mapping_id from __shard_management.local_mappings where map_id = $1";
-    let mut held = Vec::new();
-    for mut row in tx.query(sql, &[map.id.into()]).await? {
-        held.extend(read_held(tx, row.uuid()?).await?);
-    }
-    tx.close_fences(&fences_of(held.iter()), Some(DRAIN_GRACE)).await?;
-    remove_shard(tx, map).await
-}
-
 /// Deletes mappings and inserts others.
 pub(super) async fn replace(
     tx: &mut Tx,
@@ -143,18 +131,26 @@ pub(super) async fn replace(
     Ok(())
 }
 
+const HELD: &str = "select mapping_id, shard_id, low, high, online, fence, former_fences
+    from __shard_management.local_mappings where";
+
 async fn read_held(tx: &mut Tx, id: Uuid) -> Result<Option<Held>, StoreError> {
-    let sql = "select mapping_id, shard_id, low, high, online, fence, former_fences
-        from __shard_management.local_mappings where mapping_id = $1";
-    let Some(mut row) = tx.query_one(sql, &[id.into()]).await? else {
-        return Ok(None);
-    };
+    let row = tx.query_one(&format!("{HELD} mapping_id = $1"), &[id.into()]).await?;
+    row.map(held).transpose()
+}
+
+pub(super) async fn read_all_held(tx: &mut Tx, map: &MapRow) -> Result<Vec<Held>, StoreError> {
+    let rows = tx.query(&format!("{HELD} map_id = $1"), &[map.id.into()]).await?;
+    rows.into_iter().map(held).collect()
+}
+
+fn held(mut row: Row) -> Result<Held, StoreError> {
     let mapping = read_local_mapping(&mut row)?;
-    Ok(Some(Held { mapping, former_fences: row.optional(Row::ints)?.unwrap_or_default() }))
+    Ok(Held { mapping, former_fences: row.optional(Row::ints)?.unwrap_or_default() })
 }
 
 /// Each fence that a transaction on these keys may hold, once.
-fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
+pub(super) fn fences_of<'a>(held: impl Iterator<Item = &'a Held>) -> Vec<i64> {
     let mut fences: Vec<i64> =
         held.flat_map(|held| held.former_fences.iter().copied().chain([held.mapping.fence])).collect();
     fences.sort_unstable();

@@ -14,6 +14,7 @@
 
 pub(crate) mod begin;
 mod carry;
+pub(crate) mod closing;
 mod end;
 mod hook;
 pub(crate) mod identity;

@@ -16,6 +16,10 @@ pub enum OperationKind {
     RemoveShard,
     /// A shard gets another location or status.
     UpdateShard,
+    /// A shard gets another place. It is closed at the old one.
+    MoveShard,
+    /// A shard is closed, and taken out of the global map with its mappings.
+    DetachShard,
     /// A shard that another global map had is added to this one.
     AttachShard,
     /// Mappings are added.
@@ -34,10 +38,12 @@ pub enum OperationKind {
 
 impl OperationKind {
     /// All kinds.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::AddShard,
         Self::RemoveShard,
         Self::UpdateShard,
+        Self::MoveShard,
+        Self::DetachShard,
         Self::AttachShard,
         Self::AddMappings,
         Self::RemoveMapping,
@@ -53,6 +59,8 @@ impl OperationKind {
             Self::AddShard => "add-shard",
             Self::RemoveShard => "remove-shard",
             Self::UpdateShard => "update-shard",
+            Self::MoveShard => "move-shard",
+            Self::DetachShard => "detach-shard",
             Self::AttachShard => "attach-shard",
             Self::AddMappings => "add-mappings",
             Self::RemoveMapping => "remove-mapping",
@@ -113,9 +121,37 @@ pub(crate) struct Side {
     pub(crate) after: Option<ShardRow>,
     pub(crate) goes: Vec<MappingRow>,
     pub(crate) comes: Vec<MappingRow>,
+    #[serde(default)]
+    pub(crate) role: Role,
+}
+
+/// What happens to the local map of a side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Role {
+    /// Some of its rows are changed.
+    #[default]
+    Changes,
+    /// The shard leaves this place. Its transactions are ended, and its mappings are put away.
+    Closes,
+    /// The shard is here from now on, with exactly the mappings that come.
+    Opens,
 }
 
 impl Side {
+    /// The side of a place that a shard leaves.
+    pub(crate) fn closing(before: Option<&ShardRow>, shard: &ShardRow) -> Self {
+        Self {
+            at: shard.location.clone(),
+            before: before.cloned(),
+            before_local: Some(shard.clone()),
+            after: None,
+            goes: Vec::new(),
+            comes: Vec::new(),
+            role: Role::Closes,
+        }
+    }
+
     /// The side of a shard that stays as it is, and whose mappings change.
     pub(crate) fn staying(shard: &ShardRow, effect: &Effect) -> Self {
         let on_it = |mapping: &&ShardMapping| mapping.shard.0 == shard.id;
@@ -127,6 +163,7 @@ impl Side {
             after: Some(shard.clone()),
             goes: of(&effect.goes),
             comes: of(&effect.comes),
+            role: Role::Changes,
         }
     }
 }

@@ -117,7 +117,11 @@ impl Operations {
 }
 
 /// The mappings that the global map has for a shard.
-async fn of_shard(tx: &mut Tx, map: &MapRow, shard: Uuid) -> Result<Vec<ShardMapping>, StoreError> {
+pub(super) async fn of_shard(
+    tx: &mut Tx,
+    map: &MapRow,
+    shard: Uuid,
+) -> Result<Vec<ShardMapping>, StoreError> {
     let sql = format!(
         "select {MAPPING_COLUMNS} from __shard_management.global_mappings
         where shard_id = $1 and map_id = $2 and readable = $3 order by low"

@@ -1,14 +1,18 @@
 //! The first step of a change of shards.
 
+use std::time::Duration;
+
 use rangehold_map::shard::ShardId;
 use uuid::Uuid;
 
 use super::begin::{Begun, lock_map, mark_shard, read_serial, read_shard, set_serial};
-use super::plan::{Direction, OperationKind, Plan, Side};
+use super::closing::CLOSED;
+use super::plan::{Direction, OperationKind, Plan, Role, Side};
+use super::repair::of_shard;
 use super::{Met, Operations, Owned, Step, Trouble, identity};
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
-use crate::rows::{MapRow, Marked, ShardRow, place};
+use crate::rows::{MapRow, MappingRow, Marked, ShardRow, place};
 use crate::store::{For, StoreError, Tx, Value};
 
 /// A request for a change of a map's shards.
@@ -18,14 +22,29 @@ pub(crate) enum ShardRequest<'a> {
     /// Remove a shard that has no mappings.
     Remove { map: &'a MapRow, shard: &'a ShardRow },
     /// Give a shard another status or location.
-    Update { map: &'a MapRow, shard: &'a ShardRow, online: bool, location: &'a Location },
+    Update { map: &'a MapRow, shard: &'a ShardRow, online: bool },
+    /// Give a shard another place, and perhaps another status. The old place is closed, unless it is lost.
+    Move {
+        map: &'a MapRow,
+        shard: &'a ShardRow,
+        online: bool,
+        to: &'a Location,
+        lost: bool,
+        grace: Option<Duration>,
+    },
+    /// Close a shard, and take it out of the global map with its mappings.
+    Detach { map: &'a MapRow, shard: &'a ShardRow, grace: Option<Duration> },
     /// Add a shard that another global map had, as its local map describes it.
     Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64 },
 }
 
 impl ShardRequest<'_> {
     pub(super) fn category(&self) -> Category {
-        if matches!(self, Self::Attach { .. }) { Category::Recovery } else { Category::ShardMap }
+        if matches!(self, Self::Attach { .. } | Self::Detach { .. }) {
+            Category::Recovery
+        } else {
+            Category::ShardMap
+        }
     }
 
     fn kind(&self) -> OperationKind {
@@ -33,8 +52,16 @@ impl ShardRequest<'_> {
             Self::Add { .. } => OperationKind::AddShard,
             Self::Remove { .. } => OperationKind::RemoveShard,
             Self::Update { .. } => OperationKind::UpdateShard,
+            Self::Move { .. } => OperationKind::MoveShard,
+            Self::Detach { .. } => OperationKind::DetachShard,
             Self::Attach { .. } => OperationKind::AttachShard,
         }
+    }
+
+    /// How long transactions may take to end by themselves when a shard is closed.
+    fn grace_ms(&self) -> Option<u64> {
+        let (Self::Move { grace, .. } | Self::Detach { grace, .. }) = self else { return None };
+        grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX))
     }
 
     fn map(&self) -> &MapRow {
@@ -42,6 +69,8 @@ impl ShardRequest<'_> {
             Self::Add { map, .. }
             | Self::Remove { map, .. }
             | Self::Update { map, .. }
+            | Self::Move { map, .. }
+            | Self::Detach { map, .. }
             | Self::Attach { map, .. } => map,
         }
     }
@@ -70,29 +99,48 @@ impl Operations {
                 self.coming(&mut tx, &map, shard, None, category).await?
             }
             ShardRequest::Attach { found, location, .. } => {
-                let shard = ShardRow { location: (*location).clone(), ..(*found).clone() };
+                let version = if found.version == CLOSED { self.chance.id() } else { found.version };
+                let shard = ShardRow { version, location: (*location).clone(), ..(*found).clone() };
                 self.coming(&mut tx, &map, shard, Some((*found).clone()), category).await?
             }
             ShardRequest::Remove { shard, .. } => self.going(&mut tx, &map, shard).await?,
-            ShardRequest::Update { shard, online, location, .. } => {
+            ShardRequest::Update { shard, online, .. } => {
+                let after = ShardRow { version: self.chance.id(), online: *online, ..(*shard).clone() };
+                self.changing(&mut tx, &map, shard, after).await?
+            }
+            ShardRequest::Move { shard, online, to, .. } => {
                 let after = ShardRow {
                     version: self.chance.id(),
                     online: *online,
-                    location: (*location).clone(),
+                    location: (*to).clone(),
                     ..(*shard).clone()
                 };
                 self.changing(&mut tx, &map, shard, after).await?
+            }
+            ShardRequest::Detach { shard, .. } => {
+                same_version(&mut tx, &map, shard).await?.map(|found| Side::closing(Some(&found), &found))
             }
         };
         let side = match side {
             Ok(side) => side,
             Err(met) => return Ok(Begun::Met(met)),
         };
+        let sides = match request {
+            ShardRequest::Move { shard, lost, .. } => {
+                let comes = of_shard(&mut tx, &map, shard.id).await?;
+                let comes = comes.iter().map(MappingRow::from).collect();
+                let opens = Side { role: Role::Opens, comes, ..side };
+                // First the old place is closed. If both places are one database, it is then opened again.
+                let closes = (!lost).then(|| Side::closing(None, shard));
+                closes.into_iter().chain([opens]).collect()
+            }
+            _ => vec![side],
+        };
         // Another global map wrote the shard that is attached, perhaps with greater epochs.
         let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
         let epoch = read_serial(&mut tx).await?.max(least) + 1;
         set_serial(&mut tx, epoch).await?;
-        let plan = Plan { map, sides: vec![side], grace_ms: None };
+        let plan = Plan { map, sides, grace_ms: request.grace_ms() };
         let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
         self.log(&mut tx, &owned).await?;
         mark(&mut tx, &owned).await?;
@@ -120,7 +168,7 @@ impl Operations {
         }
         let at = shard.location.clone();
         let (goes, comes) = (Vec::new(), Vec::new());
-        Ok(Ok(Side { at, before: None, before_local, after: Some(shard), goes, comes }))
+        Ok(Ok(Side { at, before: None, before_local, after: Some(shard), goes, comes, role: Role::Changes }))
     }
 
     async fn going(&self, tx: &mut Tx, map: &MapRow, shard: &ShardRow) -> Result<Result<Side, Met>, Trouble> {
@@ -144,6 +192,7 @@ impl Operations {
             after: None,
             goes: Vec::new(),
             comes: Vec::new(),
+            role: Role::Changes,
         }))
     }
 
@@ -170,7 +219,15 @@ impl Operations {
         let at = after.location.clone();
         let before_local = Some(found.clone());
         let (goes, comes) = (Vec::new(), Vec::new());
-        Ok(Ok(Side { at, before: Some(found), before_local, after: Some(after), goes, comes }))
+        Ok(Ok(Side {
+            at,
+            before: Some(found),
+            before_local,
+            after: Some(after),
+            goes,
+            comes,
+            role: Role::Changes,
+        }))
     }
 }
 

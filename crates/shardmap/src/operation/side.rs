@@ -1,10 +1,16 @@
 //! The step in a shard: does what the plan says about one side, or undoes it.
 
+use std::time::Duration;
+
 use rangehold_map::shard::ShardMapping;
 
-use super::local::{install_local, raise_epoch, remove_shard, replace, set_shard};
-use super::plan::{Direction, OperationKind, Side};
+use super::closing::{CLOSED, close, delete_closed, expect_one_name, reopen};
+use super::local::{
+    install_local, raise_epoch, read_all_held, read_local_shard, remove_shard, replace, set_shard,
+};
+use super::plan::{Direction, OperationKind, Role, Side};
 use super::{Owned, identity};
+use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::MappingRow;
 use crate::store::{Failure, StoreError, Tx};
@@ -28,32 +34,107 @@ pub(super) async fn apply(
     side: &Side,
     direction: Direction,
 ) -> Result<Applied, StoreError> {
+    // A new shard has no tables, and an old one may have those of an earlier version. They are made even if the
+    // operation is being undone, because the epoch must be written.
+    let kind = operation.kind;
+    if matches!(kind, OperationKind::AddShard | OperationKind::AttachShard | OperationKind::RepairShard)
+        || side.role != Role::Changes
+    {
+        install_local(tx).await?;
+    }
+    // The row of the epoch is locked from here on, so no other operation of the map changes what the database says.
+    raise_epoch(tx, &side.at, &operation.plan.map, operation.epoch).await?;
+    if let Err(refused) = identity::compare(tx, operation, side, direction).await? {
+        let removes = direction == Direction::Back || side.after.is_none();
+        return if removes { Ok(Applied::NotOurs) } else { Err(refused) };
+    }
+    match side.role {
+        Role::Changes => apply_change(tx, operation, side, direction).await?,
+        Role::Closes => apply_closing(tx, operation, side, direction).await?,
+        Role::Opens => apply_opening(tx, operation, side, direction).await?,
+    }
+    Ok(Applied::Written)
+}
+
+/// Writes the shard, and the mappings that go and come.
+async fn apply_change(
+    tx: &mut Tx,
+    operation: &Owned,
+    side: &Side,
+    direction: Direction,
+) -> Result<(), StoreError> {
     let plan = &operation.plan;
     let (goes, comes, shard) = match direction {
         Direction::Forward => (&side.goes, &side.comes, side.after.as_ref()),
         Direction::Back => (&side.comes, &side.goes, side.before_local.as_ref()),
     };
-    // A new shard has no tables. They are made even if the operation is being undone, because the epoch must be
-    // written.
-    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard) {
-        install_local(tx).await?;
-    }
-    // The row of the epoch is locked from here on, so no other operation of the map changes what the database says.
-    raise_epoch(tx, &side.at, &plan.map, operation.epoch).await?;
-    if let Err(refused) = identity::compare(tx, operation, side, direction).await? {
-        let removes = direction == Direction::Back || side.after.is_none();
-        return if removes { Ok(Applied::NotOurs) } else { Err(refused) };
-    }
-    match shard {
-        Some(shard) => set_shard(tx, &plan.map, shard, operation.epoch).await?,
-        None => {
-            remove_shard(tx, &plan.map).await?;
-            return Ok(Applied::Written);
+    let Some(shard) = shard else {
+        return remove_shard(tx, &plan.map).await;
+    };
+    match (operation.kind, direction) {
+        (OperationKind::AddShard | OperationKind::RepairShard, _) => delete_closed(tx, &plan.map).await?,
+        (OperationKind::AttachShard, Direction::Forward) => reopen(tx, &plan.map).await?,
+        (OperationKind::AttachShard, Direction::Back) if shard.version == CLOSED => {
+            close(tx, &plan.map, Some(DRAIN_GRACE)).await?;
         }
+        _ => {}
     }
+    if matches!(operation.kind, OperationKind::AddShard | OperationKind::AttachShard)
+        && direction == Direction::Forward
+    {
+        expect_one_name(tx, &side.at, &plan.map).await?;
+    }
+    set_shard(tx, &plan.map, shard, operation.epoch).await?;
     let (goes, comes) = (mappings(&side.at, goes)?, mappings(&side.at, comes)?);
-    replace(tx, plan, operation.epoch, &goes, &comes).await?;
-    Ok(Applied::Written)
+    replace(tx, plan, operation.epoch, &goes, &comes).await
+}
+
+/// Closes the shard at a place that it leaves; back, opens it there again.
+async fn apply_closing(
+    tx: &mut Tx,
+    operation: &Owned,
+    side: &Side,
+    direction: Direction,
+) -> Result<(), StoreError> {
+    let plan = &operation.plan;
+    if direction == Direction::Back {
+        reopen(tx, &plan.map).await?;
+        return match &side.before_local {
+            Some(shard) => set_shard(tx, &plan.map, shard, operation.epoch).await,
+            None => Ok(()),
+        };
+    }
+    // One database may have both places. Then it may be open again already, with the next version.
+    let opens = plan.sides.iter().find(|side| side.role == Role::Opens);
+    let opened = opens.and_then(|side| side.after.as_ref()).map(|shard| shard.version);
+    let here = read_local_shard(tx, plan.map.id).await?.map(|shard| shard.version);
+    if opened.is_some() && opened == here {
+        return Ok(());
+    }
+    close(tx, &plan.map, plan.grace_ms.map(Duration::from_millis)).await
+}
+
+/// Opens the shard at its new place with the mappings of the global map. Back, only the shard's own row is as before,
+/// because the mappings of the global map were right before, too.
+async fn apply_opening(
+    tx: &mut Tx,
+    operation: &Owned,
+    side: &Side,
+    direction: Direction,
+) -> Result<(), StoreError> {
+    let plan = &operation.plan;
+    let forward = direction == Direction::Forward;
+    let shard = if forward { &side.after } else { &side.before_local };
+    if let Some(shard) = shard {
+        set_shard(tx, &plan.map, shard, operation.epoch).await?;
+    }
+    if !forward {
+        return Ok(());
+    }
+    delete_closed(tx, &plan.map).await?;
+    let here = read_all_held(tx, &plan.map).await?;
+    let goes: Vec<ShardMapping> = here.into_iter().map(|held| held.mapping).collect();
+    replace(tx, plan, operation.epoch, &goes, &mappings(&side.at, &side.comes)?).await
 }
 
 fn mappings(at: &Location, rows: &[MappingRow]) -> Result<Vec<ShardMapping>, StoreError> {

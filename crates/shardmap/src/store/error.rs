@@ -21,6 +21,10 @@ pub enum Failure {
     NoSchema,
     /// An operation that another process has taken over wrote late, and was refused.
     Outrun,
+    /// Transactions on keys that go offline or away did not end.
+    NotDrained,
+    /// The role has no right to do this.
+    Denied,
     /// The database says that it is another shard than the one that was to be written or read.
     OtherShard,
     /// A row that this program would never write.
@@ -51,6 +55,7 @@ impl StoreError {
         let code = match self.failure {
             Failure::NoSchema => Code::StoreDoesNotExist,
             Failure::Damaged => Code::Damaged,
+            Failure::NotDrained => Code::MappingDrainFailure,
             Failure::OtherShard => Code::ShardNotValid,
             _ => Code::StorageOperationFailure,
         };

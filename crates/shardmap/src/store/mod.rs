@@ -26,6 +26,7 @@ pub(crate) use reading::{Brake, Line, Stop};
 use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
+use crate::limits::STOPPED_WITHIN_MIN;
 use crate::location::Location;
 use postgres::PostgresAccess;
 
@@ -35,6 +36,8 @@ pub(crate) struct Databases(Arc<Shared>);
 
 struct Shared {
     postgres: Option<PostgresAccess>,
+    /// How long a transaction that writes may wait for its next statement.
+    stopped_within: Duration,
     open: Mutex<HashMap<Location, Database>>,
 }
 
@@ -80,8 +83,11 @@ pub(crate) enum Schema {
 }
 
 impl Databases {
-    pub(crate) fn new(postgres: Option<PostgresAccess>) -> Self {
-        Self(Arc::new(Shared { postgres, open: Mutex::new(HashMap::new()) }))
+    /// Databases for a process with this lease. If the process stops inside a transaction, the server ends that
+    /// transaction when the lease is over, so that the process that takes over does not wait for its locks.
+    pub(crate) fn new(postgres: Option<PostgresAccess>, lease: Duration) -> Self {
+        let stopped_within = lease.max(STOPPED_WITHIN_MIN);
+        Self(Arc::new(Shared { postgres, stopped_within, open: Mutex::new(HashMap::new()) }))
     }
 
     /// The database at `location`. Nothing is connected yet.
@@ -96,7 +102,7 @@ impl Databases {
                     let how = "no credentials for PostgreSQL were given to the manager";
                     StoreError::new(location, Failure::Unreachable, how)
                 })?;
-                Kind::Postgres(PostgresDatabase::new(location, access)?)
+                Kind::Postgres(PostgresDatabase::new(location, access, self.0.stopped_within)?)
             }
             Location::Sqlite { path } => Kind::Sqlite(SqliteDatabase::new(location, path)),
         };
@@ -175,6 +181,16 @@ impl Tx {
             Self::Postgres(tx) => Box::pin(tx.install(schema)),
             Self::Sqlite(tx) => Box::pin(tx.install(schema)),
         }
+    }
+
+    /// Whether a table of ours exists. Stores that an earlier version made may not have it.
+    pub(crate) async fn has_table(&mut self, name: &str) -> Result<bool, StoreError> {
+        let sql = match self {
+            Self::Postgres(_) => "select to_regclass('__shard_management.' || $1)::text",
+            Self::Sqlite(_) => "select name from sqlite_master where name = '__shard_management_' || $1",
+        };
+        let row = self.query_one(sql, &[name.into()]).await?;
+        Ok(row.map(|mut row| row.optional(Row::text)).transpose()?.flatten().is_some())
     }
 
     /// Removes the tables of the global map.

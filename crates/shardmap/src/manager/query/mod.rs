@@ -53,7 +53,7 @@ pub use crate::store::{Cell, FromCell};
 
 use super::ShardMapManager;
 use crate::error::Error;
-use crate::limits::QUERY_SHARDS_MAX;
+use crate::limits::{LEASE, QUERY_SHARDS_MAX};
 use crate::location::Location;
 use crate::rows::MapRow;
 use crate::store::Databases;
@@ -94,7 +94,7 @@ pub struct Readers(pub(crate) Databases);
 impl Readers {
     /// Reads PostgreSQL shards with these credentials. SQLite files need none.
     pub fn new(postgres: Option<PostgresAccess>) -> Self {
-        Self(Databases::new(postgres))
+        Self(Databases::new(postgres, LEASE))
     }
 }
 

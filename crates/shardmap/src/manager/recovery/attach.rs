@@ -5,14 +5,16 @@ use std::sync::Arc;
 
 use rangehold_map::shard::ShardId;
 
+use super::detach::LOST;
 use super::local_map::LocalMap;
 use super::{RecoveryManager, Resolution, failed};
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::manager::{MapInfo, Shard};
+use crate::operation::closing::CLOSED;
 use crate::operation::{ShardRequest, Trouble};
 use crate::rows::MapRow;
-use crate::store::StoreError;
+use crate::store::{StoreError, Tx};
 
 impl RecoveryManager {
     /// Adds a database that is already a shard, as it describes itself, to all maps that it names or to one of them.
@@ -22,17 +24,38 @@ impl RecoveryManager {
     ///
     /// [`Code::ShardNotValid`] for a database without local maps; [`Code::ShardMapAlreadyExists`] if the global map
     /// has another map of that name; [`Code::ShardLocationAlreadyExists`] if the shard is in the map, or another
-    /// shard is in the map at its place. Then detach that shard first.
+    /// shard is in the map at its place. Then detach that shard first. [`Code::ShardNotValid`] too for a shard that was
+    /// given up as lost, and for one that was never closed at the place that it names, for it may be a copy
+    /// ([`RecoveryManager::attach_lost`]).
     pub async fn attach(&self, location: &Location, map: Option<&str>) -> Result<Vec<Shard>, Error> {
+        self.attach_each(location, map, false).await
+    }
+
+    /// As [`RecoveryManager::attach`], for a database that the caller takes for the shard, although it was given up as
+    /// lost, or although the shard was at another place. Its keys may be on other shards by now: compare them afterwards.
+    ///
+    /// # Errors
+    ///
+    /// As [`RecoveryManager::attach`].
+    pub async fn attach_lost(&self, location: &Location, map: Option<&str>) -> Result<Vec<Shard>, Error> {
+        self.attach_each(location, map, true).await
+    }
+
+    async fn attach_each(
+        &self,
+        location: &Location,
+        map: Option<&str>,
+        keep: bool,
+    ) -> Result<Vec<Shard>, Error> {
         let mut attached = Vec::new();
-        for local in self.local_maps(location, map).await? {
-            attached.push(self.attach_one(&local).await?);
+        for local in self.local_maps(location, map).await?.into_iter().filter(|local| !local.is_lost) {
+            attached.push(self.attach_one(&local, keep).await?);
         }
         Ok(attached)
     }
 
-    async fn attach_one(&self, local: &LocalMap) -> Result<Shard, Error> {
-        let ready = self.make_map(local).await;
+    async fn attach_one(&self, local: &LocalMap, keep: bool) -> Result<Shard, Error> {
+        let ready = self.make_map(local, keep).await;
         ready.map_err(|trouble| trouble.seen_by(Category::Recovery))?;
         let request = ShardRequest::Attach {
             map: &local.map,
@@ -47,8 +70,9 @@ impl RecoveryManager {
     }
 
     /// Makes the map in the global map, if it is not there. Refuses if the map has a shard with this id.
-    async fn make_map(&self, local: &LocalMap) -> Result<(), Trouble> {
+    async fn make_map(&self, local: &LocalMap, keep: bool) -> Result<(), Trouble> {
         let mut tx = self.0.writing().await?;
+        expect_left(&mut tx, local, keep).await?;
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";
         tx.query(lock, &[]).await?;
         if let Some(there) =
@@ -67,8 +91,9 @@ impl RecoveryManager {
             Some(there) if there.id == local.map.id => {}
             Some(_) => {
                 let text = format!(
-                    "the global map has another map {:?} than the shard at {}",
-                    local.map.name, local.at
+                    "the global map has another map {:?} than the shard at {}: if the global map is right, close the \
+                    shard's map with `rangehold shards recover --retire {}`",
+                    local.map.name, local.at, local.at
                 );
                 return Err(Error::new(Category::Recovery, Code::ShardMapAlreadyExists, text).into());
             }
@@ -84,9 +109,9 @@ impl RecoveryManager {
     /// As [`RecoveryManager::attach`] and [`RecoveryManager::resolve`].
     pub async fn rebuild_global(&self, locations: &[Location], map: Option<&str>) -> Result<(), Error> {
         for location in locations {
-            for local in self.local_maps(location, map).await? {
+            for local in self.local_maps(location, map).await?.into_iter().filter(|local| !local.is_lost) {
                 if !self.is_attached(&local).await.map_err(failed)? {
-                    self.attach_one(&local).await?;
+                    self.attach_one(&local, false).await?;
                 }
                 for found in self.detect(location, Some(&local.map.name)).await? {
                     self.resolve(found, Resolution::KeepShard).await?;
@@ -127,4 +152,33 @@ impl RecoveryManager {
         let found = LocalMap::read_all(&self.0, location, None).await.map_err(failed)?;
         Ok(found.iter().map(|local| MapInfo::from(&local.map)).collect())
     }
+}
+
+/// The shard must have been closed at the place where it was, or be there still. If not, it may be a copy, or its keys
+/// may have been given to other shards. With `keep`, the caller has decided that it is the shard.
+async fn expect_left(tx: &mut Tx, local: &LocalMap, keep: bool) -> Result<(), Trouble> {
+    let id = [local.shard.id.into()];
+    let is_lost = if tx.has_table(LOST).await? {
+        if keep {
+            tx.execute("delete from __shard_management.global_lost_shards where shard_id = $1", &id).await?;
+        }
+        let sql = "select 1 from __shard_management.global_lost_shards where shard_id = $1";
+        tx.query_one(sql, &id).await?.is_some()
+    } else {
+        false
+    };
+    let is_elsewhere = local.shard.location != local.at && local.shard.version != CLOSED;
+    if keep || !is_lost && !is_elsewhere {
+        return Ok(());
+    }
+    let why = match is_lost {
+        true => "was given up as lost, and its keys may be on other shards".to_owned(),
+        false => format!("was at {} and not closed there, so this may be a copy", local.shard.location),
+    };
+    let text = format!(
+        "the shard at {} {why}. Say what it is: `rangehold shards recover --attach {} --clone keep` (the shard itself), \
+        or `rangehold shards shard add {} --clone new` (another shard)",
+        local.at, local.at, local.at
+    );
+    Err(Error::new(Category::Recovery, Code::ShardNotValid, text).into())
 }

@@ -1,34 +1,54 @@
-//! Detaches a shard: the global map forgets it. The shard itself is not asked, because it may be lost.
+//! Detaches a shard: the global map forgets it. The shard is closed, so that its clients notice. A shard that is gone
+//! for good is not asked, and is remembered as lost.
 
 use uuid::Uuid;
 
 use super::RecoveryManager;
 use crate::error::{Category, Code, Error};
+use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
-use crate::operation::{Met, Plan, Trouble};
-use crate::rows::place;
-use crate::store::{Row, Tx, Value};
+use crate::operation::{Met, Plan, ShardRequest, Trouble};
+use crate::rows::{MapRow, ShardRow, place};
+use crate::store::{Row, Schema, Tx, Value};
+
+/// The table of lost shards. Stores that an earlier version made get it when the first shard is lost.
+pub(super) const LOST: &str = "global_lost_shards";
 
 /// A shard that is to be forgotten, and the operation that holds it.
 struct Known {
-    shard: Uuid,
+    map: MapRow,
+    shard: ShardRow,
     operation: Option<Uuid>,
 }
 
 impl RecoveryManager {
-    /// Takes a shard and its mappings out of the global map: out of all maps, or out of one. The shard's own local
-    /// map stays as it is. An abandoned operation on the shard continues without it.
+    /// Takes a shard and its mappings out of the global map: out of all maps, or out of one. The shard is closed in the
+    /// same operation: its transactions are ended, and it serves none of the keys. It keeps its local map, so that it
+    /// can be attached again.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardDoesNotExist`]; [`Code::PendingOperation`] while an operation works on the shard;
+    /// [`Code::StorageOperationFailure`] if the shard cannot be closed ([`RecoveryManager::detach_lost`]).
+    pub async fn detach(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
+        for known in self.all_known(location, map).await? {
+            let grace = Some(DRAIN_GRACE);
+            let request = ShardRequest::Detach { map: &known.map, shard: &known.shard, grace };
+            self.0.0.operations.change_shard(&request).await?;
+        }
+        Ok(())
+    }
+
+    /// Takes a shard that is gone for good, and its mappings, out of the global map: out of all maps, or out of one.
+    /// The shard is not asked. An abandoned operation on it continues without it. If the database is seen again, it is
+    /// refused ([`RecoveryManager::attach_lost`]).
     ///
     /// # Errors
     ///
     /// [`Code::ShardDoesNotExist`]; [`Code::PendingOperation`] while an operation works on the shard.
-    pub async fn detach(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
+    pub async fn detach_lost(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
         let category = Category::Recovery;
-        let known = self.known(location, map).await.map_err(|trouble| trouble.seen_by(category))?;
-        if known.is_empty() {
-            let text = format!("the global map has no shard at {location}");
-            return Err(Error::new(category, Code::ShardDoesNotExist, text));
-        }
+        let known = self.all_known(location, map).await?;
         let operations = &self.0.0.operations;
         for operation in known.iter().filter_map(|known| known.operation) {
             // If an operation cannot be ended together with the shard, it is ended without the shard, below.
@@ -39,11 +59,20 @@ impl RecoveryManager {
                 }
             }
         }
-        let forgotten = self.forget(location, map).await.map_err(|trouble| trouble.seen_by(category))?;
+        let forgotten = self.give_up(location, map).await.map_err(|trouble| trouble.seen_by(category))?;
         for operation in forgotten {
             operations.settle(&Met { operation }, category, false).await?;
         }
         Ok(())
+    }
+
+    async fn all_known(&self, location: &Location, map: Option<&str>) -> Result<Vec<Known>, Error> {
+        let known = self.known(location, map).await.map_err(|trouble| trouble.seen_by(Category::Recovery))?;
+        if known.is_empty() {
+            let text = format!("the global map has no shard at {location}");
+            return Err(Error::new(Category::Recovery, Code::ShardDoesNotExist, text));
+        }
+        Ok(known)
     }
 
     async fn known(&self, location: &Location, map: Option<&str>) -> Result<Vec<Known>, Trouble> {
@@ -53,18 +82,27 @@ impl RecoveryManager {
         Ok(known)
     }
 
-    /// Deletes the shard's rows, and its side of each operation that still holds it; returns these operations.
-    async fn forget(&self, location: &Location, map: Option<&str>) -> Result<Vec<Uuid>, Trouble> {
+    /// Notes that the shard is lost. Deletes its rows, and its side of each operation that still holds it; returns these operations.
+    async fn give_up(&self, location: &Location, map: Option<&str>) -> Result<Vec<Uuid>, Trouble> {
         let mut tx = self.0.writing().await?;
         let lock = "select serial from __shard_management.global_meta where one = 1 for update";
         tx.query(lock, &[]).await?;
+        if !tx.has_table(LOST).await? {
+            tx.install(Schema::Global).await?;
+        }
+        let now = tx.now().await?;
         let mut left = Vec::new();
         for known in read_known(&mut tx, location, map).await? {
             if let Some(operation) = known.operation {
                 without(&mut tx, operation, location).await?;
                 left.push(operation);
             }
-            let id: [Value; 1] = [known.shard.into()];
+            let sql = "insert into __shard_management.global_lost_shards (shard_id, map_id, place, lost_at)
+                values ($1, $2, $3, $4) on conflict do nothing";
+            let place = known.shard.location.to_string();
+            let lost = [known.shard.id.into(), known.map.id.into(), place.as_str().into(), now.into()];
+            tx.execute(sql, &lost).await?;
+            let id: [Value; 1] = [known.shard.id.into()];
             tx.execute("delete from __shard_management.global_mappings where shard_id = $1", &id).await?;
             tx.execute("delete from __shard_management.global_shards where shard_id = $1", &id).await?;
         }
@@ -74,7 +112,9 @@ impl RecoveryManager {
 }
 
 async fn read_known(tx: &mut Tx, location: &Location, map: Option<&str>) -> Result<Vec<Known>, Trouble> {
-    let sql = "select s.shard_id, s.operation_id from __shard_management.global_shards s
+    let sql = "select m.map_id, m.name, m.kind, m.key_type,
+            s.shard_id, s.version, s.protocol, s.server, s.port, s.database, s.online, s.operation_id
+        from __shard_management.global_shards s
         join __shard_management.global_maps m on m.map_id = s.map_id
         where s.protocol = $1 and s.server = $2 and s.port = $3 and s.database in ($4, $7)
             and (m.name_key = $5 or $6)";
@@ -82,7 +122,10 @@ async fn read_known(tx: &mut Tx, location: &Location, map: Option<&str>) -> Resu
     values.push(map.unwrap_or_default().to_lowercase().as_str().into());
     values.push(map.is_none().into());
     values.push(location.database_before().into());
-    let read = |mut row: Row| Ok(Known { shard: row.uuid()?, operation: row.optional(Row::uuid)? });
+    let read = |mut row: Row| {
+        let (map, shard) = (MapRow::read(&mut row)?, ShardRow::read(&mut row)?);
+        Ok(Known { map, shard, operation: row.optional(Row::uuid)? })
+    };
     tx.query(sql, &values).await?.into_iter().map(read).collect()
 }
 

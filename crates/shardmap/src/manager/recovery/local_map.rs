@@ -18,6 +18,8 @@ pub(super) struct LocalMap {
     /// The greatest epoch with which an operation wrote here.
     pub(super) epoch: i64,
     pub(super) mappings: Vec<ShardMapping>,
+    /// Whether the database has no such local map, although the global map has its shard.
+    pub(super) is_lost: bool,
 }
 
 impl LocalMap {
@@ -58,7 +60,19 @@ impl LocalMap {
         let rows = tx.query(sql, &[map.id.into()]).await?;
         let mappings =
             rows.into_iter().map(|mut row| read_local_mapping(&mut row)).collect::<Result<_, _>>()?;
-        Ok(Some(Self { at: at.clone(), map, shard, epoch: epoch.unwrap_or_default(), mappings }))
+        Ok(Some(Self {
+            at: at.clone(),
+            map,
+            shard,
+            epoch: epoch.unwrap_or_default(),
+            mappings,
+            is_lost: false,
+        }))
+    }
+
+    /// A shard whose local map is lost, as the global map has it.
+    pub(super) fn lost(at: &Location, map: &MapRow, shard: ShardRow) -> Self {
+        Self { at: at.clone(), map: map.clone(), shard, epoch: 0, mappings: Vec::new(), is_lost: true }
     }
 
     /// The mappings in the global map that concern this shard. These are the mappings to this shard, and the mappings

@@ -19,7 +19,9 @@ use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::manager::{MapInfo, ShardMapManager};
 use crate::operation::begin::read_shard;
-use crate::store::StoreError;
+use crate::operation::closing::{self, CLOSED};
+use crate::operation::shards::shard_at;
+use crate::store::{For, StoreError};
 
 /// The recovery tools of a manager.
 #[derive(Debug, Clone)]
@@ -45,6 +47,10 @@ pub enum Identity {
     OtherVersion,
     /// The global map does not have the shard.
     NotInMap,
+    /// The shard was closed, but the global map still has it.
+    Closed,
+    /// The database has no local map: its tables were lost.
+    Lost,
 }
 
 impl std::fmt::Display for Identity {
@@ -55,7 +61,11 @@ impl std::fmt::Display for Identity {
                 write!(f, "it says that it is the shard at {place}: another name of it, or a copy")
             }
             Self::OtherVersion => f.write_str("it is another state of the shard than the global map has"),
-            Self::NotInMap => f.write_str("the global map does not have this shard"),
+            Self::NotInMap => {
+                f.write_str("the global map does not have this shard: recover --attach, or --retire")
+            }
+            Self::Closed => f.write_str("the shard was closed here: recover --keep global opens it"),
+            Self::Lost => f.write_str("the local map is lost: recover --keep global makes it again"),
         }
     }
 }
@@ -96,6 +106,12 @@ impl RecoveryManager {
     pub async fn detect(&self, location: &Location, map: Option<&str>) -> Result<Vec<MapDifferences>, Error> {
         let mut all = Vec::new();
         for local in self.local_maps(location, map).await? {
+            // A map that was retired, or whose shard was detached, is closed. No global map has it.
+            if local.shard.version == CLOSED
+                && self.identity(&local).await.map_err(failed)? == Identity::NotInMap
+            {
+                continue;
+            }
             let found = self.compare(&local).await.map_err(failed)?;
             let identity = self.identity(&local).await.map_err(failed)?;
             all.push(MapDifferences { local, found, identity });
@@ -104,13 +120,60 @@ impl RecoveryManager {
     }
 
     async fn local_maps(&self, location: &Location, map: Option<&str>) -> Result<Vec<LocalMap>, Error> {
-        let found = LocalMap::read_all(&self.0, location, map).await.map_err(failed)?;
+        let mut found = LocalMap::read_all(&self.0, location, map).await.map_err(failed)?;
+        for lost in self.lost_at(location, map).await.map_err(failed)? {
+            if !found.iter().any(|local| local.map.id == lost.map.id) {
+                found.push(lost);
+            }
+        }
         if found.is_empty() {
             let of = map.map(|map| format!(" of {map:?}")).unwrap_or_default();
             let text = format!("{location} has no local map{of}: it is not a shard, or not any more");
             return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
         }
         Ok(found)
+    }
+
+    /// The shards that the global map has at a place, as if their local maps were lost.
+    async fn lost_at(&self, location: &Location, name: Option<&str>) -> Result<Vec<LocalMap>, StoreError> {
+        let mut found = Vec::new();
+        for map in self.0.read_maps().await? {
+            if name.is_some_and(|name| name.to_lowercase() != map.name.to_lowercase()) {
+                continue;
+            }
+            let mut tx = self.0.reading().await?;
+            let there = shard_at(&mut tx, &map, location).await?;
+            tx.commit().await?;
+            if let Some(there) = there.filter(|there| there.readable) {
+                found.push(LocalMap::lost(location, &map, there.row));
+            }
+        }
+        Ok(found)
+    }
+
+    /// Closes a map that another global map made in a shard, such as one that was replaced: its transactions are ended,
+    /// and its keys are not served there any more. Without a name, closes all such maps. Returns how many were closed.
+    ///
+    /// # Errors
+    ///
+    /// [`Code::ShardNotValid`] for a database without local maps; [`Code::StorageOperationFailure`].
+    pub async fn retire(&self, location: &Location, map: Option<&str>) -> Result<usize, Error> {
+        let mut count = 0;
+        for local in self.local_maps(location, map).await? {
+            if self.identity(&local).await.map_err(failed)? != Identity::NotInMap
+                || local.shard.version == CLOSED
+            {
+                continue;
+            }
+            let close = async {
+                let mut tx = self.0.0.operations.databases.at(location)?.begin(For::Writing).await?;
+                closing::retire(&mut tx, &local.map).await?;
+                tx.commit().await
+            };
+            close.await.map_err(failed)?;
+            count += 1;
+        }
+        Ok(count)
     }
 
     async fn identity(&self, local: &LocalMap) -> Result<Identity, StoreError> {
@@ -120,6 +183,8 @@ impl RecoveryManager {
         Ok(match shard {
             None => Identity::NotInMap,
             Some(shard) if shard.location != local.at => Identity::AtOtherPlace(shard.location),
+            Some(_) if local.is_lost => Identity::Lost,
+            Some(_) if local.shard.version == CLOSED => Identity::Closed,
             Some(shard) if shard.version != local.shard.version => Identity::OtherVersion,
             Some(_) => Identity::Same,
         })

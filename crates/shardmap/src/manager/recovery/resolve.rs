@@ -39,6 +39,10 @@ impl RecoveryManager {
             let text = format!("{} cannot be resolved: {identity}", local.at);
             return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
         }
+        if let (Identity::Closed | Identity::Lost, Resolution::KeepShard) = (&identity, how) {
+            let text = format!("the shard at {} cannot be kept: {identity}", local.at);
+            return Err(Error::new(Category::Recovery, Code::ShardNotValid, text));
+        }
         match how {
             Resolution::Ignore => Ok(()),
             Resolution::KeepGlobal => self.keep_global(&local).await,

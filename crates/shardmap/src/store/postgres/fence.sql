@@ -16,10 +16,10 @@
 --   * READ ONLY above READ COMMITTED can't lock rows, and need not: it sees the database as it was when the
 --     key was here.
 --
--- Errors, of a class of their own. For all but RH003, RH004 and RH006 it is worth trying again:
+-- Errors, of a class of their own. For all but RH004 and RH006 it is worth trying again, where the key is then:
 --   RH001  the key is not in this database        (look the key up again, go where it is)
 --   RH002  the key's mapping is offline           (wait, try again)
---   RH003  there is no such shard map here        (look the shard map up again; is it the right database?)
+--   RH003  there is no such shard map here        (as RH001: the shard may have left; or the map's name is wrong)
 --   RH004  the map's keys are not of that type
 --   RH005  the key's mapping changed again and again while the transaction tried to enter
 --   RH006  a guarded table can't be truncated

@@ -93,6 +93,14 @@ create table if not exists __shard_management.global_operations (
     plan         text   not null
 );
 
+-- The shards that were given up as lost. If one of them is seen again, it is refused: its keys may be elsewhere.
+create table if not exists __shard_management.global_lost_shards (
+    shard_id uuid   primary key,
+    map_id   uuid   not null,
+    place    text   not null,
+    lost_at  bigint not null
+);
+
 create table if not exists __shard_management.global_schema_infos (
     name text primary key,
     -- JSON: the tables that are sharded, by which column, and those that every shard has whole.

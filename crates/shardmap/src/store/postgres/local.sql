@@ -60,4 +60,18 @@ create table if not exists __shard_management.local_mappings (
             uuid_send(map_id) || low,
             uuid_send(map_id) || coalesce(high, decode(repeat('ff', 130), 'hex'))) with &&)
 );
+-- The mappings of a shard that was closed here: it went to another place, or was detached. No function reads them, so
+-- their keys are not here. They come back if the shard is attached again.
+create table if not exists __shard_management.local_closed_mappings (
+    mapping_id    uuid     primary key,
+    map_id        uuid     not null,
+    shard_id      uuid     not null,
+    low           bytea    not null,
+    high          bytea,
+    online        bool     not null,
+    fence         bigint   not null,
+    former_fences bigint[] not null,
+    epoch         bigint   not null
+);
+
 create unique index if not exists local_mappings_low on __shard_management.local_mappings (map_id, low);

@@ -45,6 +45,8 @@ pub(crate) struct PostgresDatabase {
     pool: Pool,
     /// Requests to cancel a statement use connections of their own, which this makes.
     connector: Option<MakeRustlsConnect>,
+    /// How long a transaction that writes may wait for its next statement.
+    stopped_within: Duration,
 }
 
 /// A transaction.
@@ -56,7 +58,11 @@ pub(crate) struct PostgresTx {
 }
 
 impl PostgresDatabase {
-    pub(crate) fn new(location: &Location, access: &PostgresAccess) -> Result<Self, StoreError> {
+    pub(crate) fn new(
+        location: &Location,
+        access: &PostgresAccess,
+        stopped_within: Duration,
+    ) -> Result<Self, StoreError> {
         let failed = |what: &str| StoreError::new(location, Failure::Other, what);
         let config = access
             .config(location)
@@ -73,7 +79,7 @@ impl PostgresDatabase {
             .create_timeout(Some(CONNECT_TIMEOUT))
             .build()
             .map_err(|error| failed(&error.to_string()))?;
-        Ok(Self { location: location.clone(), pool, connector: access.connector() })
+        Ok(Self { location: location.clone(), pool, connector: access.connector(), stopped_within })
     }
 
     /// Connects, and begins a transaction. A connection that broke in the pool is replaced by a new one, because
@@ -83,9 +89,13 @@ impl PostgresDatabase {
             For::Reading => "begin isolation level repeatable read read only".to_owned(),
             // The steps of an operation in several databases follow each other. So each step must be durable when it
             // is done.
+            // A process that stops without dying keeps its connection, and with it its locks. Only the server can end
+            // that.
             For::Writing => format!(
-                "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {}",
-                LOCK_TIMEOUT.as_millis()
+                "begin isolation level read committed; set local synchronous_commit = on; set local lock_timeout = {};
+                set local idle_in_transaction_session_timeout = {}",
+                LOCK_TIMEOUT.as_millis(),
+                self.stopped_within.as_millis()
             ),
         };
         for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
@@ -151,7 +161,7 @@ impl PostgresTx {
                 self.batch(LOCAL_SQL).await?;
                 self.batch(FENCE_SQL).await?;
                 let sql = "insert into __shard_management.local_meta (one, version_major, version_minor)
-                    values (1, 1, 0) on conflict do nothing";
+                    values (1, 1, 1) on conflict do nothing";
                 self.batch(sql).await
             }
         }
@@ -160,7 +170,7 @@ impl PostgresTx {
     /// Each table is dropped by its name, because a local map may lie in the same schema.
     pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
         self.batch(
-            "drop table if exists __shard_management.global_schema_infos, __shard_management.global_operations,
+            "drop table if exists __shard_management.global_lost_shards, __shard_management.global_schema_infos, __shard_management.global_operations,
                 __shard_management.global_mappings, __shard_management.global_shards,
                 __shard_management.global_maps, __shard_management.global_meta",
         )
@@ -241,12 +251,17 @@ fn meaning(error: &tokio_postgres::Error) -> Failure {
         &SqlState::TOO_MANY_CONNECTIONS,
     ];
     const NO_SCHEMA: [&SqlState; 2] = [&SqlState::UNDEFINED_TABLE, &SqlState::INVALID_SCHEMA_NAME];
-    const ENDING: [&SqlState; 3] =
-        [&SqlState::ADMIN_SHUTDOWN, &SqlState::CRASH_SHUTDOWN, &SqlState::CANNOT_CONNECT_NOW];
+    const ENDING: [&SqlState; 4] = [
+        &SqlState::IDLE_IN_TRANSACTION_SESSION_TIMEOUT,
+        &SqlState::ADMIN_SHUTDOWN,
+        &SqlState::CRASH_SHUTDOWN,
+        &SqlState::CANNOT_CONNECT_NOW,
+    ];
     match code {
         code if BUSY.contains(&code) => Failure::Busy,
         code if NO_SCHEMA.contains(&code) => Failure::NoSchema,
         code if ENDING.contains(&code) || code.code().starts_with("08") => Failure::Lost,
+        code if *code == SqlState::INSUFFICIENT_PRIVILEGE => Failure::Denied,
         code if *code == SqlState::EXCLUSION_VIOLATION => Failure::Overlap,
         code if *code == SqlState::UNIQUE_VIOLATION => Failure::Duplicate,
         _ => Failure::Other,

@@ -50,6 +50,20 @@ create table if not exists __shard_management_local_mappings (
     unique (map_id, low)
 );
 
+-- The mappings of a shard that was closed here: it went to another place, or was detached. Nothing serves their keys.
+-- They come back if the shard is attached again.
+create table if not exists __shard_management_local_closed_mappings (
+    mapping_id    text primary key,
+    map_id        text not null,
+    shard_id      text not null,
+    low           blob not null,
+    high          blob,
+    online        integer not null,
+    fence         integer not null,
+    former_fences text not null,
+    epoch         integer not null
+);
+
 -- Existing rows do not overlap. So only the row below the new one, and rows that begin inside it, can overlap it. A
 -- row with the same id does not count, so that an insertion may be done twice.
 create trigger if not exists __shard_management_local_mappings_do_not_overlap

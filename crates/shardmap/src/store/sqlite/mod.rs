@@ -159,7 +159,7 @@ impl SqliteTx {
         .await?;
         if schema == Schema::Local {
             let sql = "insert into __shard_management_local_meta (one, version_major, version_minor)
-                values (1, 1, 0) on conflict do nothing";
+                values (1, 1, 1) on conflict do nothing";
             self.batch(sql).await?;
         }
         Ok(())
@@ -167,7 +167,8 @@ impl SqliteTx {
 
     pub(crate) async fn remove_global(&mut self) -> Result<(), StoreError> {
         self.batch(
-            "drop table if exists __shard_management_global_schema_infos;
+            "drop table if exists __shard_management_global_lost_shards;
+            drop table if exists __shard_management_global_schema_infos;
             drop table if exists __shard_management_global_operations;
             drop table if exists __shard_management_global_mappings;
             drop table if exists __shard_management_global_shards;

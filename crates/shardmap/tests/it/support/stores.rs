@@ -15,6 +15,25 @@ static SERVER: OnceLock<PostgresServer> = OnceLock::new();
 /// Makes names of databases that no other test has.
 static NEXT: AtomicU32 = AtomicU32::new(1);
 
+/// A database that cannot be reached.
+pub struct Hidden {
+    server: Option<&'static PostgresServer>,
+    from: String,
+    to: String,
+}
+
+impl Hidden {
+    pub fn show(self) {
+        match self.server {
+            Some(server) => {
+                server
+                    .sql("postgres", &format!("alter database \"{}\" rename to \"{}\"", self.from, self.to));
+            }
+            None => std::fs::rename(&self.from, &self.to).unwrap(),
+        }
+    }
+}
+
 /// Where a test's databases are.
 pub struct World {
     directory: tempfile::TempDir,
@@ -90,6 +109,8 @@ impl World {
                     "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
                 );
                 server.sql("postgres", &end);
+                // A test that runs more than once has the copy of its last run.
+                server.sql("postgres", &format!("drop database if exists \"{copy}\" with (force)"));
                 server.sql("postgres", &format!("create database \"{copy}\" template \"{database}\""));
             }
             (Location::Sqlite { .. }, Location::Sqlite { path }, _) => {
@@ -98,6 +119,32 @@ impl World {
             _ => unreachable!("places of one store"),
         }
         place
+    }
+
+    /// Makes a database unreachable until it is shown again.
+    pub fn hide(&self, place: &Location) -> Hidden {
+        match (place, self.server) {
+            (Location::Postgres { database, .. }, Some(server)) => {
+                let end = format!(
+                    "select pg_terminate_backend(pid) from pg_stat_activity where datname = '{database}'"
+                );
+                server.sql("postgres", &end);
+                let hidden = format!("{database}_hidden");
+                server.sql("postgres", &format!("alter database \"{database}\" rename to \"{hidden}\""));
+                Hidden { server: Some(server), from: hidden, to: database.to_string() }
+            }
+            (Location::Sqlite { path }, _) => {
+                // What is in the write-ahead log goes into the file, which then moves alone.
+                self.sql(place, "pragma wal_checkpoint(truncate)");
+                let hidden = format!("{path}-hidden");
+                std::fs::rename(path.as_ref(), &hidden).unwrap();
+                for extra in ["-wal", "-shm"] {
+                    let _ = std::fs::remove_file(format!("{path}{extra}"));
+                }
+                Hidden { server: None, from: hidden, to: path.to_string() }
+            }
+            _ => unreachable!("a place of the other store"),
+        }
     }
 
     /// Another name of a database.

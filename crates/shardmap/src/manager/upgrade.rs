@@ -1,0 +1,45 @@
+//! Brings stores that an earlier version made to the tables and functions of this version.
+//!
+//! A program of this version works with a store of an earlier one, and the reverse, as long as the major version is the
+//! same. What the store does not have is then not done: a fence of an earlier version does not tell queries which shard
+//! it is. A shard also gets the new tables and functions when it is added, attached, moved or repaired.
+
+use super::{STORE_VERSION, ShardMapManager};
+use crate::error::{Category, Error};
+use crate::location::Location;
+use crate::store::{For, Schema, StoreError};
+
+impl ShardMapManager {
+    /// Upgrades the global map, and then each shard, in one transaction for each. May be done again, and while the shards
+    /// serve. Returns the shards with what failed there.
+    ///
+    /// # Errors
+    ///
+    /// [`crate::Code::StorageOperationFailure`] if the global map cannot be upgraded, for instance because the role does
+    /// not own its tables.
+    pub async fn upgrade(&self) -> Result<Vec<(Location, Result<(), Error>)>, Error> {
+        self.upgrade_global().await.map_err(|error| error.seen_by(Category::Manager))?;
+        let mut done = Vec::new();
+        for location in self.shard_locations().await? {
+            let upgraded = self.upgrade_local(&location).await;
+            done.push((location, upgraded.map_err(|error| error.seen_by(Category::Manager))));
+        }
+        Ok(done)
+    }
+
+    async fn upgrade_global(&self) -> Result<(), StoreError> {
+        let mut tx = self.writing().await?;
+        tx.install(Schema::Global).await?;
+        let sql = "update __shard_management.global_meta set version_minor = $1 where version_minor < $1";
+        tx.execute(sql, &[STORE_VERSION.1.into()]).await?;
+        tx.commit().await
+    }
+
+    async fn upgrade_local(&self, location: &Location) -> Result<(), StoreError> {
+        let mut tx = self.0.operations.databases.at(location)?.begin(For::Writing).await?;
+        tx.install(Schema::Local).await?;
+        let sql = "update __shard_management.local_meta set version_minor = $1 where version_minor < $1";
+        tx.execute(sql, &[STORE_VERSION.1.into()]).await?;
+        tx.commit().await
+    }
+}
