@@ -9,7 +9,8 @@
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first six drive the real program from outside; the last two need only the pure crate `map`.
+//! The first six drive the real program from outside, and share [`bench`]; the last two need only the pure crate
+//! `map`.
 
 #![expect(
     clippy::disallowed_methods,
@@ -17,6 +18,7 @@
 )]
 
 mod balance;
+mod bench;
 mod cloud;
 mod handoff;
 mod neighbours;
@@ -28,6 +30,7 @@ mod verdicts;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
+use rangehold_testkit::workspace;
 
 /// Experiments and measurements.
 #[derive(Parser)]
@@ -60,11 +63,5 @@ fn main() -> ExitCode {
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    workspace::exit(result)
 }

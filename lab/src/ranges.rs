@@ -7,29 +7,23 @@
 //! The manager would merge many cold ranges into one, but only after it has seen them for ten minutes. The measurement
 //! ends before that, and all ranges must still be there.
 
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use rangehold_map::load::LoadPolicy;
-use serde_json::Map;
 
-use rangehold_testkit::client::{self, Admin, Change, Client, Step, in_parallel, must};
+use crate::bench::{Build, Missed, SERVERS, kill_and_start, mib, stop_and_start};
+use rangehold_testkit::client::{self, Change, Step, must, send_all};
 use rangehold_testkit::load::TABLE;
 use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
 
-/// Partition servers.
-const SERVERS: u64 = 4;
 /// Changes at once while ranges are made: as many as the server takes.
 const CHANGERS: u64 = 16;
 /// Clients that write.
-const WRITERS: u64 = 8;
+const WRITERS: usize = 8;
 /// Bytes of text in a row.
 const TEXT_BYTES: usize = 300;
-/// Memory beyond `--memory` that the process may hold, in MiB.
-const MEMORY_SLACK_MIB: u64 = 150;
 /// Part of a core that the idle process may use.
 const IDLE_MAX: f64 = 0.01;
 /// Longest time until it is ready.
@@ -57,9 +51,8 @@ pub(crate) struct Arguments {
     /// Seconds over which idle time is measured.
     #[arg(long, default_value_t = 60)]
     idle: u64,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
 }
 
 /// What was measured.
@@ -84,12 +77,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     if arguments.rest + arguments.idle >= merges_after {
         bail!("--rest and --idle are {merges_after} s or more, after which the manager merges cold ranges");
     }
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
-    let directory = workspace::scratch("ranges")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     let memory = format!("{}MiB", arguments.memory_mib);
-    let words = ["--servers", &SERVERS.to_string(), "--memory", &memory];
-    setup.arguments = words.map(str::to_owned).to_vec();
+    let setup = arguments.build.setup("ranges", &["--servers", &SERVERS.to_string(), "--memory", &memory])?;
     conclude(&measure(arguments, &setup)?, arguments)
 }
 
@@ -99,24 +88,22 @@ fn measure(arguments: &Arguments, setup: &Setup) -> Result<Seen> {
     let mut unmanaged = setup.clone();
     unmanaged.arguments.extend(["--manager", "off"].map(str::to_owned));
     let server = Server::start(&unmanaged)?;
-    let made = make(&server, setup, arguments.ranges)?;
+    let made = make(&server, arguments.ranges)?;
     let begin = Instant::now();
     write(&server, arguments)?;
     println!("{} ranges written in {:.0} s", arguments.ranges, begin.elapsed().as_secs_f64());
     thread::sleep(Duration::from_secs(arguments.settle));
     let idle_unmanaged = idle(&server, idle_time)?;
     let (settled, peak_made) = (server.resident_bytes()?, server.peak_bytes()?);
-    server.stop()?;
-    let server = Server::start(setup)?;
+    let server = stop_and_start(server, setup)?;
     let after_stop = server.start_time;
     thread::sleep(Duration::from_secs(arguments.rest));
     let idle_managed = idle(&server, idle_time)?;
-    let left = Admin::new(server.admin, &setup.data)?.map()?.len();
+    let left = server.admin_client()?.map()?.len();
     // This puts something into the log of every range.
     write(&server, arguments)?;
     let peak_killed = server.peak_bytes()?;
-    server.kill()?;
-    let server = Server::start(setup)?;
+    let server = kill_and_start(server, setup)?;
     let after_kill = server.start_time;
     let peak_recovered = server.peak_bytes()?;
     server.stop()?;
@@ -132,7 +119,6 @@ fn measure(arguments: &Arguments, setup: &Setup) -> Result<Seen> {
 
 /// Prints the figures; an error names what is beyond its limit.
 fn conclude(seen: &Seen, arguments: &Arguments) -> Result<()> {
-    let mib = |bytes: u64| bytes >> 20;
     let [made, killed, recovered] = seen.peaks.map(mib);
     println!(
         "most memory ever held, with --memory {} MiB: {made} MiB by the process that made the ranges ({} when idle), \
@@ -145,26 +131,17 @@ fn conclude(seen: &Seen, arguments: &Arguments) -> Result<()> {
         "idle, over {} s: {} of a core without the manager, {} with it",
         arguments.idle, idle[0], idle[1]
     );
-    println!("ready after a stop {:.1?}, after kill -9 {:.1?}", seen.after_stop, seen.after_kill);
-    println!("{} ranges, and {} when idle time with the manager was over", seen.ranges[0], seen.ranges[1]);
-    let mut beyond = Vec::new();
-    if made.max(killed).max(recovered) > arguments.memory_mib + MEMORY_SLACK_MIB {
-        beyond.push(format!("memory above --memory and {MEMORY_SLACK_MIB} MiB"));
-    }
+    let mut missed = Missed::default();
+    missed.memory(made.max(killed).max(recovered), arguments.memory_mib);
     for (share, words) in seen.idle.iter().zip(&idle) {
-        if *share > IDLE_MAX {
-            beyond.push(format!("idle with {words} of a core"));
-        }
+        missed.note(*share > IDLE_MAX, || format!("idle with {words} of a core"));
     }
-    if seen.after_stop.max(seen.after_kill) > READY_MAX {
-        beyond.push(format!("ready only after {:.1?}", seen.after_stop.max(seen.after_kill)));
-    }
-    if seen.ranges.iter().any(|ranges| (*ranges as u64) < arguments.ranges)
-        || seen.ranges[0] != seen.ranges[1]
-    {
-        beyond.push(format!("{} ranges, not the {} that were made", seen.ranges[1], seen.ranges[0]));
-    }
-    if beyond.is_empty() { Ok(()) } else { bail!("ranges: {}", beyond.join("; ")) }
+    missed.starts(seen.after_stop, seen.after_kill, READY_MAX);
+    println!("{} ranges, and {} when idle time with the manager was over", seen.ranges[0], seen.ranges[1]);
+    let [made, left] = seen.ranges;
+    let is_missed = (made.min(left) as u64) < arguments.ranges || made != left;
+    missed.note(is_missed, || format!("{left} ranges, not the {made} that were made"));
+    missed.conclude("ranges")
 }
 
 /// The partition that is a range of its own.
@@ -173,17 +150,16 @@ fn partition(number: u64) -> String {
 }
 
 /// Cuts the empty table, and gives each server a part of it. Returns how many ranges there are then.
-fn make(server: &Server, setup: &Setup, ranges: u64) -> Result<usize> {
+fn make(server: &Server, ranges: u64) -> Result<usize> {
     let begin = Instant::now();
-    let mut client = Client::new(server.address, client::Credential::SharedKey);
-    must(&mut client, client::create_table(TABLE), 204)?;
-    let admin = Admin::new(server.admin, &setup.data)?;
+    must(&mut server.client(), client::create_table(TABLE), 204)?;
+    let admin = server.admin_client()?;
     // First a range for each changer, on the servers in turn: what is cut off stays where it is.
     let block = ranges.div_ceil(CHANGERS);
     for changer in 0..CHANGERS.min(ranges.div_ceil(block)) {
         let halves = admin
             .change_patiently(&Change::Split { at: format!("{TABLE}/{}", partition(changer * block)) })?;
-        let to = format!("s{}", changer % SERVERS + 1);
+        let to = format!("s{}", changer % SERVERS as u64 + 1);
         let range = halves.ranges.last().context("a split without ranges")?.clone();
         let entry = admin.map()?.into_iter().find(|entry| entry.range == range);
         if entry.is_some_and(|entry| entry.server != to) {
@@ -194,7 +170,7 @@ fn make(server: &Server, setup: &Setup, ranges: u64) -> Result<usize> {
         let working: Vec<_> = (0..CHANGERS)
             .map(|changer| {
                 scope.spawn(move || {
-                    let admin = Admin::new(server.admin, &setup.data)?;
+                    let admin = server.admin_client()?;
                     let end = ranges.min((changer + 1) * block);
                     (changer * block + 1..end).try_for_each(|number| {
                         let at = format!("{TABLE}/{}", partition(number));
@@ -212,23 +188,15 @@ fn make(server: &Server, setup: &Setup, ranges: u64) -> Result<usize> {
 
 /// Writes rows into every range.
 fn write(server: &Server, arguments: &Arguments) -> Result<()> {
-    let next = AtomicU64::new(0);
-    in_parallel(WRITERS, server.address, |client| {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= arguments.ranges {
-                return Ok(());
-            }
-            let partition = partition(number);
-            let rows: Vec<_> = (0..arguments.rows)
-                .map(|index| {
-                    let row = Map::from_iter([("s".to_owned(), "x".repeat(TEXT_BYTES).into())]);
-                    client::change(Step::Upsert, TABLE, (&partition, &format!("{index:06}")), &row, "*")
-                })
-                .collect();
-            must(client, client::batch(&rows), 202)?;
-        }
-    })
+    let row = client::row([("s", "x".repeat(TEXT_BYTES).into())]);
+    let batch = |number| {
+        let partition = partition(number);
+        let rows = (0..arguments.rows).map(|index| {
+            client::change(Step::Upsert, TABLE, (&partition, &format!("{index:06}")), &row, "*")
+        });
+        client::batch(&rows.collect::<Vec<_>>())
+    };
+    send_all(WRITERS, server.address, (0..arguments.ranges).map(batch), 202)
 }
 
 /// The part of a core that the process uses.

@@ -4,23 +4,20 @@
 //! to both in turn, so that other work of the machine slows both. The medians are compared. The run also measures how
 //! soon the large one is ready again, and how much memory it holds.
 
-use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde_json::{Map, Value};
 
+use crate::bench::{Build, Missed, kill_and_start, mib, stop_and_start};
 use rangehold_testkit::client::{
-    self, ACCOUNT, Client, Credential, Request, Step, in_parallel, must, percent_encode,
+    self, ACCOUNT, Client, Credential, Request, Step, must, percent_encode, send_all,
 };
 use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
 
 /// Clients at once while loading.
-const LOADERS: u64 = 8;
+const LOADERS: usize = 8;
 /// Entities in one partition: also those of one page.
 const PARTITION: u64 = 1_000;
 /// Entities of one batch.
@@ -31,8 +28,6 @@ const ROUNDS: usize = 400;
 const RATIO_MAX: f64 = 2.0;
 /// Longest time until a large service is ready.
 const READY_MAX: Duration = Duration::from_secs(2);
-/// Memory beyond `--memory` that a process may hold, in MiB.
-const MEMORY_SLACK_MIB: u64 = 150;
 /// Entities and tables of the small server.
 const SMALL: Size = Size { entities: 1_000, tables: 10 };
 
@@ -45,9 +40,8 @@ pub(crate) struct Arguments {
     /// Tables of the large server.
     #[arg(long, default_value_t = 10_000)]
     tables: u64,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
     /// What the servers get as --memory, in MiB.
     #[arg(long, default_value_t = 512)]
     memory_mib: u64,
@@ -90,73 +84,44 @@ impl Kind {
 
 /// Loads both servers, measures, prints the table; an error names what is beyond its limit.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
-    let directory = workspace::scratch("scale")?;
+    let memory = format!("{}MiB", arguments.memory_mib);
+    let setup = |name| arguments.build.setup(name, &["--memory", &memory]);
     let large_size = Size { entities: arguments.entities, tables: arguments.tables };
-    let small = load(&program, &directory.join("small"), SMALL, arguments.memory_mib)?;
-    let mut large = load(&program, &directory.join("large"), large_size, arguments.memory_mib)?;
+    let small = load(setup("scale-small")?, SMALL)?;
+    let mut large = load(setup("scale-large")?, large_size)?;
     let after_load = large.server.resident_bytes()?;
-    let mut beyond = Vec::new();
+    let mut missed = Missed::default();
     println!("{:<20} {:>12} {:>12} {:>8}", "p50", "small", "large", "ratio");
     for kind in Kind::ALL {
         let (small_time, large_time) = compare(kind, &small, &large)?;
         let ratio = large_time.as_secs_f64() / small_time.as_secs_f64();
         println!("{:<20} {small_time:>12.1?} {large_time:>12.1?} {ratio:>8.2}", kind.label());
-        if ratio > RATIO_MAX {
-            beyond.push(format!("{} takes {ratio:.2} times as long", kind.label()));
-        }
+        missed.note(ratio > RATIO_MAX, || format!("{} takes {ratio:.2} times as long", kind.label()));
     }
     let after_reads = large.server.resident_bytes()?;
-    large.server.stop()?;
-    large.server = Server::start(&large.setup)?;
+    large.server = stop_and_start(large.server, &large.setup)?;
     let after_stop = large.server.start_time;
-    large.server.kill()?;
-    large.server = Server::start(&large.setup)?;
-    let after_kill = large.server.start_time;
-    println!("ready after a stop {after_stop:.1?}, after kill -9 {after_kill:.1?}");
-    let mib = |bytes: u64| bytes >> 20;
+    large.server = kill_and_start(large.server, &large.setup)?;
+    missed.starts(after_stop, large.server.start_time, READY_MAX);
     let memory = [after_load, after_reads, large.server.resident_bytes()?].map(mib);
     println!(
         "memory held with --memory {} MiB: {} MiB after loading, {} MiB after reading, {} MiB after a start",
         arguments.memory_mib, memory[0], memory[1], memory[2]
     );
-    if after_stop.max(after_kill) > READY_MAX {
-        beyond.push(format!("ready only after {:.1?}", after_stop.max(after_kill)));
-    }
-    if memory.into_iter().max() > Some(arguments.memory_mib + MEMORY_SLACK_MIB) {
-        beyond.push(format!("memory above --memory and {MEMORY_SLACK_MIB} MiB"));
-    }
-    if beyond.is_empty() { Ok(()) } else { bail!("scale: {}", beyond.join("; ")) }
+    missed.memory(memory.into_iter().max().unwrap_or_default(), arguments.memory_mib);
+    missed.conclude("scale")
 }
 
-fn load(program: &Path, data: &Path, size: Size, memory_mib: u64) -> Result<Loaded> {
-    let mut setup = Setup::new(program, data, &data.with_extension("log"));
-    setup.arguments = vec!["--memory".into(), format!("{memory_mib}MiB")];
+fn load(setup: Setup, size: Size) -> Result<Loaded> {
     let server = Server::start(&setup)?;
     let begin = Instant::now();
-    let address = server.address;
-    let next = AtomicU64::new(0);
-    // Units of work: first the tables, then the batches. Each client that is free takes the next one.
-    in_parallel(LOADERS, address, |client| {
-        loop {
-            let number = next.fetch_add(1, Ordering::Relaxed);
-            if number >= size.tables {
-                return Ok(());
-            }
-            must(client, client::create_table(&table(number)), 204)?;
-        }
-    })?;
-    next.store(0, Ordering::Relaxed);
-    in_parallel(LOADERS, address, |client| {
-        loop {
-            let first = next.fetch_add(BATCH, Ordering::Relaxed);
-            if first >= size.entities {
-                return Ok(());
-            }
-            let changes: Vec<Request> = (first..first + BATCH).map(|number| insert(number, number)).collect();
-            must(client, client::batch(&changes), 202)?;
-        }
-    })?;
+    let tables = (0..size.tables).map(|number| client::create_table(&table(number)));
+    send_all(LOADERS, server.address, tables, 204)?;
+    let batches = (0..size.entities).step_by(BATCH as usize).map(|first| {
+        let inserts = (first..first + BATCH).map(|number| insert(number, number));
+        client::batch(&inserts.collect::<Vec<_>>())
+    });
+    send_all(LOADERS, server.address, batches, 202)?;
     let took = begin.elapsed();
     println!("loaded {} entities and {} tables in {took:.1?}", size.entities, size.tables);
     Ok(Loaded { server, setup, size })
@@ -169,16 +134,13 @@ fn table(number: u64) -> String {
 
 /// Inserts the entity of this number, under the row key of another.
 fn insert(number: u64, row: u64) -> Request {
-    let properties: Map<String, Value> = [
-        ("number", Value::from(number)),
+    let properties = client::row([
+        ("number", number.into()),
         ("name", format!("entity number {number}").into()),
         ("price", (number as f64 / 7.0).into()),
         ("open", number.is_multiple_of(3).into()),
         ("text", "some words that stand for what people store ".repeat(4).into()),
-    ]
-    .map(|(name, value)| (name.to_owned(), value))
-    .into_iter()
-    .collect();
+    ]);
     let (partition, row) = (format!("p{:06}", number / PARTITION), format!("r{row:09}"));
     client::change(Step::Insert, &table(0), (&partition, &row), &properties, "*")
 }

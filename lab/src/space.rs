@@ -10,24 +10,21 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
-use serde_json::Map;
 
+use crate::bench::Build;
 use crate::handoff::changes::Changer;
 use crate::handoff::slot::{self, SLOTS};
-use rangehold_testkit::client::{self, Admin, Client, Credential, Step, must};
-use rangehold_testkit::load::{Load, Shape, TABLE, Writer, observe_writers};
-use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
+use rangehold_testkit::client::{self, Admin, Step, send_all};
+use rangehold_testkit::load::{Load, Shape, TABLE, Writer};
+use rangehold_testkit::server::Server;
+use rangehold_testkit::workspace;
 
-/// Partition servers.
-const SERVERS: u64 = 4;
 /// What the directory may take, in parts of the live data.
 const RATIO_MAX: f64 = 1.3;
 /// How long it may take to get there.
@@ -56,9 +53,8 @@ pub(crate) struct Arguments {
     /// Seed of all choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
 }
 
 /// What lies in the data directory.
@@ -73,28 +69,28 @@ struct Found {
 
 /// Makes the changes and waits; an error when the space did not come back in time.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
-    let directory = workspace::scratch("space")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
+    let setup = arguments.build.unmanaged("space")?;
     let server = Server::start(&setup)?;
-    let mut load = Load::of((0..SLOTS).map(|slot| writer(slot, arguments.seed)).collect());
-    load.prepare(server.address, Credential::SharedKey)?;
-    fill(&mut Client::new(server.address, Credential::SharedKey), arguments)?;
-    let mut changer = Changer::new(Admin::new(server.admin, &setup.data)?, SERVERS, arguments.seed);
+    let writers = (0..SLOTS).map(|slot| writer(slot, arguments.seed)).collect();
+    let mut load = Load { pace: PACE, ..Load::of(writers) };
+    load.prepare(server.address)?;
+    fill(&server, arguments)?;
+    let mut changer = Changer::new(server.admin_client()?, arguments.seed);
     changer.prepare()?;
     change(&mut load, &mut changer, &server, arguments.rounds)?;
     let begin = Instant::now();
-    let mut observed = observe_writers(server.address, Credential::SharedKey, SLOTS)?;
+    let mut observed = load.observe(server.address)?;
     observed.strangers.retain(|stranger| !stranger.contains(", bulk-"));
     if let Some(finding) = load.settle(&observed).first() {
         bail!("after the changes: {finding}");
     }
-    let copy = directory.join("copy");
-    workspace::run(Command::new(&program).arg("copy").arg("--from").arg(&setup.data).arg("--to").arg(&copy))?;
+    let copy = setup.beside("copy");
+    workspace::run(
+        Command::new(&setup.program).arg("copy").arg("--from").arg(&setup.data).arg("--to").arg(&copy),
+    )?;
     let live = workspace::bytes_on_disk(&copy)?;
     fs::remove_dir_all(&copy)?;
-    let admin = Admin::new(server.admin, &setup.data)?;
+    let admin = server.admin_client()?;
     shrink(&admin, &setup.data, live, begin)?;
     server.stop()
 }
@@ -105,37 +101,27 @@ fn writer(slot: usize, seed: u64) -> Writer {
 }
 
 /// Inserts text that no compression shrinks to nothing.
-fn fill(client: &mut Client, arguments: &Arguments) -> Result<()> {
+fn fill(server: &Server, arguments: &Arguments) -> Result<()> {
     let mut rng = StdRng::seed_from_u64(arguments.seed);
-    for partition in (0..SLOTS).flat_map(slot::partitions) {
-        for batch in 0..arguments.batches {
-            let inserts: Vec<_> = (0..BATCH)
-                .map(|index| {
-                    let text: String =
-                        (0..TEXT_BYTES).map(|_| rng.random_range(b'!'..=b'~') as char).collect();
-                    let row = Map::from_iter([("s".to_owned(), text.into())]);
-                    let key = format!("bulk-{:06}", batch * BATCH + index);
-                    client::change(Step::Insert, TABLE, (&partition, &key), &row, "*")
-                })
-                .collect();
-            must(client, client::batch(&inserts), 202)?;
-        }
-    }
-    Ok(())
+    let partitions = (0..SLOTS).flat_map(slot::partitions);
+    let places = partitions
+        .flat_map(|partition| (0..arguments.batches).map(move |batch| (partition.clone(), batch * BATCH)));
+    let batches = places.map(|(partition, first)| {
+        let inserts = (first..first + BATCH).map(|index| {
+            let text: String = (0..TEXT_BYTES).map(|_| rng.random_range(b'!'..=b'~') as char).collect();
+            let row = client::row([("s", text.into())]);
+            client::change(Step::Insert, TABLE, (&partition, &format!("bulk-{index:06}")), &row, "*")
+        });
+        client::batch(&inserts.collect::<Vec<_>>())
+    });
+    send_all(1, server.address, batches, 202)
 }
 
 /// All rounds, while the writers are at work.
 fn change(load: &mut Load, changer: &mut Changer, server: &Server, rounds: u32) -> Result<()> {
-    let stop = AtomicBool::new(false);
     let begin = Instant::now();
-    thread::scope(|scope| {
-        let writers =
-            scope.spawn(|| load.run_paced(server.address, Credential::SharedKey, &stop, u64::MAX, PACE));
-        let changed =
-            (0..rounds).try_for_each(|round| changer.round(round as usize % SLOTS, round / SLOTS as u32));
-        stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
-        changed
+    load.run_while(server.address, || {
+        (0..rounds).try_for_each(|round| changer.round(round as usize % SLOTS, round / SLOTS as u32))
     })?;
     println!("{} changes in {:.0} s", changer.made.len(), begin.elapsed().as_secs_f64());
     Ok(())

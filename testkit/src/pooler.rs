@@ -7,7 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use crate::postgres::{PostgresServer, free_port, unprivileged};
+use crate::postgres::{PostgresServer, free_port, guard, unprivileged};
 
 /// Where Debian installs it.
 pub(crate) const PROGRAM: &str = "/usr/sbin/pgbouncer";
@@ -45,14 +45,11 @@ impl Pooler {
         }
         let process = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
         let process = process.expect("pgbouncer starts; install Debian's package `pgbouncer`");
-        let guard = Command::new("sh")
-            .args(["-c", "cat > /dev/null; kill -KILL \"$1\" 2> /dev/null; rm -rf \"$2\"; exit 0", "sh"])
-            .arg(process.id().to_string())
-            .arg(directory.path())
-            .process_group(0)
-            .stdin(Stdio::piped())
-            .spawn()
-            .expect("a guard starts");
+        let id = process.id().to_string();
+        let guard = guard(
+            "kill -KILL \"$1\" 2> /dev/null; rm -rf \"$2\"",
+            &[id.as_ref(), directory.path().as_os_str()],
+        );
         let pooler = Pooler { port, process, guard, _directory: directory };
         pooler.wait_until_ready();
         pooler

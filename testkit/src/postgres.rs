@@ -18,6 +18,7 @@
 //! The postmaster is a child of the test, not of `pg_ctl`, so that the test can wait for a killed one at once. A dead
 //! postmaster that no process has waited for keeps the next one from starting.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::io::Write;
 use std::net::TcpListener;
@@ -38,6 +39,10 @@ const PORT_TRIALS_MAX: usize = 5;
 /// busy machine recovers slowly.
 const READY_TRIALS_MAX: usize = 2400;
 const READY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What the guard of a server does with its folder.
+const CLEAN_UP: &str = "[ -f \"$1/data/postmaster.pid\" ] && kill -QUIT \"$(head -n 1 \"$1/data/postmaster.pid\")\"; \
+     rm -rf \"$1\"";
 
 /// One server, with a data directory of its own.
 pub struct PostgresServer {
@@ -65,7 +70,7 @@ impl PostgresServer {
         let mut server =
             PostgresServer { directory, port: 0, settings, postmaster: Mutex::new(None), guard: None };
         server.initialise();
-        server.guard = Some(server.start_guard());
+        server.guard = Some(guard(CLEAN_UP, &[server.directory().as_os_str()]));
         for _ in 0..PORT_TRIALS_MAX {
             server.port = free_port();
             if server.try_start() {
@@ -247,22 +252,6 @@ impl PostgresServer {
         }
         command
     }
-
-    /// `cat` ends when the last writer of its pipe does, which is this process.
-    fn start_guard(&self) -> Child {
-        const SCRIPT: &str = "cat > /dev/null; \
-            [ -f \"$1/data/postmaster.pid\" ] && kill -QUIT \"$(head -n 1 \"$1/data/postmaster.pid\")\"; \
-            rm -rf \"$1\"; exit 0";
-        Command::new("sh")
-            .args(["-c", SCRIPT, "sh"])
-            .arg(self.directory())
-            .process_group(0) // who ends this test's whole group must not end the guard
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("a guard starts")
-    }
 }
 
 impl Drop for PostgresServer {
@@ -273,6 +262,20 @@ impl Drop for PostgresServer {
             let _ = guard.wait();
         }
     }
+}
+
+/// A process that runs a script with these words when this process has ended: `cat` ends when the last writer of its
+/// pipe does, which is this process.
+pub(crate) fn guard(script: &str, words: &[&OsStr]) -> Child {
+    Command::new("sh")
+        .args(["-c", &format!("cat > /dev/null; {script}; exit 0"), "sh"])
+        .args(words)
+        .process_group(0) // a signal that ends the whole group of this test must not end the guard
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("a guard starts")
 }
 
 /// The folder of the server's programs.

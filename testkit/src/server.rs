@@ -13,7 +13,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, anyhow, bail};
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::client::{Admin, Client, Credential};
 use crate::http::{Connection, Request};
+use crate::workspace::{Profile, program, scratch};
 
 /// Longest wait for a server to say that it is ready.
 const READY_WAIT: Duration = Duration::from_secs(60);
@@ -55,6 +57,19 @@ impl Setup {
             wrapper: Vec::new(),
         }
     }
+
+    /// Builds the program, and sets up a server with these further arguments in a [scratch folder](scratch) of this
+    /// name.
+    pub fn fresh(profile: Profile, name: &str, arguments: &[&str]) -> Result<Self> {
+        let (program, directory) = (program(profile)?, scratch(name)?);
+        let setup = Self::new(&program, &directory.join("data"), &directory.join("server.log"));
+        Ok(Self { arguments: arguments.iter().map(|&word| word.to_owned()).collect(), ..setup })
+    }
+
+    /// A path next to the data directory.
+    pub fn beside(&self, name: &str) -> PathBuf {
+        self.data.with_file_name(name)
+    }
 }
 
 /// A running server. Dropping it kills the process.
@@ -68,6 +83,7 @@ pub struct Server {
     pub admin: SocketAddr,
     /// From start to ready.
     pub start_time: Duration,
+    data: PathBuf,
 }
 
 impl Server {
@@ -82,8 +98,8 @@ impl Server {
         let addresses = watch(output, &setup.log)?;
         let process = Pid::from_child(&child);
         let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
-        let mut server =
-            Self { child, process, address: unknown, admin: unknown, start_time: Duration::ZERO };
+        let (start_time, data) = (Duration::ZERO, setup.data.clone());
+        let mut server = Self { child, process, address: unknown, admin: unknown, start_time, data };
         let address = || {
             addresses
                 .recv_timeout(READY_WAIT)
@@ -96,6 +112,16 @@ impl Server {
         server.wait_ready(begin).with_context(|| tail(&setup.log))?;
         server.start_time = begin.elapsed();
         Ok(server)
+    }
+
+    /// A client of the table service.
+    pub fn client(&self) -> Client {
+        Client::new(self.address, Credential::SharedKey)
+    }
+
+    /// A client of the admin service.
+    pub fn admin_client(&self) -> Result<Admin> {
+        Admin::new(self.admin, &self.data)
     }
 
     /// Starts a server and kills it after `life`, ready or not: a crash during recovery.

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 
 /// Environment variable that names an already built program, instead of building one.
 const PROGRAM_VARIABLE: &str = "RANGEHOLD_BIN";
@@ -98,6 +98,17 @@ pub fn run(command: &mut Command) -> Result<()> {
     Ok(())
 }
 
+/// How a program ends; an error is printed with its causes.
+pub fn exit(result: Result<()>) -> ExitCode {
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
 /// Whether a program of this name is on the path.
 pub fn on_path(name: &str) -> bool {
     let Some(path) = std::env::var_os("PATH") else {
@@ -108,16 +119,31 @@ pub fn on_path(name: &str) -> bool {
 
 /// All files below a directory, by their path in it, with their lengths.
 pub fn files(root: &Path) -> Result<BTreeMap<PathBuf, u64>> {
+    files_without(root, &[])
+}
+
+/// All files of the repository by their paths in it, in their order, without what builds and installs have made.
+pub fn sources() -> Result<Vec<String>> {
+    let files = files_without(&root(), &[".git", "target", "node_modules", "__pycache__"])?;
+    let text = |path: PathBuf| path.into_os_string().into_string();
+    files.into_keys().map(|path| text(path).map_err(|path| anyhow!("{path:?} is not text"))).collect()
+}
+
+/// The files below a directory, but not those in folders of these names.
+fn files_without(root: &Path, left_out: &[&str]) -> Result<BTreeMap<PathBuf, u64>> {
     let mut found = BTreeMap::new();
     let mut open = vec![root.to_owned()];
     while let Some(directory) = open.pop() {
         for entry in std::fs::read_dir(&directory)? {
             let entry = entry?;
-            if entry.file_type()?.is_dir() {
-                open.push(entry.path());
+            let path = entry.path();
+            if left_out.iter().any(|name| path.ends_with(name)) {
                 continue;
             }
-            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                open.push(path);
+                continue;
+            }
             let inside = path.strip_prefix(root).expect("found below the root").to_owned();
             found.insert(inside, entry.metadata()?.len());
         }

@@ -77,13 +77,7 @@ fn main() -> ExitCode {
         Task::Measure(arguments) => measure::run(&arguments),
         Task::Experiment(words) => experiment(&words),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    workspace::exit(result)
 }
 
 /// Builds the lab and runs one of its experiments; it knows the names and says so when one is wrong.

@@ -9,7 +9,7 @@ use rangehold_map::load::LoadPolicy;
 
 use super::observe::{Seen, TABLE, Writing, observe};
 use super::within;
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::server::Server;
 
 /// The table gets about 2,300 entities a second, a little more than one range should bear; in few requests, which a
 /// busy machine bears too.
@@ -20,12 +20,12 @@ const ATTEMPTS_MAX: u32 = 2;
 
 /// A table whose PartitionKeys only grow must be told why it is not cut, and must not be cut for `after` from
 /// then on either.
-pub(super) fn run(server: &Server, setup: &Setup, load: &LoadPolicy, after: Duration) -> Result<()> {
+pub(super) fn run(server: &Server, load: &LoadPolicy, after: Duration) -> Result<()> {
     let next = AtomicU64::new(0);
     let key = |_: &mut StdRng| format!("{:012}", next.fetch_add(1, Ordering::Relaxed));
     let told_within = within::judged(load) * ATTEMPTS_MAX;
     let mut told = None;
-    let seen = observe(server, setup, &WRITING, &key, |seen| {
+    let seen = observe(server, &WRITING, &key, |seen| {
         check_whole(seen)?;
         match told {
             None if seen.not_split.is_some() => {

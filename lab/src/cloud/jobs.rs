@@ -6,7 +6,6 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use serde_json::Map;
 
 use rangehold_testkit::client::{self, Client, Credential, Request, Step};
 
@@ -24,7 +23,7 @@ pub(super) struct Answers {
 
 /// A batch of so many new entities of one partition.
 pub(super) fn inserts(table: &str, partition: &str, rows: impl Iterator<Item = u64>) -> Request {
-    let row = Map::from_iter([("s".to_owned(), "x".repeat(TEXT_BYTES).into())]);
+    let row = client::row([("s", "x".repeat(TEXT_BYTES).into())]);
     let insert =
         |row_key: u64| client::change(Step::Upsert, table, (partition, &format!("{row_key:012}")), &row, "*");
     client::batch(&rows.map(insert).collect::<Vec<_>>())

@@ -24,11 +24,8 @@ use anyhow::Result;
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::plan::Policy;
 
-use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
-
-/// Partition servers.
-const SERVERS: usize = 4;
+use crate::bench::{Build, SERVERS};
+use rangehold_testkit::server::Server;
 
 /// Measures the cloud profile.
 #[derive(clap::Args, Debug)]
@@ -43,40 +40,29 @@ pub(crate) struct Arguments {
     /// Only the run whose name contains this: `targets`, `spreading` or `append`.
     #[arg(long)]
     only: Option<String>,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
 }
 
 /// Runs them one after the other; an error names what was not as it must be.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
-    let start = |name: &str| -> Result<(Server, Setup)> {
-        let directory = workspace::scratch("cloud")?.join(name);
-        let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-        std::fs::create_dir_all(&directory)?;
-        setup.arguments =
-            ["--profile", "cloud", "--servers", &SERVERS.to_string()].map(str::to_owned).to_vec();
-        Ok((Server::start(&setup)?, setup))
+    let on_a_server = |name: &str, trial: &dyn Fn(&Server) -> Result<()>| {
+        if !wanted(name) {
+            return Ok(());
+        }
+        let servers = SERVERS.to_string();
+        let words = ["--profile", "cloud", "--servers", &servers];
+        let setup = arguments.build.setup(&format!("cloud-{name}"), &words)?;
+        let server = Server::start(&setup)?;
+        trial(&server)?;
+        server.stop()
     };
-    if wanted("targets") {
-        let (server, setup) = start("targets")?;
-        targets::run(&server, &setup, arguments.seconds)?;
-        server.stop()?;
-    }
     let (load, plan) = (LoadPolicy::cloud(), Policy::cloud());
-    if wanted("spreading") {
-        let (server, setup) = start("spreading")?;
-        spreading::run(&server, &setup, &load, within::spread(&load, &plan, SERVERS))?;
-        server.stop()?;
-    }
-    if wanted("append") {
-        let (server, setup) = start("append")?;
-        let minutes = |minutes| Duration::from_secs(minutes * 60);
-        let after = arguments.minutes_after.map_or_else(|| within::judged_again(&load, &plan), minutes);
-        append::run(&server, &setup, &load, after)?;
-        server.stop()?;
-    }
-    Ok(())
+    let minutes = |minutes| Duration::from_secs(minutes * 60);
+    let after = arguments.minutes_after.map_or_else(|| within::judged_again(&load, &plan), minutes);
+    let within = within::spread(&load, &plan, SERVERS);
+    on_a_server("targets", &|server| targets::run(server, arguments.seconds))?;
+    on_a_server("spreading", &|server| spreading::run(server, &load, within))?;
+    on_a_server("append", &|server| append::run(server, &load, after))
 }

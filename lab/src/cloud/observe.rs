@@ -11,8 +11,8 @@ use rand::rngs::StdRng;
 use serde_json::Value;
 
 use super::jobs::{self, Answers};
-use rangehold_testkit::client::{Admin, Client, Credential, create_table, must};
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::client::{Admin, create_table, must};
+use rangehold_testkit::server::Server;
 
 /// The table.
 pub(super) const TABLE: &str = "measurements";
@@ -56,13 +56,12 @@ impl Seen {
 /// seen, or fails. Returns what was seen last.
 pub(super) fn observe(
     server: &Server,
-    setup: &Setup,
     writing: &Writing,
     key: &(impl Fn(&mut StdRng) -> String + Sync),
     is_enough: impl FnMut(&Seen) -> Result<bool>,
 ) -> Result<Seen> {
-    must(&mut Client::new(server.address, Credential::SharedKey), create_table(TABLE), 204)?;
-    let admin = Admin::new(server.admin, &setup.data)?;
+    must(&mut server.client(), create_table(TABLE), 204)?;
+    let admin = server.admin_client()?;
     let (stop, answers) = (&AtomicBool::new(false), &Answers::default());
     thread::scope(|scope| {
         let writers: Vec<_> = (0..WRITERS)

@@ -7,18 +7,18 @@ use rand::RngExt;
 use rand::rngs::StdRng;
 use rangehold_map::load::LoadPolicy;
 
-use super::SERVERS;
 use super::observe::{Writing, observe};
-use rangehold_testkit::server::{Server, Setup};
+use crate::bench::SERVERS;
+use rangehold_testkit::server::Server;
 
 /// The table gets about 5,000 entities a second, so that its halves are too hot as well; in few requests, which a
 /// busy machine bears too.
 const WRITING: Writing = Writing { batch: 25, pace: Duration::from_millis(20) };
 
 /// A table whose PartitionKeys are GUIDs must come to lie on all servers in time.
-pub(super) fn run(server: &Server, setup: &Setup, load: &LoadPolicy, within: Duration) -> Result<()> {
+pub(super) fn run(server: &Server, load: &LoadPolicy, within: Duration) -> Result<()> {
     let key = |random: &mut StdRng| format!("{:032x}", random.random::<u128>());
-    let seen = observe(server, setup, &WRITING, &key, |seen| {
+    let seen = observe(server, &WRITING, &key, |seen| {
         let servers = seen.servers.len();
         if servers < SERVERS && seen.after > within {
             // Below that the halves are not hot, and are not split.

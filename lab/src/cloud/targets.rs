@@ -6,11 +6,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
-use serde_json::Map;
 
 use super::jobs::{self, Answers};
+use crate::bench::Missed;
 use rangehold_testkit::client::{self, Admin, Client, Credential, Step, create_table, entity_path, must};
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::server::Server;
 
 const HOT: &str = "hot";
 const QUIET: &str = "quiet";
@@ -57,12 +57,12 @@ struct Hot {
     busy: f64,
 }
 
-pub(super) fn run(server: &Server, setup: &Setup, seconds: u64) -> Result<()> {
-    let mut client = Client::new(server.address, Credential::SharedKey);
+pub(super) fn run(server: &Server, seconds: u64) -> Result<()> {
+    let mut client = server.client();
     for table in [HOT, QUIET] {
         must(&mut client, create_table(table), 204)?;
     }
-    let admin = Admin::new(server.admin, &setup.data)?;
+    let admin = server.admin_client()?;
     let within = Duration::from_secs(seconds);
     let alone = quiet(server.address, within)?;
     let before = on_one_server(&admin)?;
@@ -136,7 +136,7 @@ fn spend_credit(answers: &Answers) -> Result<()> {
 /// Writes and reads single entities at a slow pace, and tries nothing twice.
 fn quiet(address: SocketAddr, within: Duration) -> Result<Quiet> {
     let mut client = Client::new(address, Credential::SharedKey);
-    let row = Map::from_iter([("s".to_owned(), "x".into())]);
+    let row = client::row([("s", "x".into())]);
     let mut quiet = Quiet { took: Vec::new(), refused: 0 };
     let begin = Instant::now();
     for number in 0.. {
@@ -191,24 +191,20 @@ fn report(alone: &Quiet, beside: &Quiet, hot: &Hot) {
 
 /// An error that names all that is not as it must be.
 fn judge(alone: &Quiet, beside: &Quiet, hot: &Hot) -> Result<()> {
-    let mut wrong = Vec::new();
-    if (hot.entities - TARGET).abs() > TARGET * OFF_MAX || hot.busy == 0.0 {
-        wrong.push(format!(
-            "the hot partition got {:.0} entities a second, and {:.1} refusals",
-            hot.entities, hot.busy
-        ));
-    }
+    let mut missed = Missed::default();
+    let Hot { entities, busy } = hot;
+    missed.note((entities - TARGET).abs() > TARGET * OFF_MAX || *busy == 0.0, || {
+        format!("the hot partition got {entities:.0} entities a second, and {busy:.1} refusals")
+    });
     let refused = alone.refused + beside.refused;
-    if refused > 0 {
-        wrong.push(format!("{refused} requests of the quiet client were refused"));
-    }
+    missed.note(refused > 0, || format!("{refused} requests of the quiet client were refused"));
     for Slower { percent, times, more_ms } in SLOWER_MAX {
         let (most, is) = (alone.at(percent) * times + more_ms, beside.at(percent));
-        if is > most {
-            wrong.push(format!(
+        missed.note(is > most, || {
+            format!(
                 "the quiet client's p{percent} is {is:.2} ms beside the hot partition, more than {most:.2} ms"
-            ));
-        }
+            )
+        });
     }
-    if wrong.is_empty() { Ok(()) } else { bail!("targets: {}", wrong.join("; ")) }
+    missed.conclude("targets")
 }

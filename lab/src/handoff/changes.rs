@@ -8,6 +8,7 @@ use rand::{RngExt, SeedableRng};
 
 use super::pauses::Window;
 use super::slot::{PARTITIONS, SLOTS, boundary};
+use crate::bench::SERVERS;
 use rangehold_testkit::client::{Admin, Change, Refusal};
 use rangehold_testkit::load::TABLE;
 
@@ -48,16 +49,14 @@ pub(crate) struct Made {
 pub(crate) struct Changer {
     admin: Admin,
     rng: StdRng,
-    /// How many partition servers there are.
-    servers: u64,
     pub(crate) made: Vec<Made>,
     /// Answers that nothing was done, with their reasons.
     pub(crate) again: Vec<String>,
 }
 
 impl Changer {
-    pub(crate) fn new(admin: Admin, servers: u64, seed: u64) -> Self {
-        Self { admin, rng: StdRng::seed_from_u64(seed), servers, made: Vec::new(), again: Vec::new() }
+    pub(crate) fn new(admin: Admin, seed: u64) -> Self {
+        Self { admin, rng: StdRng::seed_from_u64(seed), made: Vec::new(), again: Vec::new() }
     }
 
     /// Cuts the table into slots and spreads them over the servers.
@@ -65,7 +64,7 @@ impl Changer {
         for slot in 0..SLOTS {
             let at = if slot == 0 { format!("{TABLE}/*") } else { boundary(slot, 0) };
             let halves = self.change(slot, Kind::Split, &Change::Split { at })?;
-            let server = slot as u64 % self.servers + 1;
+            let server = slot % SERVERS + 1;
             if server != 1 {
                 // The rest of the table, to be cut on, goes along.
                 let range = halves.last().context("a split without ranges")?.clone();
@@ -98,12 +97,12 @@ impl Changer {
     fn move_away(&mut self, slot: usize, range: &str) -> Result<()> {
         let map = self.admin.map()?;
         let entry = map.iter().find(|entry| entry.range == range).context("the range is not in the map")?;
-        let server: u64 = entry.server.trim_start_matches('s').parse().context("a server is named s1")?;
-        let other = (server - 1 + self.rng.random_range(1..self.servers)) % self.servers + 1;
+        let server: usize = entry.server.trim_start_matches('s').parse().context("a server is named s1")?;
+        let other = (server - 1 + self.rng.random_range(1..SERVERS)) % SERVERS + 1;
         self.move_to(slot, range.to_owned(), other)
     }
 
-    fn move_to(&mut self, slot: usize, range: String, server: u64) -> Result<()> {
+    fn move_to(&mut self, slot: usize, range: String, server: usize) -> Result<()> {
         let change = Change::Move { range, to: format!("s{server}") };
         self.change(slot, Kind::Move, &change).map(drop)
     }

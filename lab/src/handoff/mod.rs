@@ -36,13 +36,11 @@ use self::changes::{Changer, Made};
 use self::connections::{Scene, Seen};
 use self::pauses::{Connection, Distribution};
 use self::slot::SLOTS;
-use rangehold_testkit::client::{self, Admin, Client, Credential, Step, must};
-use rangehold_testkit::load::{Finding, Kind, Ledger, Load, Shape, Writer, observe_writers};
-use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
+use crate::bench::Build;
+use rangehold_testkit::client::{self, Step, send_all};
+use rangehold_testkit::load::{Finding, Kind, Ledger, Load, Shape, Writer};
+use rangehold_testkit::server::Server;
 
-/// Partition servers of the process.
-const SERVERS: u64 = 4;
 /// Connections of a slot: those that write, and those that read single rows. One more connection lists.
 const WRITERS: usize = 4;
 const READERS: usize = 3;
@@ -69,9 +67,8 @@ pub(crate) struct Arguments {
     /// Seed of all choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
 }
 
 /// All results of a run.
@@ -113,22 +110,19 @@ impl Outcome {
 
 /// Makes the changes under load, prints the figures; an error names what was not as it must be.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
-    let directory = workspace::scratch("handoff")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
+    let setup = arguments.build.unmanaged("handoff")?;
     let server = Server::start(&setup)?;
-    let probes = directory.join("probes");
+    let probes = setup.beside("probes");
     let created_quiet = disk::creates(&probes.join("quiet"), &AtomicBool::new(false), QUIET_CREATES)?;
     let ledgers: Vec<Arc<Ledger>> = (0..SLOTS).map(|_| Arc::default()).collect();
     let mut load =
         Load::of((0..SLOTS * WRITERS).map(|index| writer(index, arguments.seed, &ledgers)).collect());
-    load.prepare(server.address, Credential::SharedKey)?;
+    load.prepare(server.address)?;
     fill(server.address)?;
     let mut changers = (0..u64::from(arguments.at_once))
         .map(|index| {
-            let admin = Admin::new(server.admin, &setup.data)?;
-            Ok(Changer::new(admin, SERVERS, arguments.seed.wrapping_mul(100).wrapping_add(index)))
+            let admin = server.admin_client()?;
+            Ok(Changer::new(admin, arguments.seed.wrapping_mul(100).wrapping_add(index)))
         })
         .collect::<Result<Vec<_>>>()?;
     changers[0].prepare().context("cutting the table into ranges")?;
@@ -136,7 +130,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let mut outcome = change_under_load(&scene, &mut load, &mut changers, arguments.rounds, &probes)?;
     outcome.created_quiet = created_quiet;
     outcome.wrong.extend(compare(&mut load, server.address)?.iter().map(ToString::to_string));
-    outcome.wrong.extend(Admin::new(server.admin, &setup.data)?.check()?);
+    outcome.wrong.extend(server.admin_client()?.check()?);
     outcome.gather(load, changers);
     server.stop()?;
     report::conclude(&outcome, arguments.rounds)
@@ -151,8 +145,18 @@ fn change_under_load(
     probes: &Path,
 ) -> Result<Outcome> {
     let begin = Instant::now();
+    let outcome = load.run_while(scene.address, || change_and_read(scene, changers, rounds, probes))?;
+    Ok(Outcome { took: begin.elapsed(), ..outcome })
+}
+
+/// Has the changes made while connections read and list, and while the disk is measured.
+fn change_and_read(
+    scene: &Scene<'_>,
+    changers: &mut [Changer],
+    rounds: u32,
+    probes: &Path,
+) -> Result<Outcome> {
     thread::scope(|scope| {
-        let writers = scope.spawn(|| load.run(scene.address, Credential::SharedKey, scene.stop, u64::MAX));
         let reading: Vec<_> = (0..SLOTS)
             .flat_map(|slot| (0..=READERS).map(move |index| (slot, index)))
             .map(|(slot, index)| {
@@ -168,7 +172,6 @@ fn change_under_load(
         let changed = change_all(changers, rounds);
         thread::sleep(LEAD);
         scene.stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
         let mut outcome = Outcome::default();
         outcome.errors.extend(changed.err().map(|error| format!("{error:#}")));
         for (slot, connection) in reading {
@@ -179,7 +182,6 @@ fn change_under_load(
             outcome.connections.push(Connection { slot, times: seen.times });
         }
         outcome.created = created.join().expect("the measurement does not panic")?;
-        outcome.took = begin.elapsed();
         Ok(outcome)
     })
 }
@@ -195,20 +197,15 @@ fn writer(index: usize, seed: u64, ledgers: &[Arc<Ledger>]) -> Writer {
 
 /// Inserts the rows that stay.
 fn fill(address: SocketAddr) -> Result<()> {
-    let mut client = Client::new(address, Credential::SharedKey);
-    for slot in 0..SLOTS {
-        for number in 0..slot::PARTITIONS {
-            let rows = slot::steady_of(slot, number);
-            let inserts: Vec<_> = rows
-                .iter()
-                .map(|(key, row)| {
-                    client::change(Step::Insert, &key.table, (&key.partition, &key.row), row, "*")
-                })
-                .collect();
-            must(&mut client, client::batch(&inserts), 202)?;
-        }
-    }
-    Ok(())
+    let partitions = (0..SLOTS).flat_map(|slot| (0..slot::PARTITIONS).map(move |number| (slot, number)));
+    let batches = partitions.map(|(slot, number)| {
+        let rows = slot::steady_of(slot, number);
+        let inserts = rows
+            .iter()
+            .map(|(key, row)| client::change(Step::Insert, &key.table, (&key.partition, &key.row), row, "*"));
+        client::batch(&inserts.collect::<Vec<_>>())
+    });
+    send_all(1, address, batches, 202)
 }
 
 /// Has all rounds made, by all changers at once; each has slots of its own.
@@ -234,7 +231,7 @@ fn change_all(changers: &mut [Changer], rounds: u32) -> Result<()> {
 
 /// Compares everything that the service holds with what was acknowledged.
 fn compare(load: &mut Load, address: SocketAddr) -> Result<Vec<Finding>> {
-    let mut observed = observe_writers(address, Credential::SharedKey, SLOTS * WRITERS)?;
+    let mut observed = load.observe(address)?;
     let mut steady: std::collections::BTreeSet<String> =
         (0..SLOTS).flat_map(slot::steady).map(|(key, _)| key.to_string()).collect();
     // The connections that read and list compare their values.

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 
 use super::Outcome;
 use super::changes::{Kind, Made};
 use super::pauses::{Distribution, Window, by_change, waits};
+use crate::bench::Missed;
 
 /// No pause, and no request that meets a change, is to be above this aim.
 const LONGEST_AIM: Duration = Duration::from_secs(2);
@@ -63,27 +64,23 @@ pub(super) fn conclude(outcome: &Outcome, rounds: u32) -> Result<()> {
     row("no change: reads", &apart.reads, unit);
     let word = if longest <= LONGEST_AIM { "met" } else { "missed" };
     println!("\nlongest of all {} ms; aim: {word} (at most {})", ms(longest), ms(LONGEST_AIM));
-    let broken = broken(outcome, rounds);
-    if broken.is_empty() { Ok(()) } else { bail!("handoff: {}", broken.join(", ")) }
+    judge(outcome, rounds)
 }
 
-/// What is not as it must be on any machine.
-fn broken(outcome: &Outcome, rounds: u32) -> Vec<String> {
+/// An error that names what is not as it must be on any machine.
+fn judge(outcome: &Outcome, rounds: u32) -> Result<()> {
+    let mut missed = Missed::default();
     let errors = outcome.writer_errors as usize + outcome.errors.len();
-    let mut broken = Vec::new();
-    if errors > 0 {
-        broken.push(format!("{errors} errors"));
-    }
-    if !outcome.wrong.is_empty() {
-        broken.push(format!("{} entities wrong or missing", outcome.wrong.len()));
-    }
+    missed.note(errors > 0, || format!("{errors} errors"));
+    let wrong = outcome.wrong.len();
+    missed.note(wrong > 0, || format!("{wrong} entities wrong or missing"));
     for kind in Kind::ALL {
         let made = count(outcome, kind);
-        if made != rounds as usize {
-            broken.push(format!("{made} changes of the kind {} instead of {rounds}", kind.label()));
-        }
+        missed.note(made != rounds as usize, || {
+            format!("{made} changes of the kind {} instead of {rounds}", kind.label())
+        });
     }
-    broken
+    missed.conclude("handoff")
 }
 
 fn count(outcome: &Outcome, kind: Kind) -> usize {

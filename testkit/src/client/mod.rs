@@ -7,11 +7,12 @@ mod admin;
 mod table;
 
 pub use admin::{Admin, Change, Entry as AdminEntry, Refusal, TOKEN_FILE};
-pub use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page};
+pub use table::{Step, batch, change, create_table, delete_table, entity_path, etag_time, get, page, row};
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::sync::Mutex;
 
 use anyhow::{Context, Result, bail};
 
@@ -90,16 +91,22 @@ impl Client {
     }
 }
 
-/// Has this many clients do the same work at once; returns the first error.
-pub fn in_parallel(
-    clients: u64,
+/// Sends requests by this many clients at once, each of which takes the next one when it is free. The answer to each
+/// must be `expected`.
+pub fn send_all(
+    clients: usize,
     address: SocketAddr,
-    work: impl Fn(&mut Client) -> Result<()> + Sync,
+    requests: impl Iterator<Item = Request> + Send,
+    expected: u16,
 ) -> Result<()> {
+    let requests = Mutex::new(requests);
+    let next = || requests.lock().expect("making a request does not panic").next();
+    let work = || {
+        let mut client = Client::new(address, Credential::SharedKey);
+        std::iter::from_fn(next).try_for_each(|request| must(&mut client, request, expected).map(drop))
+    };
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..clients)
-            .map(|_| scope.spawn(|| work(&mut Client::new(address, Credential::SharedKey))))
-            .collect();
+        let workers: Vec<_> = (0..clients).map(|_| scope.spawn(work)).collect();
         workers.into_iter().try_for_each(|worker| worker.join().expect("workers do not panic"))
     })
 }

@@ -45,6 +45,11 @@ pub fn entity_path(table: &str, partition_key: &str, row_key: &str) -> String {
     format!("/{ACCOUNT}/{table}(PartitionKey='{partition_key}',RowKey='{row_key}')")
 }
 
+/// The properties of an entity.
+pub fn row<const COUNT: usize>(properties: [(&str, Value); COUNT]) -> Map<String, Value> {
+    properties.map(|(name, value)| (name.to_owned(), value)).into_iter().collect()
+}
+
 /// One change of one entity; `etag` is `*` if any state of the entity will do.
 pub fn change(
     step: Step,

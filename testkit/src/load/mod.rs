@@ -23,7 +23,7 @@ mod writer;
 
 pub use judge::{Finding, Kind, judge, judge_tally};
 pub use ledger::Ledger;
-pub use observe::{Observed, observe, observe_writers};
+pub use observe::{Observed, observe};
 pub use op::{Key, Row, Shape, State};
 pub use writer::{Entry, Timed, What, Writer, properties};
 
@@ -32,7 +32,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use serde_json::Map;
 
 use crate::client::{self, Client, Credential, Step};
 
@@ -74,6 +73,10 @@ pub struct Load {
     pub writers: Vec<Writer>,
     /// The entity that all of them count up.
     pub tally: Tally,
+    /// How all requests are signed.
+    pub credential: Credential,
+    /// How long a writer rests after each operation.
+    pub pace: Duration,
 }
 
 impl Load {
@@ -82,15 +85,15 @@ impl Load {
         Self::of((0..WRITERS).map(|index| Writer::new(index, seed, Shape::default(), keep_log)).collect())
     }
 
-    /// A load of these writers.
+    /// A load of these writers, which sign with a SharedKey and do not rest.
     pub fn of(writers: Vec<Writer>) -> Self {
-        Self { writers, tally: Tally::default() }
+        Self { writers, tally: Tally::default(), credential: Credential::SharedKey, pace: Duration::ZERO }
     }
 
     /// Makes the shared table and the tally.
-    pub fn prepare(&self, address: SocketAddr, credential: Credential) -> Result<()> {
-        let mut client = Client::new(address, credential);
-        let zero = Map::from_iter([("n".to_owned(), 0.into())]);
+    pub fn prepare(&self, address: SocketAddr) -> Result<()> {
+        let mut client = Client::new(address, self.credential);
+        let zero = client::row([("n", 0.into())]);
         for request in [client::create_table(TABLE), client::change(Step::Insert, TABLE, TALLY, &zero, "*")] {
             let answer = client.send(request, "prepare")?;
             if answer.status != 204 {
@@ -100,32 +103,40 @@ impl Load {
         Ok(())
     }
 
-    /// Runs all writers until `stop` is set, the server is gone, or each did `operations_max`.
-    pub fn run(
-        &mut self,
-        address: SocketAddr,
-        credential: Credential,
-        stop: &AtomicBool,
-        operations_max: u64,
-    ) {
-        self.run_paced(address, credential, stop, operations_max, Duration::ZERO);
+    /// Runs all writers until each did `operations` or the server is gone.
+    pub fn run(&mut self, address: SocketAddr, operations: u64) {
+        self.run_until(address, operations, &AtomicBool::new(false));
     }
 
-    /// The same, with a rest after each operation.
-    pub fn run_paced(
-        &mut self,
-        address: SocketAddr,
-        credential: Credential,
-        stop: &AtomicBool,
-        operations_max: u64,
-        pace: Duration,
-    ) {
-        let tally = &self.tally;
+    /// Runs all writers while `work` does something else, until it ends. Returns its result.
+    pub fn run_while<T>(&mut self, address: SocketAddr, work: impl FnOnce() -> T) -> T {
+        let stop = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            let writers = scope.spawn(|| self.run_until(address, u64::MAX, stop));
+            let result = work();
+            stop.store(true, Ordering::Relaxed);
+            writers.join().expect("writers do not panic");
+            result
+        })
+    }
+
+    fn run_until(&mut self, address: SocketAddr, operations: u64, stop: &AtomicBool) {
+        let (credential, pace, tally) = (self.credential, self.pace, &self.tally);
         std::thread::scope(|scope| {
             for writer in &mut self.writers {
-                scope.spawn(move || writer.run(address, credential, stop, (operations_max, pace), tally));
+                scope.spawn(move || writer.run(address, credential, stop, (operations, pace), tally));
             }
         });
+    }
+
+    /// Reads everything that the service holds.
+    pub fn observe(&self, address: SocketAddr) -> Result<Observed> {
+        observe(address, self.credential, self.writers.len())
+    }
+
+    /// Reads everything that the service holds, and [settles](Self::settle) it.
+    pub fn check(&mut self, address: SocketAddr) -> Result<Vec<Finding>> {
+        Ok(self.settle(&self.observe(address)?))
     }
 
     /// Compares everything the service holds with what was acknowledged, and notes which of the operations without an

@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::op::{Key, State};
-use super::{TABLE, TALLY, WRITERS};
+use super::{TABLE, TALLY};
 use crate::client::{self, ACCOUNT, Client, Credential};
 
 /// Everything found.
@@ -22,13 +22,8 @@ pub struct Observed {
     pub prepared: bool,
 }
 
-/// Lists all tables and all their entities, by pages.
-pub fn observe(address: SocketAddr, credential: Credential) -> Result<Observed> {
-    observe_writers(address, credential, WRITERS)
-}
-
-/// The same for a load of this many writers.
-pub fn observe_writers(address: SocketAddr, credential: Credential, writers: usize) -> Result<Observed> {
+/// Lists all tables and all their entities, by pages. What a load of this many writers wrote is sorted by writer.
+pub fn observe(address: SocketAddr, credential: Credential, writers: usize) -> Result<Observed> {
     let mut client = Client::new(address, credential);
     let mut observed = Observed { writers: vec![State::default(); writers], ..Observed::default() };
     for table in all_pages(&mut client, &format!("/{ACCOUNT}/Tables"))? {

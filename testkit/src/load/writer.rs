@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use super::judge::{Finding, Kind, judge};
 use super::ledger::Ledger;
@@ -247,7 +247,7 @@ impl Writer {
             };
             self.promise(id, What::Tally(value));
             tally.seen.fetch_max(value, Ordering::SeqCst);
-            let next = Map::from_iter([("n".to_owned(), (value + 1).into())]);
+            let next = client::row([("n", (value + 1).into())]);
             let write = client::change(Step::Replace, TABLE, TALLY, &next, &etag);
             match self.exchange(client, write, &[204, 412]) {
                 Outcome::Done { answer, .. } if answer.status == 412 => {}

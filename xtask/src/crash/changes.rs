@@ -5,7 +5,6 @@
 //! some trials ends in the middle of that too. The start after it must serve: the map breaks no rule, and the service
 //! holds what it acknowledged.
 
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -15,17 +14,17 @@ use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 
 use super::conclude;
-use rangehold_testkit::client::{Admin, AdminEntry, Change, Credential};
-use rangehold_testkit::load::{Finding, Kind, Load, observe};
+use rangehold_testkit::client::{Admin, AdminEntry, Change};
+use rangehold_testkit::load::{Finding, Kind, Load};
 use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
+use rangehold_testkit::workspace::Profile;
 
 /// Variable that names the step after which the server ends.
 const CRASH_VARIABLE: &str = "RANGEHOLD_CRASH_AFTER_STEP";
 /// Time under load before the change, in milliseconds.
 const LOAD_MILLIS: std::ops::Range<u64> = 30..200;
 /// Partition servers.
-pub(super) const SERVERS: u64 = 4;
+const SERVERS: u64 = 4;
 /// Where ranges are cut: `load`'s partitions are p0 to p3, and its tables come one after the other.
 const CUTS: [&str; 4] = ["load/*", "load/p1", "load/p2", "load/p3"];
 
@@ -65,43 +64,34 @@ struct Trial {
 /// Every step, and every step of the recovery that follows.
 fn trials() -> Vec<Trial> {
     let mut trials = Vec::new();
-    let mut add = |what, step: &str, then| trials.push(Trial { what, step: step.to_owned(), then });
+    let mut add = |whats: &[What], steps: &[&str], then| {
+        for step in steps {
+            trials.extend(whats.iter().map(|&what| Trial { what, step: (*step).to_owned(), then }));
+        }
+    };
+    let heirs = [What::Split, What::Merge];
     for (before, after) in BEFORE_COMMIT.into_iter().zip(AFTER_COMMIT) {
-        for what in [What::Split, What::Merge] {
-            add(what, before, None);
-            add(what, after, None);
+        for what in heirs {
+            add(&[what], &[before, after], None);
         }
     }
-    for then in OF_UNDOING {
-        for what in [What::Split, What::Merge] {
-            add(what, "cloned", Some(then));
-        }
-    }
-    for then in OF_FINISHING {
-        for what in [What::Split, What::Merge] {
-            add(what, "recorded", Some(then));
-        }
-    }
-    for step in OF_MOVE {
-        add(What::Move, step, None);
-        add(What::MergeApart, step, None);
-    }
-    for what in [What::Split, What::Merge, What::Move] {
-        add(what, "begun", Some("undo-published"));
-    }
+    OF_UNDOING.into_iter().for_each(|then| add(&heirs, &["cloned"], Some(then)));
+    OF_FINISHING.into_iter().for_each(|then| add(&heirs, &["recorded"], Some(then)));
+    add(&[What::Move, What::MergeApart], &OF_MOVE, None);
+    add(&[What::Split, What::Merge, What::Move], &["begun"], Some("undo-published"));
     // The merge that follows the move.
-    for step in ["begun:2", "frozen:2", "served:2"] {
-        add(What::MergeApart, step, None);
-    }
+    add(&[What::MergeApart], &["begun:2", "frozen:2", "served:2"], None);
     trials
+}
+
+/// A server that splits, merges and moves ranges only when it is asked to.
+pub(super) fn unmanaged(name: &str) -> Result<Setup> {
+    Setup::fresh(Profile::Dev, name, &["--servers", &SERVERS.to_string(), "--manager", "off"])
 }
 
 /// Runs all trials on one data directory.
 pub(super) fn run(seed: u64) -> Result<()> {
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch("crash-changes")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
+    let setup = unmanaged("crash-changes")?;
     let mut rng = StdRng::seed_from_u64(seed);
     let mut load = Load::new(seed, false);
     let mut findings: Vec<Finding> = Vec::new();
@@ -109,30 +99,29 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let (mut done, mut undone) = (0, 0);
     let mut server = Server::start(&setup)?;
     let mut slowest = server.start_time;
-    load.prepare(server.address, Credential::SharedKey)?;
+    load.prepare(server.address)?;
     for trial in &trials {
         let name = format!("{:?} ends after {}, then {:?}", trial.what, trial.step, trial.then);
-        let admin = Admin::new(server.admin, &setup.data)?;
+        let admin = server.admin_client()?;
         let change = prepare(&admin, trial.what, &mut rng).with_context(|| name.clone())?;
         let before = admin.map()?;
         server.kill()?;
 
         let ending = Server::start(&crashing(&setup, &trial.step)).with_context(|| name.clone())?;
         let lead = Duration::from_millis(rng.random_range(LOAD_MILLIS));
-        crash(&mut load, ending, &setup, &change, lead).with_context(|| name.clone())?;
+        crash(&mut load, ending, &change, lead).with_context(|| name.clone())?;
         if let Some(then) = trial.then {
             Server::start_to_end(&crashing(&setup, then), Signal::KILL).with_context(|| name.clone())?;
         }
 
         server = Server::start(&setup).with_context(|| format!("after: {name}"))?;
         slowest = slowest.max(server.start_time);
-        let admin = Admin::new(server.admin, &setup.data)?;
+        let admin = server.admin_client()?;
         findings.extend(
             admin.check()?.into_iter().map(|what| Finding::new(Kind::Wrong, format!("{name}: {what}"))),
         );
-        let found = load.settle(&observe(server.address, Credential::SharedKey)?);
         let named = |finding: Finding| Finding::new(finding.kind, format!("{name}: {}", finding.what));
-        findings.extend(found.into_iter().map(named));
+        findings.extend(load.check(server.address)?.into_iter().map(named));
         match placed(&before) == placed(&admin.map()?) {
             true => undone += 1,
             false => done += 1,
@@ -207,20 +196,14 @@ fn other_server(server: &str, rng: &mut StdRng) -> Result<String> {
 }
 
 /// Asks for the change under load; the server must end because of it.
-fn crash(load: &mut Load, server: Server, setup: &Setup, change: &Change, lead: Duration) -> Result<()> {
-    let stop = AtomicBool::new(false);
-    let address = server.address;
-    let admin = Admin::new(server.admin, &setup.data)?;
-    thread::scope(|scope| {
-        let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
+fn crash(load: &mut Load, server: Server, change: &Change, lead: Duration) -> Result<()> {
+    let admin = server.admin_client()?;
+    load.run_while(server.address, || {
         thread::sleep(lead);
-        let ended = match admin.change_patiently(change) {
+        match admin.change_patiently(change) {
             Ok(_) => Err(anyhow::anyhow!("the change was done, and the server lives")),
             Err(answer) => server.wait_end(Signal::KILL).context(answer),
-        };
-        stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
-        ended
+        }
     })
 }
 

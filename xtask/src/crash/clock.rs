@@ -12,7 +12,6 @@ use std::ffi::OsString;
 use std::fs;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
@@ -20,9 +19,9 @@ use anyhow::{Context, Result, bail};
 
 use super::conclude;
 use rangehold_testkit::client::{self, ACCOUNT, Client, Credential};
-use rangehold_testkit::load::{Load, observe};
+use rangehold_testkit::load::Load;
 use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
+use rangehold_testkit::workspace::Profile;
 
 /// Where Debian's package `faketime` puts the library, below the machine's library directory.
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
@@ -35,11 +34,9 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("clock: skipped, libfaketime is not here; install the package faketime");
         return Ok(());
     };
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch("crash-clock")?;
-    let offset = directory.join("offset");
+    let mut setup = Setup::fresh(Profile::Dev, "crash-clock", &[])?;
+    let offset = setup.beside("offset");
     set(&offset, "+3600")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
     setup.environment = [
         ("LD_PRELOAD", library.into_os_string()),
         ("FAKETIME_TIMESTAMP_FILE", offset.clone().into()),
@@ -49,17 +46,16 @@ pub(super) fn run(seed: u64) -> Result<()> {
     .map(|(name, value): (&str, OsString)| (name.to_owned(), value))
     .into();
     let server = Server::start(&setup)?;
-    let mut load = Load::new(seed, false);
-    load.prepare(server.address, Credential::Sas)?;
+    let mut load = Load { credential: Credential::Sas, ..Load::new(seed, false) };
+    load.prepare(server.address)?;
     let stepped = step_under_load(&mut load, server.address, &offset);
-    let mut findings = load.settle(&observe(server.address, Credential::Sas)?);
+    let mut findings = load.check(server.address)?;
     // It is opened again while the clock is an hour behind what it was: times must go on from the highest.
     server.kill()?;
     let server = Server::start(&setup).context("with the clock set back")?;
-    findings.extend(load.settle(&observe(server.address, Credential::Sas)?));
-    let stop = AtomicBool::new(false);
-    load.run(server.address, Credential::Sas, &stop, 50);
-    findings.extend(load.settle(&observe(server.address, Credential::Sas)?));
+    findings.extend(load.check(server.address)?);
+    load.run(server.address, 50);
+    findings.extend(load.check(server.address)?);
     server.stop()?;
     let counts = load.counts();
     conclude("clock", &counts, &findings)?;
@@ -71,29 +67,21 @@ pub(super) fn run(seed: u64) -> Result<()> {
 
 /// Loads the server while its clock, an hour ahead, is set right, then forward and back again.
 fn step_under_load(load: &mut Load, address: SocketAddr, offset: &Path) -> Result<()> {
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let writers = scope.spawn(|| load.run(address, Credential::Sas, &stop, u64::MAX));
-        let steps = || -> Result<()> {
+    load.run_while(address, || {
+        thread::sleep(STRETCH);
+        if dated_request(address)? != 403 {
+            bail!("a signature an hour old is taken: the server's clock is not an hour ahead");
+        }
+        for step in ["+0", "+3600", "+0"] {
+            set(offset, step)?;
             thread::sleep(STRETCH);
-            if dated_request(address)? != 403 {
-                bail!("a signature an hour old is taken: the server's clock is not an hour ahead");
+        }
+        match dated_request(address)? {
+            200 => Ok(()),
+            status => {
+                bail!("after the clock was set right, a signature with the right date is answered {status}")
             }
-            for step in ["+0", "+3600", "+0"] {
-                set(offset, step)?;
-                thread::sleep(STRETCH);
-            }
-            match dated_request(address)? {
-                200 => Ok(()),
-                status => bail!(
-                    "after the clock was set right, a signature with the right date is answered {status}"
-                ),
-            }
-        };
-        let stepped = steps();
-        stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
-        stepped
+        }
     })
 }
 

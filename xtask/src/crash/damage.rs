@@ -6,14 +6,13 @@
 
 use std::fs;
 use std::path::Path;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use rangehold_testkit::client::Credential;
-use rangehold_testkit::load::{Load, Observed, observe};
+use rangehold_testkit::load::{Load, Observed, WRITERS, observe};
 use rangehold_testkit::server::{self, Server, Setup};
 use rangehold_testkit::workspace::{self, Profile};
 
@@ -24,24 +23,22 @@ const OPERATIONS: u64 = 60;
 
 /// Damages copies of one directory and starts the server on each.
 pub(super) fn run(seed: u64) -> Result<()> {
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch("crash-damage")?;
-    let good = directory.join("good");
-    let log = directory.join("server.log");
-    let expected = fill(&Setup::new(&program, &good, &log), seed)?;
+    let setup = Setup::fresh(Profile::Dev, "crash-damage", &[])?;
+    let good = &setup.data;
+    let expected = fill(&setup, seed)?;
     let files: Vec<_> =
-        workspace::files(&good)?.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(path, _)| path).collect();
+        workspace::files(good)?.into_iter().filter(|(_, bytes)| *bytes > 0).map(|(path, _)| path).collect();
     let mut rng = StdRng::seed_from_u64(seed);
     let (mut refused, mut failed, mut unharmed, mut broken) = (0, 0, 0, Vec::new());
     for trial in 0..TRIALS {
-        let copy = directory.join(format!("trial-{trial}"));
-        workspace::copy_tree(&good, &copy)?;
+        let copy = setup.beside(&format!("trial-{trial}"));
+        workspace::copy_tree(good, &copy)?;
         // Every file is damaged once before any is damaged a second time.
         let file = &files[(trial as usize + rng.random_range(0..2)) % files.len()];
         let what = damage(&copy.join(file), &mut rng)?;
-        let log = directory.join(format!("trial-{trial}.log"));
+        let log = copy.with_extension("log");
         let name = file.file_name().expect("files have names").to_string_lossy().into_owned();
-        match outcome(&Setup::new(&program, &copy, &log), &expected) {
+        match outcome(&Setup::new(&setup.program, &copy, &log), &expected) {
             Outcome::Refused if server::text(&log).contains(&name) => refused += 1,
             Outcome::Failed(text) if text.contains(&name) || server::text(&log).contains(&name) => {
                 failed += 1
@@ -79,7 +76,7 @@ fn outcome(setup: &Setup, expected: &Observed) -> Outcome {
     let Ok(server) = Server::start(setup) else {
         return Outcome::Refused;
     };
-    match observe(server.address, Credential::SharedKey) {
+    match observe(server.address, Credential::SharedKey, WRITERS) {
         Err(error) => Outcome::Failed(format!("{error:#}")),
         Ok(found) if found == *expected => Outcome::Unharmed,
         Ok(_) => Outcome::Different,
@@ -89,9 +86,9 @@ fn outcome(setup: &Setup, expected: &Observed) -> Outcome {
 fn fill(setup: &Setup, seed: u64) -> Result<Observed> {
     let server = Server::start(setup)?;
     let mut load = Load::new(seed, false);
-    load.prepare(server.address, Credential::SharedKey)?;
-    load.run(server.address, Credential::SharedKey, &AtomicBool::new(false), OPERATIONS);
-    let observed = observe(server.address, Credential::SharedKey)?;
+    load.prepare(server.address)?;
+    load.run(server.address, OPERATIONS);
+    let observed = load.observe(server.address)?;
     if let Some(finding) = load.settle(&observed).first() {
         bail!("before anything was damaged: {finding}");
     }

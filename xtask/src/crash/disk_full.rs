@@ -10,16 +10,14 @@ use std::io::Write;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use serde_json::Map;
 
 use super::conclude;
-use rangehold_testkit::client::{self, Client, Credential, Step};
-use rangehold_testkit::load::{Load, Observed, observe};
+use rangehold_testkit::client::{self, Client, Credential, Step, must};
+use rangehold_testkit::load::{Finding, Load};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{self, Profile};
 
@@ -41,14 +39,12 @@ pub(super) fn run(seed: u64) -> Result<()> {
         println!("disk full: skipped, mounting a small disk needs root");
         return Ok(());
     }
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch("crash-disk-full")?;
-    let disk = Disk::mount(&directory.join("disk"))?;
-    let mut setup = Setup::new(&program, &disk.0.join("data"), &directory.join("server.log"));
-    setup.arguments = vec!["--disk-reserve".into(), RESERVE.to_string()];
+    let mut setup = Setup::fresh(Profile::Dev, "crash-disk-full", &["--disk-reserve", &RESERVE.to_string()])?;
+    let disk = Disk::mount(&setup.beside("disk"))?;
+    setup.data = disk.0.join("data");
     let server = Server::start(&setup)?;
     let mut load = Load::new(seed, false);
-    load.prepare(server.address, Credential::SharedKey)?;
+    load.prepare(server.address)?;
     disk.ballast(BALLAST)?;
 
     let refusal = fill_until_refused(server.address)?;
@@ -62,10 +58,10 @@ pub(super) fn run(seed: u64) -> Result<()> {
         "filled to the last byte under load and freed: resumed after {} ms",
         resumes(server.address)?.as_millis()
     );
-    let mut findings = load.settle(&observe_load(server.address)?);
+    let mut findings = check(&mut load, server.address)?;
     server.kill()?;
     let server = Server::start(&setup).context("after the disk was full")?;
-    findings.extend(load.settle(&observe_load(server.address)?));
+    findings.extend(check(&mut load, server.address)?);
     server.stop()?;
     conclude("disk full", &load.counts(), &findings)
 }
@@ -112,13 +108,10 @@ impl Drop for Disk {
 /// Writes large entities into a table of their own until one is refused; returns how.
 fn fill_until_refused(address: SocketAddr) -> Result<String> {
     let mut client = Client::new(address, Credential::SharedKey);
-    let made = client.send(client::create_table("filling"), "fill")?;
-    if made.status != 204 {
-        bail!("the table for the filling was answered {}: {}", made.status, made.body);
-    }
+    must(&mut client, client::create_table("filling"), 204)?;
     let text: String = (0..FILLING).map(|index| (b'a' + (index * index % 251 % 26) as u8) as char).collect();
     for number in 0..DISK / FILLING as u64 * 2 {
-        let row = Map::from_iter([("s".to_owned(), format!("{number}{}", &text[..FILLING / 2 - 8]).into())]);
+        let row = client::row([("s", format!("{number}{}", &text[..FILLING / 2 - 8]).into())]);
         let key = format!("{number:06}");
         let request = client::change(Step::Insert, "filling", ("f", &key), &row, "*");
         let answer = client.send(request, "fill")?;
@@ -138,10 +131,7 @@ fn reads_go_on(address: SocketAddr) -> Result<()> {
     let mut client = Client::new(address, Credential::SharedKey);
     for number in 0..100 {
         let path = client::entity_path("filling", "f", &format!("{number:06}"));
-        let answer = client.send(client::get(path), "read")?;
-        if answer.status != 200 {
-            bail!("with the disk full a read was answered {}: {}", answer.status, answer.body);
-        }
+        must(&mut client, client::get(path), 200).context("a read with the disk full")?;
     }
     Ok(())
 }
@@ -151,7 +141,7 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
     let begin = Instant::now();
     let mut client = Client::new(address, Credential::SharedKey);
     loop {
-        let row = Map::from_iter([("n".to_owned(), 1.into())]);
+        let row = client::row([("n", 1.into())]);
         let request = client::change(Step::Upsert, "filling", ("f", "after"), &row, "*");
         let answer = client.send(request, "resume")?;
         if answer.status == 204 {
@@ -166,9 +156,7 @@ fn resumes(address: SocketAddr) -> Result<Duration> {
 
 /// Fills the disk completely while all writers work, waits, and frees the space again.
 fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
-    let stop = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
+    load.run_while(address, || {
         thread::sleep(Duration::from_secs(2));
         disk.ballast(DISK)?;
         // Long enough to reach the server's own disk check and go beyond it, but shorter than its deadline for a
@@ -176,15 +164,13 @@ fn under_load(load: &mut Load, address: SocketAddr, disk: &Disk) -> Result<()> {
         thread::sleep(Duration::from_secs(8));
         disk.release()?;
         thread::sleep(Duration::from_secs(3));
-        stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
         Ok(())
     })
 }
 
-/// What the load wrote, without the filling.
-fn observe_load(address: SocketAddr) -> Result<Observed> {
-    let mut observed = observe(address, Credential::SharedKey)?;
+/// Compares with what was acknowledged, without the filling.
+fn check(load: &mut Load, address: SocketAddr) -> Result<Vec<Finding>> {
+    let mut observed = load.observe(address)?;
     observed.strangers.retain(|what| what != "table filling" && !what.starts_with("filling("));
-    Ok(observed)
+    Ok(load.settle(&observed))
 }

@@ -14,12 +14,11 @@ use anyhow::{Context, Result};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use super::changes::{SERVERS, What, prepare};
+use super::changes::{What, prepare, unmanaged};
 use super::conclude;
-use rangehold_testkit::client::{Admin, Credential};
-use rangehold_testkit::load::{Finding, Kind, Load, observe};
-use rangehold_testkit::server::{Server, Setup};
-use rangehold_testkit::workspace::{self, Profile};
+use rangehold_testkit::client::Admin;
+use rangehold_testkit::load::{Finding, Kind, Load};
+use rangehold_testkit::server::Server;
 
 /// Shortest and longest time under load before the server is killed, in milliseconds.
 const LOAD_MILLIS: std::ops::Range<u64> = 100..1_500;
@@ -28,10 +27,7 @@ const START_MILLIS_MAX: u64 = 150;
 
 /// Runs `rounds` rounds from one seed.
 pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch("crash-kill")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-    setup.arguments = ["--servers", &SERVERS.to_string(), "--manager", "off"].map(str::to_owned).to_vec();
+    let setup = unmanaged("crash-kill")?;
     let mut rng = StdRng::seed_from_u64(seed);
     let mut load = Load::new(seed, false);
     let mut findings: Vec<Finding> = Vec::new();
@@ -45,17 +41,17 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
         let server = Server::start(&setup).with_context(|| format!("starting for round {round}"))?;
         slowest = slowest.max(server.start_time);
         if round == 0 {
-            load.prepare(server.address, Credential::SharedKey)?;
+            load.prepare(server.address)?;
         }
-        findings.extend(load.settle(&observe(server.address, Credential::SharedKey)?));
-        let broken = Admin::new(server.admin, &setup.data)?.check()?;
+        findings.extend(load.check(server.address)?);
+        let broken = server.admin_client()?.check()?;
         findings.extend(broken.into_iter().map(|what| Finding::new(Kind::Wrong, what)));
         // The last start only compares: all that happened before must still be as it was found.
         if round == rounds {
             break;
         }
         let life = Duration::from_millis(rng.random_range(LOAD_MILLIS));
-        let changed = load_and_kill(&mut load, server, &setup, life, &mut rng)?;
+        let changed = load_and_kill(&mut load, server, life, &mut rng)?;
         changes += changed.made;
         mid_change += u32::from(changed.broken_off);
     }
@@ -75,26 +71,20 @@ struct Changed {
     broken_off: bool,
 }
 
-fn load_and_kill(
-    load: &mut Load,
-    server: Server,
-    setup: &Setup,
-    life: Duration,
-    rng: &mut StdRng,
-) -> Result<Changed> {
+fn load_and_kill(load: &mut Load, server: Server, life: Duration, rng: &mut StdRng) -> Result<Changed> {
     let stop = AtomicBool::new(false);
-    let address = server.address;
-    let admin = Admin::new(server.admin, &setup.data)?;
-    thread::scope(|scope| {
-        let writers = scope.spawn(|| load.run(address, Credential::SharedKey, &stop, u64::MAX));
-        let changes = scope.spawn(|| change_until_killed(&admin, &stop, rng));
-        thread::sleep(life);
-        let killed = server.kill();
-        stop.store(true, Ordering::Relaxed);
-        writers.join().expect("writers do not panic");
-        let changed = changes.join().expect("who has changes made does not panic");
-        killed.map(|()| changed)
-    })
+    let (address, admin) = (server.address, server.admin_client()?);
+    let change_and_kill = || {
+        thread::scope(|scope| {
+            let changes = scope.spawn(|| change_until_killed(&admin, &stop, rng));
+            thread::sleep(life);
+            let killed = server.kill();
+            stop.store(true, Ordering::Relaxed);
+            let changed = changes.join().expect("the thread that has changes made does not panic");
+            killed.map(|()| changed)
+        })
+    };
+    load.run_while(address, change_and_kill)
 }
 
 /// Has one change made after another, until the server does not answer.

@@ -10,14 +10,12 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 
 use super::trace;
-use rangehold_testkit::client::Credential;
-use rangehold_testkit::load::{Load, observe};
+use rangehold_testkit::load::Load;
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace;
 
@@ -53,7 +51,7 @@ pub(super) fn record(
     }
     let data = directory.join("data");
     std::fs::create_dir(&data)?;
-    let mut load = Load::new(seed, true);
+    let mut load = Load { pace: length / OPERATIONS as u32, ..Load::new(seed, true) };
     let mut traces = Vec::new();
     for leg in 0..LEGS {
         let trace = directory.join(format!("trace-{leg}"));
@@ -64,11 +62,10 @@ pub(super) fn record(
         }
         let server = Server::start(&setup)?;
         if leg == 0 {
-            load.prepare(server.address, Credential::SharedKey)?;
+            load.prepare(server.address)?;
         }
-        let stop = AtomicBool::new(false);
-        load.run_paced(server.address, Credential::SharedKey, &stop, OPERATIONS, length / OPERATIONS as u32);
-        if let Some(finding) = load.settle(&observe(server.address, Credential::SharedKey)?).first() {
+        load.run(server.address, OPERATIONS);
+        if let Some(finding) = load.check(server.address)?.first() {
             bail!("before any power loss: {finding}");
         }
         // All writers have their answers, so a kill leaves no outcome unknown.

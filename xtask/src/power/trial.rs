@@ -141,7 +141,7 @@ impl<'a> Trial<'a> {
             Ok(server) => server,
             Err(_) => return Ok(vec![format!("does not open: {}", server::tail(&log))]),
         };
-        let observed = match observe(server.address, Credential::SharedKey) {
+        let observed = match observe(server.address, Credential::SharedKey, WRITERS) {
             Ok(observed) => observed,
             Err(error) => return Ok(vec![format!("opens, and then: {error:#}")]),
         };
