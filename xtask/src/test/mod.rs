@@ -41,7 +41,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let is_wanted = arguments.only.is_empty() || named(&arguments.only, step.name);
         let is_quick = !arguments.quick || steps::QUICK.contains(&step.name);
         if is_wanted && is_quick && !named(&arguments.skip, step.name) {
-            table.run(step.name, step.what, step.run);
+            table.run(step.name, step.what, || step.run());
         }
     }
     table.end()

@@ -17,7 +17,22 @@ use rangehold_testkit::workspace::{self, Profile, cargo, root, run};
 pub(super) struct Step {
     pub(super) name: &'static str,
     pub(super) what: &'static str,
-    pub(super) run: fn() -> Result<()>,
+    work: Work,
+}
+
+enum Work {
+    Function(fn() -> Result<()>),
+    /// Another task of this program, by the arguments of its command.
+    Task(&'static [&'static str]),
+}
+
+impl Step {
+    pub(super) fn run(&self) -> Result<()> {
+        match self.work {
+            Work::Function(function) => function(),
+            Work::Task(words) => xtask(words),
+        }
+    }
 }
 
 /// The steps of `--quick`: what a change breaks most often.
@@ -63,21 +78,41 @@ pub(super) const STEPS: &[Step] = &[
         shards,
     ),
     step("raw", "requests that no SDK sends, byte by byte", raw),
-    step("verdicts", "causes of load, and no useless splits, on 4 seeds of each workload", verdicts),
-    step("fuzz", "20 s for each parser", fuzz),
-    step("sim", "whole clusters from 60 seeds, with faults", sim),
-    step("crash", "kill -9 under load, 10 rounds", crash),
-    step("changes", "the process ends between any two steps of a split, merge or move", changes),
-    step("handoff", "30 changes of ranges under load, without an error", handoff),
-    step("power", "power loss at 60 moments", power),
-    step("control", "the same without fsync, which must find losses", control),
-    step("damage", "damaged files are refused by name", damage),
-    step("disk-full", "the disk fills up and has room again", disk_full),
-    step("clock", "the wall clock steps back by an hour", clock),
+    task(
+        "verdicts",
+        "causes of load, and no useless splits, on 4 seeds of each workload",
+        &["verdicts", "--seeds", "4"],
+    ),
+    task("fuzz", "20 s for each parser", &["fuzz", "--seconds", "20"]),
+    task("sim", "whole clusters from 60 seeds, with faults", &["sim", "--seeds", "60", "--twice", "6"]),
+    task("crash", "kill -9 under load, 10 rounds", &["crash", "--rounds", "10"]),
+    task(
+        "changes",
+        "the process ends between any two steps of a split, merge or move",
+        &["crash", "--changes"],
+    ),
+    task(
+        "handoff",
+        "30 changes of ranges under load, without an error",
+        &["handoff", "--rounds", "10", "--at-once", "2"],
+    ),
+    task("power", "power loss at 60 moments", &["crash", "--power", "--points", "60"]),
+    task(
+        "control",
+        "the same without fsync, which must find losses",
+        &["crash", "--power", "--points", "20", "--no-fsync"],
+    ),
+    task("damage", "damaged files are refused by name", &["crash", "--damage"]),
+    task("disk-full", "the disk fills up and has room again", &["crash", "--disk-full"]),
+    task("clock", "the wall clock steps back by an hour", &["crash", "--clock"]),
 ];
 
-const fn step(name: &'static str, what: &'static str, run: fn() -> Result<()>) -> Step {
-    Step { name, what, run }
+const fn step(name: &'static str, what: &'static str, function: fn() -> Result<()>) -> Step {
+    Step { name, what, work: Work::Function(function) }
+}
+
+const fn task(name: &'static str, what: &'static str, words: &'static [&'static str]) -> Step {
+    Step { name, what, work: Work::Task(words) }
 }
 
 /// The names of all steps.
@@ -191,50 +226,6 @@ fn raw() -> Result<()> {
     with_server("raw", &[], |server, _| run_script(&runner, server, &[]))
 }
 
-fn verdicts() -> Result<()> {
-    xtask(&["verdicts", "--seeds", "4"])
-}
-
-fn fuzz() -> Result<()> {
-    xtask(&["fuzz", "--seconds", "20"])
-}
-
-fn sim() -> Result<()> {
-    xtask(&["sim", "--seeds", "60", "--twice", "6"])
-}
-
-fn crash() -> Result<()> {
-    xtask(&["crash", "--rounds", "10"])
-}
-
-fn changes() -> Result<()> {
-    xtask(&["crash", "--changes"])
-}
-
-fn handoff() -> Result<()> {
-    xtask(&["handoff", "--rounds", "10", "--at-once", "2"])
-}
-
-fn power() -> Result<()> {
-    xtask(&["crash", "--power", "--points", "60"])
-}
-
-fn control() -> Result<()> {
-    xtask(&["crash", "--power", "--points", "20", "--no-fsync"])
-}
-
-fn damage() -> Result<()> {
-    xtask(&["crash", "--damage"])
-}
-
-fn disk_full() -> Result<()> {
-    xtask(&["crash", "--disk-full"])
-}
-
-fn clock() -> Result<()> {
-    xtask(&["crash", "--clock"])
-}
-
 fn cargo_at_root() -> Command {
     let mut command = Command::new(cargo());
     command.current_dir(root());
@@ -267,14 +258,11 @@ fn with_server(
     arguments: &[&str],
     suite: impl FnOnce(&Server, &Path) -> Result<()>,
 ) -> Result<()> {
-    let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch(&format!("suite-{name}"))?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
-    setup.arguments = arguments.iter().map(|&word| word.to_owned()).collect();
+    let setup = Setup::fresh(Profile::Dev, &format!("suite-{name}"), arguments)?;
     let server = Server::start(&setup)?;
     suite(&server, &setup.data)?;
     server.stop()?;
-    no_panic(&directory.join("server.log"))
+    no_panic(&setup.log)
 }
 
 /// A panic of one request does not end the server, but its message is in the log.
