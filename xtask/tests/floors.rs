@@ -23,6 +23,7 @@ mod tree;
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use rangehold_testkit::allowed;
 use rangehold_testkit::workspace::root;
 
 use tree::Crate;
@@ -55,10 +56,5 @@ fn modules_stand_on_floors_and_types_keep_their_methods_in_one_folder() {
         found.extend(circles::find(&tree).into_iter().map(|circle| format!("{name}: circle {circle}")));
         found.extend(impls::find(&tree).into_iter().map(|impls| format!("{name}: impl {impls}")));
     }
-    let allowed = ALLOWED.lines().filter(|line| !line.is_empty() && !line.starts_with('#'));
-    let allowed: BTreeSet<String> = allowed.map(str::to_owned).collect();
-    let new: Vec<&String> = found.difference(&allowed).collect();
-    let gone: Vec<&String> = allowed.difference(&found).collect();
-    assert!(new.is_empty(), "these break the rules of this test's first lines:\n{new:#?}");
-    assert!(gone.is_empty(), "these hold by now; take them from floors/allowed.txt:\n{gone:#?}");
+    allowed::compare(ALLOWED, &found, "modules stand on floors (see the first lines of this test)");
 }

@@ -3,32 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use rangehold_testkit::workspace::root;
+use rangehold_testkit::workspace::{root, sources};
 
-/// All files of the repository, by their paths in it, without what builds and installs have made.
-fn sources() -> Vec<String> {
-    const MADE: [&str; 4] = [".git", "target", "node_modules", "__pycache__"];
-    let (mut found, mut open) = (Vec::new(), vec![root()]);
-    while let Some(folder) = open.pop() {
-        for entry in std::fs::read_dir(&folder).expect("the folder can be read") {
-            let path = entry.expect("the folder can be read").path();
-            if MADE.iter().any(|name| path.ends_with(name)) {
-                continue;
-            }
-            if path.is_dir() {
-                open.push(path);
-            } else {
-                let inside = path.strip_prefix(root()).expect("found below the root");
-                found.push(inside.to_str().expect("paths are text").to_owned());
-            }
-        }
-    }
-    found.sort();
-    found
+fn all_files() -> Vec<String> {
+    sources().expect("the repository can be listed")
 }
 
 fn pages() -> Vec<(String, String)> {
-    let names = sources().into_iter().filter(|path| path.ends_with(".md"));
+    let names = all_files().into_iter().filter(|path| path.ends_with(".md"));
     names
         .map(|name| (name.clone(), std::fs::read_to_string(root().join(name)).expect("the page is there")))
         .collect()
@@ -83,7 +65,7 @@ fn the_code_map_names_modules_that_exist() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
     let (_, map) = text.split_once("## Code map").expect("the page has a code map");
     let (map, _) = map.split_once("\n## ").expect("the code map ends");
-    let (files, mut dead) = (sources(), Vec::new());
+    let (files, mut dead) = (all_files(), Vec::new());
     for item in map.split("\n* **`").skip(1) {
         let (folder, prose) = item.split_once("`**").expect("an item begins with a folder");
         let prose = prose.split("\n\n").next().unwrap_or_default();
@@ -106,7 +88,7 @@ fn the_code_map_names_modules_that_exist() {
 fn the_code_map_has_every_folder_of_the_workspace() {
     let text = std::fs::read_to_string(root().join("ARCHITECTURE.md")).expect("the page is there");
     let manifests =
-        sources().into_iter().filter_map(|file| file.strip_suffix("/Cargo.toml").map(str::to_owned));
+        all_files().into_iter().filter_map(|file| file.strip_suffix("/Cargo.toml").map(str::to_owned));
     let missing: Vec<String> =
         manifests.filter(|folder| !text.contains(&format!("\n* **`{folder}`**"))).collect();
     assert!(missing.is_empty(), "not on the code map: {}", missing.join(", "));

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use syn::ItemUse;
 use syn::visit::Visit;
-use syn::{ItemUse, UseTree};
 
-use super::tree::{Crate, ModuleId, is_for_tests};
+use super::tree::{Crate, ModuleId, imports, is_for_tests};
 
 /// For each module, which of its children need which others.
 type Needs = BTreeMap<ModuleId, BTreeMap<ModuleId, BTreeSet<ModuleId>>>;
@@ -87,7 +87,7 @@ impl<'ast> Visit<'ast> for Paths {
     }
 
     fn visit_item_use(&mut self, item: &'ast ItemUse) {
-        self.visit_tree(&item.tree, &mut Vec::new());
+        self.0.extend(imports(&item.tree).into_iter().map(|import| import.path));
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
@@ -99,24 +99,6 @@ impl<'ast> Visit<'ast> for Paths {
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
         if !is_for_tests(&item.attrs) {
             syn::visit::visit_impl_item_fn(self, item);
-        }
-    }
-}
-
-impl Paths {
-    fn visit_tree(&mut self, tree: &UseTree, before: &mut Vec<String>) {
-        match tree {
-            UseTree::Path(path) => {
-                before.push(path.ident.to_string());
-                self.visit_tree(&path.tree, before);
-                before.pop();
-            }
-            UseTree::Name(name) if name.ident == "self" => self.0.push(before.clone()),
-            UseTree::Name(syn::UseName { ident }) | UseTree::Rename(syn::UseRename { ident, .. }) => {
-                self.0.push(before.iter().cloned().chain([ident.to_string()]).collect());
-            }
-            UseTree::Glob(_) => self.0.push(before.clone()),
-            UseTree::Group(group) => group.items.iter().for_each(|tree| self.visit_tree(tree, before)),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use syn::Item;
 
-use super::tree::{Crate, ModuleId};
+use super::tree::{Crate, Import, ModuleId};
 
 /// Re-exports that are followed at most, one after the other.
 const DETOURS_MAX: usize = 16;
@@ -21,9 +21,11 @@ impl Crate {
             "super" => (self.modules[from].parent?, &path[1..]),
             first => {
                 let module = &self.modules[from];
+                let is_imported =
+                    |import: &Import| import.name.as_deref() == Some(first) && import.path[0] != *first;
                 let is_known = module.children.contains_key(first)
                     || self.defines(from, first)
-                    || module.imports.iter().any(|(name, target)| name == first && target[0] != *first);
+                    || module.imports.iter().any(is_imported);
                 if !is_known {
                     return None;
                 }
@@ -46,12 +48,13 @@ impl Crate {
 
     fn by_import(&self, at: ModuleId, name: &str, behind: &[String], detours: usize) -> Option<ModuleId> {
         let module = &self.modules[at];
-        if let Some((_, target)) = module.imports.iter().find(|(imported, _)| imported == name) {
-            let path: Vec<String> = target.iter().chain(behind).cloned().collect();
+        let by_name = |import: &&Import| import.name.as_deref() == Some(name);
+        if let Some(import) = module.imports.iter().find(by_name) {
+            let path: Vec<String> = import.path.iter().chain(behind).cloned().collect();
             return self.follow(at, &path, detours);
         }
-        module.globs.iter().find_map(|glob| {
-            let source = self.follow(at, glob, detours)?;
+        module.imports.iter().filter(|import| import.name.is_none()).find_map(|glob| {
+            let source = self.follow(at, &glob.path, detours)?;
             let path: Vec<String> = std::iter::once(name.to_owned()).chain(behind.iter().cloned()).collect();
             self.follow(source, &path, detours)
         })

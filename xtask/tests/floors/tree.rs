@@ -21,10 +21,16 @@ pub(crate) struct Module {
     pub(crate) children: BTreeMap<String, ModuleId>,
     /// Everything in it that is neither a module nor compiled for tests only.
     pub(crate) items: Vec<Item>,
-    /// Names that it imports or passes on, with the path that each stands for.
-    pub(crate) imports: Vec<(String, Vec<String>)>,
-    /// Modules of which it imports everything.
-    pub(crate) globs: Vec<Vec<String>>,
+    /// What it imports or passes on.
+    pub(crate) imports: Vec<Import>,
+}
+
+/// What one name of a `use` brings into a module.
+pub(crate) struct Import {
+    /// The name; `None` where everything of a module is imported.
+    pub(crate) name: Option<String>,
+    /// What the name stands for, or the module.
+    pub(crate) path: Vec<String>,
 }
 
 impl Crate {
@@ -57,14 +63,8 @@ impl Crate {
         parent: Option<ModuleId>,
     ) -> Result<ModuleId, String> {
         let id = self.modules.len();
-        let mut module = Module {
-            path,
-            parent,
-            children: BTreeMap::new(),
-            items: Vec::new(),
-            imports: Vec::new(),
-            globs: Vec::new(),
-        };
+        let mut module =
+            Module { path, parent, children: BTreeMap::new(), items: Vec::new(), imports: Vec::new() };
         let mut children = Vec::new();
         for item in items {
             if is_for_tests(attributes(&item)) {
@@ -73,7 +73,7 @@ impl Crate {
             match item {
                 Item::Mod(child) => children.push(child),
                 Item::Use(item) => {
-                    collect(&item.tree, &mut Vec::new(), &mut module);
+                    module.imports.extend(imports(&item.tree));
                     module.items.push(Item::Use(item));
                 }
                 other => module.items.push(other),
@@ -99,31 +99,26 @@ impl Crate {
     }
 }
 
-/// Notes what a `use` brings into a module.
-fn collect(tree: &UseTree, before: &mut Vec<String>, module: &mut Module) {
+/// Everything that a `use` brings into its module.
+pub(crate) fn imports(tree: &UseTree) -> Vec<Import> {
+    let one = |name: Option<String>, path: Vec<String>| vec![Import { name, path }];
     match tree {
         UseTree::Path(path) => {
-            before.push(path.ident.to_string());
-            collect(&path.tree, before, module);
-            before.pop();
+            let mut found = imports(&path.tree);
+            for import in &mut found {
+                // `use a::b::{self}` imports `b`.
+                if import.name.as_deref() == Some("self") {
+                    *import = Import { name: Some(path.ident.to_string()), path: Vec::new() };
+                }
+                import.path.insert(0, path.ident.to_string());
+            }
+            found
         }
-        UseTree::Name(name) if name.ident == "self" => {
-            let own = before.last().cloned().unwrap_or_default();
-            module.imports.push((own, before.clone()));
-        }
-        UseTree::Name(name) => note(name.ident.to_string(), name.ident.to_string(), before, module),
-        UseTree::Rename(rename) => {
-            note(rename.rename.to_string(), rename.ident.to_string(), before, module);
-        }
-        UseTree::Glob(_) => module.globs.push(before.clone()),
-        UseTree::Group(group) => group.items.iter().for_each(|tree| collect(tree, before, module)),
+        UseTree::Name(name) => one(Some(name.ident.to_string()), vec![name.ident.to_string()]),
+        UseTree::Rename(rename) => one(Some(rename.rename.to_string()), vec![rename.ident.to_string()]),
+        UseTree::Glob(_) => one(None, Vec::new()),
+        UseTree::Group(group) => group.items.iter().flat_map(imports).collect(),
     }
-}
-
-fn note(name: String, last: String, before: &[String], module: &mut Module) {
-    let mut path = before.to_vec();
-    path.push(last);
-    module.imports.push((name, path));
 }
 
 /// Whether an item is compiled for tests only.
