@@ -13,9 +13,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rustix::process::Signal;
 
-use super::conclude;
+use super::{compare, conclude};
 use rangehold_testkit::client::{Admin, AdminEntry, Change};
-use rangehold_testkit::load::{Finding, Kind, Load};
+use rangehold_testkit::load::{Finding, Load};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::Profile;
 
@@ -116,13 +116,9 @@ pub(super) fn run(seed: u64) -> Result<()> {
 
         server = Server::start(&setup).with_context(|| format!("after: {name}"))?;
         slowest = slowest.max(server.start_time);
-        let admin = server.admin_client()?;
-        findings.extend(
-            admin.check()?.into_iter().map(|what| Finding::new(Kind::Wrong, format!("{name}: {what}"))),
-        );
         let named = |finding: Finding| Finding::new(finding.kind, format!("{name}: {}", finding.what));
-        findings.extend(load.check(server.address)?.into_iter().map(named));
-        match placed(&before) == placed(&admin.map()?) {
+        findings.extend(compare(&mut load, &server)?.into_iter().map(named));
+        match placed(&before) == placed(&server.admin_client()?.map()?) {
             true => undone += 1,
             false => done += 1,
         }

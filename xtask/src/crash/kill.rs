@@ -15,9 +15,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::changes::{What, prepare, unmanaged};
-use super::conclude;
+use super::{compare, conclude};
 use rangehold_testkit::client::Admin;
-use rangehold_testkit::load::{Finding, Kind, Load};
+use rangehold_testkit::load::{Finding, Load};
 use rangehold_testkit::server::Server;
 
 /// Shortest and longest time under load before the server is killed, in milliseconds.
@@ -43,9 +43,7 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
         if round == 0 {
             load.prepare(server.address)?;
         }
-        findings.extend(load.check(server.address)?);
-        let broken = server.admin_client()?.check()?;
-        findings.extend(broken.into_iter().map(|what| Finding::new(Kind::Wrong, what)));
+        findings.extend(compare(&mut load, &server)?);
         // The last start only compares: all that happened before must still be as it was found.
         if round == rounds {
             break;

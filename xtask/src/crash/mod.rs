@@ -21,7 +21,8 @@ use std::time::Duration;
 use anyhow::{Result, bail};
 
 use crate::power;
-use rangehold_testkit::load::{Counts, Finding, Kind};
+use rangehold_testkit::load::{Counts, Finding, Kind, Load};
+use rangehold_testkit::server::Server;
 
 /// Findings that are printed in full; the rest is counted.
 const FINDINGS_PRINTED_MAX: usize = 20;
@@ -78,6 +79,12 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     } else {
         kill::run(rounds, seed)
     }
+}
+
+/// Compares what the service holds with what it acknowledged, and looks for rules that its map breaks.
+fn compare(load: &mut Load, server: &Server) -> Result<Vec<Finding>> {
+    let broken = server.admin_client()?.check()?.into_iter().map(|what| Finding::new(Kind::Wrong, what));
+    Ok(load.check(server.address)?.into_iter().chain(broken).collect())
 }
 
 /// Prints findings and their counts; an error when there are any.
