@@ -13,13 +13,13 @@ use std::thread;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use rangehold_testkit::client::{Client, Credential};
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::client::Client;
+use rangehold_testkit::server::Server;
 use rangehold_testkit::sign::{ACCOUNT, KEY};
-use rangehold_testkit::workspace::{self, Profile};
 
 use self::attackers::Attacker;
 use self::quiet::{Kind, Met};
+use crate::bench::Build;
 
 /// How much slower the quiet client may become.
 const SLOWER_MAX: f64 = 5.0;
@@ -42,23 +42,18 @@ pub(crate) struct Arguments {
     /// Only the attacker whose name contains this.
     #[arg(long)]
     only: Option<String>,
-    /// Build and measure the release profile, which takes minutes to build.
-    #[arg(long)]
-    release: bool,
+    #[command(flatten)]
+    build: Build,
 }
 
 /// Measures, and prints a table; an error names what is beyond its limit.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     allow_many_connections()?;
-    let program = workspace::program(if arguments.release { Profile::Release } else { Profile::Dev })?;
-    let directory = workspace::scratch("neighbours")?;
-    let mut setup = Setup::new(&program, &directory.join("data"), &directory.join("server.log"));
+    let memory = format!("{}MiB", arguments.memory_mib);
     let accounts = format!("{ACCOUNT}:{KEY};{}:{}", attackers::ACCOUNT, attackers::KEY);
-    setup.arguments = ["--memory", &format!("{}MiB", arguments.memory_mib), "--accounts", &accounts]
-        .map(str::to_owned)
-        .to_vec();
-    let server = Server::start(&setup)?;
-    let mut quiet = Client::new(server.address, Credential::SharedKey);
+    let words = ["--memory", &memory, "--accounts", &accounts];
+    let server = Server::start(&arguments.build.setup("neighbours", &words)?)?;
+    let mut quiet = server.client();
     quiet::prepare(&mut quiet)?;
     attackers::prepare(server.address)?;
 
