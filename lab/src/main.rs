@@ -20,6 +20,7 @@
 mod balance;
 mod bench;
 mod cloud;
+mod cores;
 mod handoff;
 mod neighbours;
 mod ranges;

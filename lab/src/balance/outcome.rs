@@ -1,9 +1,11 @@
 //! What a scenario hands over: lines of the table, and pictures.
 
+use serde::Serialize;
+
 use super::trace::Trace;
 
 /// One line of the table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize)]
 pub(super) struct Line {
     pub(super) scenario: &'static str,
     /// What is asked for.
@@ -15,13 +17,13 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub(super) fn new(scenario: &'static str, asked: impl Into<String>, seen: String, passed: bool) -> Self {
-        Self { scenario, asked: asked.into(), seen, passed: Some(passed) }
-    }
-
-    /// A line that shows what happens with another rule, or without one of ours.
-    pub(super) fn compared(scenario: &'static str, with: impl Into<String>, seen: String) -> Self {
-        Self { scenario, asked: with.into(), seen, passed: None }
+    /// The verdict in a word; empty for a line that is only there for comparison.
+    pub(super) fn verdict(&self) -> &'static str {
+        match self.passed {
+            Some(true) => "pass",
+            Some(false) => "MISS",
+            None => "",
+        }
     }
 }
 
@@ -56,38 +58,46 @@ impl Curve {
             points: times.chunks(stretch).zip(values.chunks(stretch)).map(point).collect(),
         }
     }
-
-    /// The load of the busiest server over the mean.
-    pub(super) fn max_over_mean(name: impl Into<String>, trace: &Trace) -> Self {
-        Self::new(name, &trace.times, &trace.max_over_mean)
-    }
 }
 
 /// All results of one scenario.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Outcome {
+    scenario: &'static str,
     pub(super) lines: Vec<Line>,
     pub(super) pictures: Vec<Picture>,
 }
 
 impl Outcome {
-    pub(super) fn add(&mut self, line: Line) {
-        self.lines.push(line);
+    /// The outcome of a scenario that has not run yet.
+    pub(super) fn new(scenario: &'static str) -> Self {
+        Self { scenario, lines: Vec::new(), pictures: Vec::new() }
     }
 
-    /// Adds a picture of max/mean over time.
-    pub(super) fn balance(&mut self, title: impl Into<String>, limit: f64, curves: Vec<Curve>) {
-        let picture = Picture::Curves {
-            title: title.into(),
-            unit: "busiest server / mean",
-            limit: Some(limit),
-            curves,
-        };
-        self.pictures.push(picture);
+    /// Adds what was asked for, whether it is so, and what was seen.
+    pub(super) fn ask(&mut self, asked: impl Into<String>, passed: bool, seen: String) {
+        self.lines.push(Line { scenario: self.scenario, asked: asked.into(), seen, passed: Some(passed) });
     }
 
-    pub(super) fn heat(&mut self, title: impl Into<String>, trace: &Trace) {
-        self.pictures.push(Picture::Heat { title: title.into(), columns: trace.heat.clone() });
+    /// Adds what was seen with another rule, or without one of ours.
+    pub(super) fn compare(&mut self, with: &str, seen: String) {
+        self.lines.push(Line { scenario: self.scenario, asked: with.to_owned(), seen, passed: None });
+    }
+
+    /// Adds a picture of curves over time.
+    pub(super) fn curves(&mut self, title: &str, unit: &'static str, limit: Option<f64>, curves: Vec<Curve>) {
+        self.pictures.push(Picture::Curves { title: title.to_owned(), unit, limit, curves });
+    }
+
+    /// Adds a picture of the load of the busiest server over the mean, in each of these runs.
+    pub(super) fn balance(&mut self, title: &str, limit: f64, runs: &[(&str, &Trace)]) {
+        let curve = |(name, trace): &(&str, &Trace)| Curve::new(*name, &trace.times, &trace.max_over_mean);
+        self.curves(title, "busiest server / mean", Some(limit), runs.iter().map(curve).collect());
+    }
+
+    /// Adds a picture of how busy each server is.
+    pub(super) fn heat(&mut self, title: &str, trace: &Trace) {
+        self.pictures.push(Picture::Heat { title: title.to_owned(), columns: trace.heat.clone() });
     }
 }
 

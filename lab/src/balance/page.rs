@@ -13,19 +13,16 @@ figure{margin:2em 0}figcaption{font-weight:600;margin-bottom:.3em}svg{width:100%
 text{font:11px system-ui,sans-serif;fill:#444}";
 
 /// The whole page.
-pub(super) fn page(outcomes: &[(&str, Outcome)]) -> String {
+pub(super) fn page(outcomes: &[Outcome]) -> String {
     let mut page = format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Rangehold: balance at scale</title>\
          <style>{STYLE}</style><h1>Balance at scale</h1><p>The real planner on a virtual clock. Lines without a \
          verdict are there to be compared with: another rule, or one of ours switched off.</p><table>\
          <tr><th>Scenario<th>Asked for<th>Seen<th></tr>"
     );
-    for line in outcomes.iter().flat_map(|(_, outcome)| &outcome.lines) {
-        let (class, verdict) = match line.passed {
-            Some(true) => ("pass", "pass"),
-            Some(false) => ("miss", "miss"),
-            None => ("with", ""),
-        };
+    for line in outcomes.iter().flat_map(|outcome| &outcome.lines) {
+        let verdict = line.verdict().to_lowercase();
+        let class = if verdict.is_empty() { "with" } else { &verdict };
         page += &format!(
             "<tr><td>{}<td>{}<td>{}<td class=\"{class}\">{verdict}</tr>",
             escape(line.scenario),
@@ -34,7 +31,7 @@ pub(super) fn page(outcomes: &[(&str, Outcome)]) -> String {
         );
     }
     page += "</table>";
-    for picture in outcomes.iter().flat_map(|(_, outcome)| &outcome.pictures) {
+    for picture in outcomes.iter().flat_map(|outcome| &outcome.pictures) {
         let (title, drawn) = match picture {
             Picture::Curves { title, unit, limit, curves } => (title, chart::draw(unit, *limit, curves)),
             Picture::Heat { title, columns } => (title, heat::draw(columns)),

@@ -1,6 +1,6 @@
 //! What the simulated service is made of: how it begins, its ranges, its servers.
 
-use rangehold_map::load::LoadPolicy;
+use rangehold_map::load::{Cause, LoadPolicy};
 use rangehold_map::plan::{Policy, Standing};
 use rangehold_map::{DatabaseName, Generation, Home, KeyRange, RangeEntry, RangeId, ServerId};
 
@@ -46,11 +46,16 @@ impl Setting {
             seed,
         }
     }
+
+    /// The same under another system's rule. Where nothing is ever split, nothing moves either.
+    pub(super) fn under(&self, rule: Rule) -> Self {
+        Self { rule, balances: rule != Rule::Never, ..self.clone() }
+    }
 }
 
 /// The part of a range that changes in every step. It is kept apart from the rest, since all of it is read in every
 /// step.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Flow {
     /// Load of its cells before factors, and the group whose factor counts; several if `MANY`.
     pub(super) plain: f64,
@@ -139,6 +144,11 @@ impl Facts {
             watched: None,
         }
     }
+
+    /// What the rule that watches the range says of it now.
+    pub(super) fn cause(&self) -> Option<&Cause> {
+        self.watched.as_ref()?.cause.as_ref()
+    }
 }
 
 /// A range of which nothing was measured yet.
@@ -147,13 +157,7 @@ pub(super) fn flow(demand: &Demand, low: Place, high: Place, server: u32) -> Flo
         plain: demand.plain(low, high),
         group: demand.one_group(low, high).map_or(MANY, |group| group as u32),
         server,
-        wanted: 0.0,
-        answered: 0.0,
-        count: 0.0,
-        seconds: 0.0,
-        window_max: 0.0,
-        opens: 0.0,
-        watched: false,
+        ..Flow::default()
     }
 }
 

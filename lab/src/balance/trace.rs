@@ -41,7 +41,8 @@ pub(super) struct Trace {
     /// Requests wanted, refused and lost in all.
     pub(super) totals: (f64, f64, f64),
     step: (f64, f64, f64),
-    step_churn: f64,
+    /// Load moved in the step that is under way, to even out load or to bring two ranges together.
+    pub(super) step_churn: f64,
     next_heat: f64,
 }
 
@@ -61,19 +62,6 @@ impl Trace {
         } else {
             self.rehomed += 1;
         }
-    }
-
-    /// Notes a move that only brings two ranges together.
-    pub(super) fn moved_to_merge(&mut self, rate: f64) {
-        self.step_churn += rate;
-    }
-
-    pub(super) fn reopened(&mut self, seconds: f64) {
-        self.reopened.push(seconds);
-    }
-
-    pub(super) fn decided(&mut self, took: Duration) {
-        self.decisions.push(took);
     }
 
     pub(super) fn record(&mut self, now: f64, servers: &[Server], ranges: usize, capacity: f64) {
@@ -113,11 +101,11 @@ impl Trace {
         steps.map(|step| self.refused[step] + self.lost[step]).sum::<f64>() / count
     }
 
-    /// The first moment after `from` from which on, for a minute, `good` holds in every step.
-    pub(super) fn first_minute(&self, from: f64, good: impl Fn(&Self, usize) -> bool) -> Option<f64> {
+    /// The first moment after `from` from which on, for a minute, one of these figures is at most `most` in every step.
+    pub(super) fn first_minute(&self, figures: &[f64], most: f64, from: f64) -> Option<f64> {
         let mut since = None;
         for step in self.between(from, f64::INFINITY) {
-            if !good(self, step) {
+            if figures[step] > most {
                 since = None;
                 continue;
             }
@@ -130,16 +118,16 @@ impl Trace {
         None
     }
 
+    /// The same for the load of the busiest server over the mean.
+    pub(super) fn even_after(&self, from: f64, most: f64) -> Option<f64> {
+        self.first_minute(&self.max_over_mean, most, from)
+    }
+
     /// Moves to even out load after `from`, for each server and day.
     pub(super) fn moves_per_server_and_day(&self, from: f64, servers: usize) -> f64 {
         let last = self.times.last().copied().unwrap_or(from);
         let moves = self.move_times.iter().filter(|time| **time > from).count();
         moves as f64 / servers as f64 / ((last - from) / 86_400.0)
-    }
-
-    /// The largest load that moved in one step.
-    pub(super) fn churn_max(&self) -> f64 {
-        self.churn.iter().copied().fold(0.0, f64::max)
     }
 
     /// The median and the longest time of a decision.
@@ -149,6 +137,11 @@ impl Trace {
         let middle = times.get(times.len() / 2).copied().unwrap_or_default();
         (middle, times.last().copied().unwrap_or_default())
     }
+}
+
+/// The greatest of some figures, none of which is below zero.
+pub(super) fn greatest(figures: &[f64]) -> f64 {
+    figures.iter().copied().fold(0.0, f64::max)
 }
 
 /// When a split proves itself, in seconds after it was made.

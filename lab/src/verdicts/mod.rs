@@ -22,12 +22,12 @@ mod words;
 mod workload;
 
 use std::collections::BTreeMap;
-use std::thread::ScopedJoinHandle;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
 use rangehold_map::load::{LoadPolicy, Verdict};
 
+use crate::cores::on_all_cores;
 use trial::{Miss, Outcome, Setting};
 use workload::Workload;
 
@@ -72,6 +72,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let policy = if arguments.profile == "cloud" { LoadPolicy::cloud() } else { LoadPolicy::fast() };
     let setting = Setting { policy: &policy, rate: arguments.rate, until: arguments.minutes * 60 };
     let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    let seeds: Vec<u64> = (arguments.first_seed..).take(arguments.seeds as usize).collect();
     let began = Instant::now();
     let mut missed = Vec::new();
     for (title, workloads) in [
@@ -86,7 +87,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             "split", "useless", "missed", "wrong", "unsaid", "after", "imbalance", "splittable"
         );
         for workload in workloads.iter().filter(|workload| wanted(workload.name) || wanted(title)) {
-            let outcomes = run_all(workload, &setting, arguments);
+            let outcomes = on_all_cores(&seeds, |seed| trial::run(workload, &setting, *seed));
             if print_line(workload, &outcomes) > 0 && title != LIMITS_TITLE {
                 missed.push(workload.name);
             }
@@ -102,22 +103,6 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         arguments.profile
     );
     if missed.is_empty() { Ok(()) } else { bail!("verdicts: misses in {}", missed.join("; ")) }
-}
-
-/// All seeds of a workload, on all cores.
-fn run_all(workload: &Workload, setting: &Setting<'_>, arguments: &Arguments) -> Vec<Outcome> {
-    let seeds: Vec<u64> = (arguments.first_seed..).take(arguments.seeds as usize).collect();
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    std::thread::scope(|scope| {
-        let part = |seeds: &'_ [u64]| {
-            let seeds = seeds.to_vec();
-            scope.spawn(move || seeds.into_iter().map(|seed| trial::run(workload, setting, seed)).collect())
-        };
-        let parts: Vec<ScopedJoinHandle<'_, Vec<Outcome>>> =
-            seeds.chunks(seeds.len().div_ceil(cores).max(1)).map(part).collect();
-        let joined = parts.into_iter().map(ScopedJoinHandle::join);
-        joined.flat_map(|part| part.unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
-    })
 }
 
 /// Prints the results of a workload; returns the number of misses.

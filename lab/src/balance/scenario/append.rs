@@ -6,13 +6,12 @@
 
 use rangehold_map::load::{Cause, LoadPolicy};
 
-use super::{RANGES, TWO_HOURS, even};
+use super::{RANGES, TWO_HOURS, even, no_useless_split, owners};
 use crate::balance::demand::{CELL, Demand, Piece, Place};
-use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent};
+use crate::balance::outcome::{Curve, Outcome, percent};
 use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "append";
 /// How late entries come, evenly from 0 to this many seconds; each tenant has a range of its own.
 const LATE: [f64; 6] = [0.0, 1.0, 5.0, 20.0, 60.0, 300.0];
 /// What a lone tenant wants, which is more than one range bears; and each of the hundred.
@@ -26,60 +25,44 @@ const MANY: u64 = 2_000;
 /// When the hundred must be spread.
 const LATER: f64 = 900.0;
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn run(outcome: &mut Outcome) {
     let setting = Setting { rule: Rule::Finder, ..Setting::fast(5) };
     let ours = live(setting.clone(), TWO_HOURS);
-    outcome.add(Line::new(
-        NAME,
-        "no useless split",
-        format!("{} of {}", ours.useless.useless, ours.trace.splits),
-        ours.useless.useless == 0,
-    ));
+    no_useless_split(outcome, &ours);
     let causes: Vec<&str> = (0..LATE.len()).map(|lone| cause(&ours, lone)).collect();
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "lone tenants: the verdict is append, and some are refused",
-        format!("{}; {:.0}/s refused", causes.join(", "), refused(&ours)),
         causes.iter().all(|cause| *cause == "append") && refused(&ours) > 0.0,
-    ));
+        format!("{}; {:.0}/s refused", causes.join(", "), refused(&ours)),
+    );
     let (servers, hottest) = spread(&ours);
     let balanced = ours.trace.balanced_share(LATER, 1.1);
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "100 tenants on one server: spread, max/mean <= 1.1 in 99 %, no range hot",
-        format!("on {servers} servers; {}; hottest range {hottest:.0}/s", percent(balanced)),
         servers >= 10 && balanced >= 0.99 && hottest < 2_000.0,
-    ));
+        format!("on {servers} servers; {}; hottest range {hottest:.0}/s", percent(balanced)),
+    );
     let no_trend =
         LoadPolicy { drift_max: f64::INFINITY, useful_for: std::time::Duration::ZERO, ..LoadPolicy::fast() };
-    let rivals = [
-        ("without trend test", Setting { load_policy: no_trend, ..setting.clone() }),
-        ("split rule: every 15 s (WAS)", Setting { rule: Rule::FifteenSeconds, ..setting.clone() }),
-        ("split rule: CockroachDB", Setting { rule: Rule::Cockroach, ..setting.clone() }),
-        ("static hashing", Setting { rule: Rule::Never, balances: false, ..setting }),
-    ];
     let mut curves = vec![ranges_curve("planner, fast", &ours)];
-    for (name, setting) in rivals {
+    for (name, setting) in [
+        ("without trend test", Setting { load_policy: no_trend, ..setting.clone() }),
+        ("split rule: every 15 s (WAS)", setting.under(Rule::FifteenSeconds)),
+        ("split rule: CockroachDB", setting.under(Rule::Cockroach)),
+        ("static hashing", setting.under(Rule::Never)),
+    ] {
         let world = live(setting, 1_200.0);
         let (servers, hottest) = spread(&world);
-        outcome.add(Line::compared(
-            NAME,
+        let (useless, splits) = (world.useless.useless, world.trace.splits);
+        outcome.compare(
             name,
             format!(
-                "{} of {} splits useless; the 100 on {servers} servers, hottest range {hottest:.0}/s",
-                world.useless.useless, world.trace.splits
+                "{useless} of {splits} splits useless; the 100 on {servers} servers, hottest range {hottest:.0}/s"
             ),
-        ));
+        );
         curves.push(ranges_curve(name, &world));
     }
-    outcome.pictures.push(Picture::Curves {
-        title: "append: ranges above the first 100,000".to_owned(),
-        unit: "ranges",
-        limit: None,
-        curves,
-    });
-    outcome
+    outcome.curves("append: ranges above the first 100,000", "ranges", None, curves);
 }
 
 fn ranges_curve(name: &str, world: &World) -> Curve {
@@ -91,11 +74,8 @@ fn ranges_curve(name: &str, world: &World) -> Curve {
 fn live(setting: Setting, until: f64) -> World {
     let mut cells = even(RANGES, 50.0, 6);
     cells[LONE as usize..(MANY + TENANTS) as usize].fill(1.0);
-    // The ranges of the hundred lie next to each other, so they were split off one another on one server.
-    let together = MANY..MANY + TENANTS / TOGETHER;
-    let owners: Vec<usize> = (0..RANGES as u64)
-        .map(|cell| if together.contains(&cell) { 0 } else { (cell as usize * 7_919) % setting.servers })
-        .collect();
+    // The ranges of the hundred lie next to each other.
+    let owners = owners(&setting, MANY..MANY + TENANTS / TOGETHER);
     let mut world = World::with_owners(setting, Demand::new(&cells, 1), &owners);
     world.run(until, |world| {
         let now = world.now;
@@ -125,8 +105,7 @@ fn piece(from: Place, width: Place, now: f64, late: f64, rate: f64) -> Piece {
 fn cause(world: &World, lone: usize) -> &'static str {
     let piece = world.demand.pieces[lone];
     let range = world.range_at(piece.low);
-    let cause = world.facts[range].watched.as_ref().and_then(|watched| watched.cause());
-    cause.as_ref().map_or("none", Cause::name)
+    world.facts[range].cause().map_or("none", Cause::name)
 }
 
 /// What is refused per second at the end.

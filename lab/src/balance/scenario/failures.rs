@@ -9,10 +9,10 @@ use rangehold_map::plan::Standing;
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::Demand;
-use crate::balance::outcome::{Curve, Line, Outcome, percent};
+use crate::balance::outcome::{Outcome, percent};
+use crate::balance::trace::greatest;
 use crate::balance::world::{DETECTED_AFTER, Setting, World};
 
-const NAME: &str = "failures";
 /// Number of servers that end at once, and number of servers in a rack.
 const MANY: usize = 50;
 const RACK: usize = 20;
@@ -25,58 +25,45 @@ const GROUP: usize = 10;
 const PERIOD: f64 = 70.0;
 const AWAY: f64 = 20.0;
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn run(outcome: &mut Outcome) {
     let dying = die();
-    let again = dying.trace.reopened.iter().copied().fold(0.0, f64::max);
-    let unserved = [FIRST, SECOND].map(|at| {
-        let good = |trace: &crate::balance::trace::Trace, step: usize| trace.lost[step] == 0.0;
-        dying.trace.first_minute(at, good).map_or(f64::INFINITY, |served| served - at)
-    });
-    outcome.add(Line::new(
-        NAME,
+    let trace = &dying.trace;
+    let again = greatest(&trace.reopened);
+    let unserved = [FIRST, SECOND]
+        .map(|at| trace.first_minute(&trace.lost, 0.0, at).map_or(f64::INFINITY, |served| served - at));
+    let (slower, rehomed) = (unserved[0].max(unserved[1]), trace.rehomed);
+    outcome.ask(
         "5 % of the servers, then a rack: served again <= 5 s after that is known",
-        format!(
-            "{:.0} s after the crash and {again:.2} s after it is known; {} ranges",
-            unserved[0].max(unserved[1]),
-            dying.trace.rehomed
-        ),
-        again <= 5.0 && unserved.iter().all(|served| *served <= DETECTED_AFTER + 5.0),
-    ));
-    let refused: f64 = dying.trace.refused.iter().copied().fold(0.0, f64::max);
-    let even =
-        dying.trace.first_minute(FIRST + DETECTED_AFTER, |trace, step| trace.max_over_mean[step] <= 1.1);
-    outcome.add(Line::new(
-        NAME,
+        again <= 5.0 && slower <= DETECTED_AFTER + 5.0,
+        format!("{slower:.0} s after the crash and {again:.2} s after it is known; {rehomed} ranges"),
+    );
+    let refused = greatest(&trace.refused);
+    let even = trace.even_after(FIRST + DETECTED_AFTER, 1.1).unwrap_or(f64::INFINITY) - FIRST;
+    outcome.ask(
         "the others take it: nothing refused, even again <= 10 min",
-        format!("{} refused; even after {:.0} s", percent(refused), even.unwrap_or(f64::INFINITY) - FIRST),
-        refused == 0.0 && even.is_some_and(|even| even - FIRST <= 600.0),
-    ));
+        refused == 0.0 && even <= 600.0,
+        format!("{} refused; even after {even:.0} s", percent(refused)),
+    );
     let rolling = restart_all();
     let (wanted, refused, lost) = rolling.trace.totals;
     let success = 1.0 - (refused + lost) / wanted;
-    let restarted = rolling.trace.rehomed;
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "rolling restart of all: success >= 99.99 %",
-        format!(
-            "{:.4} %; {restarted} ranges made way, {} moves evened out, max/mean at most {:.2}",
-            success * 100.0,
-            rolling.trace.moves,
-            rolling.trace.max_over_mean.iter().copied().fold(0.0, f64::max)
-        ),
         success >= 0.9999,
-    ));
+        format!(
+            "{:.4} %; {} ranges made way, {} moves evened out, max/mean at most {:.2}",
+            success * 100.0,
+            rolling.trace.rehomed,
+            rolling.trace.moves,
+            greatest(&rolling.trace.max_over_mean)
+        ),
+    );
     outcome.balance(
         "failures: 50 servers at 600 s, 20 at 3,600 s; and a rolling restart",
         1.1,
-        vec![
-            Curve::max_over_mean("crashes", &dying.trace),
-            Curve::max_over_mean("rolling restart", &rolling.trace),
-        ],
+        &[("crashes", trace), ("rolling restart", &rolling.trace)],
     );
     outcome.heat("rolling restart: utilisation of servers", &rolling.trace);
-    outcome
 }
 
 fn world(seed: u64) -> World {

@@ -8,56 +8,40 @@ use rangehold_map::plan::{Policy, Reported};
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand, Piece};
-use crate::balance::outcome::{Curve, Line, Outcome, percent};
+use crate::balance::outcome::{Outcome, percent};
 use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "hot key";
 const HOT: u64 = 4_321 * CELL + CELL / 2;
 const WANTED: f64 = 8_000.0;
 const BEGINS: f64 = 300.0;
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
-    let held = live(Setting { rule: Rule::Finder, ..Setting::fast(7) }, TWO_HOURS);
-    let flow = held.flows[held.range_at(HOT)];
-    let named = matches!(cause(&held), Some(Cause::HotKey { .. }));
-    outcome.add(Line::new(
-        NAME,
+pub(super) fn run(outcome: &mut Outcome) {
+    let setting = Setting { rule: Rule::Finder, ..Setting::fast(7) };
+    let held = live(setting.clone(), TWO_HOURS);
+    let range = held.range_at(HOT);
+    let (flow, cause, splits) = (held.flows[range], held.facts[range].cause(), held.trace.splits);
+    outcome.ask(
         "no split, throttled, named",
+        splits == 0 && flow.answered < flow.wanted && matches!(cause, Some(Cause::HotKey { .. })),
         format!(
-            "{} splits; {} refused; {}",
-            held.trace.splits,
+            "{splits} splits; {} refused; {}",
             percent(1.0 - flow.answered / flow.wanted),
-            cause(&held).map_or("no verdict", |cause| cause.name())
+            cause.map_or("no verdict", Cause::name)
         ),
-        held.trace.splits == 0 && flow.answered < flow.wanted && named,
-    ));
-
-    let setting = Setting { rule: Rule::Finder, range_limit: f64::INFINITY, ..Setting::fast(7) };
-    let boundless = live(setting, TWO_HOURS);
+    );
+    let boundless = live(Setting { range_limit: f64::INFINITY, ..setting }, TWO_HOURS);
     let report = boundless.plan.as_ref().map(|plan| plan.report.clone()).unwrap_or_default();
     let floor = report.iter().find(|line| matches!(line, Reported::Floor { .. }));
-    let moves = boundless.trace.moves_per_server_and_day(BEGINS + 600.0, boundless.servers.len());
-    let moved = boundless.trace.moves;
-    outcome.add(Line::new(
-        NAME,
+    let later = boundless.trace.moves_per_server_and_day(BEGINS + 600.0, boundless.servers.len());
+    let (moves, named) = (boundless.trace.moves, floor.map_or_else(String::new, ToString::to_string));
+    outcome.ask(
         "without limit: the floor is reported and not chased",
-        format!(
-            "{moved} moves, later {moves:.2}/server/day; \"{}\"",
-            floor.map_or_else(String::new, ToString::to_string)
-        ),
-        floor.is_some() && moves <= 1.0 && boundless.trace.splits == 0,
-    ));
-    outcome.balance(
-        "hot key at 300 s",
-        1.1,
-        vec![
-            Curve::max_over_mean("held at what a range bears", &held.trace),
-            Curve::max_over_mean("not held", &boundless.trace),
-        ],
+        floor.is_some() && later <= 1.0 && boundless.trace.splits == 0,
+        format!("{moves} moves, later {later:.2}/server/day; \"{named}\""),
     );
-    outcome
+    let runs = [("held at what a range bears", &held.trace), ("not held", &boundless.trace)];
+    outcome.balance("hot key at 300 s", 1.1, &runs);
 }
 
 fn live(setting: Setting, until: f64) -> World {
@@ -69,8 +53,4 @@ fn live(setting: Setting, until: f64) -> World {
         }
     });
     world
-}
-
-fn cause(world: &World) -> Option<Cause> {
-    world.facts[world.range_at(HOT)].watched.as_ref().and_then(|watched| watched.cause())
 }

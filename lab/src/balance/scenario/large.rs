@@ -10,10 +10,9 @@ use rangehold_map::Change;
 
 use super::zipf;
 use crate::balance::demand::Demand;
-use crate::balance::outcome::{Curve, Line, Outcome, percent};
+use crate::balance::outcome::{Outcome, percent};
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "large";
 const MILLION: usize = 1_000_000;
 /// What ranges want before each is held at 2,000/s. It is chosen so that ten million are left.
 const WANTED: f64 = 16.2e6;
@@ -24,8 +23,7 @@ const UNTIL: f64 = 1_800.0;
 const FIRST_MIN: f64 = 2.0;
 const LAST_MAX: f64 = 1.1;
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn run(outcome: &mut Outcome) {
     let rates: Vec<f64> =
         zipf(MILLION, 1.0, WANTED, 16).into_iter().map(|rate| rate.min(HELD * 0.99)).collect();
     let all: f64 = rates.iter().sum();
@@ -35,36 +33,22 @@ pub(super) fn run() -> Outcome {
     let (moves, ranges) = moves_until_even(&mut world);
     let first = world.trace.max_over_mean.first().copied().unwrap_or(0.0);
     let last = world.trace.max_over_mean.last().copied().unwrap_or(f64::INFINITY);
-    outcome.add(Line::new(
-        NAME,
+    let moved = moves as f64 / ranges as f64;
+    outcome.ask(
         "max/mean 2.0 to 1.1: <= 0.1 % of the ranges move",
-        format!(
-            "from {first:.2}: {moves} moves, {:.3} %; at last {last:.3} times the mean",
-            moves as f64 / ranges as f64 * 100.0,
-        ),
-        first >= FIRST_MIN && last <= LAST_MAX && moves as f64 <= ranges as f64 * 0.001,
-    ));
+        first >= FIRST_MIN && last <= LAST_MAX && moved <= 0.001,
+        format!("from {first:.2}: {moves} moves, {:.3} %; at last {last:.3} times the mean", moved * 100.0),
+    );
     let (median, longest) = world.trace.decision_times();
-    outcome.add(Line::new(
-        NAME,
+    let (median, longest, plans) = (median.as_millis(), longest.as_millis(), world.trace.decisions.len());
+    outcome.ask(
         format!("a decision for 10^6 ranges, {:.1}e6/s: <= 250 ms", all / 1e6),
-        format!(
-            "median {} ms, longest {} ms of {}",
-            median.as_millis(),
-            longest.as_millis(),
-            world.trace.decisions.len()
-        ),
-        longest.as_millis() <= 250,
-    ));
+        longest <= 250,
+        format!("median {median} ms, longest {longest} ms of {plans}"),
+    );
     let balanced = world.trace.balanced_share(60.0, LAST_MAX);
-    outcome.add(Line::new(
-        NAME,
-        "max/mean <= 1.1 in 99 % of the time after a minute",
-        percent(balanced),
-        balanced >= 0.99,
-    ));
-    outcome.balance("a million ranges", LAST_MAX, vec![Curve::max_over_mean("planner", &world.trace)]);
-    outcome
+    outcome.ask("max/mean <= 1.1 in 99 % of the time after a minute", balanced >= 0.99, percent(balanced));
+    outcome.balance("a million ranges", LAST_MAX, &[("planner", &world.trace)]);
 }
 
 /// Which server has which range at first. Chance decides, and all servers get the same number; but the first server

@@ -6,18 +6,16 @@ use std::collections::BTreeSet;
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand};
-use crate::balance::outcome::{Line, Outcome};
+use crate::balance::outcome::Outcome;
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "poison";
 const POISON: u64 = 777 * CELL;
 const BEGINS: f64 = 600.0;
 const KILLS_AFTER: f64 = 4.0;
 const BACK_AFTER: f64 = 60.0;
 
-pub(super) fn run() -> Outcome {
-    let mut world =
-        World::new(Setting { step: 1.0, ..Setting::fast(14) }, Demand::new(&even(RANGES, 50.0, 15), 1));
+pub(super) fn run(outcome: &mut Outcome) {
+    let mut world = World::new(Setting::fast(14), Demand::new(&even(RANGES, 50.0, 15), 1));
     let mut lost = BTreeSet::new();
     let mut served_since = BEGINS;
     world.run(TWO_HOURS, |world| {
@@ -40,17 +38,10 @@ pub(super) fn run() -> Outcome {
     let offline: Vec<_> =
         world.map.entries().iter().filter(|entry| !entry.online).map(|entry| entry.id).collect();
     let named = offline == [world.map.entries()[world.range_at(POISON)].id];
-    let mut outcome = Outcome::default();
-    outcome.add(Line::new(
-        NAME,
+    let right = if named { ", the right one" } else { "" };
+    outcome.ask(
         "at most 2 servers lost, then that range is offline and no other",
-        format!(
-            "{} servers lost; {} ranges offline{}",
-            lost.len(),
-            offline.len(),
-            if named { ", the right one" } else { "" }
-        ),
         lost.len() <= 2 && named,
-    ));
-    outcome
+        format!("{} servers lost; {} ranges offline{right}", lost.len(), offline.len()),
+    );
 }

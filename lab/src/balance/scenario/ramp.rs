@@ -15,11 +15,10 @@ use rangehold_map::plan::Policy;
 
 use super::{RANGES, TWO_HOURS, even};
 use crate::balance::demand::{CELL, Demand, Piece, Place};
-use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent};
+use crate::balance::outcome::{Curve, Outcome, percent};
 use crate::balance::watched::Rule;
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "ramp";
 const FIRST: f64 = 1_000.0;
 const LAST: f64 = 16_000.0;
 const TWENTY_MINUTES: f64 = 1_200.0;
@@ -28,36 +27,26 @@ const OTHERS: f64 = 20.0;
 /// The keys of the bucket.
 const BUCKET: std::ops::Range<Place> = 7_777 * CELL..7_778 * CELL;
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
+pub(super) fn run(outcome: &mut Outcome) {
     let slow = live(TWENTY_MINUTES);
     let failed = slow.failed_share(TWO_HOURS);
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "x 2 in 20 min: 1,000/s to 16,000/s in 80 min, no error",
-        format!("{} refused, {} ranges on {} servers", percent(failed), slow.ranges, slow.servers),
         failed == 0.0 && slow.ranges >= 16 && slow.servers >= 8,
-    ));
+        format!("{} refused, {} ranges on {} servers", percent(failed), slow.ranges, slow.servers),
+    );
     let quick = live(TWENTY_MINUTES / 4.0);
     let failed = quick.failed_share(2.0 * TWENTY_MINUTES);
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "x 2 in 5 min: refused as documented",
-        format!("{} refused in the first 40 min", percent(failed)),
         failed > 0.05,
-    ));
+        format!("{} refused in the first 40 min", percent(failed)),
+    );
     for (title, ramp) in [("ramp: doubling in 20 min", slow), ("ramp: doubling in 5 min", quick)] {
-        outcome.pictures.push(Picture::Curves {
-            title: title.to_owned(),
-            unit: "writes/s",
-            limit: None,
-            curves: vec![
-                Curve::new("wanted", &ramp.times, &ramp.wanted),
-                Curve::new("answered", &ramp.times, &ramp.answered),
-            ],
-        });
+        let curves = [("wanted", &ramp.wanted), ("answered", &ramp.answered)];
+        let curves = curves.map(|(name, rates)| Curve::new(name, &ramp.times, rates));
+        outcome.curves(title, "writes/s", None, curves.into());
     }
-    outcome
 }
 
 /// What a bucket bears: doubled when it was used, for 20 minutes, for more than half.

@@ -7,36 +7,29 @@ use rangehold_map::plan::Policy;
 
 use super::{RANGES, TWO_HOURS, zipf};
 use crate::balance::demand::{CELL, Demand, Piece};
-use crate::balance::outcome::{Curve, Line, Outcome, percent, seconds};
+use crate::balance::outcome::{Outcome, percent, seconds};
 use crate::balance::world::{Setting, World};
 
 const ALL: f64 = 1e7;
 /// When moves are no longer those of the beginning.
 const SETTLED: f64 = 600.0;
 
-pub(super) fn zipf_099() -> Outcome {
-    let mut outcome = run("zipf 0.99", 0.99);
+pub(super) fn zipf_099(outcome: &mut Outcome) {
+    run(outcome, "zipf 0.99", 0.99);
     // Without the distance between the load that makes a server give and the load at which it stops.
     let policy = Policy { relieve_from: 1.0, relieve_to: 1.0, relief_min: 0.0, ..Policy::fast() };
     let mut world = world(0.99, Setting { policy, ..setting() });
     world.run(TWO_HOURS / 4.0, |_| {});
-    outcome.add(Line::compared(
-        "zipf 0.99",
-        "without hysteresis",
-        format!("{:.0} moves/server/day", world.trace.moves_per_server_and_day(SETTLED, world.servers.len())),
-    ));
+    let daily = world.trace.moves_per_server_and_day(SETTLED, world.servers.len());
+    outcome.compare("without hysteresis", format!("{daily:.0} moves/server/day"));
     let mut hashed = self::world(0.99, Setting { balances: false, ..setting() });
     hashed.run(60.0, |_| {});
-    outcome.add(Line::compared(
-        "zipf 0.99",
-        "static hashing",
-        format!("max/mean {:.2} to the end", hashed.trace.max_over_mean[11]),
-    ));
-    outcome
+    let last = hashed.trace.max_over_mean[11];
+    outcome.compare("static hashing", format!("max/mean {last:.2} to the end"));
 }
 
-pub(super) fn zipf_120() -> Outcome {
-    run("zipf 1.2", 1.2)
+pub(super) fn zipf_120(outcome: &mut Outcome) {
+    run(outcome, "zipf 1.2", 1.2);
 }
 
 fn setting() -> Setting {
@@ -55,7 +48,7 @@ fn world(exponent: f64, setting: Setting) -> World {
     World::new(setting, demand)
 }
 
-fn run(name: &'static str, exponent: f64) -> Outcome {
+fn run(outcome: &mut Outcome, title: &str, exponent: f64) {
     let mut world = world(exponent, setting());
     world.run(TWO_HOURS, |_| {});
     let trace = &world.trace;
@@ -64,32 +57,20 @@ fn run(name: &'static str, exponent: f64) -> Outcome {
     let all: f64 = world.servers.iter().map(|server| server.load).sum();
     let floor = hottest * world.servers.len() as f64 / all;
     let limit = floor.max(1.1) + 1e-9;
-    let share = trace.balanced_share(0.0, limit);
-    let even = trace.first_minute(0.0, |trace, step| trace.max_over_mean[step] <= limit);
-    let daily = trace.moves_per_server_and_day(SETTLED, world.servers.len());
-    let mut outcome = Outcome::default();
-    outcome.add(Line::new(
-        name,
+    let (share, first) = (trace.balanced_share(0.0, limit), trace.max_over_mean[0]);
+    let even = seconds(trace.even_after(0.0, limit));
+    outcome.ask(
         format!("max/mean <= max(1.10, floor {floor:.3}) in 99 % of the time"),
-        format!("{} (from {:.2}; even after {})", percent(share), trace.max_over_mean[0], seconds(even)),
         share >= 0.99,
-    ));
-    outcome.add(Line::new(
-        name,
+        format!("{} (from {first:.2}; even after {even})", percent(share)),
+    );
+    let daily = trace.moves_per_server_and_day(SETTLED, world.servers.len());
+    let early = trace.move_times.iter().filter(|moved| **moved <= SETTLED).count();
+    outcome.ask(
         "<= 1 move/server/day once settled",
-        format!("{daily:.2} ({} moves in the first ten minutes)", moves_before(&world, SETTLED)),
         daily <= 1.0,
-    ));
-    outcome.add(Line::new(
-        name,
-        "no split of a hot key",
-        format!("{} splits", trace.splits),
-        trace.splits == 0,
-    ));
-    outcome.balance(name, limit, vec![Curve::max_over_mean("planner", trace)]);
-    outcome
-}
-
-fn moves_before(world: &World, time: f64) -> usize {
-    world.trace.move_times.iter().filter(|moved| **moved <= time).count()
+        format!("{daily:.2} ({early} moves in the first ten minutes)"),
+    );
+    outcome.ask("no split of a hot key", trace.splits == 0, format!("{} splits", trace.splits));
+    outcome.balance(title, limit, &[("planner", trace)]);
 }

@@ -10,9 +10,8 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use super::TWO_HOURS;
-use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent, seconds};
+use crate::balance::outcome::{Curve, Outcome, percent, seconds};
 
-const NAME: &str = "retry storm";
 const CAPACITY: f64 = 10_000.0;
 const NEW: f64 = 7_000.0;
 const REFUSAL_COSTS: f64 = 0.1;
@@ -35,39 +34,26 @@ enum Backoff {
     Naive,
 }
 
-pub(super) fn run() -> Outcome {
-    let mut outcome = Outcome::default();
-    let documented = goodput(Backoff::Documented);
-    let naive = goodput(Backoff::Naive);
+pub(super) fn run(outcome: &mut Outcome) {
+    let [documented, naive] = [Backoff::Documented, Backoff::Naive].map(goodput);
     let after = recovered(&documented);
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "documented backoff: goodput >= 95 % within 60 s",
-        format!("after {}", seconds(after)),
         after.is_some_and(|after| after <= 60.0),
-    ));
-    outcome.add(Line::new(
-        NAME,
+        format!("after {}", seconds(after)),
+    );
+    let (after, last) = (recovered(&naive), percent(naive[naive.len() - 1] / NEW));
+    outcome.ask(
         "naive clients: fail (for comparison)",
-        format!(
-            "recovered: {}; goodput at last {}",
-            seconds(recovered(&naive)),
-            percent(naive[naive.len() - 1] / NEW)
-        ),
-        recovered(&naive).is_none(),
-    ));
+        after.is_none(),
+        format!("recovered: {}; goodput at last {last}", seconds(after)),
+    );
     let pictured = PICTURED * STEPS_PER_SECOND;
     let times: Vec<f64> = (0..pictured).map(|step| step as f64 / STEPS_PER_SECOND as f64).collect();
-    outcome.pictures.push(Picture::Curves {
-        title: "retry storm: answers, outage from 60 s to 90 s".to_owned(),
-        unit: "answers/s",
-        limit: Some(NEW),
-        curves: vec![
-            Curve::new("documented backoff", &times, &documented[..pictured]),
-            Curve::new("naive", &times, &naive[..pictured]),
-        ],
-    });
-    outcome
+    let curves = [("documented backoff", &documented), ("naive", &naive)];
+    let curves = curves.map(|(name, answers)| Curve::new(name, &times, &answers[..pictured]));
+    let title = "retry storm: answers, outage from 60 s to 90 s";
+    outcome.curves(title, "answers/s", Some(NEW), curves.into());
 }
 
 /// Answers per second in each step.

@@ -4,12 +4,11 @@
 //! Ranges that merge at night are split again at noon. Once a day, that is right. Ranges must not be split and merged
 //! in turns: at most once in each direction per range and hour.
 
-use super::{RANGES, TWO_HOURS, even};
+use super::{RANGES, TWO_HOURS, even, turn_zones};
 use crate::balance::demand::{CELL, Demand, Piece};
-use crate::balance::outcome::{Curve, Line, Outcome, Picture, percent};
+use crate::balance::outcome::{Curve, Outcome, percent};
 use crate::balance::world::{Setting, World};
 
-const NAME: &str = "wave";
 const DAY: f64 = 3_600.0;
 const ZONES: usize = 24;
 /// The load at noon and at night, against the mean.
@@ -21,45 +20,32 @@ const TENANT_CELLS: u64 = 100;
 const LEAVES: f64 = 3_600.0;
 const TAKES: f64 = 600.0;
 
-pub(super) fn run() -> Outcome {
-    let mut world = World::new(
-        Setting { bytes: 0, step: 5.0, ..Setting::fast(10) },
-        Demand::new(&even(RANGES, 50.0, 11), ZONES),
-    );
+pub(super) fn run(outcome: &mut Outcome) {
+    let setting = Setting { bytes: 0, step: 5.0, ..Setting::fast(10) };
+    let mut world = World::new(setting, Demand::new(&even(RANGES, 50.0, 11), ZONES));
     world.run(TWO_HOURS, |world| {
-        for (zone, factor) in world.demand.factors.iter_mut().enumerate() {
-            let hour = world.now / DAY + zone as f64 / ZONES as f64;
-            *factor = 1.0 + SWING * (hour * std::f64::consts::TAU).sin();
-        }
+        turn_zones(world, DAY, SWING);
         world.demand.pieces = tenants(world.now);
     });
     let trace = &world.trace;
     let cycles = world.facts.iter().map(|facts| facts.cycles).max().unwrap_or(0);
+    outcome.ask(
+        "<= 1 split-merge cycle per range and hour",
+        cycles <= 2,
+        format!("{cycles} in two hours at most; {} merges, {} splits", trace.merges, trace.splits),
+    );
     let failed = trace.failed_share(0.0, TWO_HOURS);
     let balanced = trace.balanced_share(600.0, 1.2);
-    let mut outcome = Outcome::default();
-    outcome.add(Line::new(
-        NAME,
-        "<= 1 split-merge cycle per range and hour",
-        format!("{cycles} in two hours at most; {} merges, {} splits", trace.merges, trace.splits),
-        cycles <= 2,
-    ));
-    outcome.add(Line::new(
-        NAME,
+    outcome.ask(
         "max/mean <= 1.2 in 95 % of the time, nothing refused",
-        format!("{}; {} refused; {} moves", percent(balanced), percent(failed), trace.moves),
         balanced >= 0.95 && failed < 1e-4,
-    ));
+        format!("{}; {} refused; {} moves", percent(balanced), percent(failed), trace.moves),
+    );
     let ranges: Vec<f64> = trace.ranges.iter().map(|ranges| *ranges as f64).collect();
-    outcome.pictures.push(Picture::Curves {
-        title: "wave: number of ranges".to_owned(),
-        unit: "ranges",
-        limit: None,
-        curves: vec![Curve::new("ranges", &trace.times, &ranges)],
-    });
-    outcome.balance("wave, and migration at 3,600 s", 1.2, vec![Curve::max_over_mean("planner", trace)]);
+    let ranges = Curve::new("ranges", &trace.times, &ranges);
+    outcome.curves("wave: number of ranges", "ranges", None, vec![ranges]);
+    outcome.balance("wave, and migration at 3,600 s", 1.2, &[("planner", trace)]);
     outcome.heat("wave: utilisation of servers", trace);
-    outcome
 }
 
 /// The tenants' load, on its way from where they were to where they go.

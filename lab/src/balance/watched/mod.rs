@@ -38,10 +38,3 @@ pub(super) enum Eyes {
     FifteenSeconds { began: f64, places: Vec<Place> },
     Cockroach(Box<Finder>),
 }
-
-impl Watched {
-    /// What the rule says now.
-    pub(super) fn cause(&self) -> Option<Cause> {
-        self.cause.clone()
-    }
-}

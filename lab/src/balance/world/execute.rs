@@ -98,7 +98,7 @@ impl World {
             opened[target] += 1;
             let wait = opened[target].div_ceil(OPENS_AT_ONCE) as f64 * OPEN_SECONDS;
             flow.opens = (self.now + wait) as f32;
-            self.trace.reopened(wait);
+            self.trace.reopened.push(wait);
         }
         self.trace.moved(flow.rate(), self.servers[from].standing == Standing::Serving);
         entry.place = to;
@@ -151,7 +151,7 @@ impl World {
     ) {
         self.trace.merges += 1;
         if left_flow.server != right_flow.server {
-            self.trace.moved_to_merge(right_flow.rate());
+            self.trace.step_churn += right_flow.rate();
         }
         let cycle = self.is_cycle(&left_facts, Done::Split) || self.is_cycle(&right_facts, Done::Split);
         let made = Facts {

@@ -14,7 +14,7 @@ impl World {
         let observations = self.observe();
         let began = Instant::now();
         let plan = plan(&self.map, &observations, &self.setting.policy);
-        self.trace.decided(began.elapsed());
+        self.trace.decisions.push(began.elapsed());
         self.execute(&plan);
         self.plan = Some(plan);
     }
@@ -48,7 +48,7 @@ fn range(now: f64, flow: &Flow, facts: &Facts, entry: &RangeEntry, noise: f64) -
         generation: entry.generation,
         rate,
         peak: known.then_some(f64::from(peak)),
-        cause: facts.watched.as_ref().and_then(|watched| watched.cause()).map(Box::new),
+        cause: facts.cause().cloned().map(Box::new),
         unchanged_for: since(now, facts.changed),
         unmoved_for: since(now, facts.moved),
         ..RangeObservation::quiet(entry.id)

@@ -10,13 +10,13 @@ use std::collections::BTreeMap;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_map::plan::{Observations, Policy, RangeObservation, ServerObservation, Standing, plan};
-use rangehold_map::{
-    Change, ChangeRefused, DatabaseName, Generation, Home, RangeEntry, RangeId, RangeMap, ServerId,
-};
+use rangehold_map::{Change, ChangeRefused, RangeEntry, RangeId, RangeMap, ServerId};
 
-use super::{NAME, RANGES};
+use super::RANGES;
 use crate::balance::demand::CELL;
-use crate::balance::outcome::Line;
+use crate::balance::outcome::Outcome;
+use crate::balance::parts::home;
+use crate::balance::trace::greatest;
 use crate::balance::world::{Setting, entry};
 
 /// How large a duel is.
@@ -44,24 +44,23 @@ const RATES: (f64, f64) = (0.08, 6.0);
 const EVEN: f64 = 1.2;
 
 /// Both duels, each judged by the same rules.
-pub(super) fn lines() -> [Line; 2] {
-    [LARGE, SMALL].map(|size| {
+pub(super) fn run(outcome: &mut Outcome) {
+    for size in [LARGE, SMALL] {
         let mut duel = Duel::new(size);
         let first = duel.max_over_mean();
         for _ in 0..size.rounds {
             duel.round();
         }
         let last = duel.max_over_mean();
-        Line::new(
-            NAME,
+        outcome.ask(
             format!("two managers, {} servers: late changes refused, rules hold, even", size.servers),
+            duel.findings == 0 && duel.refused > 0 && duel.moves > 0 && last <= EVEN,
             format!(
                 "{} rounds: {} moves, {} merges, {} refused; {} findings; max/mean {first:.2} to {last:.2}",
                 size.rounds, duel.moves, duel.merges, duel.refused, duel.findings
             ),
-            duel.findings == 0 && duel.refused > 0 && duel.moves > 0 && last <= EVEN,
-        )
-    })
+        );
+    }
 }
 
 struct Duel {
@@ -147,7 +146,7 @@ impl Duel {
                 match change {
                     Change::Move { .. } => self.moves += 1,
                     Change::Merge { .. } => self.merges += 1,
-                    Change::Split { .. } | Change::Offline { .. } | Change::Online { .. } => {}
+                    _ => {}
                 }
                 self.map = map;
             }
@@ -165,9 +164,9 @@ impl Duel {
                 let rate = self.rates[left] + self.rates[right];
                 self.rates.insert(into, rate);
                 let server = self.map.get(*left).expect("the change was taken").place.server;
-                begun.merge_done(*left, Home { server, database: database(into) })
+                begun.merge_done(*left, home(into, server.0 as usize - 1))
             }
-            Change::Split { .. } | Change::Offline { .. } | Change::Online { .. } => Ok(begun),
+            _ => Ok(begun),
         }
     }
 
@@ -176,7 +175,7 @@ impl Duel {
         for entry in self.map.entries() {
             loads[entry.place.server.0 as usize - 1] += self.rates[&entry.id];
         }
-        loads.iter().copied().fold(0.0, f64::max) / (loads.iter().sum::<f64>() / loads.len() as f64)
+        greatest(&loads) / (loads.iter().sum::<f64>() / loads.len() as f64)
     }
 }
 
@@ -188,8 +187,4 @@ fn first(size: Size, cell: usize) -> RangeEntry {
     let low = cell as u64 * CELL;
     let high = (cell + 1 < size.ranges).then_some(low + CELL);
     entry(RangeId(cell as u64 + 1), owner, low, high)
-}
-
-fn database(range: RangeId) -> DatabaseName {
-    DatabaseName { range, generation: Generation::FIRST, attempt: 1 }
 }

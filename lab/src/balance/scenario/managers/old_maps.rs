@@ -17,10 +17,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_map::RangeMap;
 
-use super::NAME;
 use crate::balance::demand::Place;
 use crate::balance::keys::Rows;
-use crate::balance::outcome::{Line, percent};
+use crate::balance::outcome::{Outcome, percent};
 use crate::balance::scenario::TWO_HOURS;
 use crate::balance::world::World;
 
@@ -71,14 +70,15 @@ impl OldMaps {
     }
 
     /// What was seen in the hour, and then the requests of the front end that slept until now.
-    pub(super) fn conclude(mut self, world: &World) -> [Line; 2] {
+    pub(super) fn conclude(mut self, outcome: &mut Outcome, world: &World) {
         let works = self.works.take().expect("the run is longer than the deaf hour");
         let mut slept = self.slept.take().expect("the run is longer than the deaf hour");
         for _ in 0..REQUESTS {
             let place = world.demand.place_of(self.dice.random());
             slept.ask(world, [place], &world.map);
         }
-        [works.worked(world), slept.woke()]
+        works.worked(outcome, world);
+        slept.woke(outcome);
     }
 }
 
@@ -118,14 +118,14 @@ impl FrontEnd {
         wrong
     }
 
-    fn worked(&self, world: &World) -> Line {
+    fn worked(&self, outcome: &mut Outcome, world: &World) {
         let share = self.misrouted as f64 / self.asked;
         // Requests to a range go wrong from its change until the news of it.
         let trace = &world.trace;
         let travelling = trace.churn.iter().sum::<f64>() * HEARD_AFTER / trace.totals.0;
-        Line::new(
-            NAME,
+        outcome.ask(
             "no news for an hour: misrouted < 0.004 %, errors 0",
+            self.misrouted > 0 && share.max(travelling) < MISROUTED_MAX && self.errors == 0,
             format!(
                 "{} of {:.0} million, {} errors; of those who hear news {}; {} moves under drift",
                 self.misrouted,
@@ -134,21 +134,16 @@ impl FrontEnd {
                 percent(travelling),
                 trace.moves
             ),
-            self.misrouted > 0 && share.max(travelling) < MISROUTED_MAX && self.errors == 0,
-        )
+        );
     }
 
-    fn woke(&self) -> Line {
-        Line::new(
-            NAME,
+    fn woke(&self, outcome: &mut Outcome) {
+        let (retried, errors) = (percent(self.misrouted as f64 / self.asked), self.errors);
+        outcome.ask(
             "by a map of an hour ago: every request is answered, after one retry at most",
-            format!(
-                "{} of {REQUESTS} needed the retry, {} errors",
-                percent(self.misrouted as f64 / self.asked),
-                self.errors
-            ),
-            self.misrouted > 0 && self.errors == 0,
-        )
+            self.misrouted > 0 && errors == 0,
+            format!("{retried} of {REQUESTS} needed the retry, {errors} errors"),
+        );
     }
 }
 
