@@ -11,11 +11,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::support::{
-    Gate, Passage, TABLE, get, open, partition, put, rows, simulated, soon, start, table_keys,
+    Gate, Passage, TABLE, get, memory, open, partition, put, rows, simulated, soon, start, table_keys,
 };
 use bytes::Bytes;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use rangehold_engine::store::Store;
 use rangehold_engine::{
     ChangeError, Clock, Executor, Node, Options, ReadError, Router, Step, StepHook, WriteRequest,
@@ -60,7 +59,7 @@ struct Crash {
 
 impl World {
     async fn new() -> Self {
-        Self::on(Arc::new(InMemory::new())).await
+        Self::on(memory()).await
     }
 
     async fn on(objects: Arc<dyn ObjectStore>) -> Self {
@@ -73,6 +72,13 @@ impl World {
         };
         let options = Options { servers: 2, after_step: hook, ..simulated(&Clock::manual(start())) };
         Self { node: open(&gated, options).await, objects, gate, crash }
+    }
+
+    /// A world that has what a change of this kind needs: rows, and for a merge two ranges.
+    async fn prepared_for(kind: Kind) -> Self {
+        let world = Self::new().await;
+        world.prepare(kind).await;
+        world
     }
 
     async fn crash_and_start_again(self) -> Self {
@@ -133,7 +139,6 @@ impl World {
         other
     }
 
-    /// Makes what a change of this kind needs: rows, and for a merge two ranges.
     async fn prepare(&self, kind: Kind) {
         for key in 0..10 {
             put(&self.node, &key.to_string(), "first", "v").await.unwrap();
@@ -168,6 +173,20 @@ impl World {
             over = timeout(Duration::from_secs(90), changing) => drop(over),
         }
         acknowledged.into_inner().unwrap()
+    }
+
+    /// Writes a row of this name in every partition.
+    async fn put_in_each_partition(&self, row: &str) -> BTreeSet<(String, String)> {
+        let rows = row_in_each_partition(row);
+        for (key, row) in &rows {
+            put(&self.node, key, row, "v").await.unwrap();
+        }
+        rows
+    }
+
+    async fn check_before_and_after_a_crash(self, acknowledged: &BTreeSet<(String, String)>, what: &str) {
+        self.check(acknowledged, what).await;
+        self.crash_and_start_again().await.check(acknowledged, what).await;
     }
 
     /// Checks that every acknowledged row is there, and that nothing of the change is half done.
@@ -247,8 +266,7 @@ fn steps(kind: Kind, undone: bool) -> &'static [Step] {
 
 async fn crash_at(kind: Kind, undone: bool, step: Step) {
     let what = format!("{kind:?}, {}, crash after {step:?}", if undone { "undone" } else { "done" });
-    let world = World::new().await;
-    world.prepare(kind).await;
+    let world = World::prepared_for(kind).await;
     *world.crash.after.lock().unwrap() = Some(step);
     world.crash.failing.store(undone, Ordering::SeqCst);
     let acknowledged = world.change_under_load(kind).await;
@@ -299,8 +317,7 @@ fn every_step_is_crashed_after() {
 #[tokio::test(start_paused = true)]
 async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {
     for kind in KINDS {
-        let world = World::new().await;
-        world.prepare(kind).await;
+        let world = World::prepared_for(kind).await;
         let known = world.node.executor().maps().apart();
         let front_end = Router::new(known.clone(), world.node.executor().servers());
         world.carry_out(kind).await.unwrap();
@@ -336,8 +353,7 @@ async fn a_front_end_that_hears_of_no_maps_serves_at_once_all_the_same() {
 
 #[tokio::test(start_paused = true)]
 async fn a_range_stays_offline_through_a_crash() {
-    let world = World::new().await;
-    world.prepare(Kind::Offline).await;
+    let world = World::prepared_for(Kind::Offline).await;
     world.carry_out(Kind::Offline).await.unwrap();
     let world = world.crash_and_start_again().await;
     let read = get(&world.node, "1", "first").await;
@@ -349,8 +365,7 @@ async fn a_range_stays_offline_through_a_crash() {
 /// split again. (The simulation once lost acknowledged rows in this way.)
 #[tokio::test(start_paused = true)]
 async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
-    let world = World::new().await;
-    world.prepare(Kind::Split).await;
+    let world = World::prepared_for(Kind::Split).await;
     let late = world.split_held_after(Step::Cloned).await;
     world.gate.set(Passage::HoldManifests);
     world.crash.let_go.notify_one();
@@ -377,17 +392,14 @@ async fn a_process_that_comes_late_to_the_heirs_does_not_serve_them() {
     }
     world.crash.let_go.notify_one();
     assert!(late.await.unwrap(), "the late one fails");
-    world.check(&acknowledged, "late").await;
-    let world = world.crash_and_start_again().await;
-    world.check(&acknowledged, "late").await;
+    world.check_before_and_after_a_crash(&acknowledged, "late").await;
 }
 
 /// Another process reads the map when a split is begun. It tries to finish the split when the map says that it is
 /// done.
 #[tokio::test(start_paused = true)]
 async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
-    let world = World::new().await;
-    world.prepare(Kind::Split).await;
+    let world = World::prepared_for(Kind::Split).await;
     let split = world.split_held_after(Step::Begun).await;
     let here = world.node.executor();
     let options = Options { first_server: ServerId(3), ..simulated(&Clock::manual(start())) };
@@ -399,13 +411,8 @@ async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
     let refused = late.open_all().await.unwrap_err();
     assert!(matches!(refused, ChangeError::Overtaken { .. }), "{refused}");
     // Neither heir was opened again, so both still answer.
-    let acknowledged = row_in_each_partition("late");
-    for (key, row) in &acknowledged {
-        put(&world.node, key, row, "v").await.unwrap();
-    }
-    world.check(&acknowledged, "late finisher").await;
-    let world = world.crash_and_start_again().await;
-    world.check(&acknowledged, "late finisher").await;
+    let acknowledged = world.put_in_each_partition("late").await;
+    world.check_before_and_after_a_crash(&acknowledged, "late finisher").await;
 }
 
 /// Another manager finds a split whose heirs are served but not yet in the map. It writes the map, and does not open
@@ -413,49 +420,36 @@ async fn a_late_finisher_leaves_heirs_alone_that_the_map_names() {
 #[tokio::test(start_paused = true)]
 async fn a_finisher_goes_on_with_heirs_that_are_served_already() {
     for step in [Step::Served, Step::Inherited] {
-        let world = World::new().await;
-        world.prepare(Kind::Split).await;
+        let world = World::prepared_for(Kind::Split).await;
         let split = world.split_held_after(step).await;
         world.another_manager().await;
         assert_eq!(world.map().entries().len(), 2, "after {step:?}: the map says that it is done");
-        let acknowledged = row_in_each_partition("served");
-        for (key, row) in &acknowledged {
-            put(&world.node, key, row, "v").await.unwrap();
-        }
+        let acknowledged = world.put_in_each_partition("served").await;
         world.crash.let_go.notify_one();
         assert!(!split.await.unwrap(), "after {step:?}: the split succeeds");
-        world.check(&acknowledged, "served already").await;
-        let world = world.crash_and_start_again().await;
-        world.check(&acknowledged, "served already").await;
+        world.check_before_and_after_a_crash(&acknowledged, "served already").await;
     }
 }
 
 /// Another manager undoes a change just before its heirs are opened. They are not served, and the range goes on.
 #[tokio::test(start_paused = true)]
 async fn heirs_of_a_change_that_another_has_undone_are_given_up() {
-    let world = World::new().await;
-    world.prepare(Kind::Split).await;
+    let world = World::prepared_for(Kind::Split).await;
     let late = world.split_held_after(Step::Cloned).await;
     world.another_manager().await;
     world.crash.let_go.notify_one();
     assert!(late.await.unwrap(), "the late one fails");
     let (left, right) = world.halves();
     assert_eq!(left.id, right.id, "the split was undone");
-    let acknowledged = row_in_each_partition("late");
-    for (key, row) in &acknowledged {
-        put(&world.node, key, row, "v").await.unwrap();
-    }
-    world.check(&acknowledged, "undone by another").await;
-    let world = world.crash_and_start_again().await;
-    world.check(&acknowledged, "undone by another").await;
+    let acknowledged = world.put_in_each_partition("late").await;
+    world.check_before_and_after_a_crash(&acknowledged, "undone by another").await;
 }
 
 /// A process is about to undo a change. Before it reaches the range, another process undoes the change, and the range
 /// is retired again, for a change that is done. (The simulation once lost an acknowledged row in this way.)
 #[tokio::test(start_paused = true)]
 async fn a_late_undo_leaves_the_next_change_alone() {
-    let world = World::new().await;
-    world.prepare(Kind::Split).await;
+    let world = World::prepared_for(Kind::Split).await;
     let first = world.split_held_after(Step::Begun).await;
     let here = world.node.executor();
     let late = Executor::new(here.maps().apart(), world.node.router().clone(), here.servers());
@@ -464,10 +458,7 @@ async fn a_late_undo_leaves_the_next_change_alone() {
     assert!(first.await.unwrap(), "the first split was undone");
 
     let second = world.split_held_after(Step::Inherited).await;
-    let acknowledged = row_in_each_partition("late");
-    for (key, row) in &acknowledged {
-        put(&world.node, key, row, "v").await.unwrap();
-    }
+    let acknowledged = world.put_in_each_partition("late").await;
     let refused = late.open_all().await.unwrap_err();
     assert!(matches!(refused, ChangeError::Overtaken { .. }), "{refused}");
     let world = world.crash_and_start_again().await;
@@ -487,8 +478,7 @@ async fn a_change_tells_how_long_writes_were_held() {
         (Kind::Move, Step::Taken),
     ];
     for (kind, step) in held {
-        let world = World::new().await;
-        world.prepare(kind).await;
+        let world = World::prepared_for(kind).await;
         *world.crash.hold.lock().unwrap() = Some(step);
         let change = world.change(kind);
         let let_go = async {

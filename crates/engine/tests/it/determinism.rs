@@ -1,13 +1,10 @@
 //! Clock and seed decide everything: two runs with one seed write the same objects.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
-    ACCOUNT, Gate, TABLE, delete, note_in_catalogue, open, partition, put_all, simulated, soon, start,
+    ACCOUNT, TABLE, delete, memory, note_in_catalogue, open_gated, partition, put_all, simulated, soon, start,
 };
-use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use rangehold_engine::{Clock, Node, Options};
 use tokio::runtime::RngSeed;
 use tokio::time::sleep;
@@ -34,11 +31,8 @@ fn run(seed: u64) -> Vec<(String, u64)> {
         .build()
         .unwrap();
     runtime.block_on(async {
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-        let gate = Gate::before(&objects);
-        let gated: Arc<dyn ObjectStore> = gate.clone();
         let options = Options { seed, ..simulated(&Clock::manual(start())) };
-        let server = open(&gated, options).await;
+        let (gate, server) = open_gated(&memory(), options).await;
         work(&server).await;
         server.close().await;
         gate.puts()

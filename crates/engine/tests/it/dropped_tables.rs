@@ -4,15 +4,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
-    ACCOUNT, Exists, Gate, Passage, TABLE, dropped_key, get, insert, note_in_catalogue, open, put, rows,
-    simulated, soon, table_keys,
+    ACCOUNT, Gate, Passage, TABLE, dropped_key, get, insert, memory, note_in_catalogue, open, open_gated,
+    partition, put, rows, simulated, soon, start, table_keys, write,
 };
+use bytes::Bytes;
 use futures::TryStreamExt;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use object_store::path::Path;
-use rangehold_engine::{Clock, Node, ReadError, RowChanges, WriteError, WriteRequest};
-use rangehold_map::{PartitionPrefix, TableId, Timestamp};
+use rangehold_engine::{Clock, Node, ReadError, WriteError};
+use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
 use slatedb::admin::AdminBuilder;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -31,16 +31,13 @@ impl Crashing {
     async fn new() -> Self {
         // A day from now. Objects get their dates from the store's own clock, and look old enough to be garbage.
         let wall = Clock::system().now().saturating_add(86_400 * Timestamp::TICKS_PER_SECOND);
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let objects = memory();
         let (gate, server) = Self::start(&objects, wall).await;
         Self { objects, gate, server, wall }
     }
 
     async fn start(objects: &Arc<dyn ObjectStore>, wall: Timestamp) -> (Arc<Gate>, Node) {
-        let gate = Gate::before(objects);
-        let gated: Arc<dyn ObjectStore> = gate.clone();
-        let server = open(&gated, simulated(&Clock::manual(wall))).await;
-        (gate, server)
+        open_gated(objects, simulated(&Clock::manual(wall))).await
     }
 
     async fn crash(&mut self) {
@@ -58,28 +55,39 @@ impl Crashing {
         let read = get(&self.server, "p", "1").await;
         assert!(matches!(read, Err(ReadError::TableDropped)), "{read:?}");
         assert!(matches!(rows(&self.server, &table_keys(TABLE)).await, Err(ReadError::TableDropped)));
-        let part = table_keys(TABLE)
-            .intersect(&rangehold_map::KeyRange::prefix(crate::support::partition("p").as_bytes()));
+        let part = table_keys(TABLE).intersect(&KeyRange::prefix(partition("p").as_bytes()));
         assert!(matches!(rows(&self.server, &part).await, Err(ReadError::TableDropped)));
         assert!(matches!(insert(&self.server, "p", "9", "v").await, Err(WriteError::TableDropped)));
     }
 
-    fn pending(&self) -> u64 {
-        self.server.statistics().ranges[0].1.dropped_tables_pending
+    /// The caller's part: the catalogue says that the table is dropped, and then the range is told.
+    async fn drop_table(&self) {
+        note_in_catalogue(&self.server, TABLE).await;
+        self.tell_the_range().await;
+    }
+
+    async fn tell_the_range(&self) {
+        self.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    }
+
+    /// No row is left of the dropped table, and this many of the other one.
+    async fn is_gone(&self, others: usize) {
+        assert_eq!(self.server.statistics().ranges[0].1.dropped_tables_pending, 0);
+        assert_eq!(rows(&self.server, &table_keys(TABLE)).await.unwrap(), []);
+        assert_eq!(rows(&self.server, &table_keys(OTHER)).await.unwrap().len(), others);
+    }
+
+    async fn note(&self) -> Option<Bytes> {
+        self.server.router().get(&dropped_key(TABLE)).await.unwrap()
     }
 }
 
 async fn fill(server: &Node, table: TableId, count: usize) {
     let place = PartitionPrefix::entity(ACCOUNT, table, "p");
     for first in (0..count).step_by(1_000) {
-        let changes: RowChanges = (first..count.min(first + 1_000))
-            .map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])))
-            .collect();
-        server
-            .router()
-            .write::<Exists>(&WriteRequest::new(&place, &[], soon()), |_, _| Ok(changes.clone()))
-            .await
-            .unwrap();
+        let rows = first..count.min(first + 1_000);
+        let changes = rows.map(|i| (place.key(&i.to_string()), Some(vec![b'v'; 200])));
+        write(server, &place, changes.collect()).await.unwrap();
     }
 }
 
@@ -99,8 +107,8 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     at.refuses_the_table().await;
 
     // The range is told, twice.
-    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
-    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.tell_the_range().await;
+    at.tell_the_range().await;
     at.refuses_the_table().await;
     at.crash().await;
     at.refuses_the_table().await;
@@ -108,25 +116,22 @@ async fn a_dropped_table_stays_refused_through_every_crash_and_then_goes() {
     // The rows of the table are gone soon, but its drop is remembered for a minute.
     sleep(Duration::from_secs(30)).await;
     at.refuses_the_table().await;
-    assert!(at.server.router().get(&dropped_key(TABLE)).await.unwrap().is_some());
+    assert!(at.note().await.is_some());
     at.crash().await;
     at.refuses_the_table().await;
 
     sleep(Duration::from_secs(80)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(at.server.router().get(&dropped_key(TABLE)).await.unwrap(), None);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    at.is_gone(10).await;
+    assert_eq!(at.note().await, None);
     at.crash().await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
-    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 10);
+    at.is_gone(10).await;
 }
 
 /// The minute is measured by a clock that nobody can set, not by the wall clock.
 #[tokio::test(start_paused = true)]
 async fn a_step_of_the_wall_clock_does_not_shorten_the_time_of_refusal() {
-    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
-    let clock = Clock::manual(crate::support::start());
+    let objects = memory();
+    let clock = Clock::manual(start());
     let server = open(&objects, simulated(&clock)).await;
     put(&server, "p", "1", "v").await.unwrap();
     server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
@@ -147,9 +152,8 @@ async fn a_drop_that_was_abandoned_half_way_is_finished() {
     sleep(Duration::from_secs(70)).await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(70)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(at.server.router().get(&dropped_key(TABLE)).await.unwrap(), None);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    at.is_gone(0).await;
+    assert_eq!(at.note().await, None);
 }
 
 /// The deadline passes while the drop waits for writes that were let in before it and have no room in memory.
@@ -177,12 +181,11 @@ async fn a_drop_goes_on_after_its_deadline() {
 async fn a_note_without_its_row_in_the_catalogue_goes_too() {
     let mut at = Crashing::new().await;
     put(&at.server, "p", "1", "v").await.unwrap();
-    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.tell_the_range().await;
     at.crash().await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(100)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    at.is_gone(0).await;
 }
 
 #[tokio::test(start_paused = true)]
@@ -192,17 +195,14 @@ async fn a_large_table_is_left_out_by_compaction_and_its_space_comes_back() {
     fill(&at.server, TABLE, 30_000).await;
     sleep(Duration::from_secs(10)).await;
     let before = stored_bytes(&at.objects).await;
-    note_in_catalogue(&at.server, TABLE).await;
-    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.drop_table().await;
     at.refuses_the_table().await;
     // The process crashes in the middle of the work.
     sleep(Duration::from_secs(6)).await;
     at.crash().await;
     at.refuses_the_table().await;
     sleep(Duration::from_secs(120)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
-    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 500);
+    at.is_gone(500).await;
     // Files that compaction replaced are kept for a while for the processes that read them.
     sleep(Duration::from_secs(600)).await;
     let after = stored_bytes(&at.objects).await;
@@ -220,16 +220,13 @@ async fn deletes_of_a_small_dropped_table_outlive_a_compaction_of_the_new_files(
     at.restart().await;
     compact_new_files(&mut at).await;
 
-    note_in_catalogue(&at.server, TABLE).await;
-    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+    at.drop_table().await;
     sleep(Duration::from_secs(10)).await;
     at.restart().await;
     compact_new_files(&mut at).await;
 
     sleep(Duration::from_secs(120)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
-    assert_eq!(rows(&at.server, &table_keys(OTHER)).await.unwrap().len(), 20);
+    at.is_gone(20).await;
 }
 
 /// A row that was let in before the drop and becomes durable long after the sweeper first looked.
@@ -254,8 +251,7 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
     dropping.await.unwrap().unwrap();
 
     sleep(Duration::from_secs(120)).await;
-    assert_eq!(at.pending(), 0);
-    assert_eq!(rows(&at.server, &table_keys(TABLE)).await.unwrap(), []);
+    at.is_gone(0).await;
 }
 
 /// Writes small files until compaction makes a run of them, and leaves the older runs alone.

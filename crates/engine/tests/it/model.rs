@@ -5,10 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
-    ACCOUNT, Exists, Gate, Passage, note_in_catalogue, open, rows, simulated, soon, start, table_keys,
+    ACCOUNT, Exists, Gate, Passage, memory, note_in_catalogue, open, rows, simulated, soon, start, table_keys,
 };
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use proptest::prelude::*;
 use rangehold_engine::{Clock, Node, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
@@ -82,7 +81,7 @@ struct Run {
 
 impl Run {
     async fn new() -> Self {
-        let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+        let objects = memory();
         let gate = Gate::before(&objects);
         let gated: Arc<dyn ObjectStore> = gate.clone();
         let clock = Clock::manual(start());

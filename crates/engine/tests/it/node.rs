@@ -4,22 +4,34 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::support::{
-    Exists, Gate, Passage, TABLE, delete, get, insert, open, options, partition, put, put_all, rows,
-    simulated, soon, start, table_keys,
+    Exists, Passage, TABLE, Written, delete, get, insert, memory, open, open_gated, options, partition, put,
+    put_all, rows, simulated, start, table_keys, write,
 };
 use futures::TryStreamExt;
 use futures::future::join_all;
-use object_store::memory::InMemory;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_engine::store::Store;
 use rangehold_engine::{
     ChangeError, Clock, DatabaseError, Node, OpenError, ReadError, WriteError, WriteRequest,
 };
 use rangehold_map::{KeyRange, PartitionPrefix, Timestamp};
+use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
-fn memory() -> Arc<dyn ObjectStore> {
-    Arc::new(InMemory::new())
+/// An insert that goes on by itself.
+fn inserting(server: &Node, row: &'static str) -> JoinHandle<Written> {
+    let server = server.clone();
+    tokio::spawn(async move { insert(&server, "p", row, "v").await })
+}
+
+/// Reads until a read succeeds.
+async fn recovered(server: &Node) {
+    let reading = async {
+        while get(server, "p", "1").await.is_err() {
+            sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(Duration::from_secs(20), reading).await.unwrap();
 }
 
 #[tokio::test]
@@ -100,24 +112,16 @@ async fn of_inserts_of_one_row_one_wins() {
 #[tokio::test]
 async fn a_refusal_waits_until_what_it_tells_of_is_durable() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, options(&Clock::system())).await;
+    let (gate, server) = open_gated(&objects, options(&Clock::system())).await;
     put(&server, "p", "0", "v").await.unwrap();
     gate.set(Passage::HoldWrites);
-    let first = tokio::spawn({
-        let server = server.clone();
-        async move { insert(&server, "p", "1", "v").await }
-    });
+    let first = inserting(&server, "1");
     while gate.held() == 0 {
         sleep(Duration::from_millis(1)).await;
     }
     // The row is not durable. It is not shown, and no refusal may tell of it.
     assert_eq!(get(&server, "p", "1").await.unwrap(), None);
-    let second = tokio::spawn({
-        let server = server.clone();
-        async move { insert(&server, "p", "1", "v").await }
-    });
+    let second = inserting(&server, "1");
     sleep(Duration::from_millis(200)).await;
     assert!(!first.is_finished() && !second.is_finished());
     gate.set(Passage::Open);
@@ -133,9 +137,7 @@ async fn a_refusal_waits_until_what_it_tells_of_is_durable() {
 #[tokio::test]
 async fn after_the_deadline_nobody_knows() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, options(&Clock::system())).await;
+    let (gate, server) = open_gated(&objects, options(&Clock::system())).await;
     gate.set(Passage::HoldWrites);
     let place = partition("p");
     let key = place.key("1");
@@ -160,14 +162,9 @@ async fn after_the_deadline_nobody_knows() {
 #[tokio::test(start_paused = true)]
 async fn a_refusal_that_cannot_be_told_in_time_was_certainly_not_made() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    let (gate, server) = open_gated(&objects, simulated(&Clock::manual(start()))).await;
     gate.set(Passage::HoldWrites);
-    let first = tokio::spawn({
-        let server = server.clone();
-        async move { insert(&server, "p", "1", "v").await }
-    });
+    let first = inserting(&server, "1");
     sleep(Duration::from_secs(1)).await;
     let refused = insert(&server, "p", "1", "w").await;
     assert!(matches!(refused, Err(WriteError::Busy(_))), "{refused:?}");
@@ -178,9 +175,7 @@ async fn a_refusal_that_cannot_be_told_in_time_was_certainly_not_made() {
 #[tokio::test(start_paused = true)]
 async fn closing_waits_for_writes_that_were_abandoned_on_their_way() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    let (gate, server) = open_gated(&objects, simulated(&Clock::manual(start()))).await;
     gate.set(Passage::HoldWrites);
     let value = "v".repeat(1 << 20);
     let mut abandoned = Vec::new();
@@ -256,9 +251,7 @@ async fn a_crash_loses_nothing_that_was_acknowledged() {
     let clock = Clock::system();
     let mut acknowledged: Vec<(String, Timestamp)> = Vec::new();
     for round in 0..8 {
-        let gate = Gate::before(&objects);
-        let gated: Arc<dyn ObjectStore> = gate.clone();
-        let server = open(&gated, options(&clock)).await;
+        let (gate, server) = open_gated(&objects, options(&clock)).await;
         for (row, _) in &acknowledged {
             assert!(
                 get(&server, "p", row).await.unwrap().is_some(),
@@ -336,9 +329,7 @@ async fn the_clock_may_jump_ahead_too() {
 #[tokio::test]
 async fn a_database_that_closed_itself_is_opened_again() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, options(&Clock::system())).await;
+    let (gate, server) = open_gated(&objects, options(&Clock::system())).await;
     put(&server, "p", "1", "v").await.unwrap();
     gate.set(Passage::FailLog);
     let lost = put(&server, "p", "2", "v").await;
@@ -347,12 +338,7 @@ async fn a_database_that_closed_itself_is_opened_again() {
     let refused = get(&server, "p", "1").await;
     assert!(matches!(refused, Err(ReadError::Unavailable(_))), "{refused:?}");
     gate.set(Passage::Open);
-    let recovered = async {
-        while get(&server, "p", "1").await.is_err() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(Duration::from_secs(20), recovered).await.unwrap();
+    recovered(&server).await;
     assert_eq!(get(&server, "p", "1").await.unwrap().unwrap(), "v");
     put(&server, "p", "3", "v").await.unwrap();
     // A refusal because of a row from before the reopening does not wait for a sequence number that never comes.
@@ -365,9 +351,7 @@ async fn a_database_that_closed_itself_is_opened_again() {
 #[tokio::test]
 async fn damage_found_when_opening_again_is_told_as_damage() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, options(&Clock::system())).await;
+    let (gate, server) = open_gated(&objects, options(&Clock::system())).await;
     for row in ["1", "2", "3"] {
         put(&server, "p", row, "v").await.unwrap();
     }
@@ -402,12 +386,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
     // When the file is back, the process need not be restarted.
     gate.set(Passage::Open);
     objects.put(missing, kept.into()).await.unwrap();
-    let recovered = async {
-        while get(&server, "p", "1").await.is_err() {
-            sleep(Duration::from_millis(10)).await;
-        }
-    };
-    timeout(Duration::from_secs(20), recovered).await.unwrap();
+    recovered(&server).await;
     assert_eq!(server.statistics().troubles, []);
 }
 
@@ -415,9 +394,7 @@ async fn damage_found_when_opening_again_is_told_as_damage() {
 #[tokio::test(start_paused = true)]
 async fn closing_ends_though_nothing_can_be_written() {
     let objects = memory();
-    let gate = Gate::before(&objects);
-    let gated: Arc<dyn ObjectStore> = gate.clone();
-    let server = open(&gated, simulated(&Clock::manual(start()))).await;
+    let (gate, server) = open_gated(&objects, simulated(&Clock::manual(start()))).await;
     put(&server, "p", "1", "v").await.unwrap();
     gate.set(Passage::HoldWrites);
     timeout(Duration::from_secs(120), server.close()).await.unwrap();
@@ -486,12 +463,7 @@ async fn a_change_outside_of_its_partition_is_a_bug() {
     let server = open(&memory(), options(&Clock::system())).await;
     let write = tokio::spawn(async move {
         let other = PartitionPrefix::entity("account", TABLE, "other").key("1");
-        server
-            .router()
-            .write::<Exists>(&WriteRequest::new(&partition("p"), &[], soon()), |_, _| {
-                Ok(vec![(other.clone(), None)])
-            })
-            .await
+        write(&server, &partition("p"), vec![(other, None)]).await
     });
     assert!(write.await.unwrap_err().is_panic());
 }

@@ -8,10 +8,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::support::{Gate, Passage, get, partition, put, simulated};
+use crate::support::{Gate, Passage, get, memory, partition, put, simulated};
 use futures::TryStreamExt;
 use object_store::ObjectStore;
-use object_store::memory::InMemory;
 use object_store::path::Path;
 use rangehold_engine::store::Store;
 use rangehold_engine::{CHANGES_PREFIX, Clock, Node, Options, SpaceHook, SpaceStep};
@@ -44,7 +43,7 @@ impl World {
     async fn new(die_after: &[SpaceStep]) -> Self {
         // Objects get real times, so the clock begins with the real time. After that it follows tokio's time.
         let clock = Clock::manual(Clock::system().wall());
-        let world = Self::on(Arc::new(InMemory::new()), clock, die_after).await;
+        let world = Self::on(memory(), clock, die_after).await;
         for key in 0..KEYS {
             put(&world.node, &key.to_string(), "row", "first").await.unwrap();
         }

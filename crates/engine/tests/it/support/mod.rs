@@ -9,6 +9,7 @@ use std::time::Duration;
 use bytes::Bytes;
 pub(crate) use gate::{Gate, Passage};
 use object_store::ObjectStore;
+use object_store::memory::InMemory;
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Node, Options, ReadError, RowChanges, WriteError, WriteRequest};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId, Timestamp};
@@ -42,6 +43,18 @@ pub(crate) async fn open(objects: &Arc<dyn ObjectStore>, options: Options) -> No
     Node::open(Store::on(Arc::clone(objects)), options).await.unwrap()
 }
 
+/// Opens a server on `objects` behind a gate.
+pub(crate) async fn open_gated(objects: &Arc<dyn ObjectStore>, options: Options) -> (Arc<Gate>, Node) {
+    let gate = Gate::before(objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    (gate, open(&gated, options).await)
+}
+
+/// An empty store.
+pub(crate) fn memory() -> Arc<dyn ObjectStore> {
+    Arc::new(InMemory::new())
+}
+
 pub(crate) fn soon() -> Instant {
     Instant::now() + Duration::from_secs(30)
 }
@@ -54,11 +67,15 @@ pub(crate) fn table_keys(table: TableId) -> KeyRange {
     KeyRange::prefix(&rangehold_map::key::table_prefix(ACCOUNT, table))
 }
 
+/// Writes these changes of a partition, whatever is there.
+pub(crate) async fn write(server: &Node, partition: &PartitionPrefix, changes: RowChanges) -> Written {
+    server.router().write(&WriteRequest::new(partition, &[], soon()), |_, _| Ok(changes.clone())).await
+}
+
 /// Writes some rows of a partition. Rows that are there are replaced.
 pub(crate) async fn put_all(server: &Node, partition: &PartitionPrefix, rows: &[(&str, &str)]) -> Written {
-    let changes: RowChanges =
-        rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec()))).collect();
-    server.router().write(&WriteRequest::new(partition, &[], soon()), |_, _| Ok(changes.clone())).await
+    let changes = rows.iter().map(|(row, value)| (partition.key(row), Some(value.as_bytes().to_vec())));
+    write(server, partition, changes.collect()).await
 }
 
 pub(crate) async fn put(server: &Node, partition_key: &str, row: &str, value: &str) -> Written {
@@ -67,11 +84,7 @@ pub(crate) async fn put(server: &Node, partition_key: &str, row: &str, value: &s
 
 pub(crate) async fn delete(server: &Node, partition_key: &str, row: &str) -> Written {
     let partition = partition(partition_key);
-    let key = partition.key(row);
-    server
-        .router()
-        .write(&WriteRequest::new(&partition, &[], soon()), |_, _| Ok(vec![(key.clone(), None)]))
-        .await
+    write(server, &partition, vec![(partition.key(row), None)]).await
 }
 
 /// Writes a row unless it is there already.
@@ -103,14 +116,8 @@ pub(crate) async fn rows(server: &Node, keys: &KeyRange) -> Result<Vec<(Vec<u8>,
 
 /// What the caller does before `drop_table`: the catalogue says that the table is dropped.
 pub(crate) async fn note_in_catalogue(server: &Node, table: TableId) {
-    let key = dropped_key(table);
-    server
-        .router()
-        .write::<Exists>(&WriteRequest::new(&PartitionPrefix::catalogue(ACCOUNT), &[], soon()), |_, _| {
-            Ok(vec![(key.clone(), Some(Vec::new()))])
-        })
-        .await
-        .unwrap();
+    let note = vec![(dropped_key(table), Some(Vec::new()))];
+    write(server, &PartitionPrefix::catalogue(ACCOUNT), note).await.unwrap();
 }
 
 pub(crate) fn dropped_key(table: TableId) -> Vec<u8> {
