@@ -1,8 +1,9 @@
-//! What the planner does in typical situations, and what it reports.
+//! What the planner does, and what it reports, in situations that no golden script can make: with other policies, many
+//! ranges, or odd observations.
 
 use std::time::Duration;
 
-use rangehold_map::load::{Cause, Doubt};
+use rangehold_map::load::Cause;
 use rangehold_map::plan::{Kind, LINES_PER_KIND, Policy, Reported, Standing, Suspects};
 use rangehold_map::{Change, Generation, Intent, RangeId, RangeMap, ServerId};
 
@@ -18,32 +19,6 @@ fn policy() -> Policy {
 }
 
 #[test]
-fn a_busy_server_gives_the_largest_range_that_fits() {
-    let mut fleet = Fleet::new(2, &[(1, 4_000.0), (1, 3_100.0), (1, 900.0), (2, 2_400.0)]);
-    let plan = fleet.plan(&Policy::fast());
-    // s2 has no room for r1 or r2, but for r3.
-    assert_eq!(plan.changes, [Change::Move { range: RangeId(3), generation: Generation(1), to: home(2, 3) }]);
-    assert_eq!(
-        fleet.lines(&Policy::fast()),
-        [
-            "r3 with 900/s moves from s1 (80 % busy) to s2 (24 %)",
-            "s1 has 1.37 times the mean load: none of its ranges would be better off elsewhere"
-        ]
-    );
-    fleet.execute(&plan);
-    assert_eq!(fleet.plan(&Policy::fast()).changes, [], "the rest stays");
-}
-
-#[test]
-fn some_of_several_equal_ranges_move_although_none_fits() {
-    let mut fleet = Fleet::new(4, &[(1, 3_000.0), (1, 3_000.0), (1, 3_000.0), (2, 3_000.0), (3, 3_000.0)]);
-    let plan = fleet.plan(&Policy::fast());
-    fleet.execute(&plan);
-    assert_eq!(plan.changes.len(), 1);
-    assert_eq!(fleet.owner(1), ServerId(4));
-}
-
-#[test]
 fn one_of_two_hot_ranges_on_a_server_moves_although_the_other_server_is_not_emptier() {
     let mut fleet = Fleet::new(2, &[(1, 5_000.0), (1, 5_000.0), (2, 1_000.0), (2, 1_500.0)]);
     for _ in 0..3 {
@@ -52,29 +27,6 @@ fn one_of_two_hot_ranges_on_a_server_moves_although_the_other_server_is_not_empt
         fleet.pass(Policy::fast().cool_down);
     }
     assert!(fleet.max_over_mean() < 1.05, "{}", fleet.max_over_mean());
-}
-
-#[test]
-fn nothing_moves_in_a_quiet_service() {
-    let fleet = Fleet::new(2, &[(1, 1_000.0), (1, 900.0)]);
-    let plan = fleet.plan(&Policy::fast());
-    assert_eq!(plan.changes, []);
-    assert_eq!(
-        fleet.lines(&Policy::fast()),
-        ["nothing moves: the busiest server uses 19 % of its capacity, and moves begin at 25 %"]
-    );
-}
-
-#[test]
-fn a_range_stays_where_it_moved_to_for_a_while() {
-    let mut fleet = Fleet::new(2, &[(1, 3_000.0), (1, 1_000.0), (2, 1_500.0)]);
-    fleet.range(2).unmoved_for = Duration::from_secs(100);
-    assert_eq!(
-        fleet.lines(&Policy::fast())[0],
-        "s1 has 1.45 times the mean load: r2 came a short while ago and stays 3 min 20 s"
-    );
-    fleet.pass(Duration::from_secs(200));
-    assert_eq!(fleet.plan(&Policy::fast()).changes.len(), 1);
 }
 
 #[test]
@@ -164,6 +116,8 @@ fn a_server_without_an_observation_is_dead_and_its_unobserved_ranges_move() {
     let plan = fleet.plan(&Policy::fast());
     assert_eq!(plan.changes.len(), 2);
     assert!(plan.report.contains(&Reported::Unseen { ranges: 2 }));
+    let unseen = "2 ranges were not observed: nothing is decided about them";
+    assert!(fleet.lines(&Policy::fast()).iter().any(|line| line == unseen));
     fleet.seen.servers.clear();
     assert_eq!(fleet.lines(&Policy::fast())[0], "no server serves, and 4 ranges need one");
 }
@@ -220,60 +174,12 @@ fn no_range_is_quarantined_when_too_many_are_suspected() {
 }
 
 #[test]
-fn a_change_under_way_on_a_dead_server_is_finished_first() {
-    let mut fleet = Fleet::new(2, &[(1, 100.0), (1, 100.0), (2, 100.0)]);
-    let split = Change::Split { range: RangeId(1), generation: Generation(1), at: key(150) };
-    fleet.map = fleet.map.begin(&split).expect("it is good");
-    let offline = Change::Offline { range: RangeId(2), generation: Generation(1) };
-    fleet.map = fleet.map.begin(&offline).expect("it is good");
-    fleet.server(1).standing = Standing::Dead;
-    assert_eq!(fleet.plan(&Policy::fast()).changes, []);
-    assert_eq!(
-        fleet.lines(&Policy::fast()),
-        [
-            "r1 is being split and its server s1 does not serve: that change has to be finished or undone first",
-            "r2 is offline and its server s1 is gone: it gets another when it is set online",
-            "1 ranges were not observed: nothing is decided about them",
-        ]
-    );
-}
-
-#[test]
-fn the_hottest_range_is_split_first_and_the_next_one_waits() {
-    let mut fleet = Fleet::new(1, &[(1, 2_100.0), (1, 2_600.0), (1, 10.0)]);
-    fleet.judge(1, split_at(150));
-    fleet.judge(2, split_at(250));
-    let plan = fleet.plan(&Policy::fast());
-    assert_eq!(plan.changes, [Change::Split { range: RangeId(2), generation: Generation(1), at: key(250) }]);
-    assert_eq!(
-        fleet.lines(&Policy::fast()),
-        [
-            "r2 with 2600/s is split: 52 % of that goes above the cut",
-            "r1 is split later: one range is split at a time, the hottest first",
-        ]
-    );
-    fleet.execute(&plan);
-    assert_eq!(fleet.plan(&Policy::fast()).changes.len(), 1, "then it is the other's turn");
-}
-
-#[test]
-fn a_split_waits_for_room_for_the_range_and_for_a_key_inside_it() {
+fn a_split_waits_for_room_for_the_range() {
     let mut fleet = Fleet::new(1, &[(1, 2_100.0), (1, 2_200.0), (1, 2_300.0), (1, 2_400.0)]);
-    fleet.judge(1, split_at(150));
+    fleet.judge(1, Cause::Split { at: key(150), above: 0.52, frontier: false });
     let full = Policy { ranges_per_server_high: 4, ..Policy::fast() };
     assert_eq!(fleet.lines(&full)[0], "r1 is split later: 4 ranges are as many as these servers may have");
-    fleet.range(1).busy = true;
-    fleet.judge(2, split_at(150));
-    fleet.judge(3, Cause::Unclear(Doubt::Few));
-    assert_eq!(
-        fleet.lines(&Policy::fast())[..3],
-        [
-            "r2 is split later: its keys have changed since its load was judged",
-            "r1 is split later: it is offline, or another change of it is under way",
-            "r3 with 2300/s is not split: no cut divides it evenly and stays even",
-        ]
-    );
-    assert_eq!(fleet.plan(&Policy::fast()).changes, []);
+    assert_eq!(fleet.plan(&full).changes, []);
 }
 
 #[test]
@@ -409,8 +315,4 @@ fn a_report_of_a_large_map_is_short() {
 
 fn hot_key() -> Cause {
     Cause::HotKey { key: key(123), share: 0.83, row: None }
-}
-
-fn split_at(partition: u64) -> Cause {
-    Cause::Split { at: key(partition), above: 0.52, frontier: false }
 }
