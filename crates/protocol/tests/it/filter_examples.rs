@@ -9,25 +9,20 @@ use rangehold_protocol::table::row::{self, RowView};
 use rangehold_protocol::table::value::{Value, ValueRef};
 use rangehold_protocol::time::parse_iso;
 
+use crate::golden;
+
 fn filter(text: &str) -> Filter {
     Filter::parse(text).unwrap_or_else(|e| panic!("{text}: {e}")).expect("not blank")
 }
 
-/// Each line of the golden file is a text, ` => `, and the filter printed or the error.
+/// The answer to a text of the golden file is the filter printed, or the error.
 #[test]
 fn the_golden_file_holds() {
-    for (at, line) in include_str!("../golden/filter.txt").lines().enumerate() {
-        if line.is_empty() || line.starts_with('#') {
-            continue;
-        }
-        let (text, expected) = line.split_once(" => ").expect("text => answer");
-        let answer = match Filter::parse(text) {
-            Ok(Some(filter)) => filter.to_string(),
-            Ok(None) => "no filter".to_owned(),
-            Err(error) => format!("{} {}", error.code.status(), error),
-        };
-        assert_eq!(answer, expected, "line {}", at + 1);
-    }
+    golden::holds(include_str!("../golden/filter.txt"), |text| match Filter::parse(text) {
+        Ok(Some(filter)) => filter.to_string(),
+        Ok(None) => "no filter".to_owned(),
+        Err(error) => format!("{} {}", error.code.status(), error),
+    });
 }
 
 /// The names of those `rows` that match. Every row has PartitionKey `p`, and its name as RowKey.

@@ -4,6 +4,7 @@ mod batch;
 mod entity;
 mod filter_examples;
 mod filter_properties;
+mod golden;
 mod render;
 mod settings;
 mod signatures;
