@@ -4,12 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::Service;
 use crate::support::wire::Answer;
+use crate::support::{JSON, MULTIPART, Service, batch, next_page};
 use serde_json::Value;
 use tokio::task::JoinSet;
 
-const JSON: (&str, &str) = ("Content-Type", "application/json");
 const PLAIN: (&str, &str) = ("Accept", "application/json;odata=nometadata");
 
 async fn service_with_notes() -> Arc<Service> {
@@ -88,17 +87,9 @@ async fn a_batch_is_seen_whole_or_not_at_all() {
         writers.spawn(async move {
             for round in 0..50 {
                 let number = writer * 1000 + round;
-                let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
-                for row in ROWS {
-                    body += &format!(
-                        "--c\r\nContent-Type: application/http\r\n\r\nPUT {} HTTP/1.1\r\n\
-                         Content-Type: application/json\r\n\r\n{{\"n\":{number}}}\r\n",
-                        entity(row)
-                    );
-                }
-                body += "--c--\r\n--b--\r\n";
-                let header = ("Content-Type", "multipart/mixed; boundary=b");
-                let answer = service.send("POST", "/$batch", &[header], body.as_bytes()).await;
+                let put = |row| (format!("PUT {} HTTP/1.1", entity(row)), format!(r#"{{"n":{number}}}"#));
+                let body = batch(ROWS.map(put));
+                let answer = service.send("POST", "/$batch", &[MULTIPART], body.as_bytes()).await;
                 assert_eq!(answer.body.matches("HTTP/1.1 204").count(), ROWS.len(), "{answer:?}");
             }
         });
@@ -159,11 +150,8 @@ async fn pages_miss_and_repeat_nothing_that_stays() {
             let answer = get(&service, &format!("/notes()?$top=7&$select=RowKey{from}")).await;
             let page = entities(&answer);
             seen.extend(page.iter().map(|row| row["RowKey"].as_str().expect("a key").to_owned()));
-            let next = |part: &str| answer.header(&format!("x-ms-continuation-{part}"));
-            let (Some(partition), Some(row)) = (next("NextPartitionKey"), next("NextRowKey")) else {
-                break;
-            };
-            from = format!("&NextPartitionKey={partition}&NextRowKey={row}");
+            let Some(next) = next_page(&answer) else { break };
+            from = next;
         }
         assert!(seen.is_sorted_by(|one, other| one < other), "{seen:?}");
         let stable = seen.iter().filter(|key| !key.contains('-')).count();

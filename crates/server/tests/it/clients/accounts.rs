@@ -1,12 +1,12 @@
 //! Several accounts, their keys, and their secondary endpoints.
 
+use rangehold_protocol::time::parse_http_date;
 use rangehold_server::accounts::Accounts;
 
-use crate::support::Service;
 use crate::support::wire::{Answer, Request};
+use crate::support::{JSON, MULTIPART, Service};
 use rangehold_testkit::sign::Signer;
 
-const JSON: (&str, &str) = ("Content-Type", "application/json");
 const PLAIN: (&str, &str) = ("Accept", "application/json;odata=nometadata");
 const KEYS: [&str; 4] = ["a2V5IG9uZQ==", "a2V5IHR3bw==", "a2V5IHRocmVl", "a2V5IGZvdXI="];
 
@@ -78,11 +78,18 @@ async fn the_secondary_endpoint_reads_and_writes_nothing() {
     assert_eq!(send("GET", &format!("{entity}?$select=n"), &[PLAIN], b"").await.body, r#"{"n":1}"#);
     let stats = send("GET", "/?restype=service&comp=stats", &[], b"").await;
     assert!(stats.body.contains("<Status>live</Status>"), "{stats:?}");
+    let synced = stats.body.split(['<', '>']).skip_while(|part| *part != "LastSyncTime").nth(1);
+    let synced = synced.and_then(parse_http_date).expect("a time");
+    assert!((service.clock.wall().unix_seconds() - synced.unix_seconds()).abs() < 3600, "{stats:?}");
+    // Some clients sign the path of the primary endpoint, and then send the request to the secondary one.
+    let mut moved = Request::new("GET", "/devstoreaccount1/?restype=service&comp=stats", &[], b"");
+    signer.sign(&mut moved, service.clock.wall().unix_seconds());
+    moved.target = moved.target.replace("devstoreaccount1", "devstoreaccount1-secondary");
+    assert_eq!(service.send_raw(&moved).await.status, 200);
     let primary = service.send("GET", "/?restype=service&comp=stats", &[], b"").await;
     assert_eq!((primary.status, primary.code()), (400, "InvalidQueryParameterValue"));
 
     let any = ("If-Match", "*");
-    let multipart = ("Content-Type", "multipart/mixed; boundary=b");
     for (method, path, headers) in [
         ("POST", "/Tables", &[JSON][..]),
         ("DELETE", "/Tables('notes')", &[]),
@@ -90,7 +97,7 @@ async fn the_secondary_endpoint_reads_and_writes_nothing() {
         ("PUT", entity, &[JSON]),
         ("MERGE", entity, &[JSON]),
         ("DELETE", entity, &[any]),
-        ("POST", "/$batch", &[multipart]),
+        ("POST", "/$batch", &[MULTIPART]),
         ("PUT", "/notes?comp=acl", &[]),
         ("PUT", "/?restype=service&comp=properties", &[]),
     ] {

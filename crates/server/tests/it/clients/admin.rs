@@ -11,7 +11,7 @@ use rangehold_engine::{Step, StepHook};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
-use crate::support::{ADMIN_TOKEN, Service, Wanted};
+use crate::support::{ADMIN_TOKEN, JSON, Service, Wanted};
 
 #[tokio::test]
 async fn health_and_metrics_are_for_everybody() {
@@ -38,9 +38,7 @@ async fn health_and_metrics_are_for_everybody() {
 async fn the_status_asks_for_the_token() {
     let service = Service::start().await;
     let bearer = format!("Bearer {ADMIN_TOKEN}");
-    let status = service.send_admin("GET", "/v1/status", &[("Authorization", &bearer)]).await;
-    assert_eq!(status.status, 200);
-    let status: serde_json::Value = serde_json::from_str(&status.body).expect("JSON");
+    let status = service.told("/v1/status").await;
     assert_eq!(status["ranges"].as_array().map(Vec::len), Some(1), "{status}");
     let longer = format!("{bearer}x");
     for wrong in ["", "Bearer", "Bearer ", ADMIN_TOKEN, &bearer[..bearer.len() - 1], &longer] {
@@ -71,6 +69,12 @@ async fn web_pages_are_kept_out() {
             assert_eq!(answer.status, 200, "{path} {host}");
         }
     }
+}
+
+/// Inserts a row into the range that begins at `marathon/Half`.
+async fn insert_in_half(service: &Service) {
+    let insert = service.send("POST", "/marathon", &[JSON], br#"{"PartitionKey":"Half","RowKey":"r"}"#).await;
+    assert_eq!(insert.status, 201, "{insert:?}");
 }
 
 async fn readiness(service: &Service) -> (u16, Value) {
@@ -135,15 +139,12 @@ async fn a_change_that_was_broken_off_is_brought_to_its_end_without_a_restart() 
     };
     until(&service, "/v1/events?wait=0", mended).await;
     service.still_serves().await;
-    let body = br#"{"PartitionKey":"Half","RowKey":"r"}"#;
-    let insert = service.send("POST", "/marathon", &[("Content-Type", "application/json")], body).await;
-    assert_eq!(insert.status, 201, "{insert:?}");
+    insert_in_half(&service).await;
     let map = until(&service, "/v1/map", |_| true).await;
     assert!(
         map["ranges"].as_array().is_some_and(|ranges| ranges.iter().all(|range| range["doing"].is_null()))
     );
-    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
-    assert_eq!(split.status, 200, "{}", split.body);
+    service.split("marathon/Half").await;
     service.running.stop().await;
 }
 
@@ -151,8 +152,7 @@ async fn a_change_that_was_broken_off_is_brought_to_its_end_without_a_restart() 
 async fn ranges_of_a_server_that_has_lost_its_lease_go_to_the_others() {
     let service = Service::open(Wanted { servers: 2, plans: true, ..Wanted::default() }).await;
     service.create_table("marathon").await;
-    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
-    assert_eq!(split.status, 200, "{}", split.body);
+    service.split("marathon/Half").await;
     let moved = service.order("POST", "/v1/map/move", r#"{"range":"marathon/Half","to":"s2"}"#).await;
     assert_eq!(moved.status, 200, "{}", moved.body);
 
@@ -165,9 +165,7 @@ async fn ranges_of_a_server_that_has_lost_its_lease_go_to_the_others() {
             .all(|range| range["server"] == "s1" && range["doing"].is_null())
     };
     until(&service, "/v1/map", all_at_s1).await;
-    let body = br#"{"PartitionKey":"Half","RowKey":"r"}"#;
-    let insert = service.send("POST", "/marathon", &[("Content-Type", "application/json")], body).await;
-    assert_eq!(insert.status, 201, "{insert:?}");
+    insert_in_half(&service).await;
     service.still_serves().await;
 
     let (status, told) = readiness(&service).await;

@@ -8,12 +8,9 @@ use rangehold_protocol::table::limits::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use crate::support::Service;
 use crate::support::wire::{Request, parse, send_bytes};
+use crate::support::{JSON, MULTIPART, Service, batch};
 use rangehold_testkit::sign::Signer;
-
-const JSON: (&str, &str) = ("Content-Type", "application/json");
-const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
 
 #[tokio::test]
 async fn a_body_above_its_limit_is_refused() {
@@ -103,15 +100,11 @@ async fn many_large_batches_at_once_all_succeed() {
     let service = Arc::new(service);
     let text = "x".repeat(32_000);
     let clients = (0..CLIENTS).map(|client| {
-        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
-        for row in 0..BATCH_OPERATIONS_MAX {
-            body += &format!(
-                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-                 PUT /notes(PartitionKey='{client}',RowKey='{row}') HTTP/1.1\r\n\
-                 Content-Type: application/json\r\n\r\n{{\"Text\":\"{text}\"}}\r\n"
-            );
-        }
-        body += "--c--\r\n--b--\r\n";
+        let put = |row| {
+            let head = format!("PUT /notes(PartitionKey='{client}',RowKey='{row}') HTTP/1.1");
+            (head, format!(r#"{{"Text":"{text}"}}"#))
+        };
+        let body = batch((0..BATCH_OPERATIONS_MAX).map(put));
         let service = Arc::clone(&service);
         tokio::spawn(async move { service.send("POST", "/$batch", &[MULTIPART], body.as_bytes()).await })
     });
@@ -127,23 +120,19 @@ async fn many_large_batches_at_once_all_succeed() {
 async fn one_operation_too_many() {
     let service = Service::start().await;
     service.create_table("notes").await;
-    let batch = |count: usize| {
-        let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
-        for index in 0..count {
-            body += &format!(
-                "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n\
-                 PUT /notes(PartitionKey='p',RowKey='{index}') HTTP/1.1\r\nContent-ID: {index}\r\n\
-                 Content-Type: application/json\r\n\r\n{{}}\r\n"
-            );
-        }
-        body + "--c--\r\n--b--\r\n"
+    let puts = |count: usize| {
+        let put = |index| {
+            let head =
+                format!("PUT /notes(PartitionKey='p',RowKey='{index}') HTTP/1.1\r\nContent-ID: {index}");
+            (head, "{}".to_owned())
+        };
+        batch((0..count).map(put))
     };
-    let most = service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX).as_bytes()).await;
+    let most = service.send("POST", "/$batch", &[MULTIPART], puts(BATCH_OPERATIONS_MAX).as_bytes()).await;
     assert_eq!(most.status, 202);
     assert_eq!(most.body.matches("HTTP/1.1 204 No Content").count(), BATCH_OPERATIONS_MAX);
     // As in the recordings, the reply has the index of the last operation that is allowed, and no Content-ID.
-    let more =
-        service.send("POST", "/$batch", &[MULTIPART], batch(BATCH_OPERATIONS_MAX + 1).as_bytes()).await;
+    let more = service.send("POST", "/$batch", &[MULTIPART], puts(BATCH_OPERATIONS_MAX + 1).as_bytes()).await;
     assert_eq!(more.status, 202);
     assert!(
         more.body.contains("HTTP/1.1 400 Bad Request\r\nX-Content-Type-Options: nosniff"),

@@ -11,9 +11,8 @@ use rangehold_server::history::{HISTORY_DIRECTORY, HistoryOptions};
 use serde_json::Value;
 use tokio::time::sleep;
 
-use crate::support::{Service, Wanted};
+use crate::support::{JSON, Service, Wanted};
 
-const JSON: (&str, &str) = ("Content-Type", "application/json");
 /// A PartitionKey whose text appears only in keys.
 const TELLTALE: &str = "Telltale-4711";
 
@@ -54,9 +53,7 @@ async fn insert(service: &Service, partition: &str, row: u32) {
 }
 
 async fn history(service: &Service, query: &str) -> Value {
-    let answer = service.order("GET", &format!("/v1/history?{query}"), "").await;
-    assert_eq!(answer.status, 200, "{query}: {}", answer.body);
-    serde_json::from_str(&answer.body).expect("JSON")
+    service.told(&format!("/v1/history?{query}")).await
 }
 
 /// The sum of one of the numbers of cells (1 reads, 2 writes, ...) over columns and rows.
@@ -114,8 +111,7 @@ fn on_disk(directory: &Path, text: &str) -> bool {
 async fn what_was_asked_is_told_by_key_and_second() {
     let service = Service::open(Wanted { history: Some(options(None)), ..Wanted::default() }).await;
     service.create_table("marathon").await;
-    let split = service.order("POST", "/v1/map/split", r#"{"at":"marathon/Half"}"#).await;
-    assert_eq!(split.status, 200, "{}", split.body);
+    service.split("marathon/Half").await;
     for row in 0..6 {
         insert(&service, "Full", row).await;
     }
@@ -157,9 +153,7 @@ async fn a_restart_keeps_the_history_and_keys_only_where_that_was_wanted() {
         let path = directory.path();
         let service = start(path, with_keys).await;
         service.create_table("marathon").await;
-        let split = format!(r#"{{"at":"marathon/\"{TELLTALE}\""}}"#);
-        let split = service.order("POST", "/v1/map/split", &split).await;
-        assert_eq!(split.status, 200, "{}", split.body);
+        service.split(&format!("marathon/\"{TELLTALE}\"")).await;
         insert(&service, TELLTALE, 0).await;
         ten_seconds_later(&service).await;
         insert(&service, TELLTALE, 1).await;

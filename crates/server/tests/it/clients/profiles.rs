@@ -9,9 +9,7 @@ use rangehold_server::profile::{Budget, PageRules, Profile};
 use tokio::time::Instant;
 
 use crate::support::wire::Answer;
-use crate::support::{Service, Wanted};
-
-const JSON: (&str, &str) = ("Content-Type", "application/json");
+use crate::support::{JSON, MULTIPART, Service, Wanted, batch, next_page};
 
 /// The profile `cloud`, but with 40 entities a second for each partition.
 fn small() -> Profile {
@@ -25,16 +23,17 @@ async fn insert(service: &Service, partition: &str, row: u32) -> Answer {
 
 /// An entity group transaction that inserts `rows` into a partition.
 async fn transaction(service: &Service, partition: &str, rows: std::ops::Range<u32>) -> Answer {
-    let mut body = "--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n".to_owned();
-    for row in rows {
-        let entity = format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row:06}"}}"#);
-        body += "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
-        body += &format!("POST {}/notes HTTP/1.1\r\nAccept: application/json\r\n", service.base());
-        body += &format!("Content-Type: application/json\r\nPrefer: return-no-content\r\n\r\n{entity}\r\n");
-    }
-    body += "--c--\r\n--b--\r\n";
-    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
-    service.send("POST", "/$batch", &headers, body.as_bytes()).await
+    let insert = |row| {
+        let address = format!("POST {}/notes HTTP/1.1", service.base());
+        let head = format!("{address}\r\nAccept: application/json\r\nPrefer: return-no-content");
+        (head, format!(r#"{{"PartitionKey":"{partition}","RowKey":"{row:06}"}}"#))
+    };
+    service.send("POST", "/$batch", &[MULTIPART], batch(rows.map(insert)).as_bytes()).await
+}
+
+/// The RowKeys of a page.
+fn row_keys(answer: &Answer) -> Vec<String> {
+    answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()).collect()
 }
 
 /// How often a metric was counted, by its name and labels.
@@ -71,8 +70,7 @@ async fn a_hot_partition_is_held_at_its_budget_and_its_neighbour_is_not() {
     // Refused requests are load that the range would have. So the range counts them, and shows them when the second
     // has ended.
     let seen = async || {
-        let answer = service.order("GET", "/v1/ranges", "").await;
-        let seen: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+        let seen = service.told("/v1/ranges").await;
         seen["ranges"][0]["load"]["throttled_per_s"].as_f64().expect("a number")
     };
     let until = Instant::now() + Duration::from_secs(20);
@@ -123,12 +121,9 @@ async fn short_pages_lead_on_to_everything() {
         }
         assert_eq!(answer.status, 200, "{answer:?}");
         pages += 1;
-        rows.extend(answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()));
-        match answer.header("x-ms-continuation-NextPartitionKey") {
-            Some(partition) => {
-                let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
-                token = format!("&NextPartitionKey={partition}&NextRowKey={row}");
-            }
+        rows.extend(row_keys(&answer));
+        match next_page(&answer) {
+            Some(next) => token = next,
             None => break,
         }
     }
@@ -157,10 +152,9 @@ async fn pages(service: &Service, query: &str) -> Vec<Vec<String>> {
     loop {
         let answer = service.send("GET", &format!("/notes()?{query}{token}"), &[], b"").await;
         assert_eq!(answer.status, 200, "{answer:?}");
-        pages.push(answer.body.split(r#""RowKey":""#).skip(1).map(|rest| rest[..6].to_owned()).collect());
-        let Some(partition) = answer.header("x-ms-continuation-NextPartitionKey") else { return pages };
-        let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
-        token = format!("&NextPartitionKey={partition}&NextRowKey={row}");
+        pages.push(row_keys(&answer));
+        let Some(next) = next_page(&answer) else { return pages };
+        token = next;
     }
 }
 
@@ -244,8 +238,7 @@ async fn queries_are_counted_by_their_kind() {
     pages(&service, "$filter=PartitionKey%20ge%20'd'").await;
     pages(&service, "$filter=PartitionKey%20eq%20'a'%20and%20missing%20eq%201").await;
     service.send("GET", "/notes(PartitionKey='a',RowKey='000000')", &[], b"").await;
-    let answer = service.order("GET", "/v1/queries", "").await;
-    let counted: serde_json::Value = serde_json::from_str(&answer.body).expect("JSON");
+    let counted = service.told("/v1/queries").await;
     let of = |kind: &str| {
         let found = counted.as_array().expect("a list").iter().find(|one| one["kind"] == kind);
         let counts = &found.expect("every kind is there")["counts"];

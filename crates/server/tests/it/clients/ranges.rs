@@ -2,23 +2,11 @@
 
 use serde_json::{Value, json};
 
-use crate::support::wire::{Answer, Request, exchange};
-use crate::support::{ADMIN_TOKEN, Service};
-
-async fn ask(service: &Service, method: &str, target: &str, body: &str) -> Answer {
-    let bearer = format!("Bearer {ADMIN_TOKEN}");
-    let request = Request::new(method, target, &[("Authorization", &bearer)], body.as_bytes());
-    exchange(service.running.admin_address, &request).await
-}
-
-async fn get(service: &Service, target: &str) -> Value {
-    let answer = ask(service, "GET", target, "").await;
-    assert_eq!(answer.status, 200, "{target}: {}", answer.body);
-    serde_json::from_str(&answer.body).expect("JSON")
-}
+use crate::support::wire::{Request, exchange};
+use crate::support::{ADMIN_TOKEN, JSON, Service};
 
 async fn change(service: &Service, verb: &str, body: Value) -> (u16, Value) {
-    let answer = ask(service, "POST", &format!("/v1/map/{verb}"), &body.to_string()).await;
+    let answer = service.order("POST", &format!("/v1/map/{verb}"), &body.to_string()).await;
     (answer.status, serde_json::from_str(&answer.body).expect("JSON"))
 }
 
@@ -30,8 +18,7 @@ async fn done(service: &Service, verb: &str, body: Value) -> Value {
 
 async fn insert(service: &Service, partition: &str) -> u16 {
     let body = format!(r#"{{"PartitionKey":"{partition}","RowKey":"r"}}"#);
-    let headers = [("Content-Type", "application/json")];
-    service.send("POST", "/marathon", &headers, body.as_bytes()).await.status
+    service.send("POST", "/marathon", &[JSON], body.as_bytes()).await.status
 }
 
 #[tokio::test]
@@ -44,7 +31,7 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
     let split = done(&service, "split", json!({ "at": "marathon/Half" })).await;
     assert_eq!(split["ranges"], json!(["r2", "r3"]));
     done(&service, "move", json!({ "range": "marathon/Half", "to": "s2" })).await;
-    let map = get(&service, "/v1/map").await;
+    let map = service.told("/v1/map").await;
     let right = &map["ranges"][1];
     assert_eq!(
         (&right["low"], &right["high"], &right["server"], &right["online"]),
@@ -52,10 +39,10 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
         "{map}"
     );
     for name in ["r3", "r3@2", "marathon%2FHalf", "marathon%2F%22Half%20way%22"] {
-        let one = get(&service, &format!("/v1/map?range={name}")).await;
+        let one = service.told(&format!("/v1/map?range={name}")).await;
         assert_eq!((&one["ranges"], &one["version"]), (&json!([right]), &map["version"]), "{name}");
     }
-    let seen = get(&service, "/v1/ranges").await;
+    let seen = service.told("/v1/ranges").await;
     assert_eq!(seen["servers"].as_array().map(Vec::len), Some(2), "{seen}");
     assert_eq!(seen["ranges"][1]["load"]["state"], "cold", "{seen}");
     assert_eq!(seen["manager"]["plans"], false);
@@ -64,7 +51,7 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
     let merged = done(&service, "merge", json!({ "left": "r2", "right": "r3" })).await;
     assert_eq!(merged["ranges"], json!(["r4"]));
     assert!(merged["held_for_ms"].is_number(), "{merged}");
-    assert_eq!(get(&service, "/v1/map/check").await["findings"], json!([]));
+    assert_eq!(service.told("/v1/map/check").await["findings"], json!([]));
     done(&service, "offline", json!({ "range": "r4" })).await;
     assert_eq!(insert(&service, "10 km").await, 503);
     done(&service, "online", json!({ "range": "r4" })).await;
@@ -73,13 +60,13 @@ async fn ranges_are_split_moved_and_merged_by_hand() {
         assert_eq!(insert(&service, partition).await, 409, "{partition} is still there");
     }
 
-    let events = get(&service, "/v1/events?after=0&wait=0").await;
+    let events = service.told("/v1/events?after=0&wait=0").await;
     let kinds: Vec<&str> =
         events["events"].as_array().unwrap().iter().filter_map(|event| event["kind"].as_str()).collect();
     assert_eq!(kinds, ["asked", "done"].repeat(5), "{events}");
     assert_eq!(events["events"][0]["text"], "split r1@1 at marathon/Half", "{events}");
     let last = events["events"][9]["number"].as_u64().unwrap();
-    assert_eq!(get(&service, &format!("/v1/events?after={last}&wait=0")).await["events"], json!([]));
+    assert_eq!(service.told(&format!("/v1/events?after={last}&wait=0")).await["events"], json!([]));
     service.running.stop().await;
 }
 
@@ -106,16 +93,16 @@ async fn refusals_say_what_is_wrong() {
         let message = answer["error"]["message"].as_str().unwrap_or_default();
         assert!(got == status && message.contains(says), "{verb} {body}: {got} {answer}");
     }
-    assert_eq!(get(&service, "/v1/map").await["version"], 1, "nothing was changed");
+    assert_eq!(service.told("/v1/map").await["version"], 1, "nothing was changed");
     for (query, status) in
         [("range=r1@9", 409), ("range=r7", 409), ("range=sprint/Half", 400), ("range=%", 400), ("at=r1", 400)]
     {
-        let answer = ask(&service, "GET", &format!("/v1/map?{query}"), "").await;
+        let answer = service.order("GET", &format!("/v1/map?{query}"), "").await;
         assert_eq!(answer.status, status, "{query}: {}", answer.body);
     }
-    assert_eq!(ask(&service, "GET", "/v1/events?since=1", "").await.status, 400);
-    assert_eq!(ask(&service, "GET", "/v1/map/split", "").await.status, 405);
-    assert_eq!(ask(&service, "POST", "/v1/map", "").await.status, 405);
+    assert_eq!(service.order("GET", "/v1/events?since=1", "").await.status, 400);
+    assert_eq!(service.order("GET", "/v1/map/split", "").await.status, 405);
+    assert_eq!(service.order("POST", "/v1/map", "").await.status, 405);
     service.still_serves().await;
 }
 

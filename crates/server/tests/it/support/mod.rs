@@ -15,6 +15,7 @@ use rangehold_server::profile::Profile;
 use rangehold_server::table::{Options, TableService};
 use rangehold_server::tokens::TokenVerifier;
 use rangehold_server::{Running, serve};
+use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
 use self::wire::{Answer, Request};
@@ -22,7 +23,27 @@ use rangehold_testkit::sign::Signer;
 
 /// The admin token of the services started here.
 pub(crate) const ADMIN_TOKEN: &str = "the-admin-token";
+pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
+/// The type of a body that [`batch`] writes.
+pub(crate) const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
 const MEMORY_BYTES: u64 = 64 << 20;
+
+/// The body of a batch. An operation begins with its request line; its head has no `Content-Type` of a body in JSON.
+pub(crate) fn batch(operations: impl IntoIterator<Item = (String, String)>) -> String {
+    let mut body = String::from("--b\r\nContent-Type: multipart/mixed; boundary=c\r\n\r\n");
+    for (head, json) in operations {
+        body += "--c\r\nContent-Type: application/http\r\nContent-Transfer-Encoding: binary\r\n\r\n";
+        body += &format!("{head}\r\nContent-Type: application/json\r\n\r\n{json}\r\n");
+    }
+    body + "--c--\r\n--b--\r\n"
+}
+
+/// What the query of the next page has besides that of this one; `None` after the last page.
+pub(crate) fn next_page(answer: &Answer) -> Option<String> {
+    let partition = answer.header("x-ms-continuation-NextPartitionKey")?;
+    let row = answer.header("x-ms-continuation-NextRowKey").expect("both keys come");
+    Some(format!("&NextPartitionKey={partition}&NextRowKey={row}"))
+}
 
 /// A running service.
 pub(crate) struct Service {
@@ -171,9 +192,21 @@ impl Service {
     /// Creates a table.
     pub(crate) async fn create_table(&self, name: &str) {
         let body = format!(r#"{{"TableName":"{name}"}}"#);
-        let answer =
-            self.send("POST", "/Tables", &[("Content-Type", "application/json")], body.as_bytes()).await;
+        let answer = self.send("POST", "/Tables", &[JSON], body.as_bytes()).await;
         assert_eq!(answer.status, 201, "{answer:?}");
+    }
+
+    /// Asks the admin endpoint, and reads its JSON.
+    pub(crate) async fn told(&self, target: &str) -> Value {
+        let answer = self.order("GET", target, "").await;
+        assert_eq!(answer.status, 200, "{target}: {}", answer.body);
+        serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// Splits a range at a key, by the admin endpoint.
+    pub(crate) async fn split(&self, at: &str) {
+        let answer = self.order("POST", "/v1/map/split", &json!({ "at": at }).to_string()).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
     }
 }
 
