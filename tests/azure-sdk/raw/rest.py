@@ -153,16 +153,6 @@ def insert(table, partition, row, **properties):
     return reply
 
 
-def query(table, filter=None, **options):
-    """A page of a query. `filter` is a text; other options are given by name without their `$`."""
-    wanted = {"filter": filter, **options}
-    return send(
-        "GET",
-        f"/{table}()",
-        "&".join(f"${name}={quote(value, safe='')}" for name, value in wanted.items() if value is not None),
-    )
-
-
 def batch(table, operations, *, prefix=f"/{ACCOUNT}", host=None):
     """Sends a transaction of `(method, partition, row, properties)`. For POST the keys are in the body."""
     changes = []
@@ -193,18 +183,6 @@ def batch(table, operations, *, prefix=f"/{ACCOUNT}", host=None):
     )
 
 
-def parts(reply):
-    """The parts of a batch reply, as (status, JSON body or None)."""
-    found = []
-    for part in re.split(r"--changesetresponse_[^\r\n]*", reply.text)[1:-1]:
-        status = re.search(r"HTTP/1\.1 (\d+)", part)
-        body = re.search(r"\{.*\}", part, re.S)
-        found.append((int(status[1]), json.loads(body[0]) if body else None))
-    return found
-
-
-def part_error(reply):
-    """The status, code and text of the only part of a failed transaction."""
-    ((status, body),) = parts(reply)
-    error = body["odata.error"]
-    return status, error["code"], error["message"]["value"].split("\nRequestId:")[0]
+def statuses(reply):
+    """The status of each part of a batch reply."""
+    return [int(status) for status in re.findall(r"HTTP/1\.1 (\d+)", reply.text)]

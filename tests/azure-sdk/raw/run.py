@@ -2,8 +2,7 @@
 """Run the raw REST tests against a table service: run.py HOST PORT [test names as for unittest].
 
 Needs only Python. Ends with the line `N passed, N failed`; the exit status is 0 if none failed.
-The tests test_01 to test_26 are the 26 requests that Azurite 3.37.0 was found to answer wrongly. Each test
-expects the answer of the real service.
+Requests that are well formed are in crates/server/tests/recorded.
 """
 
 import os

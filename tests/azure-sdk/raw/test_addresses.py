@@ -43,6 +43,16 @@ class Addresses(unittest.TestCase):
             wrong_key = rest.send("GET", "/Tables", key="d3Jvbmc=")
             self.assertEqual((reply.status, reply.error), (wrong_key.status, wrong_key.error))
 
+    def test_a_batch_in_host_style_is_applied(self):
+        table = rest.new_table()
+        self.addCleanup(rest.drop_table, table)
+        host = f"{rest.ACCOUNT}.table.localhost:{rest.PORT}"
+        reply = rest.batch(table, [("POST", "p", "a", {"v": 1}), ("PUT", "p", "b", {"v": 2})], prefix="", host=host)
+        self.assertEqual((reply.status, rest.statuses(reply)), (202, [204, 204]), reply)
+        self.assertIn(f"Location: http://{host}/{table}(PartitionKey='p',RowKey='a')", reply.text)
+        for row in ("a", "b"):
+            self.assertEqual(rest.send("GET", rest.entity_path(table, "p", row)).status, 200, row)
+
 
 if __name__ == "__main__":
     unittest.main()

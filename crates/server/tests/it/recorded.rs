@@ -18,4 +18,4 @@ macro_rules! replayed {
     };
 }
 
-replayed! { acl auth batch errors get insert paging properties query tables update }
+replayed! { acl auth azurite batch errors get insert paging properties query tables update }
