@@ -3,29 +3,59 @@
 
 use std::time::Duration;
 
+use crate::support::local::LocalMap;
 use crate::support::postgres::PostgresServer;
 use crate::support::proxy::Proxy;
 use crate::support::routed::{Directory, place, routing, shard};
 use bytes::Bytes;
-use rangehold_shardmap::routing::{Isolation, Retry, RoutingError};
+use rangehold_shardmap::routing::{Isolation, Retry, RoutingError, ShardConnection, ShardTransaction, Typed};
 use rangehold_testkit::pooler::Pooler;
 use tokio_postgres::types::Type;
 
 const KEY: &[u8] = &[12];
 const INSERT: &str = "INSERT INTO rows VALUES ($1, $2)";
 
-fn row<'a>(key: &'a i32, text: &'a &'a str) -> [rangehold_shardmap::routing::Typed<'a>; 2] {
+fn row<'a>(key: &'a i32, text: &'a &'a str) -> [Typed<'a>; 2] {
     [(key, Type::INT4), (text, Type::TEXT)]
+}
+
+/// A shard that holds [`KEY`], and a connection for that key.
+struct Routed {
+    _server: PostgresServer,
+    map: LocalMap,
+    connection: ShardConnection,
+}
+
+impl Routed {
+    async fn new() -> Self {
+        let server = PostgresServer::start();
+        let map = shard(&server, "a", true).await;
+        let directory = Directory::new(map.id, place(server.port(), "a"));
+        let connection = directory.open(&routing(), KEY).await.unwrap();
+        Self { _server: server, map, connection }
+    }
+}
+
+/// Takes the mapping of the key offline, or back online.
+async fn set_online(map: &LocalMap, online: bool) {
+    map.set("0a", Some("14"), online, 1).await;
+}
+
+fn is_offline(error: RoutingError, after: &str) {
+    assert!(matches!(error, RoutingError::Offline { .. }), "{after}: {error:?}");
+    assert_eq!(error.retry(), Retry::Again, "{after}");
+}
+
+/// The transaction is over, and a statement in it is refused.
+async fn is_spent(transaction: &mut ShardTransaction<'_>, after: &str) {
+    let error = transaction.execute_typed(INSERT, &row(&1, &after)).await.unwrap_err();
+    assert!(matches!(error, RoutingError::Spent { .. }), "{after}: {error:?}");
 }
 
 #[tokio::test]
 async fn all_doors_lead_to_the_shard_of_the_key() {
     rangehold_testkit::needs!(PostgreSql);
-    let server = PostgresServer::start();
-    let map = shard(&server, "a", true).await;
-    let directory = Directory::new(map.id, place(server.port(), "a"));
-    let routing = routing();
-    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let Routed { _server, map, mut connection } = Routed::new().await;
     assert_eq!(connection.execute_typed(INSERT, &row(&1, &"alone")).await.unwrap(), 1);
     assert_eq!(connection.execute(INSERT, &[&2, &"prepared"]).await.unwrap(), 1);
     let rows = connection.query_typed("SELECT key FROM rows ORDER BY key", &[]).await.unwrap();
@@ -90,18 +120,12 @@ async fn a_key_that_has_moved_is_followed_once_and_silently() {
 #[tokio::test]
 async fn an_idle_connection_outlives_an_offline_mapping() {
     rangehold_testkit::needs!(PostgreSql);
-    let server = PostgresServer::start();
-    let map = shard(&server, "a", true).await;
-    let directory = Directory::new(map.id, place(server.port(), "a"));
-    let routing = routing();
-    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let Routed { _server, map, mut connection } = Routed::new().await;
     let pid = "SELECT pg_backend_pid()";
     let before: i32 = connection.query_typed(pid, &[]).await.unwrap()[0].get(0);
-    map.set("0a", Some("14"), false, 1).await;
-    let error = connection.query_typed(pid, &[]).await.unwrap_err();
-    assert!(matches!(error, RoutingError::Offline { .. }), "{error:?}");
-    assert_eq!(error.retry(), Retry::Again);
-    map.set("0a", Some("14"), true, 1).await;
+    set_online(&map, false).await;
+    is_offline(connection.query_typed(pid, &[]).await.unwrap_err(), "when idle");
+    set_online(&map, true).await;
     assert_eq!(connection.query_typed(pid, &[]).await.unwrap()[0].get::<_, i32>(0), before);
 }
 
@@ -109,36 +133,29 @@ async fn an_idle_connection_outlives_an_offline_mapping() {
 #[tokio::test]
 async fn there_is_no_way_out_of_the_fence() {
     rangehold_testkit::needs!(PostgreSql);
-    let server = PostgresServer::start();
-    let map = shard(&server, "a", true).await;
-    let directory = Directory::new(map.id, place(server.port(), "a"));
-    let routing = routing();
-    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let Routed { _server, map, mut connection } = Routed::new().await;
 
     for ending in ["COMMIT", "ROLLBACK"] {
         let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
         transaction.execute_typed("SELECT 1", &[]).await.unwrap();
         let _ = transaction.execute_typed(ending, &[]).await;
-        let error = transaction.execute_typed(INSERT, &row(&1, &"after the end")).await.unwrap_err();
-        assert!(matches!(error, RoutingError::Spent { .. }), "{ending}: {error:?}");
+        is_spent(&mut transaction, ending).await;
         transaction.commit().await.unwrap_err();
     }
     for chained in ["COMMIT AND CHAIN", "ROLLBACK AND CHAIN"] {
         let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
         transaction.execute_typed("SELECT 1", &[]).await.unwrap();
-        map.set("0a", Some("14"), false, 1).await;
+        set_online(&map, false).await;
         transaction.execute_typed(chained, &[]).await.unwrap();
-        let error = transaction.execute_typed(INSERT, &row(&1, &"chained")).await.unwrap_err();
-        assert!(matches!(error, RoutingError::Offline { .. }), "{chained}: {error:?}");
-        map.set("0a", Some("14"), true, 1).await;
+        is_offline(transaction.execute_typed(INSERT, &row(&1, &"chained")).await.unwrap_err(), chained);
+        set_online(&map, true).await;
     }
     // A commit that fails has ended the transaction too.
     map.client.batch_execute("CREATE TABLE u (n int UNIQUE DEFERRABLE INITIALLY DEFERRED)").await.unwrap();
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
     transaction.execute_typed("INSERT INTO u VALUES (1), (1)", &[]).await.unwrap();
     assert_eq!(transaction.execute_typed("COMMIT", &[]).await.unwrap_err().sqlstate(), Some("23505"));
-    let error = transaction.execute_typed(INSERT, &row(&1, &"after a failed commit")).await.unwrap_err();
-    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    is_spent(&mut transaction, "after a failed commit").await;
     drop(transaction);
     let failed = connection.execute_typed("INSERT INTO u VALUES (1), (1)", &[]).await.unwrap_err();
     assert_eq!(failed.sqlstate(), Some("23505"), "a commit that rides behind says why it failed");
@@ -147,8 +164,7 @@ async fn there_is_no_way_out_of_the_fence() {
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
     let slow = transaction.execute_typed("SELECT pg_sleep(0.3)", &[]);
     tokio::time::timeout(Duration::from_millis(50), slow).await.unwrap_err();
-    let error = transaction.execute_typed(INSERT, &row(&1, &"after a given-up first")).await.unwrap_err();
-    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    is_spent(&mut transaction, "after a given-up first").await;
     drop(transaction);
     assert_eq!(map.count().await, 0);
 
@@ -165,8 +181,7 @@ async fn there_is_no_way_out_of_the_fence() {
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
     transaction.execute_typed("SAVEPOINT s", &[]).await.unwrap();
     transaction.execute_typed("SELECT 1/0", &[]).await.unwrap_err();
-    let error = transaction.execute_typed(INSERT, &row(&3, &"failed")).await.unwrap_err();
-    assert!(matches!(error, RoutingError::Spent { .. }), "{error:?}");
+    is_spent(&mut transaction, "failed").await;
     transaction.execute_typed("ROLLBACK TO SAVEPOINT s", &[]).await.unwrap();
     transaction.execute_typed(INSERT, &row(&3, &"saved")).await.unwrap();
     transaction.commit().await.unwrap();
@@ -180,11 +195,7 @@ async fn there_is_no_way_out_of_the_fence() {
 #[tokio::test]
 async fn a_dropped_transaction_frees_the_fence_at_once() {
     rangehold_testkit::needs!(PostgreSql);
-    let server = PostgresServer::start();
-    let map = shard(&server, "a", true).await;
-    let directory = Directory::new(map.id, place(server.port(), "a"));
-    let routing = routing();
-    let mut connection = directory.open(&routing, KEY).await.unwrap();
+    let Routed { _server, map, mut connection } = Routed::new().await;
     let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
     transaction.execute_typed("SELECT 1", &[]).await.unwrap();
     assert_eq!(map.holders(&[1]).await.len(), 1);
@@ -256,9 +267,8 @@ async fn all_of_it_passes_a_pooler_in_transaction_mode() {
     });
     let mut connections = futures::future::join_all(work).await;
     assert_eq!(map.count().await, 6 * 20 * 4);
-    map.set("0a", Some("14"), false, 1).await;
-    let error = connections[0].execute_typed(INSERT, &row(&1, &"offline")).await.unwrap_err();
-    assert!(matches!(error, RoutingError::Offline { .. }), "{error:?}");
+    set_online(&map, false).await;
+    is_offline(connections[0].execute_typed(INSERT, &row(&1, &"offline")).await.unwrap_err(), "pooled");
 }
 
 /// Acceptance 98-101 (by what a connection does; on the shard map's own cache in its tests).

@@ -7,17 +7,26 @@ use super::world::{Ranges, code};
 use crate::support::faults::Faults;
 use crate::support::stores::World;
 
-async fn faulty(world: &World) -> (Ranges, Faults) {
-    let faults = Faults::default();
-    let options = ManagerOptions { hook: faults.hook(), ..world.options() };
-    let ranges = Ranges::with(world, options).await;
-    let map = &ranges.map;
-    map.add(&0, Some(&10), &ranges.shards[0]).await.unwrap();
-    map.add(&10, Some(&20), &ranges.shards[0]).await.unwrap();
-    let last = map.add(&20, Some(&30), &ranges.shards[1]).await.unwrap();
-    map.offline(&last).await.unwrap();
-    faults.clear();
-    (ranges, faults)
+/// A map of its own with three mappings, [`BEFORE`], and the faults of its steps.
+pub(crate) struct Scene {
+    pub(crate) ranges: Ranges,
+    pub(crate) faults: Faults,
+    pub(crate) world: World,
+}
+
+impl Scene {
+    pub(crate) async fn new(world: &World) -> Self {
+        let (world, faults) = (world.again(), Faults::default());
+        let options = ManagerOptions { hook: faults.hook(), ..world.options() };
+        let ranges = Ranges::with(&world, options).await;
+        let (map, shards) = (&ranges.map, &ranges.shards);
+        map.add(&0, Some(&10), &shards[0]).await.unwrap();
+        map.add(&10, Some(&20), &shards[0]).await.unwrap();
+        let last = map.add(&20, Some(&30), &shards[1]).await.unwrap();
+        map.offline(&last).await.unwrap();
+        faults.clear();
+        Self { ranges, faults, world }
+    }
 }
 
 /// Every change of a mapping, by number; each leaves the map another.
@@ -67,8 +76,7 @@ on_both_stores! {
     /// the old state stays, nothing is left behind, and the same change succeeds afterwards.
     async fn a_failing_step_changes_nothing(world) {
         for number in 0..CHANGES {
-            let fresh = world.again();
-            let (ranges, faults) = faulty(&fresh).await;
+            let Scene { ranges, faults, world: _world } = Scene::new(world).await;
             for step in [Step::GlobalBegin, Step::LocalSource, Step::LocalTarget, Step::GlobalEnd] {
                 faults.break_step(step);
                 let done = change(&ranges, number).await;
@@ -100,8 +108,7 @@ on_both_stores! {
                 (Step::GlobalEnd, Step::UndoEnd),
                 (Step::GlobalEnd, Step::TurnBack),
             ] {
-                let fresh = world.again();
-            let (ranges, faults) = faulty(&fresh).await;
+                let Scene { ranges, faults, world: _world } = Scene::new(world).await;
                 faults.break_step(step);
                 faults.break_step(undo);
                 let done = change(&ranges, number).await;
@@ -135,16 +142,14 @@ on_both_stores! {
     async fn passing_failures_are_hidden(world) {
         for when in [When::Before, When::After] {
             for step in [Step::GlobalBegin, Step::LocalSource, Step::GlobalEnd] {
-                let fresh = world.again();
-            let (ranges, faults) = faulty(&fresh).await;
+                let Scene { ranges, faults, world: _world } = Scene::new(world).await;
                 faults.fail(step, when, StepFault::MayPass, 1);
                 change(&ranges, 0).await.unwrap();
                 assert_eq!(ranges.told().await, after(0), "{step:?} {when:?}");
                 ranges.check().await;
             }
         }
-        let fresh = world.again();
-            let (ranges, faults) = faulty(&fresh).await;
+        let Scene { ranges, faults, world: _world } = Scene::new(world).await;
         faults.fail(Step::GlobalEnd, When::Before, StepFault::MayPass, 100);
         assert_eq!(code(change(&ranges, 0).await), "RangeShardMap/StorageOperationFailure");
         let tried = faults.seen().iter().filter(|m| m.step == Step::GlobalEnd && m.when == When::Before).count();
@@ -156,7 +161,7 @@ on_both_stores! {
 
     /// Acceptance 46 to 51: the same for shards: added, removed, updated.
     async fn failing_changes_of_shards(world) {
-        let (ranges, faults) = faulty(world).await;
+        let Scene { ranges, faults, world } = Scene::new(world).await;
         let (map, place) = (&ranges.map, world.database("shard_d"));
         for undo in [None, Some(Step::UndoEnd), Some(Step::UndoSource)] {
             for step in [Step::LocalSource, Step::GlobalEnd] {
@@ -190,7 +195,7 @@ on_both_stores! {
 
     /// A shard whose local map has other rows where keys shall come refuses, and the operation is undone.
     async fn a_shard_that_differs_refuses(world) {
-        let (ranges, _) = faulty(world).await;
+        let Scene { ranges, world, .. } = Scene::new(world).await;
         let other = ranges.manager.create_range_map::<i32>("other").await.unwrap();
         other.create_shard(&ranges.places[2]).await.unwrap();
         let keys = if world.is_postgres() { "'\\x80000028', '\\x80000030'" } else { "x'80000028', x'80000030'" };
