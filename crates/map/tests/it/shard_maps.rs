@@ -78,29 +78,6 @@ fn intervals_do_not_overlap() {
     assert_eq!(rig.map.mappings().len(), 3);
 }
 
-/// Acceptance 61, 82: an update is refused only if the mapping is online, changes its shard and stays online.
-#[test]
-fn only_an_offline_mapping_goes_to_another_shard() {
-    for before in [true, false] {
-        for after in [true, false] {
-            for moved in [true, false] {
-                let mut rig = Rig::new(MapKind::List);
-                let mut id = rig.add(7.to_key().unwrap().point(), 1).unwrap();
-                if !before {
-                    id = rig.update(id, OFFLINE).unwrap();
-                }
-                let to = MappingUpdate { online: Some(after), shard: moved.then(|| shard(2)) };
-                let updated = rig.update(id, to);
-                if before && after && moved {
-                    assert!(matches!(updated, Err(ShardChangeRefused::NotOffline { .. })));
-                } else {
-                    assert_ne!(updated.unwrap(), id);
-                }
-            }
-        }
-    }
-}
-
 /// Acceptance 58, 79: the id of a mapping from before a change is refused; 56: so is deletion while online.
 #[test]
 fn old_mapping_ids_are_refused() {
