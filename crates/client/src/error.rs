@@ -5,7 +5,7 @@ use http::Response;
 use serde::Deserialize;
 
 use crate::account::NotAConnectionString;
-use crate::entity::NotAnEntity;
+use crate::entity::{Entity, Keys, NotAnEntity};
 use crate::limits::ERROR_TEXT_BYTES_MAX;
 use crate::request::Invalid;
 use crate::transport::{Cause, Lost};
@@ -16,9 +16,12 @@ pub enum Error {
     /// The service answered, and refused. Nothing was changed.
     #[error(transparent)]
     Refused(#[from] Refusal),
-    /// There is no answer.
+    /// A request that changes nothing has no answer, or a change certainly did not reach the service.
     #[error(transparent)]
     Lost(#[from] Lost),
+    /// A change may have been carried out or not.
+    #[error(transparent)]
+    OutcomeUnknown(#[from] Box<OutcomeUnknown>),
     /// The request breaks a rule of the service, so it was not sent.
     #[error(transparent)]
     Invalid(#[from] Invalid),
@@ -49,6 +52,57 @@ impl Error {
     pub fn has_status(&self, status: u16) -> bool {
         self.refusal().is_some_and(|refusal| refusal.status == status)
     }
+}
+
+/// A change that may have been carried out or not: an attempt had no answer, or one that says nothing
+/// (408, 500, 502, 503, 504), and nothing that was found afterwards decides it.
+///
+/// [`Table::with_token`](crate::Table::with_token) gives the client the means to decide it for inserts and updates.
+#[derive(Debug)]
+pub struct OutcomeUnknown {
+    /// The entity that was looked at; `None` for a change of a table.
+    pub keys: Option<Keys>,
+    /// How many attempts were made.
+    pub attempts: u32,
+    /// What is there now.
+    pub found: Found,
+    /// How the last attempt ended.
+    pub last: Error,
+}
+
+impl std::fmt::Display for OutcomeUnknown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "it is not known whether the change was carried out, after {} attempts; ", self.attempts)?;
+        let place = self.keys.as_ref().map_or_else(String::new, |keys| format!(" at {keys}"));
+        match &self.found {
+            Found::Nothing => write!(f, "there is nothing{place} now"),
+            Found::Table => write!(f, "the table exists now"),
+            Found::Entity(entity) => {
+                let version = entity.etag.as_ref().map_or("unknown", |etag| etag.as_str());
+                write!(f, "the entity{place} has the version {version} now")
+            }
+            Found::Unread(why) => write!(f, "what is there{place} could not be read: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for OutcomeUnknown {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        Some(&self.last)
+    }
+}
+
+/// What a look after a change in doubt found.
+#[derive(Debug)]
+pub enum Found {
+    /// There is no such entity or table.
+    Nothing,
+    /// The table exists.
+    Table,
+    /// This entity.
+    Entity(Box<Entity>),
+    /// The look failed too.
+    Unread(String),
 }
 
 /// A refusal in the words of the service.

@@ -22,22 +22,30 @@
 //! The modules stand on floors. Each uses only those below it:
 //!
 //! ```text
+//!   pattern      secondary rows, copies in other partitions, queries that fan out
+//!   sequence     numbers that are never given out twice
 //!   service      the account: its tables
 //!   table        one table: entities, changes, queries
-//!   wire         sends a call: signs it, and reads refusals
+//!   wire         sends a call, repeats it, and says what is known about its effect
+//!   retry        when an attempt is repeated, and after which wait (pure)
 //!   error        what can go wrong, by what the program can do about it
 //!   transport    HTTP connections, or a model of the service in tests
 //!   request      what is sent for each operation (pure)
 //!   account      connection strings, keys, tokens
 //!   entity       entities and their types, by serde or by name (pure)
+//!   keys         keys that scale (pure)
 //! ```
 
 pub mod account;
 mod clock;
 mod entity;
 mod error;
+pub mod keys;
 pub mod limits;
+pub mod pattern;
 mod request;
+pub mod retry;
+pub mod sequence;
 mod service;
 mod table;
 mod transport;
@@ -48,10 +56,15 @@ pub use clock::Clock;
 pub use entity::{
     Binary, DateTime, ETag, EdmType, Entity, Guid, Keys, NotAValue, NotAnEntity, Timestamp, Value,
 };
-pub use error::{Error, Refusal};
+pub use error::{Error, Found, OutcomeUnknown, Refusal};
 pub use request::batch::groups;
 pub use request::{Change, Condition, Filter, Invalid, Operator, Query, Token};
+pub use retry::{Exponential, Policy};
 pub use service::Service;
 pub use table::{Page, Table};
 pub use transport::{Cause, Http, Lost, Transport};
 pub use wire::Options;
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client/guide.md")]
+mod guide {}

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::retry::Exponential;
+
 /// Longest wait for an answer, from the moment at which the request is sent to the last byte of the answer. It is
 /// longer than the 30 s in which the service itself gives up.
 pub const ANSWER_WAIT: Duration = Duration::from_secs(60);
@@ -15,3 +17,16 @@ pub const ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const ERROR_TEXT_BYTES_MAX: usize = 1024;
 /// Bytes of a batch that are left free for the service's own count of what surrounds the parts.
 pub const BATCH_BYTES_SPARE: usize = 64 * 1024;
+/// How often a sequence tries one reservation, unless its options say otherwise.
+pub const SEQUENCE_TRIES: u32 = 50;
+/// Callers that one reservation serves.
+pub const SEQUENCE_ROUND_MAX: usize = 10_000;
+/// The same with claims: the other change of the batch is that of the counter.
+pub const SEQUENCE_STRICT_ROUND_MAX: usize = 99;
+/// The wait after a try that met another client.
+pub const SEQUENCE_WAIT: Exponential =
+    Exponential { z: Duration::from_millis(4), min: Duration::ZERO, max: Duration::from_millis(200) };
+/// Queries of a fan-out that begin at the same time.
+pub const FAN_OUT_AT_ONCE: usize = 16;
+/// How often one copy is written, if others write it at the same time.
+pub const COPY_TRIES: u32 = 10;

@@ -41,7 +41,7 @@ impl Service {
             let wire = wire.clone();
             async move {
                 let Some(token) = place else { return Ok(None) };
-                let answer = wire.send(&Call::tables(token.as_ref())).await?;
+                let answer = wire.send_one(&Call::tables(token.as_ref())).await?;
                 let page: Tables = serde_json::from_slice(answer.body()).map_err(NotAnEntity::page)?;
                 let names = stream::iter(page.value.into_iter().map(|table| Ok(table.name)));
                 Ok::<_, Error>(Some((names, next_page(answer.headers()).map(Some))))

@@ -20,6 +20,10 @@ impl NotAnEntity {
         Self(format!("the entity {keys} does not fit the type that it is read as: {error}"))
     }
 
+    pub(crate) fn batch(why: &str) -> Self {
+        Self(format!("the answer to a batch cannot be read: {why}"))
+    }
+
     pub(crate) fn page(error: serde_json::Error) -> Self {
         Self(format!("the answer to a query is not a list as JSON: {error}"))
     }

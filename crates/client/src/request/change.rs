@@ -29,6 +29,10 @@ impl From<&ETag> for Condition {
 }
 
 /// A change of one entity. Only those that need an existing entity have a condition.
+///
+/// A change whose outcome is in doubt is sent again. With [`Condition::Version`], and as an insert, it cannot happen
+/// twice. An upsert or a change with [`Condition::Any`] can: if another client writes the entity between two attempts, the
+/// second attempt overwrites that. A program that cannot accept this gives a version.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Change {
     /// Makes the entity. Refused with 409 if it exists.
@@ -60,6 +64,18 @@ impl Change {
 
     /// What is written; `None` for a deletion.
     pub fn entity(&self) -> Option<&Entity> {
+        match self {
+            Self::Delete(..) => None,
+            Self::Insert(entity)
+            | Self::Replace(entity, _)
+            | Self::Merge(entity, _)
+            | Self::InsertOrReplace(entity)
+            | Self::InsertOrMerge(entity) => Some(entity),
+        }
+    }
+
+    /// As [`Self::entity`], to be changed before it is sent.
+    pub(crate) fn entity_mut(&mut self) -> Option<&mut Entity> {
         match self {
             Self::Delete(..) => None,
             Self::Insert(entity)

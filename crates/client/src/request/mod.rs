@@ -41,12 +41,14 @@ pub(crate) struct Call {
     pub(crate) query: Vec<(&'static str, String)>,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: Bytes,
+    /// Whether the answer is one of a batch, whose parts count.
+    pub(crate) is_batch: bool,
 }
 
 impl Call {
     fn new(method: Method, path: String) -> Self {
         let headers = vec![("Accept", MINIMAL.to_owned()), ("DataServiceVersion", "3.0".to_owned())];
-        Self { method, path, query: Vec::new(), headers, body: Bytes::new() }
+        Self { method, path, query: Vec::new(), headers, body: Bytes::new(), is_batch: false }
     }
 
     fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {

@@ -100,3 +100,49 @@ fn authorization(
     };
     shared_key::authorization(&request, account, key)
 }
+
+#[cfg(test)]
+mod tests {
+    use rangehold_protocol::auth::Principal;
+
+    use super::*;
+    use crate::entity::Keys;
+
+    const NOW: Timestamp = Timestamp::from_unix_seconds(1_700_000_000);
+
+    fn sent(proof: &Proof<'_>) -> Request<Bytes> {
+        let endpoint = Endpoint::parse("http://127.0.0.1:10002/acct").expect("an endpoint");
+        let call = Call::get("people", &Keys::new("a b", "it's")).expect("the keys are allowed");
+        signed(&endpoint, proof, &call, NOW, "id").expect("the proof is plain text")
+    }
+
+    #[test]
+    fn the_service_accepts_a_request_that_was_signed_with_the_key() {
+        let key = AccountKey::from_base64("c2VjcmV0").expect("base64");
+        let request = sent(&Proof::SharedKey("acct", &key));
+        let header = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let seen = AuthRequest {
+            method: request.method().as_str(),
+            path: request.uri().path(),
+            query: &uri::Query::default(),
+            authorization: header("authorization"),
+            date: None,
+            x_ms_date: header("x-ms-date"),
+            content_md5: None,
+            content_type: header("content-type"),
+            client: IpAddr::V4(Ipv4Addr::LOCALHOST),
+            https: false,
+        };
+        assert_eq!(shared_key::authenticate(&seen, "acct", &[key], NOW), Ok(Principal::Owner));
+    }
+
+    #[test]
+    fn a_token_is_a_header_and_a_signature_is_in_the_query() {
+        let request = sent(&Proof::Bearer("token".to_owned()));
+        assert_eq!(request.headers()["authorization"], "Bearer token");
+        let request = sent(&Proof::Sas("sv=2019-02-02&sig=a%3D"));
+        assert_eq!(request.uri().query(), Some("sv=2019-02-02&sig=a%3D"));
+        assert!(request.headers().get("authorization").is_none());
+        assert_eq!(request.uri().path(), "/acct/people(PartitionKey='a%20b',RowKey='it''s')");
+    }
+}

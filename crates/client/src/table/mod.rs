@@ -1,6 +1,7 @@
 //! One table: reading, changing and querying entities.
 
 mod page;
+mod settle;
 
 use std::sync::Arc;
 
@@ -11,7 +12,7 @@ use http::Response;
 pub use page::Page;
 
 use crate::entity::{ETag, Entity, Keys, from_json};
-use crate::error::Error;
+use crate::error::{Error, Found};
 use crate::request::{Call, Change, Condition, Query, Token, batch, next_page};
 use crate::wire::Wire;
 
@@ -20,11 +21,26 @@ use crate::wire::Wire;
 pub struct Table {
     wire: Arc<Wire>,
     name: Arc<str>,
+    /// The property that carries the token of a write, if there is one.
+    token: Option<Arc<str>>,
 }
 
 impl Table {
     pub(crate) fn new(wire: Arc<Wire>, name: &str) -> Self {
-        Self { wire, name: name.into() }
+        Self { wire, name: name.into(), token: None }
+    }
+
+    /// A handle that marks each write with a token: a random text in the property `property`, which your entities must
+    /// not use for anything else.
+    ///
+    /// With it a write whose answer was lost is recognised when it is tried again: by the token the client knows its own
+    /// insert. Without it there is only an entity that some client made, and an
+    /// [`OutcomeUnknown`](crate::OutcomeUnknown). Deletions leave nothing behind, so a token cannot help them.
+    /// A write that is refused costs one more read.
+    #[must_use]
+    pub fn with_token(mut self, property: &str) -> Self {
+        self.token = Some(property.into());
+        self
     }
 
     /// Its name.
@@ -34,12 +50,14 @@ impl Table {
 
     /// Makes the table. Fails with status 409 if it exists.
     pub async fn create(&self) -> Result<(), Error> {
-        self.wire.send(&Call::create_table(&self.name)).await.map(drop)
+        let sent = self.wire.send_one(&Call::create_table(&self.name)).await;
+        sent.map(drop).map_err(|failure| settle::of_table(failure, 409, Found::Table))
     }
 
     /// Makes the table if it does not exist.
     pub async fn create_if_absent(&self) -> Result<(), Error> {
         match self.create().await {
+            Err(Error::OutcomeUnknown(unknown)) if matches!(unknown.found, Found::Table) => Ok(()),
             Err(error) if error.has_status(409) => Ok(()),
             other => other,
         }
@@ -49,13 +67,14 @@ impl Table {
     ///
     /// The cloud needs some time until the name can be used again; until then `create` fails with status 409.
     pub async fn delete(&self) -> Result<(), Error> {
-        self.wire.send(&Call::delete_table(&self.name)).await.map(drop)
+        let sent = self.wire.send_one(&Call::delete_table(&self.name)).await;
+        sent.map(drop).map_err(|failure| settle::of_table(failure, 404, Found::Nothing))
     }
 
     /// Reads an entity; `None` if it does not exist. Fails with status 404 if the table does not exist.
     pub async fn get(&self, partition_key: &str, row_key: &str) -> Result<Option<Entity>, Error> {
         let call = Call::get(&self.name, &Keys::new(partition_key, row_key))?;
-        match self.wire.send(&call).await {
+        match self.wire.send_one(&call).await.map_err(Error::from) {
             Ok(answer) => Ok(Some(from_json(answer.body())?)),
             Err(error) if error.refusal().is_some_and(|refusal| refusal.code == "ResourceNotFound") => {
                 Ok(None)
@@ -67,19 +86,29 @@ impl Table {
     /// Carries out one change; returns the new version of the entity, or `None` after a deletion.
     ///
     /// Fails with status 409 if an entity to insert exists, 404 if the entity to change does not exist, and 412 if it
-    /// has another version than the condition wants.
-    pub async fn apply(&self, change: Change) -> Result<Option<ETag>, Error> {
+    /// has another version than the condition wants. Fails with [`Error::OutcomeUnknown`] if an attempt had no answer and
+    /// what is there now does not tell whether it was carried out. There is no version either if a write was recognised
+    /// by its token, but its own version is not the present one.
+    pub async fn apply(&self, mut change: Change) -> Result<Option<ETag>, Error> {
+        let token = self.mark(std::slice::from_mut(&mut change));
         let call = Call::change(&self.name, &change)?;
-        Ok(etag_of(&self.wire.send(&call).await?))
+        match self.wire.send_one(&call).await {
+            Ok(answer) => Ok(etag_of(&answer)),
+            Err(failure) => Ok(self.settle(failure, &[change], token).await?.swap_remove(0)),
+        }
     }
 
     /// Carries out changes of one partition, all of them or none; returns the new version of each entity.
     ///
     /// Fails as [`Self::apply`] does, with the number of the change that the service refused. Changes that cannot be one
     /// batch are not sent; [`groups`](crate::groups) cuts them.
-    pub async fn batch(&self, changes: Vec<Change>) -> Result<Vec<Option<ETag>>, Error> {
+    pub async fn batch(&self, mut changes: Vec<Change>) -> Result<Vec<Option<ETag>>, Error> {
+        let token = self.mark(&mut changes);
         let call = batch::call(&self.wire.account.endpoint, &self.name, &changes)?;
-        Ok(self.wire.send_batch(&call).await?.iter().map(etag_of).collect())
+        match self.wire.send(&call).await {
+            Ok(answers) => Ok(answers.iter().map(etag_of).collect()),
+            Err(failure) => self.settle(failure, &changes, token).await,
+        }
     }
 
     /// [`Change::Insert`].
@@ -142,8 +171,18 @@ impl Table {
         stream::try_unfold(token.map_or(Place::Begin, Place::At), fetch)
     }
 
+    /// A text that nothing else has.
+    pub(crate) fn fresh(&self) -> String {
+        self.wire.fresh().to_string()
+    }
+
+    /// A number of at least 0 and below 1.
+    pub(crate) fn chance(&self) -> f64 {
+        self.wire.chance()
+    }
+
     async fn page(&self, query: &Query, token: Option<&Token>) -> Result<Page, Error> {
-        let answer = self.wire.send(&Call::query(&self.name, query, token)).await?;
+        let answer = self.wire.send_one(&Call::query(&self.name, query, token)).await?;
         Page::read(answer.body(), next_page(answer.headers()))
     }
 }

@@ -29,7 +29,8 @@ pub(crate) fn call(endpoint: &Endpoint, table: &str, changes: &[Change]) -> Resu
         put_part(&mut body, endpoint, &part);
     }
     body.extend_from_slice(format!("--{CHANGE_SET}--\r\n--{BATCH}--\r\n").as_bytes());
-    let call = Call::new(Method::POST, "/$batch".to_owned());
+    let mut call = Call::new(Method::POST, "/$batch".to_owned());
+    call.is_batch = true;
     Ok(call.with_body(format!("multipart/mixed; boundary={BATCH}"), body))
 }
 

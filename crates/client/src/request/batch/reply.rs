@@ -5,12 +5,12 @@
 use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 
-use super::super::Invalid;
+use crate::entity::NotAnEntity;
 
 /// The answers inside `answer`, in the order of the changes.
 ///
 /// Fails if the body is not an answer to a batch.
-pub(crate) fn outcomes(answer: &Response<Bytes>) -> Result<Vec<Response<Bytes>>, Invalid> {
+pub(crate) fn outcomes(answer: &Response<Bytes>) -> Result<Vec<Response<Bytes>>, NotAnEntity> {
     let content_type = answer.headers().get("content-type").and_then(|value| value.to_str().ok());
     let mut found = Vec::new();
     collect(content_type.unwrap_or_default(), answer.body(), &mut found)?;
@@ -20,12 +20,12 @@ pub(crate) fn outcomes(answer: &Response<Bytes>) -> Result<Vec<Response<Bytes>>,
     }
 }
 
-fn unreadable(why: &str) -> Invalid {
-    Invalid(format!("the answer to a batch cannot be read: {why}"))
+fn unreadable(why: &str) -> NotAnEntity {
+    NotAnEntity::batch(why)
 }
 
 /// The change set lies in the batch, so a part may have parts itself.
-fn collect(content_type: &str, body: &[u8], found: &mut Vec<Response<Bytes>>) -> Result<(), Invalid> {
+fn collect(content_type: &str, body: &[u8], found: &mut Vec<Response<Bytes>>) -> Result<(), NotAnEntity> {
     let boundary = content_type
         .split(';')
         .find_map(|part| part.trim().strip_prefix("boundary="))
@@ -46,7 +46,7 @@ fn collect(content_type: &str, body: &[u8], found: &mut Vec<Response<Bytes>>) ->
 }
 
 /// The answer to one change: a status line, headers, a body.
-fn one(text: &str) -> Result<Response<Bytes>, Invalid> {
+fn one(text: &str) -> Result<Response<Bytes>, NotAnEntity> {
     let (line, rest) = text.split_once("\r\n").unwrap_or((text, ""));
     let status: u16 = line
         .split(' ')
@@ -62,7 +62,7 @@ fn one(text: &str) -> Result<Response<Bytes>, Invalid> {
     Ok(answer)
 }
 
-fn head_and_body(text: &str) -> Result<(HeaderMap, &str), Invalid> {
+fn head_and_body(text: &str) -> Result<(HeaderMap, &str), NotAnEntity> {
     let (head, body) = match text.strip_prefix("\r\n") {
         Some(body) => ("", body),
         None => text.split_once("\r\n\r\n").unwrap_or((text, "")),

@@ -1,14 +1,14 @@
 //! What each operation of the client does at a real service.
 
-mod support;
-
+use super::support::Home;
 use futures::{StreamExt, TryStreamExt};
+use rangehold_client::pattern::{Age, Copies};
+use rangehold_client::sequence::{Sequence, SequenceOptions, StrictSequence};
 use rangehold_client::{
     Binary, Change, Condition, DateTime, Entity, Error, Filter, Guid, Keys, Operator, Query, Service,
     Timestamp, Value, groups,
 };
 use serde::{Deserialize, Serialize};
-use support::Home;
 
 fn status(result: Result<impl Sized, Error>) -> u16 {
     match result {
@@ -226,4 +226,59 @@ async fn a_shared_access_signature_opens_the_account() {
     let only = Query::of(Filter::partition("p"));
     let found: Vec<Entity> = guest.query(only).try_collect().await.expect("the signature allows it");
     assert_eq!(found.len(), 1);
+}
+
+#[tokio::test]
+async fn processes_that_share_a_sequence_get_all_numbers_once() {
+    let home = Home::open();
+    let table = home.table("sequences").await;
+    let options = || SequenceOptions { table: table.name().to_owned(), ..SequenceOptions::default() };
+    let mut callers = Vec::new();
+    for _ in 0..3 {
+        // A service of its own has a line of its own, as another process has.
+        let service = Service::from_connection_string(&home.connection).expect("it is complete");
+        let plain = Sequence::open(&service, "p", "plain", options()).await.expect("the table is there");
+        let strict =
+            StrictSequence::open(&service, "p", "strict", options()).await.expect("the table is there");
+        for _ in 0..10 {
+            let (plain, strict) = (plain.clone(), strict.clone());
+            callers.push(tokio::spawn(async move {
+                let number = plain.next().await.expect("there is a number");
+                let claim = strict.next().await.expect("there is a number");
+                let claimed = claim.number();
+                claim.finish().await.expect("it is ours");
+                (number, claimed)
+            }));
+        }
+    }
+    let (mut plain, mut strict) = (Vec::new(), Vec::new());
+    for caller in callers {
+        let (number, claimed) = caller.await.expect("a caller does not panic");
+        plain.push(number);
+        strict.push(claimed);
+    }
+    plain.sort_unstable();
+    strict.sort_unstable();
+    assert_eq!(plain, (1..=30).collect::<Vec<i64>>());
+    assert_eq!(strict, plain);
+    let left = Query::of(Filter::partition("p"));
+    let left: Vec<Entity> = table.query(left).try_collect().await.expect("it can be queried");
+    let rows: Vec<_> = left.iter().map(|row| (row.keys.row_key.as_str(), row.integer("Value"))).collect();
+    assert_eq!(rows, [("plain", Some(30)), ("strict", Some(30))], "all claims are gone");
+}
+
+#[tokio::test]
+async fn a_copy_follows_its_primary_to_other_partitions() {
+    let home = Home::open();
+    let table = home.table("copies").await;
+    let city = |entity: &Entity| Keys::new(entity.text("City").unwrap_or_default(), "runner");
+    let copies = Copies::new(table.clone(), move |entity| vec![city(entity)]);
+    for (city, before) in [("Berlin", "Paris"), ("Paris", "Berlin"), ("Berlin", "Paris")] {
+        copies.put(Entity::new("marathon", "1").with("City", city)).await.expect("no other change comes");
+        let copy =
+            copies.get(&Keys::new(city, "runner")).await.expect("it can be read").expect("it is there");
+        assert_eq!((copy.entity.text("City"), copy.age), (Some(city), Age::Newest));
+        assert_eq!(copies.get(&Keys::new(before, "runner")).await.expect("it can be read"), None);
+    }
+    assert_eq!(copies.recover("marathon").await.expect("it can be read"), 0);
 }

@@ -1,0 +1,8 @@
+//! The client: at a real service, and over a model of one with faults between them.
+
+mod model;
+mod pattern;
+mod retry;
+mod sequence;
+mod support;
+mod table;
