@@ -6,6 +6,7 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
+use super::azurite::Azurite;
 use super::tools;
 use crate::itself;
 use rangehold_testkit::client::TOKEN_FILE;
@@ -71,6 +72,7 @@ pub(super) const STEPS: &[Step] = &[
         python_cloud,
     ),
     step("node", "Azure's JavaScript SDK against a running server", node),
+    step("client", "the Rust client against Azurite", client),
     step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
     step(
         "shards",
@@ -209,6 +211,16 @@ fn node() -> Result<()> {
             )
             .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
     })
+}
+
+/// The tests of the client that need a real service. The step `tests` runs them against ours.
+fn client() -> Result<()> {
+    let directory = root().join("tests/azurite");
+    tools::npm_ci(&directory)?;
+    let azurite = Azurite::start(&directory)?;
+    let mut tests = cargo_at_root();
+    tests.args(["test", "--quiet", "--package", "rangehold-client", "--test", "it", "table::"]);
+    run(tests.env("RANGEHOLD_CLIENT_CONNECTION", &azurite.connection))
 }
 
 /// Against servers that it starts; the driver comes from PyPI.

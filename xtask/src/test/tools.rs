@@ -55,7 +55,7 @@ fn environment(name: &str, package: &str) -> Result<PathBuf> {
 /// Installs what a package-lock.json names, unless it is there already.
 pub(super) fn npm_ci(directory: &Path) -> Result<()> {
     if !on_path("node") || !on_path("npm") {
-        bail!("the suite of Azure's JavaScript SDK needs Node.js 20 or later: install nodejs and npm");
+        bail!("this step needs Node.js 20 or later: install nodejs and npm");
     }
     let lock = fs::read_to_string(directory.join("package-lock.json"))?;
     let stamp = directory.join("node_modules/.installed");
