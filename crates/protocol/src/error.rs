@@ -59,6 +59,8 @@ pub enum ErrorCode {
     InvalidHeaderValue,
     /// 400: the service's answer to most malformed input.
     InvalidInput,
+    /// 400: the header `Content-MD5` is not the Base64 of 16 bytes.
+    InvalidMd5,
     /// 400: a query parameter's value is not valid.
     InvalidQueryParameterValue,
     /// 400: a table name with a wrong character.
@@ -67,6 +69,8 @@ pub enum ErrorCode {
     InvalidUri,
     /// 400: the XML is not well-formed, or does not follow the schema.
     InvalidXmlDocument,
+    /// 400: the body is not the one that the header `Content-MD5` describes.
+    Md5Mismatch,
     /// 405: the URI exists, but not for this method.
     MethodNotAllowed,
     /// 400: a header that this request needs is missing.
@@ -125,6 +129,8 @@ impl ErrorCode {
             | Self::HostInformationNotPresent
             | Self::InvalidHeaderValue
             | Self::InvalidInput
+            | Self::InvalidMd5
+            | Self::Md5Mismatch
             | Self::InvalidQueryParameterValue
             | Self::InvalidResourceName
             | Self::InvalidUri
@@ -210,6 +216,12 @@ impl ErrorCode {
             Self::InternalError => "Server encountered an internal error. Please try again after some time.",
             Self::InvalidHeaderValue => "The value for one of the HTTP headers is not in the correct format.",
             Self::InvalidInput => "One of the request inputs is not valid.",
+            Self::InvalidMd5 => {
+                "The MD5 value specified in the request is invalid. The MD5 value must be 128 bits and base64-encoded."
+            }
+            Self::Md5Mismatch => {
+                "The MD5 value specified in the request did not match with the MD5 value calculated by the server."
+            }
             Self::InvalidQueryParameterValue => {
                 "Value for one of the query parameters specified in the request URI is invalid."
             }

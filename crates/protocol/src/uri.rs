@@ -29,8 +29,10 @@ impl std::fmt::Debug for Query {
 
 impl Query {
     /// Reads the text after the `?` of a URI (without it). `+` means a space, as in HTML
-    /// forms; the SDKs expect that. Fails with `InvalidUri` on malformed encoding, and with
-    /// `InvalidQueryParameterValue` where a parameter that matters for authorisation comes twice.
+    /// forms; the SDKs expect that. Fails with `InvalidUri` on malformed encoding, with
+    /// `InvalidQueryParameterValue` where a parameter that matters for authorisation comes twice, and with
+    /// `InvalidInput` where an option of OData does (the text is that of WCF Data Services, which the real service
+    /// is made of).
     pub fn parse(raw: &str) -> Result<Self, TableError> {
         let mut pairs: Vec<(String, String)> = Vec::new();
         let mut seen = [false; ONCE_ONLY.len()];
@@ -46,6 +48,11 @@ impl Query {
                     ));
                 }
                 seen[at] = true;
+            }
+            if name.starts_with('$') && pairs.iter().any(|(given, _)| given.eq_ignore_ascii_case(&name)) {
+                return Err(TableError::invalid_input(format!(
+                    "Query parameter '{name}' is specified, but it should be specified exactly once."
+                )));
             }
             pairs.push((name, value));
         }
@@ -141,7 +148,17 @@ mod tests {
             let error = Query::parse(raw).unwrap_err();
             assert_eq!(error.code, ErrorCode::InvalidQueryParameterValue, "{raw}");
         }
-        assert!(Query::parse("$format=a&$format=b").is_ok());
+        assert!(Query::parse("timeout=1&timeout=2").is_ok());
+    }
+
+    #[test]
+    fn an_option_of_odata_that_comes_twice_is_refused() {
+        for raw in ["$filter=a&$filter=b", "%24top=1&$TOP=1", "$select=a&x=y&$select=", "$format=a&$format=a"]
+        {
+            let error = Query::parse(raw).unwrap_err();
+            assert_eq!(error.code, ErrorCode::InvalidInput, "{raw}");
+            assert!(error.text.ends_with("exactly once."), "{raw}: {}", error.text);
+        }
     }
 
     #[test]

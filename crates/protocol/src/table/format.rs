@@ -65,7 +65,9 @@ impl MetadataLevel {
             "application/json" => {
                 let level = parts.find_map(|parameter| {
                     let (name, value) = parameter.split_once('=')?;
-                    name.trim().eq_ignore_ascii_case("odata").then(|| value.trim().to_ascii_lowercase())
+                    // The value may be a quoted string (RFC 9110, section 5.6.6).
+                    let value = value.trim().trim_matches('"').to_ascii_lowercase();
+                    name.trim().eq_ignore_ascii_case("odata").then_some(value)
                 });
                 match level.as_deref() {
                     None => MediaType::Json(None),
@@ -111,6 +113,7 @@ mod tests {
             of(Some("application/json;odata=minimalmetadata"), &["application/json;odata=nometadata"]),
             Ok(MetadataLevel::Minimal)
         );
+        assert_eq!(of(None, &["application/json; odata=\"nometadata\""]), Ok(MetadataLevel::None));
         assert_eq!(of(None, &["*/*"]), Ok(MetadataLevel::Minimal));
     }
 

@@ -28,7 +28,7 @@ impl TableService {
     ) -> Result<Reply, Failure> {
         let content_type = request.exchange.header("content-type").unwrap_or_default();
         let tenant = self.tenant(request.exchange, "");
-        let body = self.bodies.read(body, BATCH_BYTES_MAX, tenant, request.exchange.deadline).await?;
+        let body = self.body(request.exchange, tenant, body, BATCH_BYTES_MAX).await?;
         self.turns.in_turns(tenant, self.answer_batch(request, content_type, &body.bytes)).await
     }
 

@@ -75,7 +75,7 @@ impl TableService {
         super::expect_json(request.exchange)?;
         request.principal.permit(Action::InsertEntity, Some(&table), None)?;
         let tenant = self.tenant(request.exchange, &table);
-        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, request.exchange.deadline).await?;
+        let body = self.body(request.exchange, tenant, body, BODY_BYTES_MAX).await?;
         let id = self.open_for(request, Action::InsertEntity, &table).await?;
         let prepared = Prepared::insert(table, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await
@@ -97,7 +97,7 @@ impl TableService {
         }
         super::expect_json(request.exchange)?;
         let tenant = self.tenant(request.exchange, &name.table);
-        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, request.exchange.deadline).await?;
+        let body = self.body(request.exchange, tenant, body, BODY_BYTES_MAX).await?;
         let id = self.open_for(request, action_of(kind), &name.table).await?;
         let prepared = Prepared::write(name, kind, &body.bytes, wish)?;
         self.write_one(request, id, prepared).await

@@ -26,13 +26,17 @@ pub(crate) enum Prefer {
 }
 
 impl Prefer {
-    /// Reads the header. An unknown value counts as no preference.
-    pub(crate) fn of(header: Option<&str>) -> Self {
-        match header.map(|h| h.trim().to_ascii_lowercase()).as_deref() {
-            Some("return-content") => Self::Content,
-            Some("return-no-content") => Self::NoContent,
-            _ => Self::Unsaid,
-        }
+    /// Reads the headers, each with one preference or a list of them (RFC 7240). The first that is known counts.
+    pub(crate) fn of<'h>(headers: impl IntoIterator<Item = &'h str>) -> Self {
+        let mut preferences = headers.into_iter().flat_map(|header| header.split(','));
+        let known = preferences.find_map(|preference| {
+            match preference.split(';').next()?.trim().to_ascii_lowercase().as_str() {
+                "return-content" => Some(Self::Content),
+                "return-no-content" => Some(Self::NoContent),
+                _ => None,
+            }
+        });
+        known.unwrap_or(Self::Unsaid)
     }
 
     /// The value of `Preference-Applied`, which is sent only if the client has a preference.
@@ -88,7 +92,7 @@ impl Exchange<'_> {
 
     /// What the client prefers.
     pub(crate) fn prefer(&self) -> Prefer {
-        Prefer::of(self.header("prefer"))
+        Prefer::of(self.head.headers.get_all("prefer").iter().filter_map(|value| value.to_str().ok()))
     }
 
     /// The conditional headers.
@@ -126,7 +130,17 @@ pub(crate) fn check_headers(headers: &HeaderMap) -> Result<(), TableError> {
             return Err(malformed(name, "holds other characters than visible ASCII"));
         }
     }
-    Ok(())
+    check_codings(headers)
+}
+
+/// Refuses a body in any transfer coding but `chunked` (RFC 9112, section 6.1): it would be read without being decoded.
+fn check_codings(headers: &HeaderMap) -> Result<(), TableError> {
+    let mut codings = headers.get_all(header::TRANSFER_ENCODING).iter();
+    if codings.all(|coding| coding.as_bytes().eq_ignore_ascii_case(b"chunked")) {
+        return Ok(());
+    }
+    let text = "The transfer encoding of the request is not implemented: send the body as it is, or chunked.";
+    Err(TableError::new(ErrorCode::NotImplemented, text))
 }
 
 /// A header's first value, if it is text.

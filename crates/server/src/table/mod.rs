@@ -15,6 +15,7 @@ mod admit;
 mod authenticate;
 mod batch;
 mod catalogue;
+mod content;
 mod entities;
 mod exchange;
 mod failure;

@@ -27,7 +27,7 @@ impl TableService {
         super::expect_json(exchange)?;
         request.principal.permit(Action::CreateTable, None, None)?;
         let tenant = self.tenant(exchange, "");
-        let body = self.bodies.read(body, BODY_BYTES_MAX, tenant, exchange.deadline).await?;
+        let body = self.body(exchange, tenant, body, BODY_BYTES_MAX).await?;
         let name = table_name(&body.bytes)?;
         request.principal.permit(Action::CreateTable, Some(&name), None)?;
         let account = exchange.address.account.as_str();
@@ -86,7 +86,7 @@ impl TableService {
         let exchange = request.exchange;
         request.principal.permit(Action::SetAcl, Some(name), None)?;
         let tenant = self.tenant(exchange, name);
-        let body = self.bodies.read(body, XML_BYTES_MAX, tenant, exchange.deadline).await?;
+        let body = self.body(exchange, tenant, body, XML_BYTES_MAX).await?;
         let policies = acl::parse(&body.bytes)?;
         self.catalogue(&exchange.address.account).set_policies(name, policies, exchange.deadline).await?;
         Ok(Reply::empty(204))
@@ -108,7 +108,7 @@ impl TableService {
         let exchange = request.exchange;
         request.principal.permit(Action::SetProperties, None, None)?;
         let tenant = self.tenant(exchange, "");
-        let body = self.bodies.read(body, XML_BYTES_MAX, tenant, exchange.deadline).await?;
+        let body = self.body(exchange, tenant, body, XML_BYTES_MAX).await?;
         let update = properties::parse_update(&body.bytes)?;
         self.catalogue(&exchange.address.account)
             .change_service_properties(|properties| properties.apply(update.clone()), exchange.deadline)

@@ -176,3 +176,47 @@ async fn an_absolute_uri() {
     assert_eq!((answer.status, answer.code()), (401, "NoAuthenticationInformation"));
     service.still_serves().await;
 }
+
+#[tokio::test]
+async fn a_body_in_a_transfer_coding_other_than_chunked_is_refused() {
+    let service = Service::start().await;
+    for coding in ["gzip, chunked", "gzip\r\nTransfer-Encoding: chunked"] {
+        let head = format!(
+            "POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: {coding}\r\n\r\n"
+        );
+        let answer = raw(&service, head + "0\r\n\r\n").await;
+        assert_eq!((answer.status, answer.code()), (501, "NotImplemented"), "{coding}");
+    }
+    service.still_serves().await;
+}
+
+#[tokio::test]
+async fn a_body_is_compared_with_its_content_md5() {
+    let service = Service::start().await;
+    let body = br#"{"TableName":"checked"}"#;
+    for (md5, status, code) in [
+        ("not base64", 400, "InvalidMd5"),
+        ("c2hvcnQ=", 400, "InvalidMd5"),
+        ("AAAAAAAAAAAAAAAAAAAAAA==", 400, "Md5Mismatch"),
+        ("uKAEmNn3JEerCsLc19MHVg==", 201, ""),
+    ] {
+        let answer = service.send("POST", "/Tables", &[("content-md5", md5)], body).await;
+        assert_eq!((answer.status, answer.code()), (status, code), "{md5}");
+    }
+}
+
+#[tokio::test]
+async fn a_preference_is_found_in_a_list() {
+    let service = Service::start().await;
+    let prefer = ("prefer", "respond-async, return-no-content");
+    let answer = service.send("POST", "/Tables", &[prefer], br#"{"TableName":"listed"}"#).await;
+    assert_eq!(answer.status, 204, "{answer:?}");
+    assert_eq!(answer.header("preference-applied").as_deref(), Some("return-no-content"));
+}
+
+#[tokio::test]
+async fn a_query_option_that_comes_twice_is_refused() {
+    let service = Service::start().await;
+    let answer = service.send("GET", "/Tables?$top=1&$top=2", &[], b"").await;
+    assert_eq!((answer.status, answer.code()), (400, "InvalidInput"), "{answer:?}");
+}
