@@ -25,7 +25,7 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use chrono::{DateTime, Utc};
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rangehold_map::Timestamp;
 use slatedb_common::clock::{SystemClock, SystemClockTicker};
 use tokio::time::Instant;
@@ -74,7 +74,7 @@ impl Clock {
     pub fn now(&self) -> Timestamp {
         let wall = self.wall();
         let at = Instant::now();
-        let mut last = self.last();
+        let mut last = self.0.last.lock();
         if wall >= last.given {
             *last = Last { given: wall, at };
             return wall;
@@ -101,7 +101,7 @@ impl Clock {
 
     /// Makes sure that [`Clock::now`] returns no time before `floor` any more.
     pub fn advance_to(&self, floor: Timestamp) {
-        let mut last = self.last();
+        let mut last = self.0.last.lock();
         if floor > last.given {
             *last = Last { given: floor, at: Instant::now() };
         }
@@ -115,12 +115,6 @@ impl Clock {
     /// The same clock, as the type that the database below takes.
     pub(crate) fn for_database(&self) -> Arc<dyn SystemClock> {
         Arc::new(DatabaseClock(self.clone()))
-    }
-
-    fn last(&self) -> MutexGuard<'_, Last> {
-        // The code that holds this lock cannot panic between two halves of a change, so the value is always
-        // whole.
-        self.0.last.lock()
     }
 }
 

@@ -6,7 +6,6 @@
 //! made, so it is [`WriteError::OutcomeUnknown`], never a refusal.
 
 use std::error::Error as StdError;
-use std::fmt::Write as _;
 use std::sync::Arc;
 
 use rangehold_map::RangeId;
@@ -160,14 +159,14 @@ pub(crate) fn read_error(error: slatedb::Error) -> ReadError {
 /// their source, and the name of a file is often only in the innermost one.
 pub fn with_causes(error: &(dyn StdError + 'static)) -> String {
     let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(inner) = cause {
-        let inner_text = inner.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        let words = cause.to_string();
         // Some errors repeat a cause in their own text, such as those of the database.
-        if !text.contains(&inner_text) {
-            let _ = write!(text, ": {inner_text}");
+        if !text.contains(&words) {
+            text = format!("{text}: {words}");
         }
-        cause = inner.source();
+        next = cause.source();
     }
     text
 }

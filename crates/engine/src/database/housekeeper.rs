@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use slatedb::Db;
 use tokio::sync::{mpsc, oneshot};
 
@@ -70,7 +70,7 @@ impl HousekeeperHandle {
 
     /// The requests, for the task that is the housekeeper. `None` if another task has taken them already.
     pub(crate) fn take_requests(&self) -> Option<mpsc::UnboundedReceiver<HousekeeperRequest>> {
-        self.not_yet().take()
+        self.0.not_yet.lock().take()
     }
 
     /// Has the housekeeper take care of a database from now on, until it is closed or
@@ -83,7 +83,7 @@ impl HousekeeperHandle {
     /// Ends the work on a database: after this returns, the housekeeper compacts, collects and writes
     /// nothing there any more. A range that is frozen needs this: its last rows must be the last.
     pub(crate) async fn leave(&self, path: &str) {
-        if self.not_yet().is_some() {
+        if self.0.not_yet.lock().is_some() {
             return;
         }
         let (left, wait) = oneshot::channel();
@@ -103,16 +103,11 @@ impl HousekeeperHandle {
 
     /// What the databases that are open here pin in other databases.
     pub(crate) async fn pins(&self) -> Pins {
-        if self.not_yet().is_some() {
+        if self.0.not_yet.lock().is_some() {
             return Pins::new();
         }
         let (answer, wait) = oneshot::channel();
         let _ = self.0.requests.send(HousekeeperRequest::Pins { answer });
         wait.await.unwrap_or_default()
-    }
-
-    fn not_yet(&self) -> MutexGuard<'_, Option<mpsc::UnboundedReceiver<HousekeeperRequest>>> {
-        // The code that holds this lock takes the value or looks at it.
-        self.0.not_yet.lock()
     }
 }

@@ -7,7 +7,7 @@ mod seconds;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use rangehold_map::load::{LoadPolicy, Tally};
 use rangehold_map::{KeyRange, RangeId, ServerId};
 
@@ -174,7 +174,7 @@ impl Host {
     }
 
     pub(crate) fn spawn(&self, name: String, task: impl Future<Output = ()> + Send + 'static) {
-        self.tasks().spawn(name, task);
+        self.0.tasks.lock().spawn(name, task);
     }
 
     /// The background tasks that ended by a panic, each with a message.
@@ -188,12 +188,8 @@ impl Host {
 
     /// Stops all background tasks, whatever they are doing.
     pub(crate) async fn stop_tasks(&self) {
-        let mut tasks = std::mem::take(&mut *self.tasks());
+        let mut tasks = std::mem::take(&mut *self.0.tasks.lock());
         tasks.shutdown().await;
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, Tasks> {
-        self.0.tasks.lock()
     }
 }
 

@@ -14,7 +14,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use slatedb::compactor::{
     CompactionScheduler, CompactionSchedulerSupplier, CompactionSpec, Compactor, CompactorStateView,
     SizeTieredCompactionSchedulerSupplier, SourceId,
@@ -47,12 +47,7 @@ pub(super) struct Goal(Arc<Mutex<BTreeSet<SsTableId>>>);
 impl Goal {
     /// Sets the files.
     pub(super) fn set(&self, files: BTreeSet<SsTableId>) {
-        *self.files() = files;
-    }
-
-    fn files(&self) -> MutexGuard<'_, BTreeSet<SsTableId>> {
-        // The code that holds this lock only reads the set, or replaces it as a whole.
-        self.0.lock()
+        *self.0.lock() = files;
     }
 }
 
@@ -196,17 +191,12 @@ struct Progress {
 }
 
 impl Course {
-    fn progress(&self) -> MutexGuard<'_, Progress> {
-        // The code that holds this lock cannot panic halfway.
-        self.progress.lock()
-    }
-
     /// Notes how many compactions are proposed for these files, and whether any compaction is under way.
     fn note(&self, manifest: &VersionedManifest, proposed: usize, under_way: bool) {
         let mut hasher = DefaultHasher::new();
         manifest.all_sst_views().for_each(|view| (view.id, view.sst.id).hash(&mut hasher));
         let files = hasher.finish();
-        let mut progress = self.progress();
+        let mut progress = self.progress.lock();
         if progress.files != files {
             (progress.files, progress.attempts) = (files, 0);
         }
@@ -245,14 +235,14 @@ impl CompactionScheduler for Scheduler {
         let under_way: Vec<&CompactionSpec> =
             recent.filter(|compaction| compaction.active()).map(|compaction| compaction.spec()).collect();
         let taken = under_way.iter().filter_map(|spec| spec.destination());
-        let step = rewriting_step(view.manifest(), &self.course.goal.files(), taken);
+        let step = rewriting_step(view.manifest(), &self.course.goal.0.lock(), taken);
         let mut specs = self.tidying.propose(view);
-        self.course.progress().rewriting = None;
+        self.course.progress.lock().rewriting = None;
         if let Some(step) = step {
             // A merge of runs would block the step, again and again.
             specs.retain(|spec| !spec.has_sr_sources() && disjoint(spec, &step));
             if step.has_sr_sources() {
-                self.course.progress().rewriting = step.destination();
+                self.course.progress.lock().rewriting = step.destination();
             }
             if under_way.iter().all(|spec| disjoint(spec, &step)) {
                 specs.insert(0, step);
@@ -289,7 +279,7 @@ impl CompactionFilterSupplier for Paced {
     ) -> Result<Box<dyn CompactionFilter>, CompactionFilterError> {
         let inner = self.inner.create_compaction_filter(job).await?;
         let paced = {
-            let mut progress = self.course.progress();
+            let mut progress = self.course.progress.lock();
             progress.attempts += 1;
             progress.rewriting == Some(job.destination)
         };

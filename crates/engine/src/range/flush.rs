@@ -8,7 +8,7 @@
 use std::mem;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use parking_lot::{Mutex, MutexGuard};
+use parking_lot::Mutex;
 use slatedb::Db;
 use slatedb::config::FlushType;
 use tokio::sync::{Notify, OwnedSemaphorePermit, oneshot};
@@ -50,7 +50,7 @@ impl Flusher {
     /// ticket. The place is given back when the ticket is settled.
     pub(crate) fn ticket(&self, place: Option<OwnedSemaphorePermit>) -> Ticket {
         let (settle, ticket) = oneshot::channel();
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         if let Some(why) = &queue.ended {
             let _ = settle.send(Err(why.clone()));
         } else {
@@ -74,7 +74,7 @@ impl Flusher {
                 }
                 tokio::task::yield_now().await;
             }
-            let tickets = mem::take(&mut self.queue().waiting);
+            let tickets = mem::take(&mut self.queue.lock().waiting);
             if tickets.is_empty() {
                 continue;
             }
@@ -92,7 +92,7 @@ impl Flusher {
 
     /// Settles all tickets that wait, and all that are taken later, with the error `why`.
     pub(crate) fn end(&self, why: &Reason) {
-        let mut queue = self.queue();
+        let mut queue = self.queue.lock();
         queue.ended.get_or_insert_with(|| why.clone());
         for ticket in mem::take(&mut queue.waiting) {
             let _ = ticket.settle.send(Err(why.clone()));
@@ -102,10 +102,5 @@ impl Flusher {
     /// Flushes so far.
     pub(crate) fn flushes(&self) -> u64 {
         self.flushes.load(Ordering::Relaxed)
-    }
-
-    fn queue(&self) -> MutexGuard<'_, Queue> {
-        // Code that holds the lock cannot panic half way.
-        self.queue.lock()
     }
 }
