@@ -38,7 +38,7 @@ pub enum BadMap {
     /// A later release wrote it.
     #[error("it has format {0}, and this program reads up to {FORMAT}: use a later release")]
     Format(u32),
-    /// Its name has another number than it has itself.
+    /// Its version is not the number in the name of its object.
     #[error("it says that it is version {0}")]
     Version(u64),
     /// A key is not in hexadecimal.
