@@ -11,22 +11,17 @@
 
 use std::fmt;
 use std::panic;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::runtime::{Builder, RngSeed, Runtime};
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use crate::chance::Chance;
 use crate::client::Client;
 use crate::events::Events;
 use crate::faults::{Fault, Weather};
-use crate::workload::bank::Bank;
-use crate::workload::ledger::Ledger;
-use crate::workload::register::Registers;
-use crate::workload::tables::Tables;
-use crate::workload::{large, listing};
+use crate::workload::mix::Mix;
 use crate::world::{Planner, Size, World};
 
 /// By when the tables are made, unless faults delay that.
@@ -35,10 +30,6 @@ const SET_UP_BY: Duration = Duration::from_secs(10);
 const CALM: Duration = Duration::from_secs(15);
 /// When workloads end in a long run.
 const LONG: Duration = Duration::from_secs(600);
-/// The least number of requests of a run. If faults left fewer, the run goes on in the calm for `GOES_ON_FOR`, as
-/// often as needed.
-const REQUESTS_MIN: u64 = 200;
-const GOES_ON_FOR: Duration = Duration::from_secs(5);
 /// The share of clusters that answer by the rules of the profile `cloud`.
 const CLOUD_SHARE: f64 = 0.2;
 /// The share of clusters that have a table of 3,000 rows, among those without budgets.
@@ -46,12 +37,6 @@ const LARGE_SHARE: f64 = 0.3;
 /// The share of clusters in which pages run out of time, and the bounds of that time in milliseconds.
 const HURRIED_SHARE: f64 = 0.25;
 const HURRIED_MS: (f64, f64) = (5.0, 200.0);
-/// Clients that watch each process, in runs in which processes may stand still.
-const WATCHERS: usize = 3;
-/// Clients that write batches into the ledger.
-const LEDGER_WRITERS: usize = 4;
-/// Clients that come at the same time in a flash crowd.
-const CROWD: usize = 12;
 /// A run that has not ended after this time hangs.
 const HANGS_AFTER: Duration = Duration::from_secs(1_800);
 
@@ -185,72 +170,16 @@ fn size(chance: Chance) -> Size {
 
 /// The whole of a run. Returns how many histories could not be decided.
 async fn live(world: &World) -> usize {
-    let registers = Registers::new(4, 2);
-    let (ledger, bank) = (Arc::<Ledger>::default(), Arc::<Bank>::default());
-    let large = world.size().large;
+    // It lives until the end, with its connections: a connection that closes earlier makes another run of a seed.
     let mut first = Client::new(world, "setup", None).only_once();
-    registers.set_up(&mut first).await;
-    bank.set_up(&mut first).await;
-    listing::set_up(&mut first).await;
-    ledger.set_up(&mut first).await;
-    if large {
-        large::set_up(&mut first).await;
-    }
+    let mix = Mix::set_up(world, &mut first).await;
     world.let_loose();
 
     // Faults of the store strike from the start, and can make the setup take long.
     let late = world.now().saturating_sub(SET_UP_BY);
     let end_at = world.size().lasts + late;
     let calm_at = end_at.saturating_sub(CALM);
-    let mut workloads = JoinSet::new();
-    let pauses = world.weather().is_on(Fault::Pause);
-    for number in (0..WATCHERS * world.processes()).filter(|_| pauses) {
-        let home = Some(number % world.processes());
-        let client = Client::new(world, &format!("watch{number}"), home).patient_for(Duration::from_secs(1));
-        workloads.spawn(Arc::clone(&registers).watch(client, calm_at, (500, 2_500)));
-    }
-    for home in (0..world.processes()).filter(|_| pauses) {
-        let client =
-            Client::new(world, &format!("reader{home}"), Some(home)).patient_for(Duration::from_secs(1));
-        workloads.spawn(Arc::clone(&ledger).watch(client, calm_at, (20, 300)));
-    }
-    for number in 0..4 {
-        let mut client = Client::new(world, &format!("reg{number}"), None);
-        if pauses && number % 2 == 0 {
-            // Some clients soon go on at another process, so that something happens that a zombie does not know.
-            client = client.patient_for(Duration::from_secs(2));
-        }
-        workloads.spawn(Arc::clone(&registers).run(client, end_at, (100, 1_200)));
-    }
-    for number in 0..2 {
-        let client = Client::new(world, &format!("bank{number}"), None);
-        workloads.spawn(Arc::clone(&bank).transfer(client, end_at, (200, 2_500)));
-    }
-    for number in 0..LEDGER_WRITERS {
-        let mut client = Client::new(world, &format!("ledger{number}"), None);
-        if pauses && number % 2 == 0 {
-            client = client.patient_for(Duration::from_secs(2));
-        }
-        workloads.spawn(Arc::clone(&ledger).run(client, end_at, (20, 1_500)));
-    }
-    workloads.spawn(ledger.clone().watch(Client::new(world, "reader", None), end_at, (50, 800)));
-    workloads.spawn(bank.clone().audit(Client::new(world, "audit", None), end_at, (300, 3_000)));
-    if large {
-        workloads.spawn(large::walk(Client::new(world, "large", None), end_at, (200, 5_000)));
-    }
-    workloads.spawn(listing::churn(Client::new(world, "churn", None), end_at, (300, 2_000)));
-    workloads.spawn(listing::walk(Client::new(world, "walk", None), end_at, (20, 2_500)));
-    let tables = Arc::<Tables>::default();
-    workloads.spawn(Arc::clone(&tables).own(Client::new(world, "owner", None), end_at, (200, 3_000)));
-    workloads.spawn(tables.meddle(Client::new(world, "meddler", None), end_at, (200, 2_000)));
-
-    if world.weather().is_on(Fault::FlashCrowd) {
-        for number in 0..CROWD {
-            let client = Client::new(world, &format!("crowd{number}"), None);
-            workloads.spawn(Arc::clone(&registers).crowd(client, calm_at));
-        }
-    }
-
+    let mut workloads = mix.begin(calm_at, end_at);
     sleep(calm_at.saturating_sub(world.now())).await;
     world.heal();
     while let Some(ended) = workloads.join_next().await {
@@ -258,22 +187,8 @@ async fn live(world: &World) -> usize {
             world.found(format_args!("a workload failed: {error}"));
         }
     }
-    for number in 0.. {
-        if world.requests() >= REQUESTS_MIN {
-            break;
-        }
-        let client = Client::new(world, &format!("late{number}"), None);
-        Arc::clone(&registers).run(client, world.now() + GOES_ON_FOR, (100, 400)).await;
-    }
-    let mut last = Client::new(world, "last", None).only_once();
-    registers.read_all(&mut last).await;
-    bank.audit_at_last(&mut last).await;
-    listing::walk_at_last(&mut last).await;
-    ledger.read_all(&mut last).await;
-    if large {
-        large::walk_at_last(&mut last).await;
-    }
-    registers.check(world)
+    mix.go_on().await;
+    mix.read_all().await
 }
 
 impl Outcome {

@@ -13,6 +13,7 @@ pub mod bank;
 pub mod large;
 pub mod ledger;
 pub mod listing;
+pub(crate) mod mix;
 pub mod register;
 pub mod tables;
 
