@@ -6,8 +6,11 @@ use std::time::Duration;
 
 use proptest::prelude::*;
 use rangehold_map::{RangeId, RangeMap};
+use rangehold_sim::check::bank::{self, Account};
 use rangehold_sim::check::etags::{self, Sight};
 use rangehold_sim::check::ids;
+use rangehold_sim::check::ledger::{self, Batch, Fate, Row};
+use rangehold_sim::check::pages::{self, Walk};
 use rangehold_sim::check::register::{self, Call, Expected, Operation, Return, Value, Verdict};
 
 /// A history in short: who, from when, until when, what, and what was told.
@@ -203,4 +206,117 @@ fn an_id_that_may_be_given_again_is_found() {
     assert_eq!(ids::given_again(&map(1, 4), &map(2, 4)), []);
     assert_eq!(ids::given_again(&map(1, 4), &map(2, 6)), []);
     assert_eq!(ids::given_again(&map(2, 6), &map(3, 4)), [RangeId(4), RangeId(5)]);
+}
+
+/// What the checker of the bank says about two accounts, each `(value, number, partner, partner's number)`, of which
+/// one transfer of the first and two of the second were acknowledged.
+fn bank_of(accounts: [(u64, u64, usize, u64); 2]) -> String {
+    let accounts = accounts.map(|(value, number, partner, partner_number)| Account {
+        value,
+        number,
+        partner,
+        partner_number,
+    });
+    bank::check(&accounts, &[1, 2], 200).unwrap_or_default()
+}
+
+#[test]
+fn a_bank_that_loses_or_halves_a_transfer_is_found() {
+    for (accounts, finding) in [
+        ([(90, 1, 1, 2), (110, 2, 0, 1)], ""),
+        // A transfer that was not acknowledged in time may be there.
+        ([(90, 2, 1, 3), (110, 3, 0, 2)], ""),
+        (
+            [(90, 1, 1, 2), (111, 2, 0, 1)],
+            "the bank holds 201 in 2 accounts, and should hold 200 in 2: [90, 111]",
+        ),
+        (
+            [(100, 0, 0, 0), (100, 2, 0, 0)],
+            "transfer 1 of account 0 was acknowledged, and the bank shows 0 transfers of it",
+        ),
+        (
+            [(90, 1, 1, 1), (110, 1, 0, 1)],
+            "transfer 2 of account 1 was acknowledged, and the bank shows 1 transfers of it",
+        ),
+        ([(90, 2, 1, 3), (110, 2, 0, 1)], "the bank shows transfer 2 of account 0 and not its other half"),
+        ([(90, 1, 1, 2), (110, 2, 7, 1)], "the bank shows transfer 2 of account 1 and not its other half"),
+    ] {
+        assert_eq!(bank_of(accounts), finding);
+    }
+    assert_eq!(
+        bank::check(&[], &[0], 100).unwrap(),
+        "the bank holds 0 in 0 accounts, and should hold 100 in 1: []"
+    );
+}
+
+/// The ledger of the next test: batch 1 replaces batch 0, nobody knows of batch 2 whether it was made, batch 3 was
+/// refused. Only batch 0 was acknowledged `before` the page was asked for.
+fn batches(before: bool) -> Vec<Batch> {
+    let batch = |partition, fate, replaced_by| Batch { partition, rows: 2, fate, replaced_by };
+    let later = if before { Fate::Open } else { Fate::Written };
+    vec![
+        batch(0, Fate::Written, Some(1)),
+        batch(0, later, None),
+        batch(0, Fate::Open, None),
+        batch(0, if before { Fate::Open } else { Fate::NotWritten }, None),
+        batch(1, Fate::Written, None),
+    ]
+}
+
+#[test]
+fn a_ledger_that_breaks_a_batch_is_found() {
+    let none: &[&str] = &[];
+    for (rows, findings) in [
+        // Rows as `(batch, number)`, all in partition 0.
+        (&[(0, 0), (0, 1)][..], none),
+        (&[(1, 0), (1, 1)], none),
+        (&[(1, 0), (1, 1), (2, 0), (2, 1)], none),
+        (&[(1, 0)], &["batch 1 of the ledger shows 1 of its 2 rows"]),
+        (&[], &["batch 0 of the ledger was acknowledged, and neither it nor what replaces it is there"]),
+        (
+            &[(0, 0), (0, 1), (1, 0), (1, 1)],
+            &["batches [0, 1] of the ledger replace each other, and all are there"],
+        ),
+        (&[(0, 0), (0, 1), (3, 0), (3, 1)], &["batch 3 of the ledger was refused and is there"]),
+        (
+            &[(0, 0), (0, 1), (9, 0)],
+            &["Row { partition: 0, batch: 9, number: 0 } of the ledger was never written"],
+        ),
+        (&[(0, 0), (0, 2)], &["Row { partition: 0, batch: 0, number: 2 } of the ledger was never written"]),
+        (
+            &[(0, 0), (0, 1), (4, 0)],
+            &["Row { partition: 0, batch: 4, number: 0 } of the ledger was never written"],
+        ),
+    ] {
+        let rows: Vec<Row> =
+            rows.iter().map(|&(batch, number)| Row { partition: 0, batch, number }).collect();
+        assert_eq!(ledger::check(&batches(true), &batches(false), Some(0), &rows), findings, "{rows:?}");
+    }
+    // In the whole table the other partition counts too.
+    let rows = [0, 1].map(|number| Row { partition: 0, batch: 0, number });
+    assert_eq!(
+        ledger::check(&batches(true), &batches(false), None, &rows),
+        ["batch 4 of the ledger was acknowledged and is not there"]
+    );
+}
+
+#[test]
+fn pages_that_lose_or_repeat_a_row_are_found() {
+    let none: &[&str] = &[];
+    let keys = |rows: &str| rows.chars().map(|row| ("p".to_owned(), row.to_string())).collect::<Vec<_>>();
+    // The rows b, d and f are there all the time; c comes and goes.
+    for (seen, ended, findings) in [
+        ("bdf", true, none),
+        ("bcdf", true, none),
+        ("b", false, none),
+        ("", false, none),
+        ("b", true, &["does not show (\"p\", \"d\")", "does not show (\"p\", \"f\")"]),
+        ("bf", false, &["does not show (\"p\", \"d\")"]),
+        ("bbdf", true, &["shows (\"p\", \"b\") before (\"p\", \"b\")"]),
+        ("bdcf", true, &["shows (\"p\", \"d\") before (\"p\", \"c\")"]),
+        ("bdef", true, &["shows (\"p\", \"e\"), which was never written"]),
+    ] {
+        let walk = Walk { seen: keys(seen), ended };
+        assert_eq!(pages::check(&walk, &keys("bdf"), |(_, row)| row == "c"), findings, "{seen}");
+    }
 }

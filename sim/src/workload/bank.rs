@@ -3,11 +3,13 @@
 //! Each account counts the transfers that changed it. It also names the other account of its last transfer, and the
 //! number that the transfer has there. So a page alone shows whether half of a transfer is missing, even if the
 //! transfer moves no money. Clients remember which transfers were acknowledged, so they see when one of them is lost.
+//! [`crate::check::bank`] judges the pages.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{IN_THE_END, make, make_table};
+use crate::check::bank::{Account, check};
 use crate::client::http::{Reply, Request};
 use crate::client::requests::{Content, Entity, Name, Verb, batch, batch_statuses, change_to, page, query};
 use crate::client::{Client, Told};
@@ -104,7 +106,8 @@ impl Bank {
             // A page may be cut anywhere. It shows a part of the bank, and its sum says nothing.
             return None;
         }
-        match wrong(&page.entities, &acknowledged) {
+        let accounts: Vec<Account> = page.entities.iter().map(account).collect();
+        match check(&accounts, &acknowledged, BEGINNING * ACCOUNTS as u64) {
             None => Some(page.entities),
             Some(why) => {
                 client.world().found(why);
@@ -118,34 +121,13 @@ impl Bank {
     }
 }
 
-/// What is wrong with a page of all accounts, which was asked for when these transfers were acknowledged.
-fn wrong(accounts: &[Entity], acknowledged: &[u64; ACCOUNTS]) -> Option<String> {
-    let sum: u64 = accounts.iter().map(|account| account.value).sum();
-    if accounts.len() != ACCOUNTS || sum != BEGINNING * ACCOUNTS as u64 {
-        return Some(format!(
-            "the bank holds {sum} in {} accounts, and should hold {} in {ACCOUNTS}: {:?}",
-            accounts.len(),
-            BEGINNING * ACCOUNTS as u64,
-            accounts.iter().map(|account| account.value).collect::<Vec<_>>()
-        ));
+fn account(entity: &Entity) -> Account {
+    Account {
+        value: entity.value,
+        number: entity.number(NUMBER),
+        partner: usize::try_from(entity.number(PARTNER)).unwrap_or(usize::MAX),
+        partner_number: entity.number(PARTNER_NUMBER),
     }
-    for (index, account) in accounts.iter().enumerate() {
-        let number = account.number(NUMBER);
-        if number < acknowledged[index] {
-            return Some(format!(
-                "transfer {} of {} was acknowledged, and the bank shows {number} transfers of it",
-                acknowledged[index], account.row
-            ));
-        }
-        let partner = usize::try_from(account.number(PARTNER)).ok().and_then(|index| accounts.get(index))?;
-        if number > 0 && partner.number(NUMBER) < account.number(PARTNER_NUMBER) {
-            return Some(format!(
-                "the bank shows transfer {number} of {} and not its other half",
-                account.row
-            ));
-        }
-    }
-    None
 }
 
 /// Whether the batch was made. The answer to a batch is that of all its operations, or of the one that failed.

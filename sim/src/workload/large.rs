@@ -5,10 +5,11 @@
 
 use std::time::Duration;
 
-use super::{IN_THE_END, make, make_table};
+use super::{IN_THE_END, follow, make, make_table};
+use crate::check::pages::{Key, check};
+use crate::client::Client;
 use crate::client::http::Reply;
-use crate::client::requests::{Name, Verb, batch, batch_statuses, change, page, query};
-use crate::client::{Client, Told};
+use crate::client::requests::{Name, Verb, batch, batch_statuses, change};
 
 const TABLE: &str = "large";
 /// Rows without padding: a page of them ends after 1,000 rows.
@@ -47,49 +48,20 @@ pub async fn walk(mut client: Client, end: Duration, think: (u64, u64)) {
 /// Walks through once more, however long it takes.
 pub async fn walk_at_last(client: &mut Client) {
     let end = client.world().now() + IN_THE_END;
-    if once_through(client, end, (1, 20)).await.is_none() {
+    if !once_through(client, end, (1, 20)).await {
         client.world().found("the large table cannot be listed when all is calm");
     }
 }
 
-/// One walk, judged; `None` if it did not reach the end in time.
-async fn once_through(client: &mut Client, end: Duration, think: (u64, u64)) -> Option<()> {
-    let (mut expected, mut token) = (0, None::<String>);
-    while client.world().now() < end {
-        let asked = client.ask(query(TABLE, None, None, token.as_deref())).await;
-        if let Told::Answer(reply) = asked.told() {
-            let Some(page) = page(&reply).filter(|_| reply.status == 200) else {
-                client.world().found(format_args!(
-                    "a large page was answered {} {}",
-                    reply.status,
-                    reply.code()
-                ));
-                return Some(());
-            };
-            for entity in page.entities {
-                if entity.row != name(expected).row {
-                    client.world().found(format_args!(
-                        "the large table shows {} where {} comes next",
-                        entity.row,
-                        name(expected).row
-                    ));
-                    return Some(());
-                }
-                expected += 1;
-            }
-            token = page.next;
-            if token.is_none() {
-                if expected != THIN_ROWS + THICK_ROWS {
-                    client
-                        .world()
-                        .found(format_args!("the large table ends after {expected} rows, with no token"));
-                }
-                return Some(());
-            }
-        }
-        client.think(think.0, think.1).await;
+/// One walk, judged. False if it did not reach the end in time.
+async fn once_through(client: &mut Client, end: Duration, think: (u64, u64)) -> bool {
+    let walk = follow(client, TABLE, None, end, think).await;
+    let rows: Vec<Key> =
+        (0..THIN_ROWS + THICK_ROWS).map(name).map(|name| (name.partition, name.row)).collect();
+    if let Some(finding) = check(&walk, &rows, |_| false).first() {
+        client.world().found(format_args!("a walk through the large table {finding}"));
     }
-    None
+    walk.ended
 }
 
 /// Rows in the order of their keys.

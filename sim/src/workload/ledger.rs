@@ -1,15 +1,12 @@
-//! A ledger: batches that insert rows of their own and often delete those of an earlier batch.
-//!
-//! No row is ever written twice, so each page of a whole partition can be judged. A batch is there whole or not at
-//! all. An acknowledged batch is there until another one replaces it; then exactly one of the two is there at any
-//! moment. The replacement can be replaced too. A batch that was refused is not there. At the end the same must hold
-//! for the whole table.
+//! A ledger: batches that insert rows of their own and often delete those of an earlier batch. Clients write them, and
+//! look at whole partitions meanwhile and at the whole table in the end; [`crate::check::ledger`] judges what they see.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use super::{IN_THE_END, make_table};
+use crate::check::ledger::{Batch, Fate, Row, check};
 use crate::client::http::{Reply, Request};
 use crate::client::requests::{Entity, Name, Verb, batch, batch_statuses, change, page, query};
 use crate::client::{Asked, Client, Told};
@@ -28,31 +25,17 @@ const REPLACING_SHARE: f64 = 0.6;
 /// How often a client looks at the partition that is being written, where half of a batch would be seen.
 const JUST_WRITTEN_SHARE: f64 = 0.5;
 
-/// The outcome of a batch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Fate {
-    /// It may be made at any moment, or never.
-    Open,
-    Written,
-    NotWritten,
-}
-
-/// A batch: rows that it inserts into one partition.
-#[derive(Debug, Clone)]
-struct Entry {
-    partition: usize,
-    rows: usize,
-    fate: Fate,
-    /// The batch that was asked to delete its rows.
-    replaced_by: Option<usize>,
-    /// Whether another batch may be asked to delete its rows: it is written, and no copy of it can still arrive.
-    may_be_replaced: bool,
-}
-
 /// The batches of one run, by their numbers.
 #[derive(Default)]
 pub struct Ledger {
-    entries: Mutex<Vec<Entry>>,
+    known: Mutex<Known>,
+}
+
+#[derive(Default)]
+struct Known {
+    batches: Vec<Batch>,
+    /// Those whose rows another batch may be asked to delete: they are written, and no copy of them can still arrive.
+    replaceable: BTreeSet<usize>,
 }
 
 impl Ledger {
@@ -75,26 +58,28 @@ impl Ledger {
 
     /// Notes the outcome of a batch, and so that of the batch that it replaces.
     fn note(&self, number: usize, replaced: Option<usize>, fate: Fate, twice: bool) {
-        let mut entries = self.entries();
-        entries[number].fate = fate;
-        entries[number].may_be_replaced = fate == Fate::Written && !twice;
+        let mut known = self.known();
+        known.batches[number].fate = fate;
+        if fate == Fate::Written && !twice {
+            known.replaceable.insert(number);
+        }
         if fate == Fate::NotWritten
             && let Some(replaced) = replaced
         {
-            entries[replaced].replaced_by = None;
-            entries[replaced].may_be_replaced = true;
+            known.batches[replaced].replaced_by = None;
+            known.replaceable.insert(replaced);
         }
     }
 
     /// The next batch: its number, the number of the batch that it replaces, and its request.
     fn next(&self, client: &mut Client) -> (usize, Option<usize>, Request) {
-        let mut entries = self.entries();
-        let number = entries.len();
+        let mut known = self.known();
+        let number = known.batches.len();
         let dice = client.dice();
         let partition = dice.index(PARTITIONS);
         let replaced = dice.happens(REPLACING_SHARE).then(|| {
-            let there = |entry: &Entry| entry.partition == partition && entry.may_be_replaced;
-            entries.iter().position(there)
+            let is_here = |number: &&usize| known.batches[**number].partition == partition;
+            known.replaceable.iter().find(is_here).copied()
         });
         let replaced = replaced.flatten();
         let single = replaced.is_none() && dice.happens(SINGLE_SHARE);
@@ -104,12 +89,11 @@ impl Ledger {
         let mut changes: Vec<Request> = (0..rows).map(insert).collect();
         if let Some(replaced) = replaced {
             let delete = |row| change(Verb::Delete, &name(partition, replaced, row), 0, 0, Some("*"));
-            changes.extend((0..entries[replaced].rows).map(delete));
-            entries[replaced].replaced_by = Some(number);
-            entries[replaced].may_be_replaced = false;
+            changes.extend((0..known.batches[replaced].rows).map(delete));
+            known.batches[replaced].replaced_by = Some(number);
+            known.replaceable.remove(&replaced);
         }
-        let entry = Entry { partition, rows, fate: Fate::Open, replaced_by: None, may_be_replaced: false };
-        entries.push(entry);
+        known.batches.push(Batch { partition, rows, fate: Fate::Open, replaced_by: None });
         let request = if single { changes.remove(0) } else { batch(&changes) };
         (number, replaced, request)
     }
@@ -117,10 +101,10 @@ impl Ledger {
     /// Looks at partitions until `end`.
     pub async fn watch(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
-            let before = self.entries().clone();
+            let before = self.known().batches.clone();
             let mut partition = client.dice().index(PARTITIONS);
             if client.dice().happens(JUST_WRITTEN_SHARE) {
-                partition = before.last().map_or(partition, |entry| entry.partition);
+                partition = before.last().map_or(partition, |batch| batch.partition);
             }
             let asked = client.ask(query(TABLE, Some(&partition_key(partition)), None, None)).await;
             if let Told::Answer(reply) = asked.told()
@@ -137,7 +121,7 @@ impl Ledger {
     pub async fn read_all(&self, client: &mut Client) {
         let until = client.world().now() + IN_THE_END;
         let (mut found, mut token) = (Vec::new(), None::<String>);
-        let before = self.entries().clone();
+        let before = self.known().batches.clone();
         loop {
             if let Told::Answer(reply) = client.ask(query(TABLE, None, None, token.as_deref())).await.told()
                 && let Some(page) = page(&reply)
@@ -155,64 +139,21 @@ impl Ledger {
         }
     }
 
-    /// Judges a page of a whole partition, or of the whole table. `before` is what was known when the page was asked
-    /// for.
-    fn judge(&self, world: &World, before: &[Entry], partition: Option<usize>, found: &[Entity]) {
-        let entries = self.entries();
-        let mut rows: BTreeMap<usize, usize> = BTreeMap::new();
-        for entity in found {
-            let number = usize::try_from(entity.value).unwrap_or(usize::MAX);
-            *rows.entry(number).or_default() += 1;
-            let is_known = entries.get(number).is_some_and(|entry| {
-                (0..entry.rows).any(|row| name(entry.partition, number, row).row == entity.row)
-                    && entity.partition == partition_key(entry.partition)
-            });
-            if !is_known {
-                world.found(format_args!(
-                    "{}/{} of the ledger was never written",
-                    entity.partition, entity.row
-                ));
-            }
-        }
-        let count = |number: usize| rows.get(&number).copied().unwrap_or(0);
-        let is_seen = |entry: &Entry| partition.is_none_or(|partition| entry.partition == partition);
-        for (number, entry) in entries.iter().enumerate().filter(|(_, entry)| is_seen(entry)) {
-            let is_there = count(number) > 0;
-            if is_there && count(number) != entry.rows {
-                let (some, all) = (count(number), entry.rows);
-                world.found(format_args!("batch {number} of the ledger shows {some} of its {all} rows"));
-            }
-            if is_there && entry.fate == Fate::NotWritten {
-                world.found(format_args!("batch {number} of the ledger was refused and is there"));
-            }
-            // A batch that was not acknowledged when the page was asked for may have come after it.
-            if before.get(number).is_none_or(|known| known.fate != Fate::Written) {
-                continue;
-            }
-            let there: Vec<usize> =
-                replacements(&entries, number).filter(|number| count(*number) > 0).collect();
-            match there[..] {
-                [_] => {}
-                [] if entry.replaced_by.is_none() => {
-                    world.found(format_args!("batch {number} of the ledger was acknowledged and is not there"));
-                }
-                [] => world.found(format_args!(
-                    "batch {number} of the ledger was acknowledged, and neither it nor what replaces it is there"
-                )),
-                _ => world.found(format_args!("batches {there:?} of the ledger replace each other, and all are there")),
-            }
+    /// Judges the rows of a whole partition, or of the whole table. `before` is what was known when the first page was
+    /// asked for.
+    fn judge(&self, world: &World, before: &[Batch], partition: Option<usize>, found: &[Entity]) {
+        let rows: Option<Vec<Row>> = found.iter().map(row).collect();
+        let Some(rows) = rows else {
+            return world.found(format_args!("the ledger shows a row that was never written: {found:?}"));
+        };
+        for finding in check(before, &self.known().batches, partition, &rows) {
+            world.found(finding);
         }
     }
 
-    fn entries(&self) -> MutexGuard<'_, Vec<Entry>> {
-        self.entries.lock().unwrap_or_else(PoisonError::into_inner)
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
-}
-
-/// A batch, the one that replaces it, the one that replaces that, and so on. Once the first is written, one of them is
-/// there at any moment.
-fn replacements(entries: &[Entry], first: usize) -> impl Iterator<Item = usize> {
-    std::iter::successors(Some(first), |number| entries[*number].replaced_by)
 }
 
 /// The outcome of a batch, as its answer tells it.
@@ -247,4 +188,12 @@ fn name(partition: usize, number: usize, row: usize) -> Name {
 
 fn partition_key(partition: usize) -> String {
     format!("p{partition}")
+}
+
+/// The row of a batch that an entity is; `None` if it is none.
+fn row(entity: &Entity) -> Option<Row> {
+    let (batch, number) = entity.row.split_once('-')?;
+    let (batch, number) = (batch.parse().ok()?, number.parse().ok()?);
+    let row = Row { partition: entity.partition.strip_prefix('p')?.parse().ok()?, batch, number };
+    (usize::try_from(entity.value) == Ok(batch)).then_some(row)
 }

@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
-use super::{IN_THE_END, make, make_table};
-use crate::client::requests::{Entity, Name, Verb, change, page, query};
-use crate::client::{Client, Told};
+use super::{IN_THE_END, follow, make, make_table};
+use crate::check::pages::{Key, check};
+use crate::client::Client;
+use crate::client::requests::{Name, Verb, change};
 
 const TABLE: &str = "listing";
 const PARTITIONS: usize = 6;
 const ROWS: usize = 5;
+/// The end of the RowKeys of entities that come and go.
+const COMING: &str = "c";
 
 /// Inserts the lasting entities.
 pub async fn set_up(client: &mut Client) {
@@ -26,7 +29,7 @@ pub async fn churn(mut client: Client, end: Duration, think: (u64, u64)) {
         let dice = client.dice();
         let partition = format!("p{}", dice.index(PARTITIONS));
         // Between the lasting rows, in their order.
-        let name = Name::new(TABLE, &partition, &format!("r{}c", dice.index(ROWS)));
+        let name = Name::new(TABLE, &partition, &format!("r{}{COMING}", dice.index(ROWS)));
         let request = if dice.happens(0.5) {
             change(Verb::Upsert, &name, 1, 0, None)
         } else {
@@ -41,67 +44,27 @@ pub async fn churn(mut client: Client, end: Duration, think: (u64, u64)) {
 pub async fn walk(mut client: Client, end: Duration, hold: (u64, u64)) {
     while client.world().now() < end {
         let top = client.dice().between(2, 12);
-        let begun = client.world().now();
-        if let Some(seen) = once_through(&mut client, end, usize::try_from(top).unwrap_or(1), hold).await {
-            judge(&client, begun, &seen);
-        }
+        once_through(&mut client, end, usize::try_from(top).unwrap_or(1), hold).await;
     }
 }
 
 /// Walks through once more, however long it takes.
 pub async fn walk_at_last(client: &mut Client) {
-    let (begun, end) = (client.world().now(), client.world().now() + IN_THE_END);
-    match once_through(client, end, 7, (1, 5)).await {
-        Some(seen) => judge(client, begun, &seen),
-        None => client.world().found("the table cannot be listed when all is calm"),
+    let end = client.world().now() + IN_THE_END;
+    if !once_through(client, end, 7, (1, 5)).await {
+        client.world().found("the table cannot be listed when all is calm");
     }
 }
 
-/// One walk; `None` if it did not reach the end in time.
-async fn once_through(
-    client: &mut Client,
-    end: Duration,
-    top: usize,
-    hold: (u64, u64),
-) -> Option<Vec<Entity>> {
-    let (mut seen, mut token) = (Vec::new(), None::<String>);
-    while client.world().now() < end {
-        let asked = client.ask(query(TABLE, None, Some(top), token.as_deref())).await;
-        if let Told::Answer(reply) = asked.told() {
-            let Some(page) = page(&reply).filter(|page| reply.status == 200 && page.entities.len() <= top)
-            else {
-                client.world().found(format_args!("a page was answered {} {}", reply.status, reply.code()));
-                return None;
-            };
-            seen.extend(page.entities);
-            token = page.next;
-            if token.is_none() {
-                return Some(seen);
-            }
-        }
-        client.think(hold.0, hold.1).await;
+/// One walk, judged. False if it did not reach the end in time.
+async fn once_through(client: &mut Client, end: Duration, top: usize, hold: (u64, u64)) -> bool {
+    let since = client.world().now().as_secs_f64();
+    let walk = follow(client, TABLE, Some(top), end, hold).await;
+    let lasting: Vec<Key> = lasting().map(|name| (name.partition, name.row)).collect();
+    for finding in check(&walk, &lasting, |(_, row)| row.ends_with(COMING)) {
+        client.world().found(format_args!("a listing begun at {since:.3} s {finding}"));
     }
-    None
-}
-
-fn judge(client: &Client, begun: Duration, seen: &[Entity]) {
-    let keys: Vec<(&str, &str)> =
-        seen.iter().map(|entity| (entity.partition.as_str(), entity.row.as_str())).collect();
-    let since = begun.as_secs_f64();
-    if let Some(pair) = keys.windows(2).find(|pair| pair[0] >= pair[1]) {
-        client
-            .world()
-            .found(format_args!("a listing begun at {since:.3} s shows {:?} before {:?}", pair[0], pair[1]));
-    }
-    for name in lasting() {
-        let times = keys.iter().filter(|key| **key == (name.partition.as_str(), name.row.as_str())).count();
-        if times != 1 {
-            client.world().found(format_args!(
-                "a listing begun at {since:.3} s shows {}/{} {times} times",
-                name.partition, name.row
-            ));
-        }
-    }
+    walk.ended
 }
 
 fn lasting() -> impl Iterator<Item = Name> {

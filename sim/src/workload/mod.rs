@@ -20,8 +20,9 @@ pub mod tables;
 use std::fmt;
 use std::time::Duration;
 
+use crate::check::pages::Walk;
 use crate::client::http::{Reply, Request};
-use crate::client::requests::create_table;
+use crate::client::requests::{Page, create_table, page, query};
 use crate::client::{Client, Told};
 
 /// How long a step is tried that must succeed in the end.
@@ -56,4 +57,33 @@ pub(crate) async fn make(
         }
         client.think(100, 500).await;
     }
+}
+
+/// Walks through a table until the end of its pages, or until `end`, and thinks after each page.
+pub(crate) async fn follow(
+    client: &mut Client,
+    table: &str,
+    top: Option<usize>,
+    end: Duration,
+    think: (u64, u64),
+) -> Walk {
+    let (mut walk, mut token) = (Walk::default(), None::<String>);
+    while client.world().now() < end {
+        if let Told::Answer(reply) = client.ask(query(table, None, top, token.as_deref())).await.told() {
+            let fits = |page: &Page| reply.status == 200 && top.is_none_or(|top| page.entities.len() <= top);
+            let Some(page) = page(&reply).filter(fits) else {
+                let (status, code) = (reply.status, reply.code());
+                client.world().found(format_args!("a page of {table} was answered {status} {code}"));
+                return walk;
+            };
+            walk.seen.extend(page.entities.into_iter().map(|entity| (entity.partition, entity.row)));
+            token = page.next;
+            if token.is_none() {
+                walk.ended = true;
+                return walk;
+            }
+        }
+        client.think(think.0, think.1).await;
+    }
+    walk
 }
