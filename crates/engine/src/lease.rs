@@ -68,6 +68,11 @@ impl Lease {
         format!("{}-{}", self.0.server.0, self.0.incarnation)
     }
 
+    /// Which server has it.
+    pub(crate) fn server(&self) -> ServerId {
+        self.0.server
+    }
+
     /// Whether reads may be answered now.
     pub(crate) fn holds(&self) -> bool {
         self.micros(Instant::now()) < self.0.until.load(Ordering::Acquire)

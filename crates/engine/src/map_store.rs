@@ -37,18 +37,39 @@ pub const MAP_PREFIX: &str = "cluster/map";
 
 /// The newest version; `None` if none was ever stored.
 pub(crate) async fn load(objects: &Arc<dyn ObjectStore>) -> Result<Option<RangeMap>, MapError> {
+    match newest(objects).await? {
+        Some(newest) => read(objects, &newest).await.map(Some),
+        None => Ok(None),
+    }
+}
+
+/// The name of the newest version.
+async fn newest(objects: &Arc<dyn ObjectStore>) -> Result<Option<Path>, MapError> {
     // Numbers have leading zeros, so the last name is the greatest number.
-    let Some(newest) = list(objects).await?.into_iter().max() else {
+    let Some(mut newest) = list(objects).await?.into_iter().max() else {
         return Ok(None);
     };
-    let failed = ObjectError::while_doing("reading", &newest);
-    let got = objects.get(&newest).await.map_err(&failed)?;
+    // A listing may lag behind. A process must not take a range for its own because of that.
+    while let Some(version) = version_of(&newest) {
+        let next = object_path(version + 1);
+        match objects.head(&next).await {
+            Ok(_) => newest = next,
+            Err(object_store::Error::NotFound { .. }) => break,
+            Err(source) => return Err(ObjectError::while_doing("looking for", &next)(source).into()),
+        }
+    }
+    Ok(Some(newest))
+}
+
+async fn read(objects: &Arc<dyn ObjectStore>, path: &Path) -> Result<RangeMap, MapError> {
+    let failed = ObjectError::while_doing("reading", path);
+    let got = objects.get(path).await.map_err(&failed)?;
     let bytes = got.bytes().await.map_err(&failed)?;
     let map = object::decode(&bytes).and_then(|map| match map.version() {
-        version if object_path(version) != newest => Err(BadMap::Version(version)),
+        version if object_path(version) != *path => Err(BadMap::Version(version)),
         _ => Ok(map),
     });
-    map.map(Some).map_err(|why| MapError::Bad(newest, why))
+    map.map_err(|why| MapError::Bad(path.clone(), why))
 }
 
 /// The paths of the databases that must not be taken for unused: those of the ranges in the newest map, and
@@ -111,6 +132,11 @@ fn object_path(version: u64) -> Path {
     Path::from(format!("{MAP_PREFIX}/{version:020}.json"))
 }
 
+/// The reverse of [`object_path`]; `None` for a name that is not a version.
+fn version_of(path: &Path) -> Option<u64> {
+    path.filename()?.strip_suffix(".json")?.parse().ok()
+}
+
 /// The map as a process knows it, and the way to change it. Clones share it.
 #[derive(Clone)]
 pub struct Maps(Arc<Inner>);
@@ -161,10 +187,12 @@ impl Maps {
         self.0.current.subscribe()
     }
 
-    /// Looks for a newer version in the store.
+    /// Looks for a newer version in the store. A map that is known already is not read again: with many ranges,
+    /// reading takes long, and a change may hold writes meanwhile.
     pub async fn refresh(&self) -> Result<Arc<RangeMap>, MapError> {
-        if let Some(map) = load(&self.0.objects).await? {
-            self.show(Arc::new(map));
+        let known = object_path(self.current().version());
+        if let Some(newest) = newest(&self.0.objects).await?.filter(|newest| *newest > known) {
+            self.show(Arc::new(read(&self.0.objects, &newest).await?));
         }
         Ok(self.current())
     }

@@ -21,6 +21,7 @@ mod load;
 mod meta;
 mod open;
 mod read;
+mod reopen;
 mod request;
 mod retire;
 mod state;

@@ -2,8 +2,7 @@
 //!
 //! The engine below closes a database for good when a step fails that it cannot repeat. If
 //! the reason is that another server opened the database, that server has the range now. For any other reason
-//! the range opens the database again, in the epoch that follows its own. If another server has opened it
-//! meanwhile, this fails too, and that server has the range.
+//! the range opens the database again ([`reopen`](super::reopen)), unless another server has the range by then.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -11,12 +10,11 @@ use std::time::Duration;
 
 use slatedb::CloseReason;
 use slatedb::config::CloseOptions;
-use tokio::time::{sleep, timeout};
+use tokio::time::timeout;
 
 use super::{Opening, Range, State};
-use crate::database::{self, DatabaseError};
-use crate::error::{Damaged, ReadError, Reason, with_causes};
-use crate::limits::{CLOSE_MAX, DRAIN_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
+use crate::error::{ReadError, Reason, with_causes};
+use crate::limits::{CLOSE_MAX, DRAIN_MAX};
 
 /// Why an opening ended.
 enum Ended {
@@ -79,41 +77,8 @@ impl Range {
         }
     }
 
-    /// Opens the database again, however long that takes. False if another server has it now, or if the range
-    /// was closed meanwhile.
-    async fn reopen(&self, before: &Opening) -> bool {
-        // Free what the old opening still holds. It has nothing to save, since it is closed.
-        let _ = timeout(CLOSE_MAX, before.db.close()).await;
-        let epoch = before.db.manifest().writer_epoch();
-        let mut wait = REOPEN_WAIT_MIN;
-        let mut attempt_epoch = Some(epoch);
-        loop {
-            let error = match database::open(&self.databases, &self.place, attempt_epoch).await {
-                Ok(db) => return self.take(Opening::new(before.number + 1, db)).await,
-                Err(error) => error,
-            };
-            let (range, why) = (self.identity.id, with_causes(&error));
-            tracing::error!(%range, error = why, "the database could not be opened again");
-            let state = match error {
-                DatabaseError::Fenced(_) => State::Fenced,
-                DatabaseError::Damaged(damage) => State::Damaged(damage),
-                missing @ DatabaseError::Missing(_) => State::Damaged(Damaged::new(missing)),
-                other => State::Reopening(Reason::failed(other)),
-            };
-            let lost = matches!(state, State::Fenced);
-            if !self.change_state(state) || lost {
-                return false;
-            }
-            // A failed attempt of ours may have taken the next epoch already. So do not expect the old epoch again.
-            // Try again after damage too: an operator may bring the file back.
-            attempt_epoch = None;
-            sleep(wait).await;
-            wait = REOPEN_WAIT_MAX.min(wait * 2);
-        }
-    }
-
     /// Serves from a new opening, unless the range was closed while the opening was made.
-    async fn take(&self, opening: Opening) -> bool {
+    pub(super) async fn take(&self, opening: Opening) -> bool {
         let opening = Arc::new(opening);
         if !self.change_state(State::Open(Arc::clone(&opening))) {
             self.close_database(&opening).await;
@@ -227,8 +192,10 @@ impl Opening {
 #[cfg(test)]
 mod tests {
     use slatedb::WriteBatch;
+    use tokio::time::sleep;
 
     use super::*;
+    use crate::database;
 
     #[tokio::test]
     async fn a_range_that_was_closed_stays_closed() {

@@ -54,6 +54,9 @@ impl Range {
         let stripe = Stripes::of(partition);
         let guard = in_time(deadline, self.stripes.lock(stripe)).await?;
         let opening = self.open_now()?;
+        if self.lease.has_ended() {
+            return Err(WriteError::NotOwned);
+        }
         if self.dropped.covers(partition.as_bytes()) {
             return Err(WriteError::TableDropped);
         }
@@ -157,6 +160,13 @@ impl Range {
         }
         if let Some(reservation) = stamp.reserve {
             self.high_water.lock().reserved_durably(reservation);
+        }
+        // The epoch should have kept the write out if the range was given to another server. If it did not, the row
+        // is in a database that is served no more, and must not be acknowledged.
+        if self.lease.has_ended() {
+            return Err(WriteError::OutcomeUnknown(Reason::Found(
+                "the lease of the server was ended meanwhile",
+            )));
         }
         self.counts.writes.fetch_add(1, Ordering::Relaxed);
         Ok(stamp.at)

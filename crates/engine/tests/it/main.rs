@@ -15,3 +15,4 @@ mod on_disk;
 mod space;
 mod store_directory;
 mod store_garbage;
+mod two_processes;
