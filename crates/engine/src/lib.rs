@@ -46,6 +46,7 @@ pub use database::{Borrowed, DatabaseError, Shares, TooLittleMemory};
 pub use error::{Damaged, ReadError, Reason, WriteError, with_causes};
 pub use executor::Executor;
 pub use host::{Host, HostError, Options};
+pub use lease::LeaseError;
 pub use map_store::{BadMap, MAP_PREFIX, MapError, Maps};
 pub use node::{Node, OpenError, Statistics, Trouble};
 pub use partition_server::{NotHeld, PartitionServer};

@@ -20,11 +20,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
+use crate::change;
 use crate::database::Shares;
 use crate::executor::Executor;
 use crate::host::{Host, Options, server_ids};
 use crate::housekeeping::keep_burying;
-use crate::map_store::{self, Maps, living};
+use crate::map_store::{self, MapError, Maps, living};
 use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
 use crate::router::Router;
@@ -220,9 +221,15 @@ impl Node {
 
 async fn make_first(host: &Host, server: &PartitionServer) -> Result<RangeMap, OpenError> {
     let map = first_map();
-    server.make_first(&map.entries()[0]).await?;
-    map_store::create(&host.databases().objects, &map, &server.name_of_life()).await?;
-    Ok(map)
+    let range = server.make_first(&map.entries()[0]).await?;
+    let objects = &host.databases().objects;
+    if map_store::create(objects, &map, &server.name_of_life()).await? {
+        server.replace_in_set(&[], &[range]);
+        return Ok(map);
+    }
+    // Another process made the store at the same time, and its map counts.
+    change::end_all(&[range]).await;
+    Ok(map_store::load(objects).await?.ok_or(MapError::None)?)
 }
 
 /// The first map: one range that holds everything.

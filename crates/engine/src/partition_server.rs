@@ -19,7 +19,7 @@ use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, Ser
 
 use crate::error::{ReadError, WriteError};
 use crate::host::Host;
-use crate::lease::Lease;
+use crate::lease::{Lease, LeaseError};
 use crate::range::{
     Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest,
 };
@@ -53,9 +53,9 @@ pub struct NotHeld {
 }
 
 impl PartitionServer {
-    /// Starts a server without ranges, in a new incarnation.
-    pub async fn start(host: &Host, id: ServerId) -> Result<Self, ObjectError> {
-        let lease = Lease::take(&host.databases().objects, id).await?;
+    /// Starts a server without ranges, in a new incarnation. Waits until an earlier one answers nothing any more.
+    pub async fn start(host: &Host, id: ServerId) -> Result<Self, LeaseError> {
+        let lease = Lease::take(&host.databases().objects, id, host.store().lock()).await?;
         host.spawn(
             format!("the lease of server {id}"),
             lease.clone().renew(Arc::clone(&host.databases().objects)),
@@ -179,6 +179,10 @@ impl PartitionServer {
     pub(crate) async fn close(&self) {
         let ranges = self.ranges();
         join_all(ranges.iter().map(|range| range.close())).await;
+        // With a lock, the next start knows without a note that this process has ended.
+        if self.0.host.store().lock().is_none() {
+            self.0.context.lease.close(&self.0.host.databases().objects).await;
+        }
     }
 
     /// What its ranges count.

@@ -5,8 +5,8 @@ use thiserror::Error;
 use crate::change::ChangeError;
 use crate::database::DatabaseError;
 use crate::host::HostError;
+use crate::lease::LeaseError;
 use crate::map_store::MapError;
-use crate::store::ObjectError;
 
 /// Why a node was not opened, by the step that failed.
 #[derive(Debug, Error)]
@@ -16,7 +16,7 @@ pub enum OpenError {
     Host(#[from] HostError),
     /// A partition server could not take its lease.
     #[error(transparent)]
-    Lease(#[from] ObjectError),
+    Lease(#[from] LeaseError),
     /// The map of ranges could not be read or stored.
     #[error(transparent)]
     Map(#[from] MapError),

@@ -11,8 +11,9 @@ use crate::limits::{LEASE_RENEWED_EVERY, LEASE_TERM};
 use crate::range::{Identity, Inheritance, Range};
 
 impl PartitionServer {
-    /// Makes and serves the first range of a store, or takes over what a broken-off creation left of it.
-    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<(), DatabaseError> {
+    /// Makes the first range of a store, or takes over what a broken-off creation left of it. It is kept, but not
+    /// served.
+    pub(crate) async fn make_first(&self, entry: &RangeEntry) -> Result<Arc<Range>, DatabaseError> {
         let identity = Identity::of(entry);
         let range = if Range::exists(&identity, &self.0.context.databases).await? {
             let range = Range::open(identity, entry.generation, &self.0.context, None).await?;
@@ -24,8 +25,7 @@ impl PartitionServer {
             Range::create(identity, &self.0.context).await?
         };
         self.keep(&range);
-        self.replace_in_set(&[], &[range]);
-        Ok(())
+        Ok(range)
     }
 
     /// Opens a range; see [`Range::open`]. It is kept, but not served.

@@ -278,7 +278,8 @@ impl Range {
         let shares = crate::database::Shares::of(crate::limits::MEMORY_BYTES_MIN).expect("it is the least");
         let background = tokio::runtime::Handle::current();
         let databases = Databases::new(Arc::clone(&objects), shares, crate::Clock::system(), 1, background);
-        let lease = Lease::take(&objects, rangehold_map::ServerId(1)).await.expect("memory takes everything");
+        let lease =
+            Lease::take(&objects, rangehold_map::ServerId(1), None).await.expect("memory takes everything");
         let context = RangeContext {
             databases,
             store: Arc::new(store),

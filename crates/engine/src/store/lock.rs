@@ -5,9 +5,14 @@
 //! `flock` on its file `LOCK`. The kernel releases it when the process ends, even by a crash, so a lock is
 //! never stale. The file must not be removed: otherwise two processes could lock two files of the same
 //! name. Its text names the holder, for the message to the process that is refused.
+//!
+//! A lock has a name: the file's device and number on it. If two processes held locks of one name, the first of them
+//! has ended. A file that was removed keeps its number as long as a process has it open, so that a lock on the next
+//! file has another name.
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
 use super::StoreError;
@@ -19,6 +24,7 @@ pub const LOCK_FILE: &str = "LOCK";
 #[derive(Debug)]
 pub(super) struct DirectoryLock {
     _file: File,
+    name: String,
 }
 
 impl DirectoryLock {
@@ -53,7 +59,13 @@ impl DirectoryLock {
             .and_then(|()| file.seek(SeekFrom::Start(0)))
             .and_then(|_| file.write_all(text.as_bytes()))
             .map_err(failed)?;
-        Ok(Self { _file: file })
+        let metadata = file.metadata().map_err(failed)?;
+        Ok(Self { name: format!("{}-{}", metadata.dev(), metadata.ino()), _file: file })
+    }
+
+    /// The name of the lock; see the module.
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 }
 
@@ -68,7 +80,11 @@ mod tests {
         let refused = DirectoryLock::take(directory.path()).unwrap_err().to_string();
         assert!(refused.contains(&format!("process {} ", std::process::id())), "{refused}");
         assert!(refused.contains(directory.path().to_str().unwrap()), "{refused}");
+        let name = first.name().to_owned();
         drop(first);
-        DirectoryLock::take(directory.path()).unwrap();
+        let second = DirectoryLock::take(directory.path()).unwrap();
+        assert_eq!(second.name(), name);
+        std::fs::remove_file(directory.path().join(LOCK_FILE)).unwrap();
+        assert_ne!(DirectoryLock::take(directory.path()).unwrap().name(), name);
     }
 }

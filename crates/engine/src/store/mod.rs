@@ -155,7 +155,7 @@ struct Inner {
     disk: DiskWatch,
     damage: DamageLog,
     /// `None` in memory, and if the store is only read.
-    _lock: Option<DirectoryLock>,
+    lock: Option<DirectoryLock>,
 }
 
 impl Store {
@@ -181,7 +181,7 @@ impl Store {
             root: None,
             disk: DiskWatch::of_memory(),
             damage: DamageLog::default(),
-            _lock: None,
+            lock: None,
         }))
     }
 
@@ -221,7 +221,7 @@ impl Store {
             root: Some(root),
             disk,
             damage,
-            _lock: lock,
+            lock,
         })))
     }
 
@@ -257,6 +257,12 @@ impl Store {
     /// The absolute path of the directory; `None` in memory.
     pub fn root(&self) -> Option<&Path> {
         self.0.root.as_deref()
+    }
+
+    /// The name of the lock that this process holds on the store; `None` if it holds none. A process that held a lock
+    /// of this name before has ended.
+    pub fn lock(&self) -> Option<&str> {
+        self.0.lock.as_ref().map(DirectoryLock::name)
     }
 
     /// Tells when the disk is too full for new writes.

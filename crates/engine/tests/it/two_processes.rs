@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::{Gate, Passage, get, insert, open, partition, put, simulated, start};
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
-use rangehold_engine::store::Store;
+use rangehold_engine::store::{LOCK_FILE, Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, WriteError};
 use rangehold_map::{Change, ServerId};
 use tokio::time::sleep;
@@ -87,4 +87,60 @@ async fn a_server_whose_lease_was_ended_acknowledges_no_write() {
     assert!(matches!(late, Err(WriteError::Unavailable(_))), "{late:?}");
     taking.await.unwrap().unwrap();
     assert_eq!(get(&second, "1", "late").await.unwrap(), None, "it was not made");
+}
+
+/// A server is started in a second process while its first process still runs. Each answers only what is true.
+async fn second_life(first: Node, store: Store) {
+    put(&first, "1", "row", "old").await.unwrap();
+    let second = Node::open(store, simulated(&Clock::manual(start()))).await.unwrap();
+    put(&second, "1", "row", "new").await.unwrap();
+    for _ in 0..200 {
+        let read = get(&first, "1", "row").await;
+        assert!(!matches!(&read, Ok(Some(value)) if value == "old"), "{read:?}");
+        sleep(Duration::from_secs(1)).await;
+    }
+    put(&second, "1", "row", "newer").await.unwrap();
+    assert_eq!(get(&second, "1", "row").await.unwrap().unwrap(), "newer");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_is_started_again_elsewhere_answers_no_more() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let first = open(&objects, simulated(&Clock::manual(start()))).await;
+    second_life(first, Store::on(objects)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_directory_that_has_lost_its_lock_file_is_answered_for_by_one_process() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = || {
+        let location = StoreLocation::Directory(directory.path().to_owned());
+        Store::open(&location, StoreOptions::default()).unwrap()
+    };
+    let first = Node::open(store(), simulated(&Clock::manual(start()))).await.unwrap();
+    std::fs::remove_file(directory.path().join(LOCK_FILE)).unwrap();
+    second_life(first, store()).await;
+}
+
+/// Both processes find no map, and each makes the first one.
+#[tokio::test(start_paused = true)]
+async fn of_two_processes_that_make_a_store_at_the_same_time_one_serves_it() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let gate = Gate::before(&objects);
+    let gated: Arc<dyn ObjectStore> = gate.clone();
+    gate.set(Passage::HoldMap);
+    let slow = tokio::spawn(async move {
+        let options = Options { first_server: ServerId(2), ..simulated(&Clock::manual(start())) };
+        Node::join(Store::on(gated), options).await.unwrap()
+    });
+    sleep(Duration::from_secs(1)).await;
+    assert_eq!(gate.held(), 1, "it has made the range, and not the map");
+    let fast = open(&objects, simulated(&Clock::manual(start()))).await;
+    put(&fast, "1", "row", "v").await.unwrap();
+    gate.set(Passage::Open);
+    let slow = slow.await.unwrap();
+    let read = slow.executor().servers()[0].get(&partition("1").key("row")).await;
+    assert!(read.is_err(), "{read:?}");
+    put(&fast, "1", "row", "again").await.unwrap();
+    assert!(get(&fast, "1", "row").await.unwrap().is_some());
 }

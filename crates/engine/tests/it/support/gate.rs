@@ -25,6 +25,8 @@ pub(crate) enum Passage {
     Open,
     /// Writes wait until the gate opens.
     HoldWrites,
+    /// Versions of the map that are written now wait until the gate opens.
+    HoldMap,
     /// Manifests that are written now wait until they are [released](Gate::release). So databases are opened late.
     HoldManifests,
     /// Writes of the log fail in a way that is not tried again.
@@ -129,8 +131,13 @@ impl Gate {
         if is_held {
             self.release.notified().await;
         }
+        let is_map = location.as_ref().starts_with("cluster/map/");
         let open = passage
-            .wait_for(|p| !matches!(p, Passage::HoldWrites | Passage::Dead))
+            .wait_for(|p| match p {
+                Passage::HoldWrites | Passage::Dead => false,
+                Passage::HoldMap => !is_map,
+                _ => true,
+            })
             .await
             .map(|p| *p)
             .expect("the sender lives as long as the gate");
