@@ -5,6 +5,7 @@
 //! | **process** crash | [`Fault::Crash`] |
 //! | crash loop | [`Fault::CrashLoop`] |
 //! | stopped for 1-60 s (zombie) | [`Fault::Pause`] |
+//! | started while it still runs | [`Fault::TwoLives`] |
 //! | slow CPU | [`Fault::SlowProcess`]: as its callers see it, by calls that take long |
 //! | out of memory | like a crash. That memory is bounded is measured on real processes |
 //! | **clock** skew of 15 min | [`Fault::ClockSkew`] |
@@ -27,6 +28,7 @@
 //! | ENOSPC | [`Fault::StoreFull`] |
 //! | 10x latency | [`Fault::SlowStore`] |
 //! | throttled per prefix | [`Fault::ThrottledPrefix`] |
+//! | one process refused, in a way that is not tried again | [`Fault::AccessLost`]; its ranges are given to others |
 //! | **control** two managers | [`Fault::TwoManagers`] |
 //! | manager dead for long | [`Fault::ManagerDead`], for up to the whole run |
 //! | stale map at a front end | [`Fault::StaleMap`] |
@@ -57,6 +59,8 @@ pub enum Fault {
     CrashLoop,
     /// A process is stopped for 1 to 60 s, and then goes on as if nothing had happened.
     Pause,
+    /// A process is started although its life before still runs, and clients still talk to that one.
+    TwoLives,
     /// The calls of one process take ten times as long for a while.
     SlowProcess,
     /// A process's wall clock is up to 15 minutes off.
@@ -96,6 +100,9 @@ pub enum Fault {
     SlowStore,
     /// All calls below one prefix are refused for a while.
     ThrottledPrefix,
+    /// The store refuses all calls of one process for a while, and says that trying again does not help. The manager
+    /// takes the process for dead.
+    AccessLost,
     /// Two managers work at the same time.
     TwoManagers,
     /// There is no manager for a while.
@@ -118,10 +125,11 @@ pub enum Fault {
 
 impl Fault {
     /// All switches, in the order of the table.
-    pub const ALL: [Self; 31] = [
+    pub const ALL: [Self; 33] = [
         Self::Crash,
         Self::CrashLoop,
         Self::Pause,
+        Self::TwoLives,
         Self::SlowProcess,
         Self::ClockSkew,
         Self::ClockStep,
@@ -141,6 +149,7 @@ impl Fault {
         Self::StoreFull,
         Self::SlowStore,
         Self::ThrottledPrefix,
+        Self::AccessLost,
         Self::TwoManagers,
         Self::ManagerDead,
         Self::StaleMap,
@@ -203,11 +212,18 @@ impl Weather {
     pub fn of(chance: Chance) -> Self {
         let mut dice = chance.dice("weather");
         let faultless = dice.happens(FAULTLESS_SHARE);
-        // This switch was added later. It has a generator of its own, so that the other switches of each seed stay as they
-        // were.
-        let mut own = chance.dice("misdirected reads");
+        // These switches were added later. They have generators of their own, so that the other switches of each seed stay
+        // as they were.
+        let mut misdirected = chance.dice("misdirected reads");
+        let mut access = chance.dice("access lost");
+        let mut lives = chance.dice("two lives");
         let switches = Fault::ALL.map(|fault| {
-            let dice = if fault == Fault::MisdirectedRead { &mut own } else { &mut dice };
+            let dice = match fault {
+                Fault::MisdirectedRead => &mut misdirected,
+                Fault::AccessLost => &mut access,
+                Fault::TwoLives => &mut lives,
+                _ => &mut dice,
+            };
             let on = dice.happens(ON_SHARE) && !faultless;
             let share = dice.spread(STRIKE_SHARES.0, STRIKE_SHARES.1);
             Switch { share: on.then_some(share), ..Switch::default() }
@@ -217,12 +233,12 @@ impl Weather {
 
     /// No faults.
     pub fn fair() -> Self {
-        Self::with(Default::default())
+        Self::with(std::array::from_fn(|_| Switch::default()))
     }
 
     /// One switch on, which strikes a call with probability `share`: for tests.
     pub fn only(fault: Fault, share: f64) -> Self {
-        let mut switches: [Switch; Fault::ALL.len()] = Default::default();
+        let mut switches: [Switch; Fault::ALL.len()] = std::array::from_fn(|_| Switch::default());
         switches[fault.index()].share = Some(share);
         Self::with(switches)
     }

@@ -218,7 +218,7 @@ impl Client {
             Some(old) if self.home.is_some() || !self.dice.happens(0.3) => old.process,
             _ => *self.dice.pick(&candidates),
         };
-        let process = self.world.process(wanted)?;
+        let process = self.world.process_for_client(wanted, &mut self.dice)?;
         match old.filter(|old| old.process == wanted && old.life == process.life) {
             Some(old) => Some(old),
             None => Some(Connection { process: wanted, life: process.life, stream: process.connect() }),

@@ -21,7 +21,7 @@ use tokio::sync::watch;
 
 use self::upload::Upload;
 use super::bucket::{Bucket, LISTED_BACK_MAX};
-use super::fate::{self, Fate, Wish};
+use super::fate::{self, Fate, Standing, Wish};
 use crate::chance::Dice;
 use crate::events::{self, Events};
 use crate::faults::{Fault, Weather};
@@ -48,7 +48,7 @@ struct Inner {
     passage: watch::Sender<Passage>,
     weather: Weather,
     dice: Mutex<Dice>,
-    slow: std::sync::atomic::AtomicBool,
+    standing: Mutex<Standing>,
     events: Events,
 }
 
@@ -67,7 +67,7 @@ impl Door {
             passage: watch::Sender::new(Passage::Open),
             weather,
             dice: Mutex::new(dice),
-            slow: Default::default(),
+            standing: Mutex::default(),
             events,
         }))
     }
@@ -85,7 +85,17 @@ impl Door {
 
     /// Makes its calls slow, or as fast as those of others.
     pub fn set_slow(&self, slow: bool) {
-        self.0.slow.store(slow, std::sync::atomic::Ordering::Relaxed);
+        self.standing().is_slow = slow;
+    }
+
+    /// Refuses its calls, or lets them through again.
+    pub fn set_refused(&self, refused: bool) {
+        self.standing().is_refused = refused;
+    }
+
+    /// Whether its calls are refused.
+    pub fn is_refused(&self) -> bool {
+        self.standing().is_refused
     }
 
     /// Makes one call: waits, has its effect, waits, returns; see [`Fate`].
@@ -97,8 +107,8 @@ impl Door {
     ) -> Result<T> {
         let begun = self.0.events.now();
         self.passed().await;
-        let slow = self.0.slow.load(std::sync::atomic::Ordering::Relaxed);
-        let fate = fate::choose(wish, path.as_ref(), slow, &self.0.weather, &mut self.dice());
+        let standing = *self.standing();
+        let fate = fate::choose(wish, path.as_ref(), standing, &self.0.weather, &mut self.dice());
         tokio::time::sleep(fate.before).await;
         self.passed().await;
         let now = self.0.events.now();
@@ -154,6 +164,10 @@ impl Door {
 
     fn dice(&self) -> MutexGuard<'_, Dice> {
         self.0.dice.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn standing(&self) -> MutexGuard<'_, Standing> {
+        self.0.standing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn bucket(&self) -> MutexGuard<'_, Bucket> {

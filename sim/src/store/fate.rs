@@ -43,6 +43,7 @@ pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
         Some(
             Fault::StoreBusy
                 | Fault::ThrottledPrefix
+                | Fault::AccessLost
                 | Fault::StoreFull
                 | Fault::TimeoutBefore
                 | Fault::TornUpload
@@ -50,8 +51,15 @@ pub(crate) fn has_effect(fault: Option<Fault>) -> bool {
     )
 }
 
-/// Chooses the fate of a call on `path`. One process alone may be slow.
-pub(crate) fn choose(wish: Wish, path: &str, slow: bool, weather: &Weather, dice: &mut Dice) -> Fate {
+/// What a call of one process meets, and those of others do not.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Standing {
+    pub(crate) is_slow: bool,
+    pub(crate) is_refused: bool,
+}
+
+/// Chooses the fate of a call on `path`.
+pub(crate) fn choose(wish: Wish, path: &str, standing: Standing, weather: &Weather, dice: &mut Dice) -> Fate {
     let (low, high) = match wish {
         Wish::Get | Wish::Delete => (1, 4),
         Wish::Put { .. } | Wish::Part => (2, 8),
@@ -61,10 +69,10 @@ pub(crate) fn choose(wish: Wish, path: &str, slow: bool, weather: &Weather, dice
     if dice.happens(0.01) {
         ms *= 10;
     }
-    if slow || weather.rages(Fault::SlowStore) {
+    if standing.is_slow || weather.rages(Fault::SlowStore) {
         ms *= 10;
     }
-    let fault = fault(wish, path, weather, dice);
+    let fault = if standing.is_refused { Some(Fault::AccessLost) } else { fault(wish, path, weather, dice) };
     let (mut before, mut after) = (Duration::from_millis(ms), Duration::ZERO);
     match fault {
         Some(Fault::TimeoutBefore) => before += late(dice),
@@ -113,6 +121,12 @@ fn fault(wish: Wish, path: &str, weather: &Weather, dice: &mut Dice) -> Option<F
 pub(crate) fn error(fault: Option<Fault>, wish: Wish, path: &Path) -> Option<Error> {
     let text = match fault? {
         Fault::StoreBusy | Fault::ThrottledPrefix => "503: slow down",
+        Fault::AccessLost => {
+            // The engine below a range tries again after every other error.
+            return Some(Error::NotSupported {
+                source: format!("403: access denied ({wish:?} {path})").into(),
+            });
+        }
         Fault::StoreFull => "no space left",
         Fault::TimeoutBefore | Fault::TimeoutAfter => "timed out",
         Fault::LostResponse => "connection reset",

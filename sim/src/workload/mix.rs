@@ -59,7 +59,8 @@ impl<'a> Mix<'a> {
     /// Starts all clients. Those that only faults make interesting end when it becomes calm, the others at the end.
     pub(crate) fn begin(&self, calm_at: Duration, end_at: Duration) -> JoinSet<()> {
         let mut clients = JoinSet::new();
-        let pauses = self.world.weather().is_on(Fault::Pause);
+        // In these runs an old owner may go on answering.
+        let pauses = [Fault::Pause, Fault::TwoLives].into_iter().any(|fault| self.world.weather().is_on(fault));
         if pauses {
             self.watch_processes(&mut clients, calm_at);
         }

@@ -75,7 +75,7 @@ impl World {
             return false;
         }
         let able = |number: &usize| {
-            self.process(*number).is_some_and(|process| !process.is_paused())
+            self.process(*number).is_some_and(|process| process.is_able())
                 || self.for_how_long(*number) < ELECTED_AFTER
         };
         let managers = if self.weather().rages(Fault::TwoManagers) { 2 } else { 1 };
@@ -157,7 +157,7 @@ impl World {
     }
 
     fn is_gone(&self, number: usize) -> bool {
-        self.process(number).is_none_or(|process| process.is_paused())
+        self.process(number).is_none_or(|process| !process.is_able())
             && self.for_how_long(number) > SILENT_FOR
     }
 

@@ -115,6 +115,8 @@ struct Slot {
     /// Whether it should run.
     wanted: watch::Sender<bool>,
     up: watch::Sender<Option<Arc<Process>>>,
+    /// A life before that of `up`, which still runs.
+    old: watch::Sender<Option<Arc<Process>>>,
     lives: AtomicU64,
     /// How far its wall clock is off.
     clock_ticks: AtomicI64,
@@ -129,6 +131,7 @@ impl World {
             wanted: watch::Sender::new(true),
             since: Mutex::new(Duration::ZERO),
             up: watch::Sender::new(None),
+            old: watch::Sender::new(None),
             lives: AtomicU64::new(0),
             clock_ticks: AtomicI64::new(0),
         };
@@ -278,6 +281,45 @@ impl World {
         }
     }
 
+    /// Lets the store refuse all calls of a process, or take them again.
+    pub fn set_refused(&self, number: usize, refused: bool) {
+        if let Some(process) = self.process(number).filter(|process| process.is_refused() != refused) {
+            let what = if refused { "is refused by the store" } else { "is let in by the store again" };
+            self.0.events.add("world", format_args!("p{number} {what}"));
+            self.mark(number);
+            process.set_refused(refused);
+        }
+    }
+
+    /// Lets a process run on, and starts another life of it beside it.
+    pub fn start_twice(&self, number: usize) {
+        let Some(process) = self.process(number).filter(|_| self.0.slots[number].old.borrow().is_none())
+        else {
+            return;
+        };
+        self.0.events.add("world", format_args!("p{number} is started while it runs"));
+        self.mark(number);
+        self.0.slots[number].old.send_replace(Some(process));
+        self.0.slots[number].up.send_replace(None);
+    }
+
+    /// Ends the older one of two lives of a process.
+    pub fn end_old_life(&self, number: usize) {
+        if let Some(old) = self.0.slots[number].old.send_replace(None) {
+            self.0.events.add("world", format_args!("the old life of p{number} ends"));
+            old.crash();
+        }
+    }
+
+    /// The process that a client finds when it connects to process `number`: with two lives, it may be either.
+    pub fn process_for_client(&self, number: usize, dice: &mut Dice) -> Option<Arc<Process>> {
+        let old = self.0.slots[number].old.borrow().clone();
+        match old {
+            Some(old) if dice.happens(0.5) => Some(old),
+            _ => self.process(number),
+        }
+    }
+
     /// Makes the calls of a process slow, or as fast as those of others.
     pub fn set_slow(&self, number: usize, slow: bool) {
         if let Some(process) = self.process(number) {
@@ -291,6 +333,8 @@ impl World {
         self.0.weather.calm_down();
         for number in 0..self.processes() {
             self.set_slow(number, false);
+            self.end_old_life(number);
+            self.set_refused(number, false);
             if self.process(number).is_some_and(|process| process.is_paused()) {
                 self.set_paused(number, false);
             }
@@ -302,7 +346,7 @@ impl World {
     /// of another one waits forever, as calls between processes have no connection that could break.
     pub fn was_troubled_since(&self, moment: Duration) -> bool {
         let since = |slot: &Slot| *slot.since.lock().unwrap_or_else(PoisonError::into_inner);
-        let stands_still = |number| self.process(number).is_some_and(|process| process.is_paused());
+        let stands_still = |number| self.process(number).is_some_and(|process| !process.is_able());
         self.0.slots.iter().any(|slot| since(slot) >= moment) || (0..self.processes()).any(stands_still)
     }
 }

@@ -58,6 +58,20 @@ impl World {
                 self.while_stormy_for(Duration::from_millis(ms as u64)).await;
                 self.set_paused(number, false);
             }
+            Fault::AccessLost if self.process(number).is_some() => {
+                self.weather().struck(fault);
+                self.set_refused(number, true);
+                let ms = dice.spread(1_000.0, 30_000.0);
+                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+                self.set_refused(number, false);
+            }
+            Fault::TwoLives if self.process(number).is_some() => {
+                self.weather().struck(fault);
+                self.start_twice(number);
+                let ms = dice.spread(3_000.0, 40_000.0);
+                self.while_stormy_for(Duration::from_millis(ms as u64)).await;
+                self.end_old_life(number);
+            }
             Fault::SlowProcess => {
                 self.weather().struck(fault);
                 self.set_slow(number, true);

@@ -173,6 +173,21 @@ impl Process {
         self.freezer.is_frozen()
     }
 
+    /// Lets the store refuse all its calls, or take them again.
+    pub(crate) fn set_refused(&self, refused: bool) {
+        self.door.set_refused(refused);
+    }
+
+    /// Whether the store refuses its calls.
+    pub(crate) fn is_refused(&self) -> bool {
+        self.door.is_refused()
+    }
+
+    /// Whether it can do its work: it does not stand still, and the store takes its calls.
+    pub(crate) fn is_able(&self) -> bool {
+        !self.is_paused() && !self.is_refused()
+    }
+
     /// Makes its calls of the store slow, or as fast as those of others.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.door.set_slow(slow);

@@ -82,14 +82,14 @@ impl World {
         }
     }
 
-    /// Waits until the process must end. True if it must be started again: one of its servers has learnt that its
-    /// ranges were given to others.
+    /// Waits until the process must end, or has given its place to another life. True if it must be started again: one
+    /// of its servers has learnt that its ranges were given to others.
     async fn until_ended(&self, number: usize, wanted: &mut watch::Receiver<bool>) -> bool {
         loop {
             let unwanted = timeout(START_AGAIN_AFTER, wanted.wait_for(|wanted| !*wanted)).await.is_ok();
-            let process = self.process(number);
-            if unwanted || process.is_some_and(|now| now.servers().iter().any(PartitionServer::has_ended)) {
-                return !unwanted;
+            let Some(process) = self.process(number).filter(|_| !unwanted) else { return false };
+            if process.servers().iter().any(PartitionServer::has_ended) {
+                return true;
             }
         }
     }
