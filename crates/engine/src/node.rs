@@ -92,10 +92,15 @@ pub enum Trouble {
 }
 
 impl Node {
-    /// Opens everything in `store`, or makes the first range in an empty one.
+    /// Opens everything in `store`, or makes the first range in an empty one. A range whose stored files are damaged is
+    /// left out: requests for it are told of the damage, and it is opened when its files are back. If it holds a part of
+    /// the catalogue, the node is not opened.
     pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
         let node = Self::join(store, options).await?;
-        if let Err(error) = node.0.executor.open_all().await {
+        if let Err(error) = node.0.executor.open_all().await
+            // One bad file must not stop the service of all other ranges. Without the catalogue no table is found.
+            && (error.damage().is_none() || node.0.executor.has_damaged_catalogue())
+        {
             // Stop the tasks, so that nothing from this try holds the store any more.
             node.0.host.stop_tasks().await;
             return Err(error.into());

@@ -6,6 +6,7 @@
 
 mod dropped;
 mod held;
+mod unopened;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -25,6 +26,7 @@ use crate::range::{
 };
 use crate::steps::Step;
 use crate::store::ObjectError;
+use unopened::Unopened;
 
 /// Holds ranges and answers for their keys. Clones are the same server.
 #[derive(Clone)]
@@ -38,6 +40,7 @@ struct Inner {
     ranges: ArcSwap<Vec<Arc<Range>>>,
     /// Held while the set is replaced.
     replacing: Mutex<()>,
+    unopened: Mutex<Vec<Unopened>>,
 }
 
 /// A command for a range came to a server that does not hold it in the generation that the command names.
@@ -66,6 +69,7 @@ impl PartitionServer {
             context: host.range_context(lease),
             ranges: ArcSwap::default(),
             replacing: Mutex::default(),
+            unopened: Mutex::default(),
         })))
     }
 
@@ -103,7 +107,7 @@ impl PartitionServer {
 
     /// The value of `key`, if it has a row that is durable.
     pub async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        let range = self.range_of(key).ok_or(ReadError::NotOwned)?;
+        let range = self.range_of(key).ok_or_else(|| self.not_held(key))?;
         range.get(key).await.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
 
@@ -142,7 +146,7 @@ impl PartitionServer {
         judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send),
     ) -> Result<Timestamp, WriteError<E>> {
         let key = request.partition.as_bytes();
-        let range = self.range_of(key).ok_or(WriteError::NotOwned)?;
+        let range = self.range_of(key).ok_or_else(|| self.not_held(key))?;
         let answer = range.write(request, judge).await;
         answer.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
@@ -210,7 +214,9 @@ impl PartitionServer {
 
     /// The ranges that cannot be served now, each with the reason.
     pub(crate) fn troubles(&self) -> Vec<(RangeId, String)> {
-        self.ranges().iter().filter_map(|range| Some((range.id(), range.trouble()?))).collect()
+        let mut troubles = self.unopened();
+        troubles.extend(self.ranges().iter().filter_map(|range| Some((range.id(), range.trouble()?))));
+        troubles
     }
 
     /// How many ranges it holds.
@@ -250,12 +256,13 @@ impl PartitionServer {
                 continue;
             }
             if next.as_deref() != Some(part.low()) {
-                return Err(ReadError::NotOwned);
+                return Err(self.not_covered(keys));
             }
             next = part.high().map(<[u8]>::to_vec);
             parts.push((Arc::clone(range), part));
         }
-        if !parts.is_empty() && next.as_deref() == keys.high() { Ok(parts) } else { Err(ReadError::NotOwned) }
+        let is_covered = !parts.is_empty() && next.as_deref() == keys.high();
+        if is_covered { Ok(parts) } else { Err(self.not_covered(keys)) }
     }
 }
 

@@ -80,6 +80,19 @@ pub enum ChangeError {
     Catalogue(#[source] ReadError),
 }
 
+impl ChangeError {
+    /// The damage, if stored bytes of a range are not what was written. The ranges whose files are whole can still be
+    /// served. What is stored for all ranges together (the map, the catalogue) does not count.
+    pub(crate) fn damage(&self) -> Option<Damaged> {
+        match self {
+            Self::Database(error) | Self::BrokenOff { source: StepError::Database(error), .. } => {
+                error.damage()
+            }
+            _ => None,
+        }
+    }
+}
+
 /// What failed in a step of a change.
 #[derive(Debug, Error)]
 pub enum StepError {

@@ -47,7 +47,7 @@ impl Replacement {
     }
 
     /// The entries of the parents, in the order of their keys.
-    pub(super) fn parents(&self) -> &[RangeEntry] {
+    pub(crate) fn parents(&self) -> &[RangeEntry] {
         &self.parents
     }
 

@@ -41,6 +41,15 @@ pub enum DatabaseError {
 }
 
 impl DatabaseError {
+    /// The damage of a database that could not be opened; `None` if another reason kept it closed.
+    pub(crate) fn damage(&self) -> Option<Damaged> {
+        match self {
+            Self::Damaged(damage) => Some(damage.clone()),
+            Self::Missing(path) => Some(Damaged::new(Self::Missing(path.clone()))),
+            _ => None,
+        }
+    }
+
     /// Makes an error of what SlateDB says while the database at `path` is opened.
     pub(super) fn opening(path: &str) -> impl Fn(slatedb::Error) -> Self {
         move |source| {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use futures::StreamExt;
-use rangehold_map::{Generation, Home, Intent, RangeEntry, RangeId, ServerId};
+use rangehold_map::key::KIND_CATALOGUE;
+use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, ServerId};
 
 use super::Executor;
 use crate::change::{self, ChangeError, Changed, Replacement};
@@ -17,7 +18,8 @@ use crate::range::Range;
 impl Executor {
     /// Opens every range that the map names, at the server that the map names, or at another one if that server is
     /// not here. Changes that were broken off are brought to their end first. Ranges that this executor is changing
-    /// right now are left alone. On an error, the ranges that can be opened are served all the same.
+    /// right now are left alone. On an error, the ranges that can be opened are served all the same. If the error is
+    /// the damage of a range, requests for that range are told of it.
     pub async fn open_all(&self) -> Result<(), ChangeError> {
         let settled = self.settle_where(|_| true).await;
         let map = self.maps().current();
@@ -25,9 +27,12 @@ impl Executor {
             let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
             is_unserved && !self.has_in_hand(entry.id)
         };
-        self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await?;
-        let inherited = self.inherit_dropped().await;
-        settled.and(inherited)
+        let taken = self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await.map(drop);
+        let can_read_catalogue = taken.as_ref().err().is_none_or(|error| error.damage().is_some())
+            && !self.has_damaged_catalogue();
+        let inherited = if can_read_catalogue { self.inherit_dropped().await } else { Ok(()) };
+        let failed = [settled, taken, inherited].into_iter().filter_map(Result::err);
+        first_but_damage(failed).map_or(Ok(()), Err)
     }
 
     /// Does the same as [`Self::open_all`] by the newest map, for servers that have served for a while. All of them
@@ -52,6 +57,12 @@ impl Executor {
             is_wanting && !self.has_in_hand(entry.id)
         };
         map.entries().iter().filter(wanting).map(|entry| entry.id).collect()
+    }
+
+    /// Whether a range with a part of the catalogue is damaged.
+    pub(crate) fn has_damaged_catalogue(&self) -> bool {
+        let catalogue = KeyRange::prefix(&[KIND_CATALOGUE]);
+        self.servers().iter().any(|server| server.has_damaged(&catalogue))
     }
 
     fn is_served(&self, entry: &RangeEntry) -> bool {
@@ -137,12 +148,15 @@ impl Executor {
         opened: Vec<(RangeEntry, Result<Arc<Range>, ChangeError>, PartitionServer)>,
     ) -> Result<Vec<RangeId>, ChangeError> {
         let map = self.maps().refresh().await;
-        let (mut served, mut failed) = (Vec::new(), None);
+        let (mut served, mut failed) = (Vec::new(), Vec::new());
         for (entry, range, server) in opened {
             let range = match range {
                 Ok(range) => range,
                 Err(error) => {
-                    failed.get_or_insert(error);
+                    if let Some(damage) = error.damage() {
+                        server.note_damaged(&entry, &damage);
+                    }
+                    failed.push(error);
                     continue;
                 }
             };
@@ -159,14 +173,14 @@ impl Executor {
                 }
             };
             change::end_all(&[range]).await;
-            failed = failed.or(error);
+            failed.extend(error);
         }
         map?;
-        failed.map_or(Ok(served), Err)
+        first_but_damage(failed).map_or(Ok(served), Err)
     }
 
     /// Brings broken-off changes of some ranges to their end. If it fails for one of them, it goes on with the others,
-    /// and returns the first error.
+    /// and returns the first error that is not damage, or else the first.
     async fn settle_where(&self, which: impl Fn(&RangeEntry) -> bool) -> Result<(), ChangeError> {
         let mut failed: BTreeMap<RangeId, ChangeError> = BTreeMap::new();
         loop {
@@ -180,7 +194,7 @@ impl Executor {
                     && self.maps().current().get(entry.id) == Some(entry)
             };
             let Some(entry) = map.entries().iter().find(begun) else {
-                return failed.into_values().next().map_or(Ok(()), Err);
+                return first_but_damage(failed.into_values()).map_or(Ok(()), Err);
             };
             tracing::warn!(range = %entry.id, "a change was broken off; bringing it to its end");
             if let Err(error) = self.settle(entry).await {
@@ -195,7 +209,14 @@ impl Executor {
             Err(_) => self.substitute(entry.id)?,
         };
         match Replacement::of(entry, &self.maps().current()) {
-            Some(replacement) => change::resume(self.maps(), &server, &self.servers(), replacement).await,
+            Some(replacement) => {
+                let parents = replacement.parents().to_vec();
+                let settled = change::resume(self.maps(), &server, &self.servers(), replacement).await;
+                if let Some(damage) = settled.as_ref().err().and_then(ChangeError::damage) {
+                    parents.iter().for_each(|parent| server.note_damaged(parent, &damage));
+                }
+                settled
+            }
             None => change::undo_broken_off(self.maps(), &server, entry).await,
         }
     }
@@ -207,4 +228,9 @@ impl Executor {
         let index = usize::try_from(range.0).unwrap_or(0).checked_rem(servers.len());
         index.map(|index| servers[index].clone()).ok_or(ChangeError::NoServer(ServerId(0)))
     }
+}
+
+/// The first error that is not the damage of a range; if there is none, the first error.
+fn first_but_damage(errors: impl IntoIterator<Item = ChangeError>) -> Option<ChangeError> {
+    errors.into_iter().min_by_key(|error| error.damage().is_some())
 }

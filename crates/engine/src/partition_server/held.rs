@@ -62,6 +62,7 @@ impl PartitionServer {
     /// opening, the later opening stays.
     pub(crate) fn replace_in_set(&self, old: &[Arc<Range>], new: &[Arc<Range>]) {
         let _replacing = self.0.replacing.lock();
+        self.forget_damaged(new);
         let held = self.ranges();
         let is_overtaken = |new: &&Arc<Range>| held.iter().any(|held| held.was_opened_after(new));
         let (overtaken, new): (Vec<_>, Vec<_>) = new.iter().partition(is_overtaken);

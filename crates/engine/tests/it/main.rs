@@ -6,6 +6,7 @@ mod support;
 
 mod changes;
 mod copy;
+mod damaged_range;
 mod determinism;
 mod dropped_tables;
 mod format_1;
