@@ -132,8 +132,9 @@ pub(crate) const COPY_BATCH_ROWS_MAX: usize = 1_000;
 pub(crate) const COPY_BATCH_BYTES_MAX: usize = 1 << 20;
 /// The memory for the database that is written.
 pub(crate) const COPY_MEMORY_BYTES: u64 = 256 << 20;
-/// How much the scan of the source fetches at once.
-pub(crate) const COPY_READ_AHEAD_BYTES: usize = 1 << 20;
+/// How much the scan of the source fetches at once. The scans of all ranges begin at the same time, and each holds this
+/// much until its rows are copied.
+pub(crate) const COPY_READ_AHEAD_BYTES: usize = 128 << 10;
 /// How often a copy that waits for its target checks whether the disk has room.
 pub(crate) const COPY_ROOM_POLL: Duration = Duration::from_millis(100);
 /// How long a copy that failed waits for its target to close.
@@ -143,6 +144,10 @@ pub(crate) const COPY_GIVE_UP_MAX: Duration = Duration::from_secs(1);
 pub const CHECKPOINT_LIFETIME: Duration = Duration::from_secs(2 * 3_600);
 /// How often a running copy renews its checkpoint.
 pub(crate) const CHECKPOINT_RENEWED_EVERY: Duration = Duration::from_secs(600);
+/// How often a copy tries to find moments of all ranges, while ranges change hands.
+pub(crate) const MOMENTS_ATTEMPTS_MAX: u32 = 200;
+/// How long a copy waits before it looks again whether a change of ranges has ended.
+pub(crate) const MOMENTS_AGAIN_AFTER: Duration = Duration::from_millis(50);
 /// How often a copy tries to find a moment in a range whose manifest keeps changing.
 pub(crate) const MOMENT_ATTEMPTS_MAX: u32 = 50;
 

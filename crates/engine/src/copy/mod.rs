@@ -1,16 +1,17 @@
 //! Copies a store, even while a service runs on it. Backup, restore and move use this.
 //!
-//! **What a copy shows.** Each range as it was at one moment after the copy began: every write that was
+//! **What a copy shows.** Each range as it was at one moment near the beginning of the copy, after it: every write that was
 //! acknowledged before the copy began is in it, and a batch is in it as a whole or not at all. Rows are
 //! copied, not files. So the copy is compacted and has no leftovers of the source, and every row of it was
 //! read and found sound. What a range knows about itself (times it has reserved, tables that were dropped)
 //! is stored in rows too, and is copied with them. `moment` says how one moment is held while the range is
-//! being written.
+//! being written, and `moments` how the moments of all ranges fit together while ranges change hands.
 //!
 //! **What an interrupted copy leaves.** In the target a mark, so that it is never opened. The next copy
 //! into it clears it first. In the source a checkpoint, which ends by itself after [`CHECKPOINT_LIFETIME`].
 
 mod moment;
+mod moments;
 
 use std::future::Future;
 use std::pin::pin;
@@ -21,7 +22,7 @@ use slatedb::config::{FlushOptions, FlushType};
 use slatedb::{Db, WriteBatch};
 use tokio::time::timeout;
 
-use self::moment::Moment;
+use self::moments::Moments;
 use crate::clock::Clock;
 use crate::database::{self, Background, DatabaseError, Databases, DroppedTables, LeaveOut, Place, Shares};
 use crate::error::{ReadError, read_error};
@@ -111,7 +112,7 @@ pub enum CopyError {
         /// The range.
         range: RangeId,
     },
-    /// A change of ranges is under way: neither done nor undone.
+    /// A change of ranges is under way, and did not end while the copy waited for it.
     #[error(
         "{range} of {from} is changing hands; copy again (if nobody serves {from}: start the service once, which brings the change to its end)"
     )]
@@ -121,8 +122,8 @@ pub enum CopyError {
         /// The range.
         range: RangeId,
     },
-    /// Ranges were split, merged or moved during the copy.
-    #[error("the ranges of {from} changed during the copy; copy again")]
+    /// Ranges were split, merged or moved at each attempt to find a moment of all of them.
+    #[error("the ranges of {from} change too fast to be copied; copy again when there are fewer changes")]
     MapChanged {
         /// The source.
         from: StoreLocation,
@@ -141,10 +142,6 @@ pub async fn copy(
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<CopyReport, CopyError> {
     let (source, target) = open_both(from, to, options)?;
-    let source_objects = source.object_store();
-    let never_served = || CopyError::NeverServed { from: from.clone() };
-    let stored = map_store::load(&source_objects).await?.ok_or_else(never_served)?;
-
     let shares = Shares::of(COPY_MEMORY_BYTES).expect("a copy has more than the least");
     let background = Background::own().map_err(CopyError::Runtime)?;
     let objects = target.store().object_store();
@@ -156,19 +153,21 @@ pub async fn copy(
         "the housekeeper of the copy".to_owned(),
         keep_house(databases.clone()),
     );
-    if let Some(entry) = stored.entries().iter().find(|entry| entry.intent.is_some()) {
-        return Err(CopyError::Changing { from: from.clone(), range: entry.id });
-    }
+    let (stored, mut moments) = Moments::hold(from, &source, &databases).await?;
     let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
+    let mut copied = Ok(());
     for entry in stored.entries() {
         let identity = Identity::of(entry);
-        copy_range(&source, target.store(), &identity, &databases, &mut report, progress).await?;
+        copied = copy_range(&mut moments, target.store(), &identity, &databases, &mut report, progress).await;
+        if copied.is_err() {
+            break;
+        }
+        moments.release_one(entry.id).await;
         report.ranges += 1;
         progress(&report);
     }
-    if map_store::load(&source_objects).await?.as_ref() != Some(&stored) {
-        return Err(CopyError::MapChanged { from: from.clone() });
-    }
+    moments.release().await;
+    copied?;
     map_store::create(&databases.objects, &stored, "copy").await?;
     target.finish()?;
     Ok(report)
@@ -197,33 +196,27 @@ fn open_both(
 }
 
 async fn copy_range(
-    source: &Store,
+    moments: &mut Moments,
     target: &Store,
     identity: &Identity,
     databases: &Databases,
     report: &mut CopyReport,
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<(), CopyError> {
-    let mut moment = Moment::hold(source, identity, databases).await?;
-    let copied = async {
-        let place = Place {
-            path: identity.path(),
-            cache_id: identity.id.0,
-            filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
-        };
-        let db = while_there_is_room(target, database::create(databases, &place)).await??;
-        let range = identity.id;
-        if let Err(error) = copy_rows(&mut moment, target, &db, range, report, progress).await {
-            // To save its memory it may have to wait for room, and nothing needs it any more.
-            let _ = timeout(COPY_GIVE_UP_MAX, db.close()).await;
-            return Err(error);
-        }
-        let closed = while_there_is_room(target, db.close()).await?;
-        closed.map_err(|source| CopyError::Write { range, source })
+    let place = Place {
+        path: identity.path(),
+        cache_id: identity.id.0,
+        filter: Arc::new(LeaveOut::new(Arc::<DroppedTables>::default())),
+    };
+    let db = while_there_is_room(target, database::create(databases, &place)).await??;
+    let range = identity.id;
+    if let Err(error) = copy_rows(moments, target, &db, range, report, progress).await {
+        // To save its memory it may have to wait for room, and nothing needs it any more.
+        let _ = timeout(COPY_GIVE_UP_MAX, db.close()).await;
+        return Err(error);
     }
-    .await;
-    moment.release().await;
-    copied
+    let closed = while_there_is_room(target, db.close()).await?;
+    closed.map_err(|source| CopyError::Write { range, source })
 }
 
 /// Waits for a step of the target's database as long as the disk has room: on a full disk such a step is
@@ -244,7 +237,7 @@ async fn while_there_is_room<T>(target: &Store, step: impl Future<Output = T>) -
 }
 
 async fn copy_rows(
-    moment: &mut Moment,
+    moments: &mut Moments,
     target: &Store,
     db: &Db,
     range: RangeId,
@@ -252,12 +245,15 @@ async fn copy_rows(
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<(), CopyError> {
     let failed = |source| CopyError::Write { range, source };
+    let unreadable =
+        |(range, error): (RangeId, slatedb::Error)| CopyError::Read { range, source: read_error(error) };
     loop {
+        let moment = moments.of(range).expect("a moment of each range was taken");
         let mut batch = WriteBatch::new();
         let (mut rows, mut bytes) = (0, 0);
         while rows < COPY_BATCH_ROWS_MAX && bytes < COPY_BATCH_BYTES_MAX {
             let row = moment.rows.next().await;
-            let Some(row) = row.map_err(|error| CopyError::Read { range, source: read_error(error) })? else {
+            let Some(row) = row.map_err(|error| unreadable((range, error)))? else {
                 break;
             };
             rows += 1;
@@ -271,10 +267,7 @@ async fn copy_rows(
         report.rows += rows as u64;
         report.bytes += bytes as u64;
         progress(report);
-        moment
-            .renew_when_due()
-            .await
-            .map_err(|error| CopyError::Read { range, source: read_error(error) })?;
+        moments.renew_when_due().await.map_err(unreadable)?;
     }
     // This puts the rows into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {

@@ -9,7 +9,7 @@ use std::time::Duration;
 use rangehold_engine::copy::{CopyError, CopyReport, copy};
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, WriteRequest};
-use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
+use rangehold_map::{Change, KeyRange, PartitionPrefix, TableId, Timestamp};
 use tokio::time::Instant;
 
 const PARTITIONS: usize = 6;
@@ -124,6 +124,72 @@ async fn a_copy_holds_what_was_acknowledged_before_and_whole_batches_only() {
     }
     assert_eq!(copies_held(from.path()), 0);
     server.close().await;
+}
+
+/// A split or a merge every 0.1 s, and a write in every partition between them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_copy_is_made_while_ranges_are_split_and_merged() {
+    let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let server = serve(from.path()).await;
+    let (acknowledged, changes) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
+    let stop = Arc::new(AtomicBool::new(false));
+    let changing = tokio::spawn({
+        let (server, acknowledged) = (server.clone(), Arc::clone(&acknowledged));
+        let (stop, changes) = (Arc::clone(&stop), Arc::clone(&changes));
+        async move {
+            for round in 1.. {
+                if stop.load(Ordering::Relaxed) {
+                    break;
+                }
+                for number in 0..PARTITIONS {
+                    put_round(&server, number, round, 100).await;
+                }
+                acknowledged.store(round, Ordering::Relaxed);
+                // A range that waits for compaction is not changed.
+                if server.executor().carry_out(&some_change(&server)).await.is_ok() {
+                    changes.fetch_add(1, Ordering::Relaxed);
+                }
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        }
+    });
+    for attempt in 0..4 {
+        while changes.load(Ordering::Relaxed) < 2 * (attempt + 1) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        let before = acknowledged.load(Ordering::Relaxed);
+        let to = above.path().join(attempt.to_string());
+        copy_quietly(from.path(), &to).await.unwrap();
+        let copied = serve(&to).await;
+        for number in 0..PARTITIONS {
+            let rounds = rounds(&copied, number).await;
+            assert_eq!(rounds.len(), BATCH_ROWS, "partition {number}");
+            assert!(rounds.iter().all(|round| *round >= before), "lost: {rounds:?}, had {before}");
+        }
+        copied.close().await;
+    }
+    stop.store(true, Ordering::Relaxed);
+    changing.await.unwrap();
+    server.close().await;
+}
+
+/// A split of the only range, or a merge of the two.
+fn some_change(server: &Node) -> Change {
+    let map = server.executor().maps().current();
+    match map.entries() {
+        [only] => Change::Split {
+            range: only.id,
+            generation: only.generation,
+            at: partition(PARTITIONS / 2).as_bytes().to_vec(),
+        },
+        [left, right, ..] => Change::Merge {
+            left: left.id,
+            left_generation: left.generation,
+            right: right.id,
+            right_generation: right.generation,
+        },
+        [] => unreachable!("a map is never empty"),
+    }
 }
 
 #[tokio::test]
