@@ -167,7 +167,7 @@ pub(crate) const LEASE_TERM: Duration = Duration::from_secs(5);
 /// How often the server looks. A process that takes the ranges of the server waits this much beyond the
 /// term, since clocks may run at different speeds.
 pub(crate) const LEASE_RENEWED_EVERY: Duration = Duration::from_secs(1);
-/// How long a write of the engine itself waits for a range that changes hands.
+/// How long a write of the engine itself waits for a range that changes hands, and then until it is durable.
 pub(crate) const OWN_WRITE_WAITS_MAX: Duration = Duration::from_secs(30);
 /// A range is ready for a change if at least this many sorted files still fit before flushing would wait
 /// for compaction.
@@ -177,6 +177,8 @@ pub(crate) const READY_UNFLUSHED_BYTES_MAX: u64 = 256 << 10;
 /// After this many flushes, a range is said not to be ready, since its writes come faster than they are
 /// saved.
 pub(crate) const READY_FLUSHES_MAX: usize = 3;
+/// How long a step of a change that saves rows may take. On a full disk it would take as long as the disk is full.
+pub(crate) const SAVED_WITHIN: Duration = Duration::from_secs(15);
 /// How often a range that is not ready is looked at again.
 pub(crate) const READY_POLL: Duration = Duration::from_millis(250);
 /// How long a freeze waits until the writes under way are in the log, and a move then until they are

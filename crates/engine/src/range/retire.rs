@@ -17,7 +17,7 @@ use std::time::Duration;
 use slatedb::WriteBatch;
 use slatedb::config::{CheckpointOptions, CheckpointScope, FlushType};
 use thiserror::Error;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use uuid::Uuid;
 
 use super::{Frozen, Inheritance, Opening, Range, State, meta};
@@ -25,7 +25,7 @@ use crate::database::{self, Borrowed, DatabaseError, flush};
 use crate::error::{ReadError, Reason};
 use crate::limits::{
     CLONE_CHECKPOINT_LIFETIME, FREE_L0_FILES_MIN, FREEZE_WITHIN, L0_FILES_MAX, READY_FLUSHES_MAX, READY_POLL,
-    READY_UNFLUSHED_BYTES_MAX,
+    READY_UNFLUSHED_BYTES_MAX, SAVED_WITHIN,
 };
 use crate::record_name::RecordName;
 
@@ -44,6 +44,9 @@ pub enum NotReady {
     /// Writes were held, and those that had been let in before did not end in time.
     #[error("the writes under way did not end in time")]
     WritesUnderWay,
+    /// The disk is low, and a change needs files.
+    #[error("waiting for room on the disk")]
+    DiskLow,
     /// Its database cannot be asked.
     #[error(transparent)]
     Range(#[from] ReadError),
@@ -51,10 +54,13 @@ pub enum NotReady {
 
 impl Range {
     /// Makes the range ready, so that a freeze is short. If that takes longer than `within`, the error says what the
-    /// range waits for.
+    /// range waits for. While the disk is low it does not wait: a change needs files.
     pub(crate) async fn get_ready(&self, within: Duration) -> Result<(), NotReady> {
         let until = Instant::now() + within;
         loop {
+            if self.store.disk().is_low() {
+                return Err(NotReady::DiskLow);
+            }
             let waits_for = match self.ready_now().await {
                 Ok(()) => return Ok(()),
                 Err(why) => why,
@@ -114,14 +120,14 @@ impl Range {
             name: Some("change".to_owned()),
             ..CheckpointOptions::default()
         };
-        let made = opening.db.create_checkpoint(CheckpointScope::All, &options).await;
+        let made = in_time(opening.db.create_checkpoint(CheckpointScope::All, &options)).await?;
         made.map(|made| made.id).map_err(|error| ReadError::Unavailable(Reason::failed(error)))
     }
 
     /// Moves everything into sorted files.
     pub(crate) async fn save(&self) -> Result<(), ReadError> {
         let opening = self.open_now()?;
-        let saved = flush(&opening.db, FlushType::MemTable).await;
+        let saved = in_time(flush(&opening.db, FlushType::MemTable)).await?;
         saved.map_err(|error| ReadError::Unavailable(Reason::failed(error)))
     }
 
@@ -185,6 +191,12 @@ impl Range {
         self.abandon(&before).await;
         Ok(())
     }
+}
+
+/// Waits for a step that saves rows. On a full disk it would be tried without end.
+async fn in_time<T>(step: impl Future<Output = T>) -> Result<T, ReadError> {
+    let late = ReadError::Unavailable(Reason::Found("its rows could not be saved in time (a full disk?)"));
+    timeout(SAVED_WITHIN, step).await.map_err(|_| late)
 }
 
 impl Inheritance {

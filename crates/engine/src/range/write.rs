@@ -18,7 +18,7 @@ use bytes::Bytes;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 
 use super::flush::Ticket;
 use super::gate::{Admitted, TurnedAway};
@@ -186,8 +186,14 @@ impl Range {
     /// Like [`Range::write_own`], but past the gate: for the caller that has frozen the range.
     pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
-        let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await.map_err(ReadError::Unavailable)?;
-        settled(ticket).await.map_err(ReadError::Unavailable)
+        let written = async {
+            let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await?;
+            settled(ticket).await
+        };
+        // A change of the range waits for this. It must come to its end also on a full disk.
+        let written = timeout(OWN_WRITE_WAITS_MAX, written).await;
+        let late = Reason::Found("its own rows did not become durable in time (a full disk?)");
+        written.unwrap_or(Err(late)).map_err(ReadError::Unavailable)
     }
 }
 

@@ -491,6 +491,26 @@ async fn a_change_tells_how_long_writes_were_held() {
     }
 }
 
+/// The disk is full, so nothing can be saved.
+#[tokio::test(start_paused = true)]
+async fn a_change_on_a_full_disk_ends_and_writes_go_on_afterwards() {
+    for kind in [Kind::Split, Kind::Merge, Kind::Move] {
+        let world = World::new().await;
+        world.prepare(kind).await;
+        for key in 0..10 {
+            // More than a range may hold in memory when it changes hands.
+            put(&world.node, &key.to_string(), "large", &"v".repeat(100_000)).await.unwrap();
+        }
+        world.gate.set(Passage::HoldWrites);
+        let change = world.change(kind);
+        let changed = timeout(Duration::from_secs(180), world.node.executor().carry_out(&change)).await;
+        assert!(changed.expect("it ends").is_err(), "{kind:?}");
+        world.gate.set(Passage::Open);
+        sleep(Duration::from_secs(20)).await;
+        put(&world.node, "1", "after", "v").await.unwrap();
+    }
+}
+
 /// An empty range has no file to clone.
 #[tokio::test(start_paused = true)]
 async fn empty_ranges_are_split_and_merged_again_and_again() {

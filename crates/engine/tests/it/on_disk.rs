@@ -4,11 +4,13 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::support::{ACCOUNT, TABLE, get, options, put, rows, soon, table_keys};
+use crate::support::{ACCOUNT, TABLE, get, options, partition, put, rows, soon, table_keys};
 use rangehold_engine::store::{Store, StoreError, StoreLocation, StoreOptions};
-use rangehold_engine::{Clock, Node, OpenError, Options, ReadError, WriteError, WriteRequest, with_causes};
-use rangehold_map::PartitionPrefix;
-use tokio::time::sleep;
+use rangehold_engine::{
+    ChangeError, Clock, Node, NotReady, OpenError, Options, ReadError, WriteError, WriteRequest, with_causes,
+};
+use rangehold_map::{Change, PartitionPrefix};
+use tokio::time::{sleep, timeout};
 
 async fn store(directory: &Path, disk_reserve_bytes: Option<u64>) -> Store {
     let location = StoreLocation::parse(directory.to_str().unwrap()).unwrap();
@@ -43,6 +45,13 @@ async fn a_full_disk_refuses_writes_and_reads_go_on() {
     assert!(error.to_string().contains(directory.path().to_str().unwrap()), "{error}");
     assert!(get(&server, "p", "1").await.unwrap().is_some());
     assert!(server.statistics().disk_low);
+    // A change of ranges needs files too. It is refused at once, and does not wait for room.
+    let map = server.executor().maps().current();
+    let entry = &map.entries()[0];
+    let at = partition("q").as_bytes().to_vec();
+    let split = Change::Split { range: entry.id, generation: entry.generation, at };
+    let refused = timeout(Duration::from_secs(10), server.executor().carry_out(&split)).await.unwrap();
+    assert!(matches!(&refused, Err(ChangeError::NotYet { waits_for: NotReady::DiskLow, .. })), "{refused:?}");
     server.close().await;
 
     let server = open(directory.path()).await.unwrap();
