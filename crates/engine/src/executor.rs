@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use rangehold_map::key::{KIND_CATALOGUE, table_prefix};
 use rangehold_map::{
     Change, ChangeRefused, Generation, Home, KeyRange, RangeEntry, RangeId, RangeMap, ServerId,
 };
@@ -184,10 +185,16 @@ impl Executor {
     }
 
     /// The map says that the range is online before the range is opened. A request that drops a table later comes
-    /// to its owner; a table that was dropped earlier is found in the catalogue.
+    /// to its owner; a table that was dropped earlier is found in the catalogue, and the range notes it before it serves.
     async fn online(&self, change: &Change, range: RangeId) -> Result<Changed, ChangeError> {
         let (_, entry) = change::begin(&self.0.maps, change, range).await?;
-        self.take(vec![entry]).await?;
+        // While a part of the catalogue is offline, no table of that part is dropped; and it cannot be read before it
+        // is served.
+        let dropped = match entry.keys.intersect(&KeyRange::prefix(&[KIND_CATALOGUE])).is_empty() {
+            true => self.dropped_in_catalogue().await?,
+            false => DroppedInCatalogue::default(),
+        };
+        self.take(vec![entry], dropped.tables()).await?;
         self.inherit_dropped().await?;
         Ok(Changed {
             map_version: self.0.maps.current().version(),
@@ -201,22 +208,27 @@ impl Executor {
     /// this tells nothing: requests for tables in that part are refused meanwhile, and the catalogue is read when the
     /// range is online again.
     pub(crate) async fn inherit_dropped(&self) -> Result<(), ChangeError> {
-        let dropped = match DroppedInCatalogue::read(&self.0.router).await {
-            Ok(dropped) => dropped,
-            Err(ReadError::Offline(range)) => {
-                tracing::warn!(%range, "tables may not be found: a range with a part of the catalogue is offline");
-                return Ok(());
-            }
-            Err(error) => return Err(ChangeError::Catalogue(error)),
-        };
+        let dropped = self.dropped_in_catalogue().await?;
         for server in self.servers() {
             let now = server.host().clock().now();
             for (account, table) in dropped.tables() {
-                let keys = KeyRange::prefix(&rangehold_map::key::table_prefix(account, *table));
+                let keys = KeyRange::prefix(&table_prefix(account, *table));
                 server.inherit_dropped(account, *table, &keys, now);
             }
         }
         Ok(())
+    }
+
+    /// The dropped tables that the catalogue lists; none while a part of it is offline.
+    pub(crate) async fn dropped_in_catalogue(&self) -> Result<DroppedInCatalogue, ChangeError> {
+        match DroppedInCatalogue::read(&self.0.router).await {
+            Ok(dropped) => Ok(dropped),
+            Err(ReadError::Offline(range)) => {
+                tracing::warn!(%range, "tables may not be found: a range with a part of the catalogue is offline");
+                Ok(DroppedInCatalogue::default())
+            }
+            Err(error) => Err(ChangeError::Catalogue(error)),
+        }
     }
 
     pub(crate) fn server(&self, id: ServerId) -> Result<PartitionServer, ChangeError> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use futures::StreamExt;
 use rangehold_map::key::KIND_CATALOGUE;
-use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, ServerId};
+use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, ServerId, TableId};
 
 use super::Executor;
 use crate::change::{self, ChangeError, Changed, Replacement};
@@ -27,7 +27,7 @@ impl Executor {
             let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
             is_unserved && !self.has_in_hand(entry.id)
         };
-        let taken = self.take(map.entries().iter().filter(is_wanted).cloned().collect()).await.map(drop);
+        let taken = self.take(map.entries().iter().filter(is_wanted).cloned().collect(), &[]).await.map(drop);
         let can_read_catalogue = taken.as_ref().err().is_none_or(|error| error.damage().is_some())
             && !self.has_damaged_catalogue();
         let inherited = if can_read_catalogue { self.inherit_dropped().await } else { Ok(()) };
@@ -84,7 +84,7 @@ impl Executor {
         let map = self.maps().current();
         let is_orphan =
             |entry: &&RangeEntry| entry.place.server == dead && entry.online && entry.intent.is_none();
-        let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect()).await?;
+        let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect(), &[]).await?;
         settled?;
         let map_version = self.maps().current().version();
         let moved = |range| Changed { map_version, ranges: vec![range], held_for: Default::default() };
@@ -95,13 +95,18 @@ impl Executor {
     /// another one.
     ///
     /// 1. The map assigns them, in their next generation. A process that takes them by an older map is refused.
-    /// 2. Their databases are opened. This shuts out every process that had them open.
+    /// 2. Their databases are opened. This shuts out every process that had them open. They note which tables were
+    ///    `dropped` while they were not served.
     /// 3. They are served, if the map still says so and the servers' leases hold. A process that takes them later ends
     ///    those leases first, and opens the databases after this one.
     ///
     /// Returns the ranges that are served. If one of them cannot be served, returns an error; the others are served
     /// all the same.
-    pub(crate) async fn take(&self, ranges: Vec<RangeEntry>) -> Result<Vec<RangeId>, ChangeError> {
+    pub(crate) async fn take(
+        &self,
+        ranges: Vec<RangeEntry>,
+        dropped: &[(String, TableId)],
+    ) -> Result<Vec<RangeId>, ChangeError> {
         if ranges.is_empty() {
             return Ok(Vec::new());
         }
@@ -119,7 +124,7 @@ impl Executor {
         let assigned: Vec<RangeEntry> = wanted.iter().filter_map(entry).collect();
         let opened: Vec<_> = futures::stream::iter(assigned.into_iter().zip(servers))
             .map(|(entry, server)| async move {
-                let range = self.open_assigned(&entry, &server).await;
+                let range = self.open_assigned(&entry, &server, dropped).await;
                 (entry, range, server)
             })
             .buffered(OPENINGS_AT_ONCE_MAX)
@@ -132,11 +137,17 @@ impl Executor {
         &self,
         entry: &RangeEntry,
         server: &PartitionServer,
+        dropped: &[(String, TableId)],
     ) -> Result<Arc<Range>, ChangeError> {
         let range = server.open_range(entry, entry.generation, None).await?;
-        if let Some(record) = range.retired()
-            && let Err(error) = change::settle_retired(self.maps(), &range, record).await
-        {
+        let ready = async {
+            if let Some(record) = range.retired() {
+                change::settle_retired(self.maps(), &range, record).await?;
+            }
+            let noted = range.note_dropped(dropped).await;
+            noted.map_err(|source| ChangeError::BrokenOff { range: entry.id, source: source.into() })
+        };
+        if let Err(error) = ready.await {
             change::end_all(&[range]).await;
             return Err(error);
         }

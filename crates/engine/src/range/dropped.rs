@@ -20,6 +20,7 @@
 //! there cost nothing. A larger table is removed by compaction, which leaves its rows out. Compaction by
 //! itself would not touch a cold file for a long time, so the housekeeper is told to rewrite all files.
 
+use rangehold_map::key::table_prefix;
 use rangehold_map::{KeyRange, TableId, Timestamp};
 use slatedb::WriteBatch;
 use slatedb::config::DurabilityLevel;
@@ -53,6 +54,23 @@ impl Range {
     /// of it yet.
     pub(crate) fn inherit_dropped(&self, account: &str, table: TableId, now: Timestamp) {
         self.dropped.insert(DroppedTable::new(account, table, now));
+    }
+
+    /// Notes durably what the catalogue lists as dropped, as far as this range has no note of it. Call this before the
+    /// range is served.
+    pub(crate) async fn note_dropped(&self, tables: &[(String, TableId)]) -> Result<(), ReadError> {
+        let known = self.dropped.list();
+        let mut batch = WriteBatch::new();
+        for (account, table) in tables {
+            let is_here = !KeyRange::prefix(&table_prefix(account, *table)).intersect(self.keys()).is_empty();
+            let is_known = known.iter().any(|known| (&known.account, known.table) == (account, *table));
+            if is_here && !is_known {
+                let dropped =
+                    self.dropped.insert(DroppedTable::new(account, *table, self.databases.clock.now()));
+                batch.put(meta::dropped_key(account, *table), meta::encode_time(dropped.at));
+            }
+        }
+        if batch.is_empty() { Ok(()) } else { self.write_own(batch).await }
     }
 
     /// The dropped tables that are not completely removed yet.

@@ -12,7 +12,7 @@ use futures::TryStreamExt;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use rangehold_engine::{Clock, Node, ReadError, WriteError};
-use rangehold_map::{KeyRange, PartitionPrefix, TableId, Timestamp};
+use rangehold_map::{Change, KeyRange, PartitionPrefix, TableId, Timestamp};
 use slatedb::admin::AdminBuilder;
 use tokio::time::{Instant, sleep, timeout};
 
@@ -252,6 +252,40 @@ async fn a_row_that_was_on_its_way_when_its_table_was_dropped_goes_too() {
 
     sleep(Duration::from_secs(120)).await;
     at.is_gone(0).await;
+}
+
+/// The table is dropped while a range with its rows is offline.
+#[tokio::test(start_paused = true)]
+async fn a_range_that_comes_online_shows_no_row_of_a_table_that_was_dropped_meanwhile() {
+    let mut at = Crashing::new().await;
+    put(&at.server, "p", "1", "v").await.unwrap();
+    let executor = at.server.executor().clone();
+    let entry = executor.maps().current().entries()[0].clone();
+    let split = table_keys(TABLE).low().to_vec();
+    let split = Change::Split { range: entry.id, generation: entry.generation, at: split };
+    executor.carry_out(&split).await.unwrap();
+    let entry = executor.maps().current().entries()[1].clone();
+    let offline = Change::Offline { range: entry.id, generation: entry.generation };
+    executor.carry_out(&offline).await.unwrap();
+    note_in_catalogue(&at.server, TABLE).await;
+    at.server.router().drop_table(ACCOUNT, TABLE, soon()).await.unwrap();
+
+    let entry = executor.maps().current().entries()[1].clone();
+    let online = Change::Online { range: entry.id, generation: entry.generation };
+    let server = executor.servers()[0].clone();
+    let key = partition("p").key("1");
+    let coming = tokio::spawn(async move { executor.carry_out(&online).await });
+    let mut answer = server.get(&key).await;
+    while matches!(answer, Err(ReadError::NotOwned)) {
+        tokio::task::yield_now().await;
+        answer = server.get(&key).await;
+    }
+    assert!(matches!(answer, Err(ReadError::TableDropped)), "{answer:?}");
+    coming.await.unwrap().unwrap();
+    // The note is durable: the range knows of the drop also without the catalogue.
+    write(&at.server, &PartitionPrefix::catalogue(ACCOUNT), vec![(dropped_key(TABLE), None)]).await.unwrap();
+    at.crash().await;
+    at.refuses_the_table().await;
 }
 
 /// Writes small files until compaction makes a run of them, and leaves the older runs alone.
