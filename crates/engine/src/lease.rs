@@ -229,6 +229,19 @@ pub(crate) async fn end(
     }
 }
 
+/// Ends the newest incarnation of a server that is not here. `None` if it is certain that nothing answers as this
+/// server; `lock` is the lock that this process holds.
+pub(crate) async fn end_absent(
+    objects: &Arc<dyn ObjectStore>,
+    server: ServerId,
+    lock: Option<&str>,
+) -> Result<Option<Ended>, ObjectError> {
+    match newest(objects, server).await? {
+        Some(newest) if !is_over(objects, server, newest, lock).await? => end(objects, server).await,
+        _ => Ok(None),
+    }
+}
+
 /// Whether `server` has been started again since that incarnation was ended. It then answers reads by a new
 /// lease.
 pub(crate) async fn is_back(

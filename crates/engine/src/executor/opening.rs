@@ -1,7 +1,7 @@
 //! Opens ranges that no server serves, and brings changes that were broken off to their end. This happens at the
 //! start of a process, when a server is given up, and whenever the manager finds such a range or change.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
@@ -21,6 +21,7 @@ impl Executor {
     /// right now are left alone. On an error, the ranges that can be opened are served all the same. If the error is
     /// the damage of a range, requests for that range are told of it.
     pub async fn open_all(&self) -> Result<(), ChangeError> {
+        self.end_absent().await?;
         let settled = self.settle_where(|_| true).await;
         let map = self.maps().current();
         let is_wanted = |entry: &&RangeEntry| {
@@ -57,6 +58,31 @@ impl Executor {
             is_wanting && !self.has_in_hand(entry.id)
         };
         map.entries().iter().filter(wanting).map(|entry| entry.id).collect()
+    }
+
+    /// Ends the leases of servers that are not here and whose ranges other servers will get, and waits until these
+    /// leases have run out: a server that is not known here may still answer reads.
+    async fn end_absent(&self) -> Result<(), ChangeError> {
+        let map = self.maps().current();
+        let owners = map.entries().iter().filter(|entry| entry.online || entry.intent.is_some());
+        let absent: BTreeSet<ServerId> =
+            owners.map(|entry| entry.place.server).filter(|server| self.server(*server).is_err()).collect();
+        let servers = self.servers();
+        let lock = servers.first().and_then(|server| server.host().store().lock());
+        let mut ended = Vec::new();
+        for server in absent {
+            if let Some(end) = lease::end_absent(self.maps().objects(), server, lock).await? {
+                ended.push((server, end));
+            }
+        }
+        let wait = ended.iter().map(|(_, end)| end.wait).max().unwrap_or_default();
+        tokio::time::sleep(wait).await;
+        for (server, end) in ended {
+            if lease::is_back(self.maps().objects(), server, end).await? {
+                return Err(ChangeError::NoServer(server));
+            }
+        }
+        Ok(())
     }
 
     /// Whether a range with a part of the catalogue is damaged.

@@ -144,3 +144,17 @@ async fn of_two_processes_that_make_a_store_at_the_same_time_one_serves_it() {
     put(&fast, "1", "row", "again").await.unwrap();
     assert!(get(&fast, "1", "row").await.unwrap().is_some());
 }
+
+/// The second process does not know the server of the first one, and gives its range to its own server.
+#[tokio::test(start_paused = true)]
+async fn the_range_of_a_server_that_is_not_known_is_opened_after_its_lease() {
+    let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
+    let first = open(&objects, simulated(&Clock::manual(start()))).await;
+    put(&first, "1", "row", "old").await.unwrap();
+    let second = process(&objects, 2).await;
+    second.executor().open_all().await.unwrap();
+    put(&second, "1", "row", "new").await.unwrap();
+    let read = get(&first, "1", "row").await;
+    assert!(!matches!(&read, Ok(Some(value)) if value == "old"), "{read:?}");
+    assert_eq!(get(&second, "1", "row").await.unwrap().unwrap(), "new");
+}
