@@ -60,7 +60,8 @@ impl<'a> Mix<'a> {
     pub(crate) fn begin(&self, calm_at: Duration, end_at: Duration) -> JoinSet<()> {
         let mut clients = JoinSet::new();
         // In these runs an old owner may go on answering.
-        let pauses = [Fault::Pause, Fault::TwoLives].into_iter().any(|fault| self.world.weather().is_on(fault));
+        let pauses =
+            [Fault::Pause, Fault::TwoLives].into_iter().any(|fault| self.world.weather().is_on(fault));
         if pauses {
             self.watch_processes(&mut clients, calm_at);
         }
