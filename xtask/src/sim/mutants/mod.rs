@@ -40,6 +40,9 @@ pub(super) fn find(arguments: &Arguments, jobs: u64) -> Result<()> {
         let built = began.elapsed().as_secs();
         let seeds = Seeds { first: arguments.from, count: mutant.seeds, long: mutant.long };
         let (runs, finding) = first_finding(&Workers::start(&program, jobs, seeds, &[]))?;
+        if finding.is_none() && runs < mutant.seeds {
+            bail!("{} of {} seeds with {} were run: a process ended early", runs, mutant.seeds, mutant.name);
+        }
         let took = began.elapsed().as_secs() - built;
         let how = finding.unwrap_or_else(|| {
             unfound.push(mutant.name.clone());
