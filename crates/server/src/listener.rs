@@ -29,6 +29,7 @@ use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Notify, watch};
+use tokio::task::JoinSet;
 use tokio::time::{Instant, timeout};
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
@@ -134,7 +135,7 @@ impl Drop for OpenRequest {
 }
 
 /// Accepts up to `connections_max` connections on `socket` and serves them until `stop` is set. Then it finishes the
-/// requests under way, for at most [`limits::SHUTDOWN_WITHIN`].
+/// requests under way, for at most [`limits::SHUTDOWN_WITHIN`], and closes what is still open.
 pub async fn serve<H, F>(
     socket: TcpListener,
     tls: Option<TlsAcceptor>,
@@ -147,6 +148,7 @@ pub async fn serve<H, F>(
 {
     let graceful = GracefulShutdown::new();
     let places = Places::new(connections_max);
+    let mut connections = JoinSet::new();
     loop {
         let accepted = tokio::select! {
             accepted = socket.accept() => accepted,
@@ -164,13 +166,16 @@ pub async fn serve<H, F>(
         let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
         let Some(place) = places.enter(peer.ip(), &connection.activity) else { continue };
         let (tls, handler, watcher) = (tls.clone(), handler.clone(), graceful.watcher());
-        tokio::spawn(async move {
+        connections.spawn(async move {
             serve_connection(stream, connection, tls, handler, watcher).await;
             drop(place);
         });
+        // Connections that have ended are forgotten.
+        while connections.try_join_next().is_some() {}
     }
     drop(socket);
     if timeout(limits::SHUTDOWN_WITHIN, graceful.shutdown()).await.is_err() {
+        // They end when `connections` is dropped.
         warn!("some requests did not finish in time and were cut off");
     }
 }

@@ -182,7 +182,7 @@ async fn a_body_in_a_transfer_coding_other_than_chunked_is_refused() {
     let service = Service::start().await;
     for coding in ["gzip, chunked", "gzip\r\nTransfer-Encoding: chunked"] {
         let head = format!(
-            "POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: {coding}\r\n\r\n"
+            "POST /devstoreaccount1/Tables HTTP/1.1\r\nHost: h\r\nConnection: close\r\nTransfer-Encoding: {coding}\r\n\r\n"
         );
         let answer = raw(&service, head + "0\r\n\r\n").await;
         assert_eq!((answer.status, answer.code()), (501, "NotImplemented"), "{coding}");
