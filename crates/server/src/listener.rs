@@ -7,7 +7,7 @@
 //! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
 //! the last byte of the reply, and the time at which something last happened. Beside each connection runs a check
 //! that ends it when nothing has happened for too long. Then either no request came, or the client does not read its
-//! reply. [`places`] says which connections are kept when there are too many.
+//! reply. The module `places` says which connections are kept when there are too many.
 
 mod places;
 
