@@ -319,3 +319,14 @@ pub fn tail(log: &Path) -> String {
     let lines: Vec<&str> = text.lines().collect();
     lines[lines.len().saturating_sub(12)..].join("\n")
 }
+
+/// Gives a copy of a data directory the lock file of the original, as if it were the same directory later. With another
+/// file a server would wait at its start, because its earlier process might still run.
+pub fn keep_lock_file(original: &Path, copy: &Path) -> Result<()> {
+    let lock = copy.join("LOCK");
+    if lock.exists() {
+        std::fs::remove_file(&lock)?;
+        std::fs::hard_link(original.join("LOCK"), &lock)?;
+    }
+    Ok(())
+}

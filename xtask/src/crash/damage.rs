@@ -33,6 +33,7 @@ pub(super) fn run(seed: u64) -> Result<()> {
     for trial in 0..TRIALS {
         let copy = setup.beside(&format!("trial-{trial}"));
         workspace::copy_tree(good, &copy)?;
+        server::keep_lock_file(good, &copy)?;
         // Every file is damaged once before any is damaged a second time.
         let file = &files[(trial as usize + rng.random_range(0..2)) % files.len()];
         let what = damage(&copy.join(file), &mut rng)?;

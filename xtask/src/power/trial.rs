@@ -17,8 +17,6 @@ use rangehold_testkit::load::{
 };
 use rangehold_testkit::server::{self, Server, Setup};
 
-/// The file in a data directory that a server locks.
-const LOCK_FILE: &str = "LOCK";
 /// Number of moments whose problems are printed, and number of problems of each.
 const MOMENTS_PRINTED_MAX: usize = 5;
 const PROBLEMS_PRINTED_MAX: usize = 5;
@@ -67,7 +65,7 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
         // Seeded by the moment, so that one moment can be looked at without the others.
         let mut rng = StdRng::seed_from_u64(plan.seed ^ moment);
         image::write(&replay.disk, *fashion, &mut rng, &place)?;
-        keep_lock_file(&record.data, &place)?;
+        server::keep_lock_file(&record.data, &place)?;
         let problems = trial.judge(program, &place, &mut sums)?;
         sums.tried += 1;
         if problems.is_empty() || plan.control {
@@ -80,17 +78,6 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
         Ok(())
     })?;
     Ok(sums)
-}
-
-/// After a power loss the lock is on the same file as before. With another file the server would wait at its start, because
-/// its earlier process might still run.
-fn keep_lock_file(data: &Path, place: &Path) -> Result<()> {
-    let lock = place.join(LOCK_FILE);
-    if lock.exists() {
-        std::fs::remove_file(&lock)?;
-        std::fs::hard_link(data.join(LOCK_FILE), &lock)?;
-    }
-    Ok(())
 }
 
 /// What is promised up to the moment that the walk has reached.
