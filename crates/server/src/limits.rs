@@ -36,7 +36,7 @@ pub const HTTP2_STREAMS_MAX: u32 = 100;
 pub const HTTP2_RESETS_MAX: usize = 64;
 /// Request bodies may take this part of the process's memory: one in so many bytes.
 pub const BODIES_SHARE_OF_MEMORY: u64 = 8;
-/// A body of fewer bytes is small: it does not stand in line behind large ones, and may be slow.
+/// A body of fewer bytes is small: it does not stand in line behind large ones.
 pub const BODY_SMALL_BYTES: usize = 64 * 1024;
 /// While bodies wait for room, a body that keeps them waiting must bring so many bytes each second: the rate of the
 /// largest body in [`REQUEST_WITHIN`].

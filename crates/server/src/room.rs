@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker, ready};
 
 use parking_lot::Mutex;
+use rangehold_protocol::error::{ErrorCode, TableError};
 use tokio::time::Instant;
 
 use crate::fair::{Queue, Tenant, Ticket};
@@ -30,6 +31,14 @@ struct Shared {
 pub(crate) struct Place {
     room: Room,
     ticket: Ticket,
+}
+
+/// The error for a request that waited too long for its share of what requests share.
+pub(crate) fn no_room() -> TableError {
+    TableError::new(
+        ErrorCode::ServerBusy,
+        "The server is busy: too many bytes of requests and replies are under way.",
+    )
 }
 
 impl Room {

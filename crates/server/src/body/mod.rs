@@ -23,6 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use self::growth::{Growth, State};
 use crate::fair::{Tenant, Ticket};
 use crate::limits;
+use crate::room::no_room;
 
 /// The largest body, for which there is always room.
 const RESERVE_BYTES: usize = if BATCH_BYTES_MAX > BODY_BYTES_MAX { BATCH_BYTES_MAX } else { BODY_BYTES_MAX };
@@ -167,10 +168,7 @@ impl Place {
                 State::TooSlow => return Err(ErrorCode::RequestTimedOut.into()),
             }
             if Instant::now() >= deadline {
-                return Err(TableError::new(
-                    ErrorCode::ServerBusy,
-                    "The server is busy: too many bytes of requests and replies are under way.",
-                ));
+                return Err(no_room());
             }
             let look_at = deadline.min(Instant::now() + limits::BODY_PACE_LOOKED_AT_EVERY);
             if timeout_at(look_at, self.told.notified()).await.is_err() {

@@ -118,7 +118,7 @@ impl Queue {
     /// Gives units to the request whose turn it is, if there is one that may have what it asks for. The caller
     /// goes on until nobody's turn is left.
     pub(crate) fn next(&mut self) -> Option<Ticket> {
-        let ticket = self.turn(|queue, tenant, units| queue.fits(tenant, units))?;
+        let ticket = self.turn(|queue, tenant, units| units <= queue.most(tenant))?;
         self.give(ticket);
         Some(ticket)
     }
@@ -144,7 +144,7 @@ impl Queue {
 
     /// Gives `units` more to a request if its tenant may have them now. Requests that wait are passed.
     pub(crate) fn grow(&mut self, ticket: Ticket, units: usize) -> bool {
-        let may = units <= self.most(ticket);
+        let may = units <= self.most(self.requests[&ticket].tenant);
         if may {
             self.ask(ticket, units);
             self.give(ticket);
@@ -190,9 +190,8 @@ impl Queue {
         }
     }
 
-    /// The most units that a request may have in addition, now.
-    fn most(&self, ticket: Ticket) -> usize {
-        let tenant = self.requests[&ticket].tenant;
+    /// The most units that a tenant may have in addition, now.
+    fn most(&self, tenant: Tenant) -> usize {
         let free = self.room.saturating_sub(self.all.held);
         let group = self.groups.get(&tenant.group).map_or(0, |group| group.held);
         let member = self.members.get(&tenant).map_or(0, |member| member.held);
@@ -247,12 +246,6 @@ impl Queue {
     fn share(&self, room: usize, all: usize, one: usize) -> usize {
         let left = room.saturating_sub(all - one);
         if self.spares { left - left.div_ceil(SPARE) } else { left }
-    }
-
-    /// Whether a waiting request of `tenant` may have `units`.
-    fn fits(&self, tenant: Tenant, units: usize) -> bool {
-        let oldest = self.waiting[&tenant].first_key_value().expect("a tenant without requests is not kept");
-        units <= self.most(*oldest.0)
     }
 
     /// The oldest request of the tenant that was served least among those that `may` get something.

@@ -58,7 +58,7 @@ use crate::profile::Profile;
 use crate::queries::Queries;
 use crate::rehearsal::Rehearsals;
 use crate::request_ids::RequestIds;
-use crate::room::{Place, Room};
+use crate::room::{Place, Room, no_room};
 use crate::tokens::TokenVerifier;
 
 /// The table service of one process.
@@ -207,8 +207,8 @@ impl TableService {
         reply.into_response(Sending { _open: open, _place: place })
     }
 
-    /// Takes room for a large reply until its client has read it. A page has room already. Without room, an error replaces the reply to a
-    /// read, since the client can ask again. The reply to a write is sent even without room.
+    /// Takes room for a large reply until its client has read it. A page has room already. Without room, an error
+    /// replaces the reply to a read, since the client can ask again. The reply to a write is sent even without room.
     async fn place_for(&self, exchange: &Exchange<'_>, outcome: &mut Outcome) -> Option<Place> {
         let reply = outcome.result.as_mut().ok()?;
         if reply.body.len() < limits::SMALL_REPLY_BYTES {
@@ -223,7 +223,7 @@ impl TableService {
             return Some(place);
         }
         if exchange.head.method == http::Method::GET {
-            outcome.result = Err(busy().into());
+            outcome.result = Err(no_room().into());
         }
         None
     }
@@ -328,14 +328,6 @@ fn route(exchange: &Exchange<'_>) -> Result<Operation, TableError> {
     let account = exchange.address.account.as_str();
     let target = Target::parse(account, &exchange.address.path)?;
     Operation::of(method, target, &exchange.query, exchange.conditions())
-}
-
-/// The error for a request that waited too long for its share of what requests share.
-fn busy() -> TableError {
-    TableError::new(
-        ErrorCode::ServerBusy,
-        "The server is busy: too many bytes of requests and replies are under way.",
-    )
 }
 
 /// Accepts every well-formed version, also later ones than we know: an update of an SDK must not break its

@@ -27,6 +27,7 @@ use super::page::EntityPage;
 use super::reply::Reply;
 use crate::limits;
 use crate::queries::Counts;
+use crate::room::no_room;
 
 impl TableService {
     /// `GET /x()`
@@ -42,7 +43,7 @@ impl TableService {
         // Waits for room before it looks up the table, so that the table's id is not out of date after the wait.
         let tenant = self.tenant(exchange, name);
         let place = self.replies.enter(tenant);
-        timeout(limits::ROOM_WITHIN, place.take(limits::PAGE_STEP_BYTES)).await.map_err(|_| super::busy())?;
+        timeout(limits::ROOM_WITHIN, place.take(limits::PAGE_STEP_BYTES)).await.map_err(|_| no_room())?;
         let table = self.catalogue(account).open(name).await?;
         let query = EntityQuery::from_query(&exchange.query)?;
         let bounds = query.filter.as_ref().map_or_else(KeyBounds::all, Filter::bounds);
