@@ -260,8 +260,19 @@ fn spawn(setup: &Setup) -> Result<Child> {
     let mut words = setup.wrapper.clone();
     words.push(setup.program.clone().into());
     words.extend(
-        ["dev", "--host", "127.0.0.1", "--table-port", "0", "--admin-port", "0", "--data"]
-            .map(OsString::from),
+        [
+            "dev",
+            "--host",
+            "127.0.0.1",
+            "--table-port",
+            "0",
+            "--object-port",
+            "0",
+            "--admin-port",
+            "0",
+            "--data",
+        ]
+        .map(OsString::from),
     );
     words.push(setup.data.clone().into());
     words.extend(setup.arguments.iter().map(OsString::from));

@@ -1,6 +1,7 @@
-//! `rangehold dev`: serves tables from one process, which is the whole service.
+//! `rangehold dev`: serves tables and objects from one process, which is the whole service.
 
 use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
@@ -11,16 +12,17 @@ use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::history::{HISTORY_DIRECTORY, History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
+use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
 use rangehold_server::table::{self, TableService};
 use rangehold_server::tokens::TokenVerifier;
-use rangehold_server::{Running, limits, tls};
+use rangehold_server::{Endpoints, Running, limits, tls};
 use rustix::process;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
 use crate::chance;
-use crate::config::{Config, Crash, DevFlags, OAuth, Switch, Tls};
+use crate::config::{Config, Crash, DevFlags, OAuth, Objects, Switch, Tls};
 use crate::logs;
 
 /// Serves until SIGTERM or Ctrl-C, and then finishes the requests that are under way. A second signal ends the
@@ -71,6 +73,10 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
 async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     // The sockets come first, so that a port in use is reported before the store is opened.
     let table_socket = bind(config.host, config.table_port, "--table-port").await?;
+    let object_socket = match &config.objects {
+        Some(objects) => Some((objects, bind(config.host, objects.port, "--object-port").await?)),
+        None => None,
+    };
     let admin_socket = bind(config.admin_host, config.admin_port, "--admin-port").await?;
     println!("Table service is starting at {}", url(config, table_socket.local_addr()?));
 
@@ -102,7 +108,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         node.router().clone(),
         accounts.clone(),
         tokens,
-        clock,
+        clock.clone(),
         table::Options {
             seed: chance::seed()?,
             memory_bytes: config.memory_bytes,
@@ -111,11 +117,34 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         },
         metrics.clone(),
     );
+    let objects = match object_socket {
+        Some((objects, socket)) => Some((object_service(config, objects, &node, clock, &metrics)?, socket)),
+        None => None,
+    };
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
     let history = history(config, &node)?;
     let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
     let admin = admin.with_history(history);
-    Ok(rangehold_server::serve(node, tables, table_socket, acceptor, admin, admin_socket)?)
+    let (tables, admin) = ((tables, table_socket), (admin, admin_socket));
+    Ok(rangehold_server::serve(node, Endpoints { tables, objects, tls: acceptor, admin })?)
+}
+
+fn object_service(
+    config: &Config,
+    objects: &Objects,
+    node: &Node,
+    clock: Clock,
+    metrics: &Arc<Metrics>,
+) -> Result<ObjectService> {
+    let options = object::Options {
+        seed: chance::seed()?,
+        memory_bytes: config.memory_bytes,
+        access: if objects.auth { Access::Checked(verifier(config)?) } else { Access::Open },
+        keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
+        hosts: Hosts::new(objects.hosts.clone()),
+        retry_tests: objects.retry_tests,
+    };
+    Ok(ObjectService::new(node.router().clone(), clock, options, metrics.clone()))
 }
 
 fn history(config: &Config, node: &Node) -> Result<Option<History>> {
@@ -205,9 +234,23 @@ fn announce(config: &Config, running: &Running) {
     // Tools wait for exactly this line.
     println!("Table service is successfully listening at {tables}");
     println!("Admin is listening at http://{}", running.admin_address);
+    announce_objects(config, running);
     println!("Data: {data}");
     println!("Profile: {}", config.profile.name);
     println!("Connection string: {}", connection_string(config, &tables));
+}
+
+fn announce_objects(config: &Config, running: &Running) {
+    let (Some(address), Some(objects)) = (running.object_address, &config.objects) else {
+        println!("Objects are not served: beyond loopback they need --objects-auth");
+        return;
+    };
+    println!("Objects: STORAGE_EMULATOR_HOST={}", url(config, address));
+    if !objects.auth {
+        println!(
+            "Objects are open: everybody on this machine may read and write them, with any token or none"
+        );
+    }
 }
 
 /// The connection string for SDKs. It has the well-known key, which is not secret; another key is replaced by

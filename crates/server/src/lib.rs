@@ -3,6 +3,7 @@
 //! ```text
 //!   listener   connections, TLS, HTTP, time limits
 //!   table      Azure Table Storage: one request to one reply
+//!   object     Google Cloud Storage
 //!   body       request bodies: which of them may grow
 //!   fair       whose turn it is, where requests share something; room waits for it
 //!   admin      health, metrics, status, the API about ranges
@@ -24,6 +25,7 @@ pub mod limits;
 pub mod listener;
 pub mod manager;
 pub mod metrics;
+pub mod object;
 pub mod profile;
 pub mod queries;
 pub mod rehearsal;
@@ -46,12 +48,27 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::admin::Admin;
 use crate::manager::Manager;
+use crate::object::ObjectService;
 use crate::table::TableService;
+
+/// What a server serves, and where.
+pub struct Endpoints {
+    /// The table service, and its socket.
+    pub tables: (TableService, TcpListener),
+    /// The object service, and its socket; `None` serves no objects.
+    pub objects: Option<(ObjectService, TcpListener)>,
+    /// The encryption of tables and objects; `None` encrypts neither.
+    pub tls: Option<TlsAcceptor>,
+    /// The admin endpoint, and its socket. It is never encrypted.
+    pub admin: (Admin, TcpListener),
+}
 
 /// A server that runs: its sockets, and the way to stop it.
 pub struct Running {
     /// Where tables are served.
     pub table_address: SocketAddr,
+    /// Where objects are served, if they are.
+    pub object_address: Option<SocketAddr>,
     /// Where the admin endpoint is served.
     pub admin_address: SocketAddr,
     node: Node,
@@ -60,17 +77,12 @@ pub struct Running {
     tasks: Vec<JoinHandle<()>>,
 }
 
-/// Serves tables on `table_socket` and the admin endpoint on `admin_socket`, until stopped.
-pub fn serve(
-    node: Node,
-    tables: TableService,
-    table_socket: TcpListener,
-    tls: Option<TlsAcceptor>,
-    admin: Admin,
-    admin_socket: TcpListener,
-) -> std::io::Result<Running> {
+/// Serves `endpoints` over `node`, until stopped.
+pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
+    let Endpoints { tables: (tables, table_socket), objects, tls, admin: (admin, admin_socket) } = endpoints;
     let (stop, stopped) = watch::channel(false);
     let (table_address, admin_address) = (table_socket.local_addr()?, admin_socket.local_addr()?);
+    let object_address = objects.as_ref().map(|(_, socket)| socket.local_addr()).transpose()?;
     let (manager, history) = (admin.manager().clone(), admin.history().cloned());
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
     let on_table = move |connection, request| {
@@ -83,14 +95,22 @@ pub fn serve(
     };
     let most = limits::connections_max();
     let mut tasks = vec![
-        tokio::spawn(listener::serve(table_socket, tls, most, on_table, stopped.clone())),
+        tokio::spawn(listener::serve(table_socket, tls.clone(), most, on_table, stopped.clone())),
         tokio::spawn(listener::serve(admin_socket, None, most, on_admin, stopped.clone())),
         tokio::spawn(manager.clone().run(stopped.clone())),
     ];
+    if let Some((objects, socket)) = objects {
+        let objects = Arc::new(objects);
+        let on_object = move |connection, request| {
+            let objects = objects.clone();
+            async move { objects.handle(connection, request).await }
+        };
+        tasks.push(tokio::spawn(listener::serve(socket, tls, most, on_object, stopped.clone())));
+    }
     if let Some(history) = history {
         tasks.push(tokio::spawn(history.run(stopped)));
     }
-    Ok(Running { table_address, admin_address, node, manager, stop, tasks })
+    Ok(Running { table_address, object_address, admin_address, node, manager, stop, tasks })
 }
 
 impl Running {

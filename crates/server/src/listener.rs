@@ -1,17 +1,19 @@
 //! Connections: accepting them, TLS, HTTP, and cutting off clients that are slow or too many.
 //!
-//! A listener serves one `handler`, an async function from a request to a reply. Plain connections use HTTP/1.1,
-//! as every Azure SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
+//! A listener serves one `handler`, an async function from a request to a reply, whose body may be whole or a stream.
+//! Plain connections use HTTP/1.1, as every SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
 //! never guessed from the first bytes.
 //!
 //! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
-//! the last byte of the reply, and the time at which something last happened. Beside each connection runs a check
+//! the last byte of the reply, and the time at which something last happened. A handler that streams a body notes
+//! each piece, so a long transfer may go on as long as it makes progress. Beside each connection runs a check
 //! that ends it when nothing has happened for too long. Then either no request came, or the client does not read its
 //! reply. The module `places` says which connections are kept when there are too many.
 
 mod places;
 
 use std::convert::Infallible;
+use std::error::Error as StdError;
 use std::future::Future;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -19,8 +21,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
-use http_body_util::Full;
-use hyper::body::Incoming;
+use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
@@ -36,6 +37,17 @@ use tracing::{debug, warn};
 
 use self::places::Places;
 use crate::limits;
+
+/// The body of a reply: whole, or a stream that is asked for its next piece when the client has taken the last one.
+pub trait ReplyBody:
+    Body<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static
+{
+}
+
+impl<B> ReplyBody for B where
+    B: Body<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static
+{
+}
 
 /// The connection of a request, as its handler sees it.
 #[derive(Debug, Clone)]
@@ -127,6 +139,14 @@ impl Connection {
     }
 }
 
+impl OpenRequest {
+    /// Notes that a piece of the request or of its reply has passed. A connection with an open request ends when
+    /// nothing has happened on it for too long.
+    pub fn progressed(&self) {
+        self.0.note();
+    }
+}
+
 impl Drop for OpenRequest {
     fn drop(&mut self) {
         self.0.note();
@@ -136,7 +156,7 @@ impl Drop for OpenRequest {
 
 /// Accepts up to `connections_max` connections on `socket` and serves them until `stop` is set. Then it finishes the
 /// requests under way, for at most [`limits::SHUTDOWN_WITHIN`], and closes what is still open.
-pub async fn serve<H, F>(
+pub async fn serve<H, F, B>(
     socket: TcpListener,
     tls: Option<TlsAcceptor>,
     connections_max: usize,
@@ -144,7 +164,8 @@ pub async fn serve<H, F>(
     mut stop: watch::Receiver<bool>,
 ) where
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
 {
     let graceful = GracefulShutdown::new();
     let places = Places::new(connections_max);
@@ -182,11 +203,12 @@ pub async fn serve<H, F>(
 
 /// Serves one existing connection by HTTP/1.1 without TLS, until either side ends it. The simulation, which has no
 /// sockets, uses it.
-pub async fn serve_stream<S, H, F>(stream: S, peer: SocketAddr, handler: H)
+pub async fn serve_stream<S, H, F, B>(stream: S, peer: SocketAddr, handler: H)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
 {
     let connection = Connection { peer, tls: false, activity: Activity::new() };
     // Kept while the connection lives. Nothing tells this connection to stop.
@@ -194,7 +216,7 @@ where
     serve_http1(stream, connection, handler, graceful.watcher()).await;
 }
 
-async fn serve_connection<H, F>(
+async fn serve_connection<H, F, B>(
     stream: TcpStream,
     connection: Connection,
     tls: Option<TlsAcceptor>,
@@ -202,7 +224,8 @@ async fn serve_connection<H, F>(
     watcher: Watcher,
 ) where
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
 {
     // Each reply is written at once, so waiting to fill a segment would only delay it.
     let _ = stream.set_nodelay(true);
@@ -220,11 +243,12 @@ async fn serve_connection<H, F>(
     }
 }
 
-async fn serve_http1<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+async fn serve_http1<S, H, F, B>(stream: S, connection: Connection, handler: H, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
 {
     let (peer, activity) = (connection.peer, connection.activity.clone());
     let service = service_fn(move |request| {
@@ -242,11 +266,12 @@ where
     end_or_quiet(peer, &activity, watcher.watch(serving)).await;
 }
 
-async fn serve_http2<S, H, F>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+async fn serve_http2<S, H, F, B>(stream: S, connection: Connection, handler: H, watcher: Watcher)
 where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
     H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
-    F: Future<Output = Response<Full<Bytes>>> + Send + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
 {
     let (peer, activity) = (connection.peer, connection.activity.clone());
     let service = service_fn(move |request| {

@@ -1,8 +1,8 @@
 //! Bearer tokens: which signatures are trusted, and whether a token has one of them.
 //!
 //! The rules for claims are part of the protocol (`rangehold_protocol::auth::bearer`). This module reads the parts of
-//! a token and checks its signature against the configured keys. A token that is accepted opens every account of the
-//! server: roles are ignored.
+//! a token and checks its signature against the configured keys. A token that is accepted opens every account of
+//! tables: roles are ignored. For objects it stands for the account in its claim `email`.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -81,6 +81,22 @@ impl TokenVerifier {
             Self::Signed { keys, expected } => signed_claims(token, keys)
                 .is_some_and(|claims| bearer::check(&claims, expected, account, now)),
         }
+    }
+
+    /// The account for which `token` stands at `now` in requests for objects; `None` if it is not acceptable.
+    pub fn email(&self, token: &str, now: Timestamp) -> Option<String> {
+        if token.len() > TOKEN_BYTES_MAX {
+            return None;
+        }
+        let claims = match self {
+            Self::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
+                .ok()
+                .filter(|claims| bearer::check_for_objects(claims, &Expected::default(), now)),
+            Self::Signed { keys, expected } => {
+                signed_claims(token, keys).filter(|claims| bearer::check_for_objects(claims, expected, now))
+            }
+        };
+        claims.and_then(|claims| claims.email)
     }
 }
 

@@ -28,6 +28,8 @@ export async function startServer({ tokens }) {
     "127.0.0.1",
     "--table-port",
     "0",
+    "--object-port",
+    "0",
     "--admin-port",
     "0",
     "--data",

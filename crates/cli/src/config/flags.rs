@@ -31,6 +31,13 @@ pub(crate) struct DevFlags {
     /// Port of the table service; 0 chooses a free port [default: 10002]
     #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
     pub(super) table_port: Option<u16>,
+    /// Port of the object service (Google Cloud Storage); 0 chooses a free port [default: 4443]
+    #[arg(long, env = "RANGEHOLD_OBJECT_PORT", value_name = "N")]
+    pub(super) object_port: Option<u16>,
+    /// More names by which clients call the object service, such as `storage.example.com`, with commas between them.
+    /// Requests whose `Host` is neither one of them nor an address nor `localhost` are refused.
+    #[arg(long, env = "RANGEHOLD_OBJECT_HOSTS", value_name = "NAMES")]
+    pub(super) object_hosts: Option<String>,
     /// Port of the admin endpoint; 0 chooses a free port [default: 10080]
     #[arg(long, env = "RANGEHOLD_ADMIN_PORT", value_name = "N")]
     pub(super) admin_port: Option<u16>,
@@ -63,6 +70,16 @@ pub(crate) struct DevFlags {
     /// development, with which anybody can make a token.
     #[arg(long, env = "RANGEHOLD_OAUTH", value_name = "FILE|claims-only")]
     pub(super) oauth: Option<String>,
+    /// Serve objects only to those who may: bearer tokens are checked by --oauth and --object-keys, and buckets by
+    /// their policies. Without this flag everybody on this machine may do everything with objects.
+    #[arg(long, env = "RANGEHOLD_OBJECTS_AUTH", num_args = 0..=1, default_missing_value = "true")]
+    pub(super) objects_auth: Option<bool>,
+    /// JSON file with the service accounts that sign URLs or send tokens for objects
+    #[arg(long, env = "RANGEHOLD_OBJECT_KEYS", value_name = "FILE")]
+    pub(super) object_keys: Option<PathBuf>,
+    /// Serve `/retry_test` on the port of objects, by which client libraries ask for errors to test their retries.
+    #[arg(long, env = "RANGEHOLD_RETRY_TESTS", num_args = 0..=1, default_missing_value = "true")]
+    pub(super) retry_tests: Option<bool>,
     /// Refuse writes while less than this is free on the disk [default: 1 % of it, but at least 64MiB]
     #[arg(long, env = "RANGEHOLD_DISK_RESERVE", value_name = "SIZE")]
     pub(super) disk_reserve: Option<String>,
@@ -171,6 +188,8 @@ impl DevFlags {
             host,
             admin_host,
             table_port,
+            object_port,
+            object_hosts,
             admin_port,
             memory,
             servers,
@@ -181,6 +200,9 @@ impl DevFlags {
             tls_key,
             tls,
             oauth,
+            objects_auth,
+            object_keys,
+            retry_tests,
             disk_reserve,
             profile,
             history_budget,

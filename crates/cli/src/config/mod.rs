@@ -43,6 +43,19 @@ pub(crate) enum OAuth {
     Issuers(PathBuf),
 }
 
+/// How objects are served.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Objects {
+    pub(crate) port: u16,
+    /// Names of this server, besides those of the loopback.
+    pub(crate) hosts: Vec<String>,
+    /// Whether tokens and policies are checked.
+    pub(crate) auth: bool,
+    /// The file with the accounts that are known; `None` knows the account of development.
+    pub(crate) keys: Option<PathBuf>,
+    pub(crate) retry_tests: bool,
+}
+
 /// All settings, with their final values.
 #[derive(Debug, Clone)]
 pub(crate) struct Config {
@@ -51,6 +64,8 @@ pub(crate) struct Config {
     pub(crate) host: IpAddr,
     pub(crate) admin_host: IpAddr,
     pub(crate) table_port: u16,
+    /// `None` serves no objects.
+    pub(crate) objects: Option<Objects>,
     pub(crate) admin_port: u16,
     pub(crate) memory_bytes: u64,
     pub(crate) servers: u64,
@@ -68,6 +83,8 @@ pub(crate) struct Config {
     pub(crate) crash: Option<Crash>,
 }
 
+/// The default port of objects, which Google's emulators have too.
+const OBJECT_PORT: u16 = 4443;
 /// The least memory with which caches and buffers work.
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// The default disk space of the history.
@@ -110,6 +127,7 @@ impl DevFlags {
             host,
             admin_host: flags.admin_host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
             table_port: flags.table_port.unwrap_or(10002),
+            objects: flags.objects(host)?,
             admin_port: flags.admin_port.unwrap_or(10080),
             memory_bytes,
             servers,
@@ -149,6 +167,32 @@ impl DevFlags {
             );
         }
         Ok(())
+    }
+
+    /// How objects are served. Beyond loopback they are served only with --objects-auth: without it everybody may do
+    /// everything. If a port is named all the same, that is an error.
+    fn objects(&self, host: IpAddr) -> Result<Option<Objects>> {
+        let auth = self.objects_auth.unwrap_or(false);
+        if !auth && !host.is_loopback() {
+            if self.object_port.is_some() {
+                bail!(
+                    "other machines can reach {host}, and without --objects-auth everybody may read and write objects: \
+                     give --objects-auth, or leave --object-port out"
+                );
+            }
+            return Ok(None);
+        }
+        if auth && self.oauth.is_none() && self.object_keys.is_none() {
+            bail!("--objects-auth needs --oauth or --object-keys: otherwise no token is good");
+        }
+        let names = self.object_hosts.iter().flat_map(|names| names.split(','));
+        Ok(Some(Objects {
+            port: self.object_port.unwrap_or(OBJECT_PORT),
+            hosts: names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
+            auth,
+            keys: self.object_keys.clone(),
+            retry_tests: self.retry_tests.unwrap_or(false),
+        }))
     }
 
     fn memory_bytes(&self) -> Result<u64> {
@@ -264,6 +308,22 @@ mod tests {
             error.contains("line 2") && error.contains("acounts") && !error.contains("c2VjcmV0"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn objects_beyond_loopback_need_the_check_of_tokens() {
+        let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..DevFlags::default() };
+        assert_eq!(own.resolve().unwrap().objects.unwrap().port, 4443);
+        let public = DevFlags { host: Some("0.0.0.0".parse().unwrap()), ..own };
+        assert_eq!(public.resolve().unwrap().objects, None);
+        let named = DevFlags { object_port: Some(4443), ..public.clone() };
+        assert!(named.resolve().unwrap_err().to_string().contains("--objects-auth"));
+        let checked = DevFlags { objects_auth: Some(true), ..named };
+        assert!(checked.resolve().unwrap_err().to_string().contains("--object-keys"));
+        let known =
+            DevFlags { object_keys: Some("keys.json".into()), object_hosts: Some("a, b".into()), ..checked };
+        let objects = known.resolve().unwrap().objects.unwrap();
+        assert_eq!((objects.auth, objects.hosts), (true, vec!["a".to_owned(), "b".to_owned()]));
     }
 
     #[test]

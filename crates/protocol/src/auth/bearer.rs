@@ -20,6 +20,11 @@ const STORAGE_AUDIENCE: &str = "https://storage.azure.com";
 /// The same audience as an application id, which is what tokens of the second version have.
 const STORAGE_APPLICATION: &str = "e406a681-f3d4-42a8-90b6-c2b029497af1";
 
+/// The audience of Google Cloud Storage.
+const OBJECTS_AUDIENCE: &str = "https://storage.googleapis.com";
+/// The issuer of Google's own tokens.
+const GOOGLE_ISSUER: &str = "https://accounts.google.com";
+
 /// What stands before and after the tenant in the `iss` of tokens of Microsoft Entra ID: of both its
 /// versions, and of the national clouds.
 const ISSUERS: [(&str, &str); 5] = [
@@ -47,6 +52,9 @@ pub struct Claims {
     pub nbf: Option<f64>,
     /// The time from which the token is no longer good, in seconds since 1970.
     pub exp: f64,
+    /// The account, in tokens for objects.
+    #[serde(default)]
+    pub email: Option<String>,
 }
 
 /// `aud`, which is one text or a list of texts.
@@ -70,26 +78,46 @@ pub struct Expected {
 
 /// Whether a token with these claims is good for `account` at `now`.
 pub fn check(claims: &Claims, expected: &Expected, account: &str, now: Timestamp) -> bool {
-    let seconds = now.unix_seconds() as f64;
-    let skew = SKEW_SECONDS_MAX as f64;
-    let in_time = claims.exp.is_finite()
-        && seconds < claims.exp + skew
-        && claims.nbf.is_none_or(|begin| begin <= seconds + skew);
-    let audience = match &claims.aud {
-        Audience::One(one) => is_audience(one, expected, account),
-        Audience::Several(several) => several.iter().any(|one| is_audience(one, expected, account)),
+    let audience = |given: &str| {
+        given == STORAGE_AUDIENCE
+            || given == STORAGE_APPLICATION
+            || given == format!("https://{account}.table.core.windows.net")
     };
-    in_time && audience && is_issuer(&claims.iss, expected)
+    is_in_time(claims, now) && is_audience(claims, expected, audience) && is_issuer(&claims.iss, expected)
 }
 
-fn is_audience(given: &str, expected: &Expected, account: &str) -> bool {
-    let given = given.strip_suffix('/').unwrap_or(given);
-    if expected.audiences.is_empty() {
-        return given == STORAGE_AUDIENCE
-            || given == STORAGE_APPLICATION
-            || given == format!("https://{account}.table.core.windows.net");
+/// Whether a token with these claims is good for objects at `now`. If no issuer is expected, it must be Google's; if
+/// no audience is, it must be that of Google Cloud Storage.
+pub fn check_for_objects(claims: &Claims, expected: &Expected, now: Timestamp) -> bool {
+    let issuer = match expected.issuers.is_empty() {
+        true => claims.iss == GOOGLE_ISSUER,
+        false => expected.issuers.contains(&claims.iss),
+    };
+    is_in_time(claims, now) && is_audience(claims, expected, |given| given == OBJECTS_AUDIENCE) && issuer
+}
+
+fn is_in_time(claims: &Claims, now: Timestamp) -> bool {
+    let seconds = now.unix_seconds() as f64;
+    let skew = SKEW_SECONDS_MAX as f64;
+    claims.exp.is_finite()
+        && seconds < claims.exp + skew
+        && claims.nbf.is_none_or(|begin| begin <= seconds + skew)
+}
+
+/// Whether an audience of the token is one of those expected or, if none is expected, one `by_default`.
+fn is_audience(claims: &Claims, expected: &Expected, by_default: impl Fn(&str) -> bool) -> bool {
+    let without_slash = |text: &str| text.strip_suffix('/').unwrap_or(text).to_owned();
+    let accepted = |given: &String| {
+        let given = without_slash(given);
+        match expected.audiences.is_empty() {
+            true => by_default(&given),
+            false => expected.audiences.iter().any(|audience| without_slash(audience) == given),
+        }
+    };
+    match &claims.aud {
+        Audience::One(one) => accepted(one),
+        Audience::Several(several) => several.iter().any(accepted),
     }
-    expected.audiences.iter().any(|audience| audience.strip_suffix('/').unwrap_or(audience) == given)
 }
 
 fn is_issuer(given: &str, expected: &Expected) -> bool {

@@ -5,4 +5,5 @@ mod support;
 
 mod clients;
 mod concurrency;
+mod objects;
 mod recorded;

@@ -11,10 +11,11 @@ use rangehold_server::admin::Admin;
 use rangehold_server::history::{History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
+use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
 use rangehold_server::profile::Profile;
 use rangehold_server::table::{Options, TableService};
 use rangehold_server::tokens::TokenVerifier;
-use rangehold_server::{Running, serve};
+use rangehold_server::{Endpoints, Running, serve};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
 
@@ -123,7 +124,7 @@ impl Service {
         };
         let node = Node::open(store, options).await.unwrap();
         let metrics = Metrics::new();
-        let (tables, admin) = (listen().await, listen().await);
+        let (tables, objects, admin) = (listen().await, listen().await, listen().await);
         let admin_address = admin.local_addr().unwrap().ip();
         let service = TableService::new(
             node.router().clone(),
@@ -133,13 +134,29 @@ impl Service {
             Options { seed: 2, memory_bytes: MEMORY_BYTES, cores: 2, profile: profile.clone() },
             metrics.clone(),
         );
+        let object_options = object::Options {
+            seed: 3,
+            memory_bytes: MEMORY_BYTES,
+            access: Access::Open,
+            keys: ObjectKeys::development(),
+            hosts: Hosts::new([]),
+            retry_tests: false,
+        };
+        let object_service =
+            ObjectService::new(node.router().clone(), clock.clone(), object_options, metrics.clone());
         let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
         let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans, ..manager });
         let admin_service =
             Admin::new(node.clone(), manager, &service, metrics, Some(ADMIN_TOKEN.to_owned()), admin_address);
         let history = history.map(|options| History::open(&node, &options));
         let admin_service = admin_service.with_history(history);
-        let running = serve(node.clone(), service, tables, None, admin_service, admin).unwrap();
+        let endpoints = Endpoints {
+            tables: (service, tables),
+            objects: Some((object_service, objects)),
+            tls: None,
+            admin: (admin_service, admin),
+        };
+        let running = serve(node.clone(), endpoints).unwrap();
         Self { running, accounts, clock, node }
     }
 
@@ -169,6 +186,12 @@ impl Service {
     /// Sends a request as it is given, to the table service.
     pub(crate) async fn send_raw(&self, request: &Request) -> Answer {
         wire::exchange(self.running.table_address, request).await
+    }
+
+    /// Sends a request as it is given, to the object service.
+    pub(crate) async fn send_object(&self, request: &Request) -> Answer {
+        let address = self.running.object_address.expect("objects are served");
+        wire::exchange(address, request).await
     }
 
     /// Sends a request as it is given, to the admin endpoint.

@@ -1,0 +1,3 @@
+//! The object service as clients meet it.
+
+mod addresses;
