@@ -3,7 +3,8 @@
 //! | value | bytes | order |
 //! |---|---|---|
 //! | text | CESU-8, U+0000 as `01 01` and U+0001 as `01 02`, closed by `00` | ordinal by UTF-16 code unit |
-//! | u64 | eight bytes, big end first | numeric |
+//! | name | UTF-8, with the same escapes, closed by `00` | by the bytes of its UTF-8 |
+//! | u64, u128 | eight or sixteen bytes, big end first | numeric |
 //! | u8 | itself | numeric |
 //!
 //! **Why CESU-8.** Azure compares keys as .NET does, by UTF-16 code unit. There U+10000 is the pair
@@ -11,11 +12,16 @@
 //! UTF-16 code unit on its own in the UTF-8 scheme (a supplementary character as two surrogates of three
 //! bytes each). So its byte order is the order of the code units, and ASCII still costs one byte a character.
 //!
+//! **Why UTF-8 beside it.** Google orders the names of objects by the bytes of their UTF-8. So a *name* is written
+//! in UTF-8, and a *text* in CESU-8. They differ only above U+FFFF.
+//!
 //! **Why `00` closes a text.** In a key of several texts, a text must sort before every longer text that begins
 //! with it, whatever follows. So the closing byte must be less than every byte of a text. U+0000 is that byte
 //! itself and is therefore escaped. The escapes begin with `01`, so U+0001 is escaped too; `01 01` and
 //! `01 02` still sort before U+0002. As no encoded text holds a `00`, the end of a text is found without
 //! looking at what follows.
+
+use std::borrow::Cow;
 
 use thiserror::Error;
 
@@ -68,8 +74,52 @@ fn three_bytes(unit: u16) -> [u8; 3] {
     [0xE0 | (unit >> 12) as u8, 0x80 | ((unit >> 6) & 0x3F) as u8, 0x80 | (unit & 0x3F) as u8]
 }
 
+/// Appends `name` and its closing byte.
+pub fn put_name(out: &mut Vec<u8>, name: &str) {
+    put_name_open(out, name);
+    out.push(0);
+}
+
+/// Appends `name` without its closing byte: a bound for "names that begin with `name`".
+pub fn put_name_open(out: &mut Vec<u8>, name: &str) {
+    for byte in name.bytes() {
+        match byte {
+            0 | 1 => out.extend_from_slice(&[ESCAPE, byte + 1]),
+            _ => out.push(byte),
+        }
+    }
+}
+
+/// Decodes the bytes of a name, without its closing byte. Copies only if there are escapes.
+fn decode_name(raw: &[u8]) -> Option<Cow<'_, str>> {
+    if !raw.contains(&ESCAPE) {
+        return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
+    }
+    let mut bytes = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let [first, tail @ ..] = rest {
+        rest = match (*first, tail) {
+            (ESCAPE, [escaped @ (0x01 | 0x02), tail @ ..]) => {
+                bytes.push(escaped - 1);
+                tail
+            }
+            (ESCAPE, _) => return None,
+            (byte, tail) => {
+                bytes.push(byte);
+                tail
+            }
+        };
+    }
+    String::from_utf8(bytes).ok().map(Cow::Owned)
+}
+
 /// Appends `value` as eight bytes, big end first.
 pub fn put_u64(out: &mut Vec<u8>, value: u64) {
+    out.extend_from_slice(&value.to_be_bytes());
+}
+
+/// Appends `value` as sixteen bytes, big end first.
+pub fn put_u128(out: &mut Vec<u8>, value: u128) {
     out.extend_from_slice(&value.to_be_bytes());
 }
 
@@ -100,6 +150,16 @@ impl<'a> Reader<'a> {
         Err(MalformedKey { at: self.at, what })
     }
 
+    /// Fails unless everything has been read.
+    pub fn end(&self) -> Result<(), MalformedKey> {
+        if self.is_at_end() { Ok(()) } else { self.malformed("the end of the key") }
+    }
+
+    /// The error for the byte that was read last, if it names no sort of row.
+    pub(crate) fn unknown_row(&self) -> MalformedKey {
+        MalformedKey { at: self.at - 1, what: "a known sort of row" }
+    }
+
     /// Reads one byte.
     pub fn u8(&mut self) -> Result<u8, MalformedKey> {
         let Some(&byte) = self.bytes.get(self.at) else {
@@ -111,11 +171,20 @@ impl<'a> Reader<'a> {
 
     /// Reads eight bytes, big end first.
     pub fn u64(&mut self) -> Result<u64, MalformedKey> {
-        let Some(bytes) = self.bytes.get(self.at..self.at + 8) else {
-            return self.malformed("eight bytes of a number");
+        self.number().map(u64::from_be_bytes)
+    }
+
+    /// Reads sixteen bytes, big end first.
+    pub fn u128(&mut self) -> Result<u128, MalformedKey> {
+        self.number().map(u128::from_be_bytes)
+    }
+
+    fn number<const BYTES: usize>(&mut self) -> Result<[u8; BYTES], MalformedKey> {
+        let Some(bytes) = self.bytes[self.at..].first_chunk() else {
+            return self.malformed("all bytes of a number");
         };
-        self.at += 8;
-        Ok(u64::from_be_bytes(bytes.try_into().expect("eight bytes were taken")))
+        self.at += BYTES;
+        Ok(*bytes)
     }
 
     /// Reads one text and its closing byte.
@@ -124,7 +193,13 @@ impl<'a> Reader<'a> {
         decode_text(raw).ok_or(MalformedKey { at: self.at, what: "CESU-8 text" })
     }
 
-    /// Reads one text and its closing byte; returns its bytes still encoded, without the closing byte.
+    /// Reads one name and its closing byte.
+    pub fn name(&mut self) -> Result<Cow<'a, str>, MalformedKey> {
+        let raw = self.raw_text()?;
+        decode_name(raw).ok_or(MalformedKey { at: self.at, what: "UTF-8 text" })
+    }
+
+    /// Reads one text or name and its closing byte; returns its bytes still encoded, without the closing byte.
     pub fn raw_text(&mut self) -> Result<&'a [u8], MalformedKey> {
         let rest = &self.bytes[self.at..];
         let Some(length) = rest.iter().position(|&byte| byte == 0) else {

@@ -6,7 +6,7 @@
 //! and later it is done or undone.
 //!
 //! ```text
-//!   key space   |-- catalogue --|------------- entities -------------|-- (objects) --|
+//!   key space   |-- catalogue, buckets --|--------- entities ---------|-- objects --|
 //!   ranges      [ r1 .................................. )[ r5 .................... ...
 //! ```
 //!
@@ -19,12 +19,14 @@
 //!   RangeMap     which range is where, its changes and its rules   |  shard   users' shard maps
 //!   ordered      entries sorted by keys: what both sorts of map are made of
 //!   range        intervals of keys, and the ids of ranges and servers
+//!   blob         where the bytes of large payloads lie
 //!   codec, key   how values become bytes in order, and which sorts of row there are
 //! ```
 //!
 //! Architecture Invariant: this crate knows no clock, no randomness, no IO and no async. Where it needs a
 //! time, the caller passes it in.
 
+pub mod blob;
 pub mod codec;
 mod insight;
 pub mod key;
@@ -37,7 +39,9 @@ pub mod shard;
 mod timestamp;
 
 pub use insight::{history, load};
-pub use key::{Key, PartitionPrefix, TableId};
+pub use key::{
+    BlobId, BucketId, BucketRow, Key, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, TableId,
+};
 pub use range::{Generation, KeyRange, NotAnId, RangeId, ServerId};
 pub use range_map::{
     Change, ChangeRefused, DatabaseName, Finding, Home, Intent, NotADatabaseName, RangeEntry, RangeMap,

@@ -9,6 +9,8 @@ pub struct Timestamp(i64);
 impl Timestamp {
     /// Ticks in a second.
     pub const TICKS_PER_SECOND: i64 = 10_000_000;
+    /// Ticks in a microsecond.
+    pub const TICKS_PER_US: i64 = 10;
     /// Ticks in a millisecond.
     pub const TICKS_PER_MS: i64 = 10_000;
     /// 1601-01-01T00:00:00Z, the least `Edm.DateTime` that Azure tables take.

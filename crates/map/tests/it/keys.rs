@@ -1,11 +1,17 @@
 //! Keys: their order, their stored bytes, their prefixes.
 
+use std::borrow::Cow;
+
 use proptest::prelude::*;
-use rangehold_map::codec::{Reader, put_text, put_text_open, put_u64};
+use rangehold_map::codec::{Reader, put_name, put_name_open, put_text, put_text_open, put_u64, put_u128};
 use rangehold_map::key::{
-    after_prefix, dropped_prefix, entity_keys, is_partition_boundary, table_of, table_prefix, tables_prefix,
+    BlobRow, BlobUser, ProjectRow, after_prefix, bucket_objects, bucket_of, dropped_prefix, entity_keys,
+    is_partition_boundary, names_beginning_with, names_from, table_of, table_prefix, tables_prefix,
 };
-use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
+use rangehold_map::{
+    BlobId, BucketId, BucketRow, Key, KeyRange, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix,
+    TableId,
+};
 
 /// Texts that are difficult for the codec: NUL, its neighbours, the ends of each length of UTF-8,
 /// both sides of the surrogates, and prefixes of each other.
@@ -44,6 +50,49 @@ fn any_key() -> impl Strategy<Value = Key> {
         (account(), any_id(), any_text(), any_text()).prop_map(|(account, table, partition_key, row_key)| {
             Key::Entity { account, table, partition_key, row_key }
         }),
+        any_other_key(),
+    ]
+}
+
+/// Names and ids of a few values, so that two keys often share some.
+fn any_object() -> impl Strategy<Value = ObjectKey<'static>> {
+    let generation = || prop_oneof![0..3u64, any::<u64>()].prop_map(ObjectGeneration);
+    let id = || prop_oneof![Just(String::new()), Just("u".to_owned()), any_text()].prop_map(Cow::Owned);
+    let row = prop_oneof![
+        Just(ObjectRow::Head),
+        generation().prop_map(ObjectRow::Content),
+        generation().prop_map(ObjectRow::NotLive),
+        id().prop_map(ObjectRow::Upload),
+        (id(), any::<u32>()).prop_map(|(upload, part)| ObjectRow::Part { upload, part }),
+        id().prop_map(ObjectRow::Answer),
+        id().prop_map(ObjectRow::Outcome),
+    ];
+    let name = prop_oneof![Just("a".to_owned()), Just("a\0".to_owned()), any_text()].prop_map(Cow::Owned);
+    (any_bucket(), name, row).prop_map(|(bucket, name, row)| ObjectKey { bucket, name, row })
+}
+
+fn any_bucket() -> impl Strategy<Value = BucketId> {
+    any_id().prop_map(|id| BucketId(id.0))
+}
+
+fn any_other_key() -> impl Strategy<Value = Key> {
+    let bucket_row = prop_oneof![
+        Just(BucketRow::Bucket),
+        any_bucket().prop_map(BucketRow::Deleted),
+        any_text().prop_map(BucketRow::Notification),
+    ];
+    let user = (any_bucket(), any_text(), any_text());
+    let blob_row = prop_oneof![
+        Just(BlobRow::State),
+        user.prop_map(|(bucket, name, upload)| BlobRow::User(BlobUser { bucket, name, upload })),
+    ];
+    prop_oneof![
+        (any_text(), bucket_row).prop_map(|(name, row)| Key::Bucket { name, row }),
+        (any_text(), any_text())
+            .prop_map(|(project, id)| Key::Project { project, row: ProjectRow::HmacKey(id) }),
+        any_object().prop_map(Key::Object),
+        (prop_oneof![0..3u128, any::<u128>()], blob_row)
+            .prop_map(|(id, row)| Key::Blob { blob: BlobId(id), row }),
     ]
 }
 
@@ -55,20 +104,60 @@ fn partition_of(key: &Key) -> PartitionPrefix {
         Key::ServiceProperties { account }
         | Key::Table { account, .. }
         | Key::DroppedTable { account, .. } => PartitionPrefix::catalogue(account),
+        Key::Bucket { name, .. } => PartitionPrefix::bucket(name),
+        Key::Project { project, .. } => PartitionPrefix::project(project),
+        Key::Object(key) => PartitionPrefix::object(key.bucket, &key.name),
+        Key::Blob { blob, .. } => PartitionPrefix::blob(*blob),
     }
 }
 
-/// The order of keys by numbers and code units, without the codec.
-type Place = (u8, Vec<u16>, u8, u64, Vec<u16>, Vec<u16>);
+/// One component of a key.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Part {
+    Number(u128),
+    Units(Vec<u16>),
+    Utf8(Vec<u8>),
+}
 
-fn place(key: &Key) -> Place {
-    let units = |text: &str| text.encode_utf16().collect::<Vec<u16>>();
+/// The order of keys by numbers, code units and bytes of UTF-8, without the codec.
+fn place(key: &Key) -> Vec<Part> {
+    let n = |number: u128| Part::Number(number);
+    let id = |number: u64| Part::Number(number.into());
+    let units = |text: &str| Part::Units(text.encode_utf16().collect());
+    let utf8 = |text: &str| Part::Utf8(text.as_bytes().to_vec());
     match key {
-        Key::ServiceProperties { account } => (0x10, units(account), 1, 0, vec![], vec![]),
-        Key::Table { account, lower_name } => (0x10, units(account), 2, 0, units(lower_name), vec![]),
-        Key::DroppedTable { account, table } => (0x10, units(account), 3, table.0, vec![], vec![]),
+        Key::ServiceProperties { account } => vec![n(0x10), units(account), n(1)],
+        Key::Table { account, lower_name } => vec![n(0x10), units(account), n(2), units(lower_name)],
+        Key::DroppedTable { account, table } => vec![n(0x10), units(account), n(3), id(table.0)],
         Key::Entity { account, table, partition_key, row_key } => {
-            (0x20, units(account), 0, table.0, units(partition_key), units(row_key))
+            vec![n(0x20), units(account), id(table.0), units(partition_key), units(row_key)]
+        }
+        Key::Bucket { name, row } => {
+            let row = match row {
+                BucketRow::Bucket => vec![n(1)],
+                BucketRow::Deleted(bucket) => vec![n(2), id(bucket.0)],
+                BucketRow::Notification(name) => vec![n(3), utf8(name)],
+            };
+            [vec![n(0x11), utf8(name)], row].into_iter().flatten().collect()
+        }
+        Key::Project { project, row: ProjectRow::HmacKey(access_id) } => {
+            vec![n(0x12), utf8(project), n(1), utf8(access_id)]
+        }
+        Key::Object(ObjectKey { bucket, name, row }) => {
+            let row = match row {
+                ObjectRow::Head => vec![n(0)],
+                ObjectRow::Content(generation) => vec![n(1), id(generation.0)],
+                ObjectRow::NotLive(generation) => vec![n(2), id(generation.0)],
+                ObjectRow::Upload(upload) => vec![n(3), utf8(upload)],
+                ObjectRow::Part { upload, part } => vec![n(4), utf8(upload), n((*part).into())],
+                ObjectRow::Answer(upload) => vec![n(5), utf8(upload)],
+                ObjectRow::Outcome(intent) => vec![n(6), utf8(intent)],
+            };
+            [vec![n(0x30), id(bucket.0), utf8(name)], row].into_iter().flatten().collect()
+        }
+        Key::Blob { blob, row: BlobRow::State } => vec![n(0x31), n(blob.0), n(0)],
+        Key::Blob { blob, row: BlobRow::User(BlobUser { bucket, name, upload }) } => {
+            vec![n(0x31), n(blob.0), n(1), id(bucket.0), utf8(name), utf8(upload)]
         }
     }
 }
@@ -130,11 +219,15 @@ proptest! {
         for (text, number) in &parts {
             put_text(&mut bytes, text);
             put_u64(&mut bytes, *number);
+            put_name(&mut bytes, text);
+            put_u128(&mut bytes, u128::from(*number) << 60);
         }
         let mut reader = Reader::new(&bytes);
         for (text, number) in parts {
-            prop_assert_eq!(reader.text(), Ok(text));
+            prop_assert_eq!(reader.text(), Ok(text.clone()));
             prop_assert_eq!(reader.u64(), Ok(number));
+            prop_assert_eq!(reader.name(), Ok(Cow::Owned(text)));
+            prop_assert_eq!(reader.u128(), Ok(u128::from(number) << 60));
         }
         prop_assert!(reader.is_at_end());
         prop_assert!(reader.u8().is_err());
@@ -147,6 +240,11 @@ proptest! {
         put_text(&mut closed, &other);
         let begins = other.encode_utf16().collect::<Vec<_>>().starts_with(&text.encode_utf16().collect::<Vec<_>>());
         prop_assert_eq!(closed.starts_with(&open), begins);
+
+        let (mut open, mut closed) = (Vec::new(), Vec::new());
+        put_name_open(&mut open, &text);
+        put_name(&mut closed, &other);
+        prop_assert_eq!(closed.starts_with(&open), other.starts_with(&text));
     }
 
     #[test]
@@ -185,6 +283,9 @@ proptest! {
                 let (account, table, partition_key) = (account.clone(), *table, partition_key.clone());
                 Key::Entity { account, table, partition_key, row_key }
             }
+            (Key::Object(key), Key::Object(other)) if shares_partition => {
+                Key::Object(ObjectKey { row: other.row, ..key.clone() })
+            }
             (_, other) => other,
         };
         let mut at = [key.encode(), other.encode(), partition.as_bytes().to_vec()][near].clone();
@@ -207,9 +308,10 @@ proptest! {
         prop_assert!(!is_partition_boundary(&[prefix, &tail].concat()));
         let table = match &key {
             Key::Entity { account, table, .. } => table_prefix(account, *table),
+            Key::Object(key) => bucket_objects(key.bucket),
             _ => prefix.to_vec(),
         };
-        for prefix in [prefix, &table] {
+        for prefix in [prefix, &table[..]] {
             prop_assert!(is_partition_boundary(&after_prefix(prefix).unwrap()));
         }
     }
@@ -221,11 +323,31 @@ proptest! {
             Key::ServiceProperties { account: x } => (*x == account, false, false),
             Key::Table { account: x, .. } => (*x == account, *x == account, false),
             Key::DroppedTable { account: x, .. } => (*x == account, false, *x == account),
-            Key::Entity { .. } => (false, false, false),
+            _ => (false, false, false),
         };
         prop_assert_eq!(bytes.starts_with(PartitionPrefix::catalogue(&account).as_bytes()), catalogue);
         prop_assert_eq!(bytes.starts_with(&tables_prefix(&account)), tables);
         prop_assert_eq!(bytes.starts_with(&dropped_prefix(&account)), dropped);
+    }
+
+    /// The bounds of listings.
+    #[test]
+    fn names_of_a_bucket_lie_between_the_bounds_for_them(key in any_object(), bucket in any_bucket(), text in any_text()) {
+        let bytes = key.encode();
+        prop_assert_eq!(bucket_of(&bytes), Some(key.bucket));
+        prop_assert_eq!(bytes.starts_with(&bucket_objects(bucket)), key.bucket == bucket);
+        let past = key.past_name();
+        prop_assert!(bytes < past && is_partition_boundary(&past));
+        if key.bucket == bucket {
+            let begins = names_beginning_with(bucket, &text);
+            prop_assert_eq!(bytes.starts_with(&begins), key.name.starts_with(&text));
+            prop_assert_eq!(names_from(bucket, &text) <= bytes, *text <= *key.name);
+            let other = ObjectKey { name: Cow::Owned(text.clone()), ..key.clone() }.encode();
+            prop_assert_eq!(past <= other, *key.name < *text);
+        }
+        if let Cow::Owned(_) = ObjectKey::decode(&bytes).unwrap().name {
+            prop_assert!(key.name.contains(['\0', '\u{1}']), "an ordinary name is not copied");
+        }
     }
 
     #[test]
@@ -248,8 +370,35 @@ fn line(key: &Key) -> String {
             let (partition_key, row_key) = (partition_key.escape_default(), row_key.escape_default());
             format!("entity {account} {} \"{partition_key}\" \"{row_key}\"", table.0)
         }
+        Key::Bucket { name, row: BucketRow::Bucket } => format!("bucket {name}"),
+        Key::Bucket { name, row: BucketRow::Deleted(id) } => format!("bucket {name} deleted {}", id.0),
+        Key::Bucket { name, row: BucketRow::Notification(id) } => format!("bucket {name} notification {id}"),
+        Key::Project { project, row: ProjectRow::HmacKey(id) } => format!("project {project} key {id}"),
+        Key::Object(key) => object_in_words(key),
+        Key::Blob { blob, row: BlobRow::State } => format!("blob {blob}"),
+        Key::Blob { blob, row: BlobRow::User(user) } => {
+            format!(
+                "blob {blob} used by {} \"{}\" {}",
+                user.bucket.0,
+                user.name.escape_default(),
+                user.upload
+            )
+        }
     };
     format!("{words} = {}", const_hex::encode(key.encode()))
+}
+
+fn object_in_words(key: &ObjectKey<'_>) -> String {
+    let row = match &key.row {
+        ObjectRow::Head => "head".to_owned(),
+        ObjectRow::Content(generation) => format!("content {}", generation.0),
+        ObjectRow::NotLive(generation) => format!("not-live {}", generation.0),
+        ObjectRow::Upload(upload) => format!("upload {upload}"),
+        ObjectRow::Part { upload, part } => format!("part {upload} {part}"),
+        ObjectRow::Answer(upload) => format!("answer {upload}"),
+        ObjectRow::Outcome(intent) => format!("outcome {intent}"),
+    };
+    format!("object {} \"{}\" {row}", key.bucket.0, key.name.escape_default())
 }
 
 /// Every store holds its keys in this form. If this test fails, stores of earlier releases cannot be read.
@@ -272,7 +421,10 @@ fn bytes_that_are_not_a_key_are_refused() {
     for (bytes, at) in [
         (&[][..], 0),
         (b"\x01\x00", 0),
-        (b"\x30a\x00", 0),
+        (b"\x30a\x00", 1),
+        (b"\x30\0\0\0\0\0\0\0\x01a\x00\x07", 11),
+        (b"\x30\0\0\0\0\0\0\0\x01a\x00\x00\x00", 12),
+        (b"\x32a\x00", 0),
         (b"\x10a", 2),
         (b"\x10a\x00", 3),
         (b"\x10a\x00\x04", 3),

@@ -3,17 +3,12 @@
 //! Load is counted by partition, because a range can only be cut between partitions.
 
 use crate::codec::Reader;
-use crate::key::{KIND_CATALOGUE, KIND_ENTITY, Key, TableId, after_prefix};
+use crate::key::{KIND_CATALOGUE, Key, TableId, after_prefix, partition_length};
 
 /// The bytes with which all keys of the partition of `key` begin; `None` if `key` lies in no partition.
 pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
-    let mut reader = Reader::new(key);
-    let whole = match reader.u8() {
-        Ok(KIND_CATALOGUE) => reader.raw_text().is_ok(),
-        Ok(KIND_ENTITY) => reader.raw_text().is_ok() && reader.u64().is_ok() && reader.raw_text().is_ok(),
-        _ => false,
-    };
-    whole.then(|| &key[..reader.position()])
+    // The rows of a kind without partitions count as one partition, which cannot be cut anyway.
+    partition_length(key).filter(|length| *length > 1).map(|length| &key[..length])
 }
 
 /// As [`partition_in`], but a key that lies in no partition stands for itself.

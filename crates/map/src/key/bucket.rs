@@ -1,0 +1,81 @@
+//! Buckets and projects.
+
+use super::partition::PartitionPrefix;
+use crate::codec::{MalformedKey, Reader, put_name, put_u64};
+
+const BUCKET: u8 = 0x01;
+const DELETED: u8 = 0x02;
+const NOTIFICATION: u8 = 0x03;
+
+const HMAC_KEY: u8 = 0x01;
+
+/// Names one life of a bucket, from its creation to its deletion. It is the time of its creation in ticks, and is
+/// never used again; the module [`key`](super) says why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
+pub struct BucketId(pub u64);
+
+/// The rows of one bucket name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BucketRow {
+    /// The bucket that has the name.
+    Bucket,
+    /// A bucket that had the name, was deleted, and can be restored.
+    Deleted(BucketId),
+    /// A notification configuration, by its id.
+    Notification(String),
+}
+
+impl BucketRow {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, MalformedKey> {
+        Ok(match reader.u8()? {
+            BUCKET => Self::Bucket,
+            DELETED => Self::Deleted(BucketId(reader.u64()?)),
+            NOTIFICATION => Self::Notification(reader.name()?.into_owned()),
+            _ => return Err(reader.unknown_row()),
+        })
+    }
+}
+
+/// The rows of one project.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ProjectRow {
+    /// An HMAC key, by its access id.
+    HmacKey(String),
+}
+
+impl ProjectRow {
+    pub(super) fn read(reader: &mut Reader<'_>) -> Result<Self, MalformedKey> {
+        match reader.u8()? {
+            HMAC_KEY => Ok(Self::HmacKey(reader.name()?.into_owned())),
+            _ => Err(reader.unknown_row()),
+        }
+    }
+}
+
+impl PartitionPrefix {
+    /// The stored key of a row of a bucket. For [`PartitionPrefix::bucket`] only.
+    pub fn bucket_row(&self, row: &BucketRow) -> Vec<u8> {
+        let mut out = self.0.clone();
+        match row {
+            BucketRow::Bucket => out.push(BUCKET),
+            BucketRow::Deleted(id) => {
+                out.push(DELETED);
+                put_u64(&mut out, id.0);
+            }
+            BucketRow::Notification(id) => {
+                out.push(NOTIFICATION);
+                put_name(&mut out, id);
+            }
+        }
+        out
+    }
+
+    /// The stored key of a row of a project. For [`PartitionPrefix::project`] only.
+    pub fn project_row(&self, row: &ProjectRow) -> Vec<u8> {
+        let mut out = self.0.clone();
+        let ProjectRow::HmacKey(access_id) = row;
+        out.push(HMAC_KEY);
+        put_name(&mut out, access_id);
+        out
+    }
+}
