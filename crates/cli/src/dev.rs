@@ -1,5 +1,7 @@
 //! `rangehold dev`: serves tables and objects from one process, which is the whole service.
 
+mod secrets;
+
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -7,22 +9,23 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, StepHook};
-use rangehold_server::accounts::{SharedAccounts, WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
+use rangehold_server::accounts::{WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
 use rangehold_server::admin::{Admin, token_in};
 use rangehold_server::history::{HISTORY_DIRECTORY, History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
 use rangehold_server::table::{self, TableService};
-use rangehold_server::tokens::TokenVerifier;
-use rangehold_server::{Endpoints, Running, limits, tls};
+use rangehold_server::tls::Certificate;
+use rangehold_server::{Endpoints, Running, limits};
 use rustix::process;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+use self::secrets::Secrets;
 use crate::chance;
-use crate::config::{Config, Crash, DevFlags, OAuth, Objects, Switch, Tls};
+use crate::config::{Config, Crash, DevFlags, Objects, Switch, Tls};
 use crate::logs;
 
 /// Serves until SIGTERM or Ctrl-C, and then finishes the requests that are under way. A second signal ends the
@@ -45,14 +48,14 @@ fn refuse_huge_pages() {
 
 async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
-    let accounts = SharedAccounts::new(config.accounts.clone());
-    let running = start(&config, &accounts).await?;
+    let secrets = Secrets::read(&config)?;
+    let running = start(&config, &secrets).await?;
     announce(&config, &running);
     loop {
         tokio::select! {
             () = signals.stop.asked() => break,
-            _ = signals.hangup.recv() => reread(&flags, &accounts),
-            () = tokio::time::sleep(limits::ACCOUNTS_REREAD_EVERY) => reread(&flags, &accounts),
+            _ = signals.hangup.recv() => secrets.read_again(&flags, true),
+            () = tokio::time::sleep(limits::SECRETS_READ_AGAIN_EVERY) => secrets.read_again(&flags, false),
         }
     }
     info!("stopping: finishing the requests under way; a second signal ends the process at once");
@@ -70,7 +73,7 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     Ok(())
 }
 
-async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
+async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
     // The sockets come first, so that a port in use is reported before the store is opened.
     let table_socket = bind(config.host, config.table_port, "--table-port").await?;
     let object_socket = match &config.objects {
@@ -87,7 +90,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let options =
         StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
     let store = Store::open(&location, options)?;
-    let (acceptor, tokens) = (acceptor(config)?, verifier(config)?);
+    let acceptor = secrets.certificate.as_ref().map(Certificate::acceptor).transpose()?;
     let clock = Clock::system();
     let options = Options {
         servers: config.servers,
@@ -106,8 +109,8 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
     let metrics = Metrics::new();
     let tables = TableService::new(
         node.router().clone(),
-        accounts.clone(),
-        tokens,
+        secrets.accounts.clone(),
+        secrets.tokens.clone(),
         clock.clone(),
         table::Options {
             seed: chance::seed()?,
@@ -118,7 +121,9 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
         metrics.clone(),
     );
     let objects = match object_socket {
-        Some((objects, socket)) => Some((object_service(config, objects, &node, clock, &metrics)?, socket)),
+        Some((objects, socket)) => {
+            Some((object_service(config, objects, secrets, &node, clock, &metrics)?, socket))
+        }
         None => None,
     };
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
@@ -132,6 +137,7 @@ async fn start(config: &Config, accounts: &SharedAccounts) -> Result<Running> {
 fn object_service(
     config: &Config,
     objects: &Objects,
+    secrets: &Secrets,
     node: &Node,
     clock: Clock,
     metrics: &Arc<Metrics>,
@@ -139,7 +145,7 @@ fn object_service(
     let options = object::Options {
         seed: chance::seed()?,
         memory_bytes: config.memory_bytes,
-        access: if objects.auth { Access::Checked(verifier(config)?) } else { Access::Open },
+        access: if objects.auth { Access::Checked(secrets.tokens.clone()) } else { Access::Open },
         keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
@@ -184,40 +190,6 @@ async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen on {address}: is another server running? choose another port by {flag}")
     })
-}
-
-fn acceptor(config: &Config) -> Result<Option<tokio_rustls::TlsAcceptor>> {
-    let files = match (&config.tls, &config.data) {
-        (Tls::Off, _) => return Ok(None),
-        (Tls::Files(files), _) => files.clone(),
-        (Tls::SelfSigned, Some(directory)) => tls::self_signed(&directory.join("tls"))?,
-        (Tls::SelfSigned, None) => anyhow::bail!(
-            "--tls self-signed keeps its certificate in the data directory, but --in-memory has none: give --tls-cert and --tls-key"
-        ),
-    };
-    Ok(Some(tls::acceptor(&files)?))
-}
-
-fn verifier(config: &Config) -> Result<Option<TokenVerifier>> {
-    Ok(match &config.oauth {
-        OAuth::Off => None,
-        OAuth::ClaimsOnly => {
-            warn!("only the claims of bearer tokens are checked: anybody can make a token");
-            Some(TokenVerifier::ClaimsOnly)
-        }
-        OAuth::Issuers(path) => Some(TokenVerifier::from_file(path)?),
-    })
-}
-
-/// Replaces the accounts by those of the current settings. If the settings are malformed, the accounts stay.
-fn reread(flags: &DevFlags, accounts: &SharedAccounts) {
-    match flags.resolve() {
-        Ok(config) => accounts.replace(config.accounts),
-        Err(error) => warn!(
-            error = format!("{error:#}"),
-            "cannot read the settings again; the accounts stay as they were"
-        ),
-    }
 }
 
 fn url(config: &Config, address: SocketAddr) -> String {

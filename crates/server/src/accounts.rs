@@ -97,6 +97,12 @@ impl Account {
         self.keys.iter().any(|key| key.is_same(&well_known))
     }
 
+    /// Whether both have the same keys, in any order.
+    pub fn has_same_keys(&self, other: &Self) -> bool {
+        let has = |account: &Self, key: &AccountKey| account.keys.iter().any(|other| other.is_same(key));
+        self.keys.iter().all(|key| has(other, key)) && other.keys.iter().all(|key| has(self, key))
+    }
+
     fn new(number: usize, name: &str, keys: &[&str]) -> Result<Self, AccountsError> {
         let well_formed = (3..=24).contains(&name.len())
             && name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
@@ -124,6 +130,11 @@ impl SharedAccounts {
     /// The accounts now.
     pub fn load(&self) -> Guard<Arc<Accounts>> {
         self.0.load()
+    }
+
+    /// The accounts now, to keep.
+    pub fn load_full(&self) -> Arc<Accounts> {
+        self.0.load_full()
     }
 
     /// Replaces all accounts.

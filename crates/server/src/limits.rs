@@ -75,8 +75,8 @@ pub const SHUTDOWN_WITHIN: Duration = Duration::from_secs(3);
 /// The time for everything that is done after that signal. Then the store is left as it is, as if the process had been
 /// killed: what was acknowledged is in its log.
 pub const STOP_WITHIN: Duration = Duration::from_millis(4_500);
-/// The time between two looks at the configuration of the accounts.
-pub const ACCOUNTS_REREAD_EVERY: Duration = Duration::from_secs(60);
+/// The time between two looks at the accounts, the certificate, and the issuers of tokens.
+pub const SECRETS_READ_AGAIN_EVERY: Duration = Duration::from_secs(60);
 
 /// The most events that are kept; older ones are forgotten.
 pub const EVENTS_KEPT: usize = 4096;

@@ -5,9 +5,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use rustls::ServerConfig;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::{ClientHello, ResolvesServerCert};
+use rustls::sign::CertifiedKey;
 use tokio_rustls::TlsAcceptor;
 
 /// The files of the certificate and its key.
@@ -43,8 +47,45 @@ pub enum TlsError {
     },
 }
 
-/// An acceptor for TLS 1.2 and 1.3 that offers HTTP/2 and HTTP/1.1.
-pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
+/// The certificate that a server shows, which can be replaced while it runs. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct Certificate(Arc<ArcSwap<CertifiedKey>>);
+
+impl Certificate {
+    /// Reads the certificate and its key. Fails if they do not belong together.
+    pub fn read(files: &TlsFiles) -> Result<Self, TlsError> {
+        Ok(Self(Arc::new(ArcSwap::from_pointee(read(files, &aws_lc_rs::default_provider())?))))
+    }
+
+    /// Reads the files again. Connections that begin later see the new certificate. Returns whether it is another one.
+    /// After an error the old one stays.
+    pub fn read_again(&self, files: &TlsFiles) -> Result<bool, TlsError> {
+        let read = read(files, &aws_lc_rs::default_provider())?;
+        let changed = read.cert != self.0.load().cert;
+        if changed {
+            self.0.store(Arc::new(read));
+        }
+        Ok(changed)
+    }
+
+    /// An acceptor for TLS 1.2 and 1.3 that offers HTTP/2 and HTTP/1.1.
+    pub fn acceptor(&self) -> Result<TlsAcceptor, TlsError> {
+        let mut config = ServerConfig::builder_with_provider(Arc::new(aws_lc_rs::default_provider()))
+            .with_safe_default_protocol_versions()?
+            .with_no_client_auth()
+            .with_cert_resolver(Arc::new(self.clone()));
+        config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(TlsAcceptor::from(Arc::new(config)))
+    }
+}
+
+impl ResolvesServerCert for Certificate {
+    fn resolve(&self, _: ClientHello<'_>) -> Option<Arc<CertifiedKey>> {
+        Some(self.0.load_full())
+    }
+}
+
+fn read(files: &TlsFiles, provider: &CryptoProvider) -> Result<CertifiedKey, TlsError> {
     let pem = |path: &Path, error: rustls::pki_types::pem::Error| TlsError::Pem {
         path: path.to_owned(),
         reason: error.to_string(),
@@ -53,13 +94,7 @@ pub fn acceptor(files: &TlsFiles) -> Result<TlsAcceptor, TlsError> {
         .and_then(Iterator::collect::<Result<Vec<_>, _>>)
         .map_err(|error| pem(&files.certificate, error))?;
     let key = PrivateKeyDer::from_pem_file(&files.key).map_err(|error| pem(&files.key, error))?;
-    let mut config =
-        ServerConfig::builder_with_provider(Arc::new(rustls::crypto::aws_lc_rs::default_provider()))
-            .with_safe_default_protocol_versions()?
-            .with_no_client_auth()
-            .with_single_cert(chain, key)?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-    Ok(TlsAcceptor::from(Arc::new(config)))
+    Ok(CertifiedKey::from_der(chain, key, provider)?)
 }
 
 /// The development certificate in `directory`, which is made there the first time. It is for localhost,

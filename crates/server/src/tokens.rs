@@ -6,7 +6,9 @@
 
 use std::collections::BTreeSet;
 use std::path::Path;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use jsonwebtoken::jwk::JwkSet;
 use jsonwebtoken::{Algorithm, DecodingKey, Validation};
 use rangehold_map::Timestamp;
@@ -16,8 +18,12 @@ use serde::Deserialize;
 /// The most bytes of a token's text. Real tokens have 1 to 4 KiB.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
 
-/// How bearer tokens are checked.
-pub enum TokenVerifier {
+/// How bearer tokens are checked. It can be replaced while the server runs. Clones are the same.
+#[derive(Debug, Clone)]
+pub struct TokenVerifier(Arc<ArcSwap<Trusted>>);
+
+#[derive(Debug, PartialEq)]
+enum Trusted {
     /// Claims only, for development: anybody can make such a token.
     ClaimsOnly,
     /// Claims and signature.
@@ -54,6 +60,23 @@ pub struct IssuersError {
 }
 
 impl TokenVerifier {
+    /// Checks the claims only. With it anybody can make a token: for development.
+    pub fn claims_only() -> Self {
+        Self::new(Trusted::ClaimsOnly)
+    }
+
+    fn new(trusted: Trusted) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(trusted)))
+    }
+
+    /// From now on trusts what `other` trusts. Returns whether that is something else than before.
+    pub fn replace(&self, other: &Self) -> bool {
+        let trusted = other.0.load_full();
+        let changed = trusted != *self.0.load();
+        self.0.store(trusted);
+        changed
+    }
+
     /// Reads the trusted issuers from a file.
     pub fn from_file(path: &Path) -> Result<Self, IssuersError> {
         let failed = |reason: String| IssuersError { path: path.display().to_string(), reason };
@@ -67,7 +90,8 @@ impl TokenVerifier {
         if file.issuers.is_empty() {
             return Err(failed("no issuer is given".to_owned()));
         }
-        Ok(Self::Signed { keys, expected: Expected { issuers: file.issuers, audiences: file.audiences } })
+        let expected = Expected { issuers: file.issuers, audiences: file.audiences };
+        Ok(Self::new(Trusted::Signed { keys, expected }))
     }
 
     /// Whether `token` is acceptable for `account` at `now`.
@@ -75,10 +99,10 @@ impl TokenVerifier {
         if token.len() > TOKEN_BYTES_MAX {
             return false;
         }
-        match self {
-            Self::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
+        match &**self.0.load() {
+            Trusted::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
                 .is_ok_and(|claims| bearer::check(&claims, &Expected::default(), account, now)),
-            Self::Signed { keys, expected } => signed_claims(token, keys)
+            Trusted::Signed { keys, expected } => signed_claims(token, keys)
                 .is_some_and(|claims| bearer::check(&claims, expected, account, now)),
         }
     }
@@ -88,11 +112,11 @@ impl TokenVerifier {
         if token.len() > TOKEN_BYTES_MAX {
             return None;
         }
-        let claims = match self {
-            Self::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
+        let claims = match &**self.0.load() {
+            Trusted::ClaimsOnly => jsonwebtoken::dangerous::insecure_decode_claims::<Claims>(token)
                 .ok()
                 .filter(|claims| bearer::check_for_objects(claims, &Expected::default(), now)),
-            Self::Signed { keys, expected } => {
+            Trusted::Signed { keys, expected } => {
                 signed_claims(token, keys).filter(|claims| bearer::check_for_objects(claims, expected, now))
             }
         };

@@ -165,6 +165,12 @@ impl DevFlags {
         })
     }
 
+    /// The defaults with these accounts.
+    #[cfg(test)]
+    pub(crate) fn with_accounts(list: &str) -> Self {
+        Self { accounts: Some(list.to_owned()), ..Self::default() }
+    }
+
     /// These settings; where one is absent, that of `file`.
     pub(super) fn or(self, file: Self) -> Self {
         // --in-memory as a flag counts more than a directory in the file, and a certificate as a flag more than

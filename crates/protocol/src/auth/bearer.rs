@@ -68,7 +68,7 @@ pub enum Audience {
 }
 
 /// What the claims must say.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expected {
     /// Accepted issuers; empty accepts the forms of Microsoft Entra ID.
     pub issuers: BTreeSet<String>,

@@ -129,7 +129,7 @@ impl Service {
         let service = TableService::new(
             node.router().clone(),
             accounts.clone(),
-            Some(TokenVerifier::ClaimsOnly),
+            Some(TokenVerifier::claims_only()),
             clock.clone(),
             Options { seed: 2, memory_bytes: MEMORY_BYTES, cores: 2, profile: profile.clone() },
             metrics.clone(),
