@@ -10,6 +10,7 @@
 pub mod auth;
 pub mod error;
 pub mod letters;
+pub mod object;
 pub mod table;
 pub mod time;
 pub mod uri;
