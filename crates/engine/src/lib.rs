@@ -50,7 +50,9 @@ pub use lease::LeaseError;
 pub use map_store::{BadMap, MAP_PREFIX, MapError, Maps};
 pub use node::{Node, OpenError, Statistics, Trouble};
 pub use partition_server::{NotHeld, PartitionServer};
-pub use range::{NotReady, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest};
+pub use range::{
+    NotReady, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, Visit, WriteRequest,
+};
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;
 pub use steps::{Hook, SpaceHook, SpaceStep, Step, StepHook};

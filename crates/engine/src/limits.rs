@@ -40,6 +40,10 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 /// milliseconds, and where requests keep the processors busy, all other requests waited for it.
 pub(crate) const SCAN_TURN: Duration = Duration::from_micros(500);
 
+/// When a scan is told to go on at a later key, it makes so many steps before it seeks. A listing of objects that were
+/// never overwritten steps over one or two rows for each name.
+pub(crate) const STEPS_BEFORE_SEEK: usize = 8;
+
 // ---- A range's database ----
 
 /// After this many flushes of the log, a memtable is written to a sorted file, even a small one. This

@@ -8,7 +8,6 @@ mod dropped;
 mod held;
 mod unopened;
 
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
@@ -22,7 +21,7 @@ use crate::error::{ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::{Lease, LeaseError};
 use crate::range::{
-    Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, WriteRequest,
+    Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, Visit, WriteRequest,
 };
 use crate::steps::Step;
 use crate::store::ObjectError;
@@ -111,21 +110,27 @@ impl PartitionServer {
         range.get(key).await.inspect_err(|error| note_failure(&range, key, error.is_failure()))
     }
 
-    /// Visits the durable rows of `keys` in order, each range as of one moment, until the visitor
-    /// breaks. On an error the caller must throw away what the visitor saw, and must not answer with it.
-    pub async fn scan(
+    /// Visits the durable rows of `keys` in order, each range as of one moment, as the visitor wants. On an error the
+    /// caller must throw away what the visitor saw, and must not answer with it.
+    pub async fn scan<V: Into<Visit>>(
         &self,
         keys: &KeyRange,
-        visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
+        visitor: &mut (impl FnMut(&[u8], &Bytes) -> V + Send),
     ) -> Result<ScanEnd, ReadError> {
+        let mut end = ScanEnd::Exhausted;
         for (range, part) in self.cover(keys)? {
-            let end = range.scan(&part, visitor).await;
-            let end = end.inspect_err(|error| note_failure(&range, part.low(), error.is_failure()))?;
-            if end == ScanEnd::Stopped {
-                return Ok(ScanEnd::Stopped);
+            let part = match &end {
+                ScanEnd::Exhausted => part,
+                ScanEnd::SoughtPast(key) => part.intersect(&KeyRange::new(key.clone(), None)),
+                ScanEnd::Stopped => break,
+            };
+            if part.is_empty() {
+                continue;
             }
+            let scanned = range.scan(&part, visitor).await;
+            end = scanned.inspect_err(|error| note_failure(&range, part.low(), error.is_failure()))?;
         }
-        Ok(ScanEnd::Exhausted)
+        Ok(end)
     }
 
     /// Reads the newest version of the rows that the request names, durable or not. Then `judge` decides, from these

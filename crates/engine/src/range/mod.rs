@@ -46,7 +46,7 @@ pub(crate) use gate::{Frozen, HeldBytes};
 use load::Meter;
 pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
-pub use read::ScanEnd;
+pub use read::{ScanEnd, Visit};
 pub use request::{RowChanges, WriteRequest};
 pub use retire::NotReady;
 use state::{Opening, State};

@@ -24,16 +24,36 @@ use super::load::Scanned;
 use super::{Range, meta};
 use crate::database::{DatabaseError, DroppedTable, DroppedTables, NEWEST_FILE_KEY};
 use crate::error::{Damaged, ReadError, read_error};
-use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN};
+use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN, STEPS_BEFORE_SEEK};
 use crate::record_name::RecordName;
 
+/// What the visitor of a scan wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Visit {
+    /// The next row.
+    Next,
+    /// Nothing more.
+    Stop,
+    /// The first row at or after this key. A key that is not above the last row means the next row. The key may lie
+    /// past the range: then the scan goes on in the range that holds it.
+    Seek(Vec<u8>),
+}
+
+impl From<ControlFlow<()>> for Visit {
+    fn from(flow: ControlFlow<()>) -> Self {
+        if flow.is_break() { Self::Stop } else { Self::Next }
+    }
+}
+
 /// How a scan ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ScanEnd {
-    /// Every row was visited.
+    /// The visitor wanted all rows, and got them.
     Exhausted,
     /// The visitor stopped it; there may be more rows.
     Stopped,
+    /// The visitor wanted to go on at this key, which lies past the keys of the scan.
+    SoughtPast(Vec<u8>),
 }
 
 impl Range {
@@ -51,12 +71,12 @@ impl Range {
         Ok(value)
     }
 
-    /// Visits the rows of `keys` in order, until the visitor breaks. All of `keys` must lie in this range.
+    /// Visits the rows of `keys` in order, as the visitor wants. All of `keys` must lie in this range.
     /// Rows of dropped tables are not shown. If all of `keys` belong to one dropped table, that is an error.
-    pub(crate) async fn scan(
+    pub(crate) async fn scan<V: Into<Visit>>(
         &self,
         keys: &KeyRange,
-        visitor: &mut (impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send),
+        visitor: &mut (impl FnMut(&[u8], &Bytes) -> V + Send),
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_now()?;
@@ -66,20 +86,31 @@ impl Range {
         let mut end = ScanEnd::Exhausted;
         let mut scanned = Scanned::default();
         let mut turn = Instant::now();
-        while let Some(row) = next(&mut rows).await.map_err(failed)? {
+        let mut found = next(&mut rows).await.map_err(failed)?;
+        while let Some(row) = found {
             if turn.elapsed() >= SCAN_TURN {
                 yield_now().await;
                 turn = Instant::now();
             }
-            if some_dropped && self.dropped.covers(&row.key) {
-                continue;
-            }
-            scanned.row(&row.key, &row.value);
-            if visitor(&row.key, &row.value).is_break() {
-                scanned.stopped_at(&row.key);
-                end = ScanEnd::Stopped;
-                break;
-            }
+            let wants = if some_dropped && self.dropped.covers(&row.key) {
+                Visit::Next
+            } else {
+                scanned.row(&row.key, &row.value);
+                visitor(&row.key, &row.value).into()
+            };
+            found = match wants {
+                Visit::Next => next(&mut rows).await.map_err(failed)?,
+                Visit::Stop => {
+                    scanned.stopped_at(&row.key);
+                    end = ScanEnd::Stopped;
+                    break;
+                }
+                Visit::Seek(key) if keys.high().is_some_and(|high| *key >= *high) => {
+                    end = ScanEnd::SoughtPast(key);
+                    break;
+                }
+                Visit::Seek(key) => seek(&mut rows, &key).await.map_err(failed)?,
+            };
         }
         self.still_serves(&opening)?;
         if self.dropped.covers_all(keys) {
@@ -151,6 +182,19 @@ async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIter
 
 async fn next(rows: &mut DbIterator) -> Result<Option<slatedb::KeyValue>, ReadError> {
     rows.next().await.map_err(read_error)
+}
+
+/// The first row at or after `key`, or the next row if that is above `key`. Makes a few steps first: a step is cheaper
+/// than a seek, which looks into every file again.
+async fn seek(rows: &mut DbIterator, key: &[u8]) -> Result<Option<slatedb::KeyValue>, ReadError> {
+    for _ in 0..STEPS_BEFORE_SEEK {
+        match next(rows).await? {
+            Some(row) if *row.key < *key => {}
+            found => return Ok(found),
+        }
+    }
+    rows.seek(key).await.map_err(read_error)?;
+    next(rows).await
 }
 
 /// What the meta rows of a database say, apart from its dropped tables.

@@ -5,6 +5,9 @@
 //! keeps a *reservation* in its meta rows: no timestamp at or above it was ever given out, and a process that
 //! opens the range starts there.
 //!
+//! A write of an object takes whole microseconds, since the generation of an object is a number of microseconds. So the
+//! timestamps of two writes of objects are at least 1 us apart.
+//!
 //! **How the reservation is renewed.** The reservation has no write of its own. The write that comes within five
 //! seconds of the reservation's end carries the next reservation in its own batch. A batch is in the log
 //! whole or not at all, so for every durable row there is a durable reservation above its
@@ -19,7 +22,8 @@
 //! stripe has a reservation row of its own (within a stripe the order is the same), and the
 //! reservation of the range is the greatest of them.
 
-use rangehold_map::Timestamp;
+use rangehold_map::key::KIND_OBJECT;
+use rangehold_map::{PartitionPrefix, Timestamp};
 
 use crate::limits::{RESERVATION_LEFT_MIN_TICKS, RESERVED_TICKS};
 
@@ -29,6 +33,35 @@ pub(crate) struct Stamp {
     pub(crate) at: Timestamp,
     /// The reservation that the write must carry, if it must carry one.
     pub(crate) reserve: Option<Timestamp>,
+}
+
+/// How fine the timestamps of a write are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Grain {
+    /// 100 ns.
+    Tick,
+    /// Whole microseconds.
+    Microsecond,
+}
+
+impl Grain {
+    /// What the writes of a partition need.
+    pub(crate) fn of(partition: &PartitionPrefix) -> Self {
+        let is_object = partition.as_bytes().first() == Some(&KIND_OBJECT);
+        if is_object { Self::Microsecond } else { Self::Tick }
+    }
+
+    /// The first time of this grain at or after `at`.
+    fn round_up(self, at: Timestamp) -> Timestamp {
+        match self {
+            Self::Tick => at,
+            Self::Microsecond => {
+                let past = at.ticks().rem_euclid(Timestamp::TICKS_PER_US);
+                let missing = if past == 0 { 0 } else { Timestamp::TICKS_PER_US - past };
+                at.saturating_add(missing)
+            }
+        }
+    }
 }
 
 /// The high-water mark of one range.
@@ -46,8 +79,8 @@ impl HighWater {
     }
 
     /// The timestamp of the next write, greater than all before it.
-    pub(crate) fn next(&mut self, now: Timestamp) -> Stamp {
-        self.last = now.max(self.last.next());
+    pub(crate) fn next(&mut self, now: Timestamp, grain: Grain) -> Stamp {
+        self.last = grain.round_up(now.max(self.last.next()));
         let at = self.last;
         let left = self.reserved.ticks().saturating_sub(at.ticks());
         let due = left < RESERVATION_LEFT_MIN_TICKS;
@@ -88,7 +121,7 @@ mod tests {
     #[derive(Debug, Clone)]
     enum Step {
         /// A write in this stripe, `clock_ticks` after the start.
-        Write { stripe: u8, clock_ticks: i64 },
+        Write { stripe: u8, clock_ticks: i64, grain: Grain },
         /// The log takes the batches that wait, up to this many, and they become durable.
         Flush { count: usize },
         /// Everything not durable is lost, and the range is opened again.
@@ -98,8 +131,8 @@ mod tests {
     fn step() -> impl Strategy<Value = Step> {
         let second = Timestamp::TICKS_PER_SECOND;
         prop_oneof![
-            6 => (0u8..4, -3_600 * second..40 * second)
-                .prop_map(|(stripe, clock_ticks)| Step::Write { stripe, clock_ticks }),
+            6 => (0u8..4, -3_600 * second..40 * second, prop::sample::select(vec![Grain::Tick, Grain::Microsecond]))
+                .prop_map(|(stripe, clock_ticks, grain)| Step::Write { stripe, clock_ticks, grain }),
             3 => (1usize..8).prop_map(|count| Step::Flush { count }),
             1 => Just(Step::Crash),
         ]
@@ -118,11 +151,20 @@ mod tests {
             let mut waiting: Vec<(u8, Stamp)> = Vec::new();
             let mut greatest_durable = Timestamp::from_ticks(-1);
             let mut last = Timestamp::from_ticks(-1);
+            let mut last_of_mark = mark.last();
             for step in steps {
                 match step {
-                    Step::Write { stripe, clock_ticks } => {
-                        let stamp = mark.next(start.saturating_add(clock_ticks));
-                        prop_assert!(stamp.at > last);
+                    Step::Write { stripe, clock_ticks, grain } => {
+                        let clock = start.saturating_add(clock_ticks);
+                        let stamp = mark.next(clock, grain);
+                        prop_assert!(stamp.at > last && stamp.at >= clock);
+                        if grain == Grain::Microsecond {
+                            prop_assert_eq!(stamp.at.ticks() % Timestamp::TICKS_PER_US, 0);
+                        }
+                        // The grain adds less than itself.
+                        let least = clock.max(last_of_mark.next());
+                        prop_assert!(stamp.at.ticks() - least.ticks() < Timestamp::TICKS_PER_US);
+                        last_of_mark = mark.last();
                         last = stamp.at;
                         waiting.push((stripe, stamp));
                     }
@@ -139,12 +181,13 @@ mod tests {
                     Step::Crash => {
                         waiting.clear();
                         mark = HighWater::starting_at(rows.values().max().copied().unwrap_or_default());
+                        last_of_mark = mark.last();
                         last = greatest_durable;
                     }
                 }
             }
             let reopened = HighWater::starting_at(rows.values().max().copied().unwrap_or_default())
-                .next(Timestamp::from_ticks(0));
+                .next(Timestamp::from_ticks(0), Grain::Tick);
             prop_assert!(reopened.at > greatest_durable);
         }
     }
@@ -155,7 +198,7 @@ mod tests {
         let mut mark = HighWater::starting_at(Timestamp::default());
         let mut carried = 0;
         for ms in 0..60_000 {
-            let stamp = mark.next(start.saturating_add(ms * Timestamp::TICKS_PER_MS));
+            let stamp = mark.next(start.saturating_add(ms * Timestamp::TICKS_PER_MS), Grain::Tick);
             if let Some(reservation) = stamp.reserve {
                 carried += 1;
                 mark.reserved_durably(reservation);

@@ -24,7 +24,7 @@ use super::flush::Ticket;
 use super::gate::{Admitted, TurnedAway};
 use super::request::{RowChanges, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
-use super::timestamps::Stamp;
+use super::timestamps::{Grain, Stamp};
 use super::{Opening, Range, meta, read};
 use crate::error::{ReadError, Reason, WriteError};
 use crate::limits::OWN_WRITE_WAITS_MAX;
@@ -61,7 +61,7 @@ impl Range {
             return Err(WriteError::TableDropped);
         }
         let current = in_time(deadline, newest_rows(&opening.db, keys)).await??;
-        let stamp = self.next_stamp();
+        let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {
             Err(refusal) => {
                 let newest = *guard;
@@ -105,8 +105,8 @@ impl Range {
         Ok(())
     }
 
-    fn next_stamp(&self) -> Stamp {
-        self.high_water.lock().next(self.databases.clock.now())
+    fn next_stamp(&self, partition: &PartitionPrefix) -> Stamp {
+        self.high_water.lock().next(self.databases.clock.now(), Grain::of(partition))
     }
 
     /// The rows of one batch, with the reservation that they have to carry, and their size.

@@ -8,7 +8,6 @@
 mod dropped;
 
 use std::collections::BTreeMap;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -23,7 +22,7 @@ use crate::error::{ReadError, Reason, WriteError, with_causes};
 use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
-use crate::range::{RowChanges, ScanEnd, WriteRequest};
+use crate::range::{RowChanges, ScanEnd, Visit, WriteRequest};
 use crate::run_to_end::RunToEnd;
 pub(crate) use dropped::DroppedInCatalogue;
 
@@ -87,16 +86,16 @@ impl Router {
         }
     }
 
-    /// Visits the durable rows of `keys` in order, each range as of one moment, until `visit` breaks.
-    /// `begin` makes the value that `visit` adds to, and that is returned.
+    /// Visits the durable rows of `keys` in order, each range as of one moment, as `visit` wants: it returns a [`Visit`]
+    /// or a `ControlFlow`. `begin` makes the value that `visit` adds to, and that is returned.
     ///
     /// If a range changes hands while it is read, the caller must not answer with what was seen. The whole
     /// read then begins again, so `begin` may be called more than once.
-    pub async fn scan<T: Send>(
+    pub async fn scan<T: Send, V: Into<Visit>>(
         &self,
         keys: &KeyRange,
         begin: impl Fn() -> T,
-        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> ControlFlow<()> + Send,
+        mut visit: impl FnMut(&mut T, &[u8], &Bytes) -> V + Send,
     ) -> Result<T, ReadError> {
         if !keys.is_empty() && self.map().lookup(keys.low()).is_none() {
             return Err(ReadError::NotOwned);
@@ -113,11 +112,11 @@ impl Router {
     }
 
     /// One try of [`Self::scan`]. Returns [`ReadError::NotOwned`] if rows were seen that must not be used.
-    async fn scan_once(
+    async fn scan_once<V: Into<Visit>>(
         &self,
         keys: &KeyRange,
         search: &mut Search,
-        mut visitor: impl FnMut(&[u8], &Bytes) -> ControlFlow<()> + Send,
+        mut visitor: impl FnMut(&[u8], &Bytes) -> V + Send,
     ) -> Result<(), ReadError> {
         let mut rest = keys.clone();
         while !rest.is_empty() {
@@ -137,6 +136,7 @@ impl Router {
                 Err(ReadError::NotOwned) if !seen => self.again(search).await?,
                 Err(error) => return Err(error),
                 Ok(ScanEnd::Stopped) => return Ok(()),
+                Ok(ScanEnd::SoughtPast(key)) => rest = rest.intersect(&KeyRange::new(key, None)),
                 Ok(ScanEnd::Exhausted) => {
                     let Some(next) = part.keys.high() else { break };
                     rest = rest.intersect(&KeyRange::new(next.to_vec(), None));

@@ -12,6 +12,7 @@ mod dropped_tables;
 mod format_1;
 mod model;
 mod node;
+mod objects;
 mod on_disk;
 mod space;
 mod store_directory;
