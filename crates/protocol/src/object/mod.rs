@@ -1,4 +1,25 @@
 //! Google Cloud Storage, as pure functions: what its requests ask, and what is answered.
+//!
+//! | what | where |
+//! |---|---|
+//! | the stored form of buckets and objects, and their JSON | [`bucket`], [`generation`], [`acl`], [`row`] |
+//! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
+//! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
+//! | limits | [`limits`] |
 
+pub mod acl;
 pub mod batch;
+pub mod bucket;
+pub mod checksum;
+pub mod error;
+pub mod fields;
+pub mod generation;
+pub mod int64;
+pub mod limits;
+pub mod link;
+pub mod merge;
+pub mod micros;
 pub mod multipart;
+pub mod name;
+pub mod row;
+pub mod storage_class;

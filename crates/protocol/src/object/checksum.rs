@@ -1,0 +1,177 @@
+//! CRC32C and MD5 in the forms in which clients send and read them.
+//!
+//! Both are base64 of the bytes; a CRC32C is four bytes, the highest first. `x-goog-hash` has one or both,
+//! `crc32c=n03x6A==,md5=Ojk9c3dhfxgoKVVHYwFbHQ==`, and may come several times. `Content-MD5` has the MD5 alone.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::{Deserialize, Serialize};
+
+use super::error::{ErrorKind, ObjectError};
+
+/// The CRC32C (Castagnoli) of some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Crc32c(pub u32);
+
+impl Crc32c {
+    /// The checksum of `bytes`.
+    pub fn of(bytes: &[u8]) -> Self {
+        Self(crc32c::crc32c(bytes))
+    }
+
+    /// The checksum of the bytes of `self` and then `bytes`.
+    #[must_use]
+    pub fn append(self, bytes: &[u8]) -> Self {
+        Self(crc32c::crc32c_append(self.0, bytes))
+    }
+
+    /// The checksum of the bytes of `self` and then the `length` bytes of `next`, without reading any of them.
+    #[must_use]
+    pub fn followed_by(self, next: Self, length: u64) -> Self {
+        let length = usize::try_from(length).expect("a size fits 64 bits");
+        Self(crc32c::crc32c_combine(self.0, next.0, length))
+    }
+
+    /// Base64 of the four bytes, the highest first.
+    pub fn text(self) -> String {
+        STANDARD.encode(self.0.to_be_bytes())
+    }
+
+    /// Reads the form that [`text`](Self::text) writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; 4] = STANDARD.decode(text).ok()?.try_into().ok()?;
+        Some(Self(u32::from_be_bytes(bytes)))
+    }
+}
+
+/// The MD5 of some bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Md5(pub [u8; 16]);
+
+impl Md5 {
+    /// Base64 of the 16 bytes.
+    pub fn text(self) -> String {
+        STANDARD.encode(self.0)
+    }
+
+    /// Reads the form that [`text`](Self::text) writes.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(Self(STANDARD.decode(text).ok()?.try_into().ok()?))
+    }
+}
+
+/// The checksums that a client announced for the bytes that it sends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Announced {
+    /// Of `x-goog-hash` or of the field `crc32c`.
+    pub crc32c: Option<Crc32c>,
+    /// Of `x-goog-hash`, of `Content-MD5` or of the field `md5Hash`.
+    pub md5: Option<Md5>,
+}
+
+impl Announced {
+    /// Adds the checksums of one `x-goog-hash` header.
+    pub fn add_goog_hash(&mut self, header: &str) -> Result<(), ObjectError> {
+        for item in header.split(',').map(str::trim).filter(|item| !item.is_empty()) {
+            match item.split_once('=') {
+                Some(("crc32c", text)) => self.add_crc32c(text, "x-goog-hash")?,
+                Some(("md5", text)) => self.add_md5(text, "x-goog-hash")?,
+                _ => {
+                    let hint = "Write crc32c=... or md5=..., each with base64.";
+                    return Err(ObjectError::invalid("x-goog-hash", item, hint));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds a CRC32C; `field` is the name under which it came.
+    pub fn add_crc32c(&mut self, text: &str, field: &str) -> Result<(), ObjectError> {
+        let hint = "A CRC32C is base64 of four bytes.";
+        self.crc32c = Some(Crc32c::parse(text).ok_or_else(|| ObjectError::invalid(field, text, hint))?);
+        Ok(())
+    }
+
+    /// Adds an MD5; `field` is the name under which it came.
+    pub fn add_md5(&mut self, text: &str, field: &str) -> Result<(), ObjectError> {
+        let hint = "An MD5 is base64 of 16 bytes.";
+        self.md5 = Some(Md5::parse(text).ok_or_else(|| ObjectError::invalid(field, text, hint))?);
+        Ok(())
+    }
+
+    /// The checksums of `self`, and those of `other` where `self` has none.
+    #[must_use]
+    pub fn or(self, other: Self) -> Self {
+        Self { crc32c: self.crc32c.or(other.crc32c), md5: self.md5.or(other.md5) }
+    }
+
+    /// Compares what was announced with what arrived. `md5` may be absent for bytes whose MD5 is not known.
+    /// The message has the name of the checksum and the client's value; official tests look for both.
+    pub fn check(&self, crc32c: Crc32c, md5: Option<Md5>) -> Result<(), ObjectError> {
+        if let Some(announced) = self.crc32c.filter(|announced| *announced != crc32c) {
+            return Err(mismatch("CRC32C", &announced.text(), &crc32c.text()));
+        }
+        match (self.md5, md5) {
+            (Some(announced), Some(md5)) if announced != md5 => {
+                Err(mismatch("MD5 hash", &announced.text(), &md5.text()))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn mismatch(what: &str, announced: &str, found: &str) -> ObjectError {
+    let message =
+        format!("Provided {what} \"{announced}\" doesn't match calculated {what} \"{found}\".");
+    ObjectError::new(ErrorKind::WrongChecksum, message)
+}
+
+/// The value of `x-goog-hash` in a reply.
+pub fn goog_hash(crc32c: Crc32c, md5: Option<Md5>) -> String {
+    match md5 {
+        Some(md5) => format!("crc32c={},md5={}", crc32c.text(), md5.text()),
+        None => format!("crc32c={}", crc32c.text()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn checksums_have_the_forms_of_the_service() {
+        // "The quick brown fox jumps over the lazy dog", as Google's documentation of validation has it.
+        let crc32c = Crc32c::of(b"The quick brown fox jumps over the lazy dog");
+        assert_eq!(crc32c.text(), "ImIEBA==");
+        assert_eq!(Crc32c::parse("ImIEBA=="), Some(crc32c));
+        assert_eq!(Crc32c::parse("ImIEBA"), None);
+        assert_eq!(Md5::parse("ImIEBA=="), None);
+    }
+
+    #[test]
+    fn a_wrong_checksum_is_named_with_the_clients_value() {
+        let mut announced = Announced::default();
+        announced.add_goog_hash("crc32c=ImIEBA==, md5=CY9rzUYh03PK3k6DJie09g==").expect("two checksums");
+        let error = announced.check(Crc32c::of(b"other"), None).expect_err("another CRC32C");
+        assert_eq!(error.kind.status(), 400);
+        assert!(error.message.contains("CRC32C") && error.message.contains("ImIEBA=="));
+        let crc32c = Crc32c::parse("ImIEBA==").expect("a CRC32C");
+        let error = announced.check(crc32c, Some(Md5([0; 16]))).expect_err("another MD5");
+        assert!(error.message.contains("MD5") && error.message.contains("CY9rzUYh03PK3k6DJie09g=="));
+        assert_eq!(announced.check(crc32c, None), Ok(()));
+        for header in ["crc32c", "sha1=AAAA", "crc32c=!", "md5=AAAA"] {
+            assert!(Announced::default().add_goog_hash(header).is_err(), "{header}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn checksums_of_parts_combine_to_that_of_the_whole(a: Vec<u8>, b: Vec<u8>) {
+            let whole = Crc32c::of(&[a.clone(), b.clone()].concat());
+            prop_assert_eq!(Crc32c::of(&a).append(&b), whole);
+            prop_assert_eq!(Crc32c::of(&a).followed_by(Crc32c::of(&b), b.len() as u64), whole);
+        }
+    }
+}

@@ -1,0 +1,286 @@
+//! A generation as a JSON resource.
+//!
+//! A listing writes a thousand of them, so they are written straight into the reply, without a tree of values in
+//! between. Members that a request did not select are not even computed.
+
+use super::{Encryption, Generation, State};
+use crate::object::acl::AclParent;
+use crate::object::fields::{Fields, Members};
+use crate::object::link::put_segment;
+use crate::object::micros::Micros;
+use crate::time::put_iso;
+
+/// How much of a resource is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Projection {
+    /// Without the owner and access control lists.
+    #[default]
+    NoAcl,
+    /// Everything.
+    Full,
+}
+
+/// What the resource of an object needs to know of its surroundings.
+#[derive(Debug, Clone, Copy)]
+pub struct ObjectAddress<'a> {
+    /// The address of the server as the client knows it, without a slash at its end.
+    pub base: &'a str,
+    /// The bucket's name.
+    pub bucket: &'a str,
+    /// The object's name.
+    pub name: &'a str,
+    /// The number of the bucket's project, for named access control lists.
+    pub project_number: u64,
+    /// The retention period of the bucket, in seconds.
+    pub retention_seconds: Option<u64>,
+    /// Whether access control lists are out of use in the bucket.
+    pub is_uniform: bool,
+}
+
+impl Generation {
+    /// Appends the resource to `out`: the members that `fields` selects. `shows_checksums` is false for an object that
+    /// is encrypted with the client's key if the request did not bring that key.
+    pub fn put_json(
+        &self,
+        out: &mut Vec<u8>,
+        at: &ObjectAddress<'_>,
+        projection: Projection,
+        fields: &Fields,
+        shows_checksums: bool,
+    ) {
+        let mut to = Members::begin(out, fields);
+        self.put_identity(&mut to, at);
+        self.put_content(&mut to, shows_checksums);
+        self.put_settings(&mut to);
+        self.put_times(&mut to, at);
+        if projection == Projection::Full {
+            self.put_access(&mut to, at);
+        }
+        to.end();
+    }
+
+    /// The resource with all of its members but the access control list.
+    pub fn json(&self, at: &ObjectAddress<'_>, projection: Projection) -> Vec<u8> {
+        let mut out = Vec::with_capacity(1024);
+        self.put_json(&mut out, at, projection, &Fields::ALL, true);
+        out
+    }
+
+    fn put_identity(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
+        to.text("kind", "storage#object");
+        to.text_of("id", |out| {
+            put_escaped(out, at.bucket);
+            out.push(b'/');
+            put_escaped(out, at.name);
+            out.push(b'/');
+            put_number(out, self.id.0);
+        });
+        to.text_of("selfLink", |out| put_link(out, at, "/storage/v1/b/"));
+        to.text_of("mediaLink", |out| {
+            put_link(out, at, "/download/storage/v1/b/");
+            out.extend_from_slice(b"?generation=");
+            put_number(out, self.id.0);
+            out.extend_from_slice(b"&alt=media");
+        });
+        to.text("name", at.name);
+        to.text("bucket", at.bucket);
+        to.text_of("generation", |out| put_number(out, self.id.0));
+        to.text_of("metageneration", |out| put_number(out, self.metageneration));
+        to.text_with("etag", || self.etag());
+    }
+
+    fn put_content(&self, to: &mut Members<'_>, shows_checksums: bool) {
+        to.text_of("size", |out| put_number(out, self.size));
+        to.text("storageClass", self.storage_class.name());
+        if shows_checksums {
+            to.text_with("crc32c", || self.crc32c.text());
+            if let Some(md5) = self.md5 {
+                to.text_with("md5Hash", || md5.text());
+            }
+        }
+        if let Some(count) = self.component_count {
+            to.value("componentCount", &count);
+        }
+        match &self.encryption {
+            Encryption::Default => {}
+            Encryption::Kms(key) => to.text("kmsKeyName", key),
+            Encryption::Customer(sha256) => {
+                use base64::Engine as _;
+                let sha256 = base64::engine::general_purpose::STANDARD.encode(sha256);
+                let key = serde_json::json!({"encryptionAlgorithm": "AES256", "keySha256": sha256});
+                to.value("customerEncryption", &key);
+            }
+        }
+    }
+
+    fn put_settings(&self, to: &mut Members<'_>) {
+        let settings = &self.settings;
+        for (name, value) in [
+            ("contentType", &settings.content_type),
+            ("contentEncoding", &settings.content_encoding),
+            ("contentDisposition", &settings.content_disposition),
+            ("contentLanguage", &settings.content_language),
+            ("cacheControl", &settings.cache_control),
+        ] {
+            if let Some(value) = value {
+                to.text(name, value);
+            }
+        }
+        if !settings.metadata.is_empty() {
+            to.value("metadata", &settings.metadata);
+        }
+        if !settings.contexts.custom.is_empty() {
+            to.value("contexts", &settings.contexts);
+        }
+        if settings.temporary_hold {
+            to.value("temporaryHold", &true);
+        }
+        if settings.event_based_hold {
+            to.value("eventBasedHold", &true);
+        }
+        if let Some(retention) = &settings.retention {
+            to.value("retention", retention);
+        }
+        if let Some(time) = settings.custom_time {
+            put_time(to, "customTime", time);
+        }
+    }
+
+    fn put_times(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
+        put_time(to, "timeCreated", self.created);
+        put_time(to, "updated", self.updated);
+        put_time(to, "timeStorageClassUpdated", self.class_updated);
+        put_time(to, "timeFinalized", self.created);
+        match self.state {
+            State::Live => {}
+            State::Noncurrent(time) => put_time(to, "timeDeleted", time),
+            State::SoftDeleted { at, hard_delete, noncurrent } => {
+                put_time(to, "timeDeleted", noncurrent.unwrap_or(at));
+                put_time(to, "softDeleteTime", at);
+                put_time(to, "hardDeleteTime", hard_delete);
+            }
+        }
+        if let Some(time) = self.retention_expiration(at.retention_seconds) {
+            put_time(to, "retentionExpirationTime", time);
+        }
+    }
+
+    fn put_access(&self, to: &mut Members<'_>, at: &ObjectAddress<'_>) {
+        if at.is_uniform {
+            return;
+        }
+        to.value("owner", &serde_json::json!({ "entity": self.owner }));
+        let parent = AclParent::Object { bucket: at.bucket, name: at.name, generation: self.id.0 };
+        let entries = self.acl.entries(at.project_number, Some(&self.owner));
+        to.value("acl", &parent.lines(at.base, &self.etag(), &entries));
+    }
+}
+
+/// A text without its quotes.
+fn put_escaped(out: &mut Vec<u8>, text: &str) {
+    let start = out.len();
+    serde_json::to_writer(&mut *out, text).expect("a text can be written as JSON");
+    out.pop();
+    out.remove(start);
+}
+
+fn put_link(out: &mut Vec<u8>, at: &ObjectAddress<'_>, api: &str) {
+    out.extend_from_slice(at.base.as_bytes());
+    out.extend_from_slice(api.as_bytes());
+    put_segment(out, at.bucket);
+    out.extend_from_slice(b"/o/");
+    put_segment(out, at.name);
+}
+
+fn put_number(out: &mut Vec<u8>, number: u64) {
+    serde_json::to_writer(out, &number).expect("a number can be written as JSON");
+}
+
+fn put_time(to: &mut Members<'_>, name: &str, time: Micros) {
+    to.text_of(name, |out| put_iso(out, time.timestamp()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::generation;
+    use super::*;
+    use crate::object::checksum::Md5;
+
+    const AT: ObjectAddress<'_> = ObjectAddress {
+        base: "http://localhost:4443",
+        bucket: "b",
+        name: "a \"b\"/c",
+        project_number: 7,
+        retention_seconds: None,
+        is_uniform: false,
+    };
+
+    fn text(generation: &Generation, fields: &str, projection: Projection) -> String {
+        let mut out = Vec::new();
+        let fields = Fields::parse(fields).expect("good fields");
+        generation.put_json(&mut out, &AT, projection, &fields, true);
+        String::from_utf8(out).expect("JSON is UTF-8")
+    }
+
+    #[test]
+    fn a_resource_has_all_members_of_the_api() {
+        let mut generation = generation(1_700_000_000_123_456);
+        generation.settings.metadata.insert("k".to_owned(), "v".to_owned());
+        generation.md5 = Md5::parse("XUFAKrxLKna5cZ2REBfFkg==");
+        let json = text(&generation, "", Projection::NoAcl).replace(",\"", ",\n\"");
+        let expected = r#"{"kind":"storage#object",
+"id":"b/a \"b\"/c/1700000000123456",
+"selfLink":"http://localhost:4443/storage/v1/b/b/o/a%20%22b%22%2Fc",
+"mediaLink":"http://localhost:4443/download/storage/v1/b/b/o/a%20%22b%22%2Fc?generation=1700000000123456&alt=media",
+"name":"a \"b\"/c",
+"bucket":"b",
+"generation":"1700000000123456",
+"metageneration":"1",
+"etag":"CMDE7czm5YIDEAE=",
+"size":"5",
+"storageClass":"STANDARD",
+"crc32c":"mnG7TA==",
+"md5Hash":"XUFAKrxLKna5cZ2REBfFkg==",
+"contentType":"text/plain",
+"metadata":{"k":"v"},
+"timeCreated":"2023-11-14T22:13:20.123456Z",
+"updated":"2023-11-14T22:13:20.123456Z",
+"timeStorageClassUpdated":"2023-11-14T22:13:20.123456Z",
+"timeFinalized":"2023-11-14T22:13:20.123456Z"}"#;
+        assert_eq!(json, expected);
+        let _: serde_json::Value = serde_json::from_str(&json).expect("it is JSON");
+    }
+
+    #[test]
+    fn lists_and_owner_are_shown_in_full_only() {
+        let generation = generation(1_700_000_000_123_456);
+        let full: serde_json::Value =
+            serde_json::from_str(&text(&generation, "", Projection::Full)).expect("it is JSON");
+        assert_eq!(full["owner"]["entity"], "user-a@example.com");
+        assert_eq!(full["acl"].as_array().map(Vec::len), Some(4));
+        assert_eq!(full["acl"][3]["email"], "a@example.com");
+        assert_eq!(full["acl"][0]["projectTeam"]["team"], "owners");
+    }
+
+    #[test]
+    fn only_selected_members_are_written() {
+        let mut generation = generation(1_700_000_000_123_456);
+        generation.settings.metadata.insert("k".to_owned(), "v".to_owned());
+        generation.settings.metadata.insert("l".to_owned(), "w".to_owned());
+        assert_eq!(
+            text(&generation, "size,metadata/l", Projection::Full),
+            r#"{"size":"5","metadata":{"l":"w"}}"#
+        );
+    }
+
+    #[test]
+    fn states_have_their_times() {
+        let mut generation = generation(1_700_000_000_000_000);
+        let (at, hard_delete) = (Micros::new(2_000_000), Micros::new(3_000_000));
+        generation.state = State::SoftDeleted { at, hard_delete, noncurrent: None };
+        assert_eq!(
+            text(&generation, "timeDeleted,softDeleteTime,hardDeleteTime", Projection::NoAcl),
+            r#"{"timeDeleted":"1970-01-01T00:00:02Z","softDeleteTime":"1970-01-01T00:00:02Z","hardDeleteTime":"1970-01-01T00:00:03Z"}"#
+        );
+    }
+}

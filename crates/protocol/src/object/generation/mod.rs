@@ -1,0 +1,242 @@
+//! The stored form of an object.
+//!
+//! Every version of an object's bytes is a *generation*. The live one is in the name's head row, as a [`Head`]; one
+//! that was replaced or deleted and is still kept has a row of its own, a [`Generation`] whose `state` says so. The
+//! bytes are in a third row, as a [`Content`], which only downloads and copies read.
+//!
+//! | in the row | computed when it is shown |
+//! |---|---|
+//! | generation, metageneration, size, checksums, times, what the client set | id, links, etag, `retentionExpirationTime` |
+//! | the access control list, by its name if it has one | the lines of a named list |
+
+mod content;
+mod draft;
+mod json;
+mod protection;
+mod settings;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rangehold_map::blob::{BlobId, BlobUser};
+use rangehold_map::key::{BucketId, ObjectGeneration};
+use serde::{Deserialize, Serialize};
+
+use super::acl::Acl;
+use super::checksum::{Crc32c, Md5};
+use super::error::ObjectError;
+use super::micros::Micros;
+use super::row::{decode_row, encode_row};
+use super::storage_class::StorageClass;
+
+pub use self::content::Content;
+pub use self::draft::Draft;
+pub use self::json::{ObjectAddress, Projection};
+pub use self::settings::{Context, Contexts, Retention, RetentionMode, Settings};
+
+/// Whether a generation is what its name shows. The order of the variants is stored.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum State {
+    /// The name shows it.
+    Live,
+    /// Its bucket keeps versions, and it was replaced or deleted at this time.
+    Noncurrent(Micros),
+    /// It was deleted and can be restored for some time.
+    SoftDeleted {
+        /// When it was deleted.
+        at: Micros,
+        /// When it can no longer be restored.
+        hard_delete: Micros,
+        /// When it stopped being live before that, if its bucket kept it as an older version.
+        noncurrent: Option<Micros>,
+    },
+}
+
+/// How the client asked the bytes to be encrypted. This server stores them as they came, and only insists on the
+/// same key. The order of the variants is stored.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub enum Encryption {
+    /// As the service pleases.
+    #[default]
+    Default,
+    /// With a key that the client sends with each request; this is the key's SHA-256.
+    Customer([u8; 32]),
+    /// With a key of a key service, by its name.
+    Kms(String),
+}
+
+/// The blobs that hold a generation's bytes, and the name under which they are used.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct BlobUse {
+    /// The upload that registered as their user.
+    pub upload: String,
+    /// Each blob once.
+    pub blobs: Vec<BlobId>,
+}
+
+/// A blob that lost a user. The reference is removed after the change that says so is durable.
+pub type Release = (BlobId, BlobUser);
+
+/// One version of an object's bytes, with what is known of it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Generation {
+    /// Its number: the microsecond in which it was written.
+    pub id: ObjectGeneration,
+    /// How often its metadata was written: 1 when it is new.
+    pub metageneration: u64,
+    /// Live, older, or soft-deleted.
+    pub state: State,
+    /// Bytes of the content as it is stored.
+    pub size: u64,
+    /// CRC32C of these bytes.
+    pub crc32c: Crc32c,
+    /// MD5 of these bytes; an object that was composed has none.
+    pub md5: Option<Md5>,
+    /// Parts of which it was composed.
+    pub component_count: Option<u32>,
+    /// When the generation was made.
+    pub created: Micros,
+    /// When its metadata was last written.
+    pub updated: Micros,
+    /// When its storage class was last changed.
+    pub class_updated: Micros,
+    /// When an event-based hold was last released. A retention period counts from there.
+    pub released: Option<Micros>,
+    /// The storage class.
+    pub storage_class: StorageClass,
+    /// What a client may set.
+    pub settings: Settings,
+    /// The entity that owns it, for example `user-a@example.com`.
+    pub owner: String,
+    /// Its access control list.
+    pub acl: Acl,
+    /// How it is encrypted.
+    pub encryption: Encryption,
+    /// The blobs that hold its bytes; none if its content row has the bytes themselves.
+    pub blobs: Option<BlobUse>,
+}
+
+impl Generation {
+    /// The stored row.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_row(self)
+    }
+
+    /// Reads the row of a generation that is not live.
+    pub fn decode(row: &[u8]) -> Result<Self, ObjectError> {
+        decode_row("a generation", row)
+    }
+
+    /// The entity tag: it changes with the generation and with the metageneration. As the real service's, it is
+    /// base64 of a message of protocol buffers with both numbers.
+    pub fn etag(&self) -> String {
+        let mut out = vec![0x08];
+        put_varint(&mut out, self.id.0);
+        out.push(0x10);
+        put_varint(&mut out, self.metageneration);
+        STANDARD.encode(out)
+    }
+
+    /// The blobs that lose a user when this generation of `name` is gone.
+    pub fn releases(&self, bucket: BucketId, name: &str) -> Vec<Release> {
+        let user = |uses: &BlobUse| BlobUser { bucket, name: name.to_owned(), upload: uses.upload.clone() };
+        let blobs = self.blobs.iter().flat_map(|uses| uses.blobs.iter().map(|blob| (*blob, user(uses))));
+        blobs.collect()
+    }
+}
+
+fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+    while value >= 0x80 {
+        out.push(value as u8 | 0x80);
+        value >>= 7;
+    }
+    out.push(value as u8);
+}
+
+/// A change of two names that has begun with this object as its source.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Intent {
+    /// Names the change.
+    pub id: String,
+    /// The name in the same bucket that gets the bytes.
+    pub target: String,
+}
+
+/// The head row of a name: what the name shows. A name without a live generation has none.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Head {
+    /// The live generation.
+    pub live: Generation,
+    /// The change of two names that is under way.
+    pub intent: Option<Intent>,
+}
+
+impl Head {
+    /// The stored row.
+    pub fn encode(&self) -> Vec<u8> {
+        encode_row(self)
+    }
+
+    /// Reads a head row.
+    pub fn decode(row: &[u8]) -> Result<Self, ObjectError> {
+        decode_row("a head", row)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// A live generation of five bytes, written at the microsecond `id`.
+    pub(in crate::object) fn generation(id: u64) -> Generation {
+        let time = Micros::new(i64::try_from(id).expect("a time of this millennium"));
+        Generation {
+            id: ObjectGeneration(id),
+            metageneration: 1,
+            state: State::Live,
+            size: 5,
+            crc32c: Crc32c::of(b"hello"),
+            md5: Some(Md5([7; 16])),
+            component_count: None,
+            created: time,
+            updated: time,
+            class_updated: time,
+            released: None,
+            storage_class: StorageClass::Standard,
+            settings: Settings { content_type: Some("text/plain".to_owned()), ..Settings::default() },
+            owner: "user-a@example.com".to_owned(),
+            acl: Acl::default(),
+            encryption: Encryption::Default,
+            blobs: None,
+        }
+    }
+
+    #[test]
+    fn rows_are_read_as_they_were_written() {
+        let mut live = generation(1_700_000_000_000_000);
+        live.settings.metadata.insert("a".to_owned(), "ü".to_owned());
+        live.settings.custom_time = Some(Micros::new(5));
+        live.blobs = Some(BlobUse { upload: "u".to_owned(), blobs: vec![BlobId(9)] });
+        let head = Head { live, intent: Some(Intent { id: "i".to_owned(), target: "t".to_owned() }) };
+        let row = head.encode();
+        assert_eq!(Head::decode(&row), Ok(head.clone()));
+        assert_eq!(Generation::decode(&head.live.encode()), Ok(head.live));
+        assert!(Head::decode(&row[..row.len() - 1]).is_err());
+        assert!(Head::decode(&[]).is_err());
+        assert!(Head::decode(&[9, 0]).expect_err("another form").message.contains("unknown form 9"));
+    }
+
+    #[test]
+    fn a_small_row_stays_small() {
+        let row = Head { live: generation(1_700_000_000_000_000), intent: None }.encode();
+        assert!(row.len() < 130, "{} bytes", row.len());
+    }
+
+    #[test]
+    fn the_etag_has_the_form_of_the_real_service() {
+        let mut generation = generation(1_700_000_000_000_000);
+        let first = generation.etag();
+        assert_eq!(first, "CICA5szm5YIDEAE=");
+        generation.metageneration = 2;
+        assert_ne!(generation.etag(), first);
+    }
+}

@@ -1,0 +1,42 @@
+//! The limits of buckets and objects, with the documents or clients that give them.
+
+/// Greatest length of an object's name in bytes of UTF-8.
+pub const NAME_BYTES_MAX: usize = 1024;
+/// Items and prefixes of one page of a listing; also used where the request says nothing.
+pub const PAGE_ITEMS_MAX: usize = 1000;
+/// Sources of one compose.
+pub const COMPOSE_SOURCES_MAX: usize = 32;
+/// Size of the greatest object: 5 TiB.
+pub const OBJECT_BYTES_MAX: u64 = 5 << 40;
+/// Custom metadata of an object: names and values together, in bytes.
+pub const METADATA_BYTES_MAX: usize = 8 << 10;
+/// Contexts of one object.
+pub const CONTEXTS_MAX: usize = 50;
+/// Greatest length of a context's name and value in bytes.
+pub const CONTEXT_BYTES_MAX: usize = 256;
+/// Chunks of a resumable upload are multiples of this, except the last one.
+pub const UPLOAD_CHUNK_BYTES: u64 = 256 << 10;
+/// How long an upload session lives, in seconds: a week.
+pub const UPLOAD_SECONDS: u64 = 7 * 24 * 3600;
+/// Entries of one access control list.
+pub const ACL_ENTRIES_MAX: usize = 100;
+/// Labels of one bucket.
+pub const LABELS_MAX: usize = 64;
+/// Rules of a bucket's lifecycle.
+pub const LIFECYCLE_RULES_MAX: usize = 100;
+/// Notification configurations of one bucket.
+pub const NOTIFICATIONS_MAX: usize = 100;
+/// Members of an IAM policy, in all of its bindings together.
+pub const POLICY_MEMBERS_MAX: usize = 1_500;
+/// How long a bucket that was created without a policy keeps soft-deleted objects, in seconds: a week.
+pub const SOFT_DELETE_SECONDS: u64 = 7 * 24 * 3600;
+/// The shortest soft-delete policy except none, in seconds, and the longest: 7 and 90 days.
+pub const SOFT_DELETE_SECONDS_RANGE: (u64, u64) = (7 * 24 * 3600, 90 * 24 * 3600);
+/// The longest retention period of a bucket, in seconds: 100 years.
+pub const RETENTION_SECONDS_MAX: u64 = 3_155_760_000;
+/// Bytes of a JSON body.
+pub const JSON_BODY_BYTES_MAX: usize = 1 << 20;
+/// Dead rows over which a listing steps before it seeks.
+pub const STEPS_BEFORE_SEEK: usize = 8;
+/// Bytes of a page token.
+pub const PAGE_TOKEN_BYTES_MAX: usize = 8 << 10;
