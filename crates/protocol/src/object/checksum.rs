@@ -121,8 +121,7 @@ impl Announced {
 }
 
 fn mismatch(what: &str, announced: &str, found: &str) -> ObjectError {
-    let message =
-        format!("Provided {what} \"{announced}\" doesn't match calculated {what} \"{found}\".");
+    let message = format!("Provided {what} \"{announced}\" doesn't match calculated {what} \"{found}\".");
     ObjectError::new(ErrorKind::WrongChecksum, message)
 }
 

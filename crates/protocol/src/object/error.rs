@@ -198,8 +198,7 @@ impl ObjectError {
 
     /// "Request range not satisfiable": the object of `size` bytes has none of the bytes asked for.
     pub fn range_not_satisfiable(range: &str, size: u64) -> Self {
-        let message =
-            format!("Request range not satisfiable: {} of an object of {size} bytes", Shown(range));
+        let message = format!("Request range not satisfiable: {} of an object of {size} bytes", Shown(range));
         Self::new(ErrorKind::RangeNotSatisfiable, message).at("Range")
     }
 

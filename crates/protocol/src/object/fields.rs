@@ -34,7 +34,8 @@ impl Fields {
         if text.trim().is_empty() {
             return Ok(Self::All);
         }
-        let fault = || ObjectError::invalid("fields", text, "Write a list such as items(name,size),nextPageToken.");
+        let fault =
+            || ObjectError::invalid("fields", text, "Write a list such as items(name,size),nextPageToken.");
         let mut rest = text;
         let fields = list(&mut rest, 0).ok_or_else(fault)?;
         if rest.is_empty() { Ok(fields) } else { Err(fault()) }
@@ -216,8 +217,14 @@ mod tests {
             json!({"nextPageToken": "t", "items": [{"name": "a", "metadata": {"x": 1}}, {"name": "b"}]})
         );
         assert_eq!(applied("items/name"), json!({"items": [{"name": "a"}, {"name": "b"}]}));
-        assert_eq!(applied("items/name,items/size"), json!({"items": [{"name": "a"}, {"name": "b", "size": "5"}]}));
-        assert_eq!(applied("items/*/x"), json!({"items": [{"name": "a", "metadata": {"x": 1}}, {"name": "b", "size": "5"}]}));
+        assert_eq!(
+            applied("items/name,items/size"),
+            json!({"items": [{"name": "a"}, {"name": "b", "size": "5"}]})
+        );
+        assert_eq!(
+            applied("items/*/x"),
+            json!({"items": [{"name": "a", "metadata": {"x": 1}}, {"name": "b", "size": "5"}]})
+        );
         assert_eq!(applied("nothing"), json!({}));
         assert_eq!(applied(""), applied("*"));
     }

@@ -36,7 +36,9 @@ impl<'de> Deserialize<'de> for Int64 {
             }
 
             fn visit_i64<E: de::Error>(self, value: i64) -> Result<Int64, E> {
-                u64::try_from(value).map(Int64).map_err(|_| E::invalid_value(de::Unexpected::Signed(value), &self))
+                u64::try_from(value)
+                    .map(Int64)
+                    .map_err(|_| E::invalid_value(de::Unexpected::Signed(value), &self))
             }
 
             fn visit_str<E: de::Error>(self, text: &str) -> Result<Int64, E> {

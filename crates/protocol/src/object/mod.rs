@@ -4,6 +4,7 @@
 //! |---|---|
 //! | the stored form of buckets and objects, and their JSON | [`bucket`], [`generation`], [`acl`], [`row`] |
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
+//! | conditions of requests | [`condition`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | limits | [`limits`] |
 
@@ -11,6 +12,7 @@ pub mod acl;
 pub mod batch;
 pub mod bucket;
 pub mod checksum;
+pub mod condition;
 pub mod error;
 pub mod fields;
 pub mod generation;

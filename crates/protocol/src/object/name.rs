@@ -26,7 +26,9 @@ pub fn check_bucket(name: &str) -> Result<(), ObjectError> {
     let longest = if name.contains('.') { 222 } else { 63 };
     if !(3..=longest).contains(&name.len()) || name.split('.').any(|part| part.is_empty() || part.len() > 63)
     {
-        return fault("Bucket names have 3 to 63 characters, or up to 222 with parts of 1 to 63 between dots.");
+        return fault(
+            "Bucket names have 3 to 63 characters, or up to 222 with parts of 1 to 63 between dots.",
+        );
     }
     if name.parse::<Ipv4Addr>().is_ok() {
         return fault("Bucket names are not addresses.");
@@ -66,8 +68,20 @@ mod tests {
             assert_eq!(check_bucket(name), Ok(()), "{name}");
         }
         for name in [
-            "", "ab", "Abc", "-abc", "abc-", "a b", "abé", "1.2.3.4", "a..b", "goog-x", "my-google",
-            &"a".repeat(64), &format!("{}.b", "a".repeat(64)), "a/b",
+            "",
+            "ab",
+            "Abc",
+            "-abc",
+            "abc-",
+            "a b",
+            "abé",
+            "1.2.3.4",
+            "a..b",
+            "goog-x",
+            "my-google",
+            &"a".repeat(64),
+            &format!("{}.b", "a".repeat(64)),
+            "a/b",
         ] {
             assert_eq!(check_bucket(name).map_err(|error| error.kind.status()), Err(400), "{name}");
         }

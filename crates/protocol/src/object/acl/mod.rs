@@ -138,8 +138,9 @@ impl Predefined {
             camel.extend(letters.next().map(|first| first.to_ascii_uppercase()));
             camel.push_str(letters.as_str());
         }
-        Self::parse("x-goog-acl", &camel, for_bucket)
-            .map_err(|_| ObjectError::invalid("x-goog-acl", text, "Use private, public-read or another name."))
+        Self::parse("x-goog-acl", &camel, for_bucket).map_err(|_| {
+            ObjectError::invalid("x-goog-acl", text, "Use private, public-read or another name.")
+        })
     }
 
     /// The lines of the list beside the owner's.
@@ -152,11 +153,9 @@ impl Predefined {
             Self::PublicReadWrite => vec![AclEntry::of("allUsers", Role::Writer)],
             Self::BucketOwnerFullControl => vec![team("owners", Role::Owner)],
             Self::BucketOwnerRead => vec![team("owners", Role::Reader)],
-            Self::ProjectPrivate => vec![
-                team("owners", Role::Owner),
-                team("editors", Role::Owner),
-                team("viewers", Role::Reader),
-            ],
+            Self::ProjectPrivate => {
+                vec![team("owners", Role::Owner), team("editors", Role::Owner), team("viewers", Role::Reader)]
+            }
         }
     }
 }
@@ -210,7 +209,12 @@ impl Acl {
     }
 
     /// The list with `entry` in the place of an older line of the same entity.
-    pub fn with(&self, entry: AclEntry, project_number: u64, owner: Option<&str>) -> Result<Self, ObjectError> {
+    pub fn with(
+        &self,
+        entry: AclEntry,
+        project_number: u64,
+        owner: Option<&str>,
+    ) -> Result<Self, ObjectError> {
         let mut entries = self.entries(project_number, owner);
         put(&mut entries, entry, |_, new| new);
         check_length(&entries)?;
@@ -253,7 +257,12 @@ mod tests {
         };
         assert_eq!(
             entities(acl.entries(7, Some("user-a@b"))),
-            ["project-owners-7 OWNER", "project-editors-7 OWNER", "project-viewers-7 READER", "user-a@b OWNER"]
+            [
+                "project-owners-7 OWNER",
+                "project-editors-7 OWNER",
+                "project-viewers-7 READER",
+                "user-a@b OWNER"
+            ]
         );
         assert_eq!(entities(acl.entries(7, Some("project-owners-7"))).len(), 3);
         assert_eq!(entities(Acl::Predefined(Predefined::Private).entries(7, Some("user-a@b"))).len(), 1);

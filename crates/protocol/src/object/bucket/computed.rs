@@ -22,15 +22,12 @@ const MULTI_REGIONS: [&str; 3] = ["ASIA", "EU", "US"];
 const DUAL_REGIONS: [&str; 6] = ["ASIA1", "EUR4", "EUR5", "EUR7", "EUR8", "NAM4"];
 
 /// Goes over the settings of a new bucket.
-pub(super) fn finish_new(
-    new: &mut BucketSettings,
-    can_retain: bool,
-    now: Micros,
-) -> Result<(), ObjectError> {
+pub(super) fn finish_new(new: &mut BucketSettings, can_retain: bool, now: Micros) -> Result<(), ObjectError> {
     let location = new.location.as_deref().filter(|location| !location.is_empty()).unwrap_or("US");
     new.location = Some(location.to_ascii_uppercase());
     new.storage_class.get_or_insert_default();
-    new.object_retention = can_retain.then(|| super::settings::ObjectRetention { mode: Some("Enabled".to_owned()) });
+    new.object_retention =
+        can_retain.then(|| super::settings::ObjectRetention { mode: Some("Enabled".to_owned()) });
     let period = Int64(SOFT_DELETE_SECONDS);
     new.soft_delete_policy.get_or_insert_default().retention_duration_seconds.get_or_insert(period);
     let is_uniform = new.uniform_access();
@@ -42,11 +39,7 @@ pub(super) fn finish_new(
 }
 
 /// Goes over the settings `new` of a bucket that had `old`.
-pub(super) fn finish(
-    old: &BucketSettings,
-    new: &mut BucketSettings,
-    now: Micros,
-) -> Result<(), ObjectError> {
+pub(super) fn finish(old: &BucketSettings, new: &mut BucketSettings, now: Micros) -> Result<(), ObjectError> {
     new.storage_class.get_or_insert_default();
     if new.rpo.is_none() && location_type(new) != "region" {
         new.rpo = Some("DEFAULT".to_owned());
@@ -191,7 +184,9 @@ fn enforcement(old: &BucketSettings, new: &mut BucketSettings, now: Micros) -> R
         let Some(after) = after else { continue };
         let before = before.unwrap_or_default();
         after.effective_time = match after.restriction_mode.as_deref() {
-            Some("FullyRestricted") if before.restriction_mode == after.restriction_mode => before.effective_time,
+            Some("FullyRestricted") if before.restriction_mode == after.restriction_mode => {
+                before.effective_time
+            }
             Some("FullyRestricted") => Some(now),
             Some("NotRestricted") | None => None,
             Some(other) => {

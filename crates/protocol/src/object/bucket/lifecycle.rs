@@ -96,7 +96,10 @@ impl Lifecycle {
                 (Some("Delete"), None) | (Some("SetStorageClass"), Some(_)) => {}
                 (Some("AbortIncompleteMultipartUpload"), None) if rule.condition.is_for_uploads() => {}
                 (Some("AbortIncompleteMultipartUpload"), None) => {
-                    return fault("a condition", "This action takes age, matchesPrefix and matchesSuffix only.");
+                    return fault(
+                        "a condition",
+                        "This action takes age, matchesPrefix and matchesSuffix only.",
+                    );
                 }
                 (kind, _) => {
                     let hint = "Actions are Delete, SetStorageClass with a storageClass, and \

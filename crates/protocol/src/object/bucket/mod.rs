@@ -27,7 +27,8 @@ use super::storage_class::StorageClass;
 use self::policy::Policy;
 pub use self::settings::{
     Autoclass, Billing, BucketEncryption, BucketSettings, Enforcement, IamConfiguration, IpFilter, Logging,
-    NetworkSource, ObjectRetention, Placement, RetentionPolicy, SoftDeletePolicy, Switch, UniformAccess, Website,
+    NetworkSource, ObjectRetention, Placement, RetentionPolicy, SoftDeletePolicy, Switch, UniformAccess,
+    Website,
 };
 
 /// A bucket.
@@ -96,7 +97,8 @@ impl BucketSettings {
     /// Whether access control lists are out of use.
     pub fn uniform_access(&self) -> bool {
         let iam = self.iam_configuration.as_ref();
-        let [one, other] = iam.map_or([None; 2], |iam| [iam.uniform_bucket_level_access, iam.bucket_policy_only]);
+        let [one, other] =
+            iam.map_or([None; 2], |iam| [iam.uniform_bucket_level_access, iam.bucket_policy_only]);
         [one, other].into_iter().flatten().any(|access| access.enabled)
     }
 }
@@ -175,7 +177,8 @@ impl Bucket {
         body: &Map<String, Value>,
         parameters: BucketParameters,
     ) -> Result<(), ObjectError> {
-        let listed = |field: &str| body.get(field).filter(|value| !value.is_null()).map(Acl::from_json).transpose();
+        let listed =
+            |field: &str| body.get(field).filter(|value| !value.is_null()).map(Acl::from_json).transpose();
         let acl = parameters.acl.map(Acl::Predefined).or(listed("acl")?);
         let default_object_acl = parameters.default_object_acl.map(Acl::Predefined);
         let default_object_acl = default_object_acl.or(listed("defaultObjectAcl")?);

@@ -149,7 +149,11 @@ fn is_public(member: &str) -> bool {
 fn check_members(bindings: &[Binding], forbids_public: bool) -> Result<(), ObjectError> {
     let members = || bindings.iter().flat_map(|binding| &binding.members);
     if members().count() > POLICY_MEMBERS_MAX {
-        return Err(ObjectError::invalid("bindings", members().count(), "A policy has at most 1500 members."));
+        return Err(ObjectError::invalid(
+            "bindings",
+            members().count(),
+            "A policy has at most 1500 members.",
+        ));
     }
     for binding in bindings {
         let is_known = ["roles/", "projects/", "organizations/"];
@@ -183,7 +187,8 @@ mod tests {
     #[test]
     fn a_policy_replaces_only_the_one_that_was_read() {
         let first = Policy::of_project("p");
-        let body = |etag: &str| json!({"etag": etag, "bindings": [{"role": "roles/a", "members": ["allUsers"]}]});
+        let body =
+            |etag: &str| json!({"etag": etag, "bindings": [{"role": "roles/a", "members": ["allUsers"]}]});
         let second = set(&first, body(&first.etag()), false).expect("the etag is right");
         assert!(second.is_public() && second.grants("allUsers", "roles/a"));
         let stale = set(&second, body(&first.etag()), false).expect_err("the etag is old");

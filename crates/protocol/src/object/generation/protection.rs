@@ -53,7 +53,7 @@ impl Generation {
     /// The settings become `new` at `now`. Fails where that would weaken a retention of the object; `may_override`
     /// tells whether the request allows that for one that is not locked. `can_retain` tells whether the bucket lets
     /// its objects have retentions.
-    pub(in crate::object) fn change_settings(
+    pub fn change_settings(
         &mut self,
         new: Settings,
         may_override: bool,

@@ -217,7 +217,9 @@ mod tests {
         let set = json!({"retention": {"mode": "Locked", "retainUntilTime": "2030-01-01T00:00:00Z"}});
         let settings = Settings::from_body(&body(set), NOW).expect("a retention");
         assert_eq!(settings.retention.map(|retention| retention.mode), Some(RetentionMode::Locked));
-        for remove in [json!({"retention": null}), json!({"retention": {"mode": null, "retainUntilTime": null}})] {
+        for remove in
+            [json!({"retention": null}), json!({"retention": {"mode": null, "retainUntilTime": null}})]
+        {
             assert_eq!(settings.patched(&body(remove), NOW).expect("none").retention, None);
         }
     }
