@@ -20,7 +20,19 @@ use anyhow::{Context, Result, anyhow, bail};
 use rangehold_testkit::workspace;
 
 /// The targets: one binary of the crate `fuzz/` each.
-const TARGETS: [&str; 7] = ["filter", "batch", "entity_json", "sas", "canonicalize", "token", "row"];
+const TARGETS: [&str; 11] = [
+    "filter",
+    "batch",
+    "entity_json",
+    "sas",
+    "canonicalize",
+    "token",
+    "row",
+    "multipart",
+    "glob",
+    "object_batch",
+    "signed_url",
+];
 
 /// Makes rustc count the edges of the control flow and report comparisons, as libFuzzer reads them.
 const COVERAGE_FLAGS: &str = "-Cpasses=sancov-module \

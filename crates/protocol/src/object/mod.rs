@@ -6,6 +6,8 @@
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
 //! | conditions of requests | [`condition`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
+//! | patterns of names | [`glob`] |
+//! | signatures, and what forms may upload | [`signed`], [`policy`] |
 //! | limits | [`limits`] |
 
 pub mod acl;
@@ -16,6 +18,7 @@ pub mod condition;
 pub mod error;
 pub mod fields;
 pub mod generation;
+pub mod glob;
 pub mod int64;
 pub mod limits;
 pub mod link;
@@ -23,5 +26,7 @@ pub mod merge;
 pub mod micros;
 pub mod multipart;
 pub mod name;
+pub mod policy;
 pub mod row;
+pub mod signed;
 pub mod storage_class;

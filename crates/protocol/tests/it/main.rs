@@ -8,4 +8,5 @@ mod golden;
 mod render;
 mod settings;
 mod signatures;
+mod signed_urls;
 mod write;

@@ -1,0 +1,196 @@
+//! Version 4.
+//!
+//! ```text
+//!   GOOG4-RSA-SHA256                         string to sign: the algorithm,
+//!   20190201T090000Z                         when it was signed,
+//!   20190201/auto/storage/goog4_request      the scope,
+//!   00e2fb79...                              and the SHA-256 of the canonical request:
+//!
+//!   GET                                      method
+//!   /bucket/name                             path
+//!   X-Goog-Algorithm=...&X-Goog-Date=...     query, without the signature
+//!   host:storage.googleapis.com              each signed header,
+//!                                            an empty line,
+//!   host                                     and their names
+//!   UNSIGNED-PAYLOAD                         the SHA-256 of the body, or this word
+//! ```
+
+use rangehold_map::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::{Claim, EXPIRES_SECONDS_MAX, Method, SKEW_SECONDS, SignedError, SignedRequest};
+use super::{canonical, malformed, required};
+use crate::time::parse_iso;
+
+const RSA: &str = "GOOG4-RSA-SHA256";
+const HMAC: &str = "GOOG4-HMAC-SHA256";
+const PAYLOAD_HEADER: &str = "x-goog-content-sha256";
+const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+
+/// What names the signer and the time, the same wherever the signature stands.
+struct Signer {
+    algorithm: String,
+    id: String,
+    scope: String,
+    date: String,
+    signed_at: Timestamp,
+    signature: Vec<u8>,
+}
+
+impl Signer {
+    fn new(algorithm: String, credential: &str, date: String, signature: &str) -> Result<Self, SignedError> {
+        if algorithm != RSA && algorithm != HMAC {
+            return Err(malformed(format!("The algorithm '{algorithm}' is not {RSA} or {HMAC}.")));
+        }
+        // The id comes first and may hold slashes itself; the scope has four parts.
+        let mut parts = credential.rsplitn(5, '/');
+        let (request, service, place, day) = (parts.next(), parts.next(), parts.next(), parts.next());
+        let (Some("goog4_request"), Some("storage"), Some(place), Some(day), Some(id)) =
+            (request, service, place, day, parts.next())
+        else {
+            return Err(malformed(format!(
+                "The credential '{credential}' does not have the form 'id/yyyymmdd/auto/storage/goog4_request'."
+            )));
+        };
+        let signed_at = basic_date(&date).filter(|_| date.starts_with(day)).ok_or_else(|| {
+            malformed(format!("The date '{date}' is not a time 'yyyymmddThhmmssZ' of the day {day}."))
+        })?;
+        let signature = const_hex::decode(signature)
+            .map_err(|_| malformed("The signature does not consist of hexadecimal digits."))?;
+        let scope = format!("{day}/{place}/storage/goog4_request");
+        Ok(Self { algorithm, id: id.to_owned(), scope, date, signed_at, signature })
+    }
+
+    fn method(&self) -> Method {
+        match self.algorithm.as_str() {
+            RSA => Method::Rsa,
+            _ => Method::HmacSha256 { scope: self.scope.clone() },
+        }
+    }
+
+    fn string_to_sign(&self, canonical_request: &str) -> String {
+        let hash = const_hex::encode(Sha256::digest(canonical_request));
+        format!("{}\n{}\n{}\n{hash}", self.algorithm, self.date, self.scope)
+    }
+
+    /// The claim over a request of which these headers are signed.
+    fn claim(
+        self,
+        request: &SignedRequest<'_>,
+        headers: &str,
+        ends: Timestamp,
+    ) -> Result<Claim, SignedError> {
+        let names: Vec<String> = headers.split(';').map(str::to_ascii_lowercase).collect();
+        if !names.iter().any(|name| name == "host") {
+            return Err(malformed("The signed headers must include 'host'."));
+        }
+        let payload =
+            names.iter().any(|name| name == PAYLOAD_HEADER).then(|| request.header(PAYLOAD_HEADER)).flatten();
+        let without_port = match request.host.rsplit_once(':') {
+            Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+            _ => request.host,
+        };
+        let mut hosts = vec![request.host, without_port];
+        hosts.dedup();
+        let requests: Vec<String> =
+            hosts.iter().map(|host| canonical_request(request, &names, host, payload.as_deref())).collect();
+        Ok(Claim {
+            method: self.method(),
+            payload: payload.filter(|payload| payload != UNSIGNED),
+            texts: requests.iter().map(|request| self.string_to_sign(request)).collect(),
+            canonical: requests.into_iter().next(),
+            signature: self.signature,
+            begins: Some(self.signed_at),
+            ends,
+            signer: self.id,
+        })
+    }
+}
+
+/// A signed URL: everything is in the query.
+pub(super) fn of_url(request: &SignedRequest<'_>) -> Result<Claim, SignedError> {
+    let parameter = |name: &str| required(request.parameter(name), name);
+    let signer = Signer::new(
+        parameter("X-Goog-Algorithm")?,
+        &parameter("X-Goog-Credential")?,
+        parameter("X-Goog-Date")?,
+        &parameter("X-Goog-Signature")?,
+    )?;
+    let expires = parameter("X-Goog-Expires")?;
+    let seconds = expires.parse().ok().filter(|seconds| (1..=EXPIRES_SECONDS_MAX).contains(seconds));
+    let seconds = seconds.ok_or_else(|| {
+        malformed(format!("X-Goog-Expires is '{expires}', and not 1 to {EXPIRES_SECONDS_MAX} seconds."))
+    })?;
+    let ends = after(signer.signed_at, seconds);
+    signer.claim(request, &parameter("X-Goog-SignedHeaders")?, ends)
+}
+
+/// `GOOG4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...`
+pub(super) fn of_header(request: &SignedRequest<'_>, authorization: &str) -> Result<Claim, SignedError> {
+    let (algorithm, parts) = authorization.split_once(' ').unwrap_or((authorization, ""));
+    let part = |name: &str| {
+        let mut parts = parts.split(',').filter_map(|part| part.trim().split_once('='));
+        required(parts.find(|(given, _)| *given == name).map(|(_, value)| value.to_owned()), name)
+    };
+    let date = required(request.header("x-goog-date"), "x-goog-date")?;
+    let signer = Signer::new(algorithm.to_owned(), &part("Credential")?, date, &part("Signature")?)?;
+    let ends = after(signer.signed_at, SKEW_SECONDS);
+    signer.claim(request, &part("SignedHeaders")?, ends)
+}
+
+/// A form: the policy is what was signed, and says itself until when it is valid.
+pub(super) fn of_form(
+    field: impl Fn(&str) -> Option<String>,
+    policy: &str,
+    signature: &str,
+) -> Result<Claim, SignedError> {
+    let part = |name: &str| required(field(name), name);
+    let signer =
+        Signer::new(part("x-goog-algorithm")?, &part("x-goog-credential")?, part("x-goog-date")?, signature)?;
+    Ok(Claim {
+        method: signer.method(),
+        payload: None,
+        texts: vec![policy.to_owned()],
+        canonical: None,
+        signature: signer.signature,
+        begins: Some(signer.signed_at),
+        ends: Timestamp::MAX_DATE_TIME,
+        signer: signer.id,
+    })
+}
+
+fn canonical_request(
+    request: &SignedRequest<'_>,
+    names: &[String],
+    host: &str,
+    payload: Option<&str>,
+) -> String {
+    let headers: String = names
+        .iter()
+        .map(|name| {
+            let value =
+                if name == "host" { host.to_owned() } else { request.header(name).unwrap_or_default() };
+            format!("{name}:{}\n", canonical::header_value(&value))
+        })
+        .collect();
+    let path = canonical::path(request.path);
+    let query = canonical::query(request.parameters());
+    let payload = payload.unwrap_or(UNSIGNED);
+    format!("{}\n{path}\n{query}\n{headers}\n{}\n{payload}", request.method, names.join(";"))
+}
+
+/// A time `20190201T090000Z`.
+fn basic_date(text: &str) -> Option<Timestamp> {
+    let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());
+    let (day, time) = text.strip_suffix('Z')?.split_once('T')?;
+    if day.len() != 8 || time.len() != 6 || !is_digits(day) || !is_digits(time) {
+        return None;
+    }
+    let (year, month, day) = (&day[..4], &day[4..6], &day[6..]);
+    let (hour, minute, second) = (&time[..2], &time[2..4], &time[4..]);
+    parse_iso(&format!("{year}-{month}-{day}T{hour}:{minute}:{second}Z"))
+}
+
+fn after(time: Timestamp, seconds: i64) -> Timestamp {
+    Timestamp::from_unix_seconds(time.unix_seconds() + seconds)
+}
