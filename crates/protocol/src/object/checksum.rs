@@ -5,6 +5,8 @@
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use md5::Digest as _;
+use md5::digest::common::hazmat::SerializableState as _;
 use serde::{Deserialize, Serialize};
 
 use super::error::{ErrorKind, ObjectError};
@@ -57,6 +59,49 @@ impl Md5 {
     /// Reads the form that [`text`](Self::text) writes.
     pub fn parse(text: &str) -> Option<Self> {
         Some(Self(STANDARD.decode(text).ok()?.try_into().ok()?))
+    }
+}
+
+/// Both checksums of bytes that arrive in pieces. It can be saved between requests, and taken up again by another process.
+#[derive(Debug, Clone, Default)]
+pub struct Running {
+    crc32c: Crc32c,
+    md5: md5::Md5,
+    bytes: u64,
+}
+
+impl Running {
+    /// Takes the next bytes.
+    pub fn update(&mut self, bytes: &[u8]) {
+        self.crc32c = self.crc32c.append(bytes);
+        self.md5.update(bytes);
+        self.bytes += bytes.len() as u64;
+    }
+
+    /// How many bytes it has taken.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The CRC32C of the bytes so far.
+    pub fn crc32c(&self) -> Crc32c {
+        self.crc32c
+    }
+
+    /// The MD5 of the bytes so far.
+    pub fn md5(&self) -> Md5 {
+        Md5(self.md5.clone().finalize().into())
+    }
+
+    /// The state of the MD5, to be stored.
+    pub fn save(&self) -> Vec<u8> {
+        self.md5.serialize().to_vec()
+    }
+
+    /// Goes on where [`save`](Self::save) was called. `None` if the bytes are not such a state.
+    pub fn resume(bytes: u64, crc32c: Crc32c, md5_state: &[u8]) -> Option<Self> {
+        let md5 = md5::Md5::deserialize(&md5_state.try_into().ok()?).ok()?;
+        Some(Self { crc32c, md5, bytes })
     }
 }
 
@@ -166,6 +211,19 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn a_sum_that_was_saved_goes_on(a: Vec<u8>, b: Vec<u8>) {
+            let mut first = Running::default();
+            first.update(&a);
+            let mut second =
+                Running::resume(first.bytes(), first.crc32c(), &first.save()).expect("it was saved");
+            second.update(&b);
+            let whole = [a, b].concat();
+            prop_assert_eq!(second.crc32c(), Crc32c::of(&whole));
+            prop_assert_eq!(second.md5(), Md5(md5::Md5::digest(&whole).into()));
+            prop_assert_eq!(second.bytes(), whole.len() as u64);
+        }
+
         #[test]
         fn checksums_of_parts_combine_to_that_of_the_whole(a: Vec<u8>, b: Vec<u8>) {
             let whole = Crc32c::of(&[a.clone(), b.clone()].concat());
