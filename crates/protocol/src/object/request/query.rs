@@ -136,7 +136,7 @@ mod tests {
         let conditions = query.conditions(Some("\"t\""), None).expect("conditions");
         assert_eq!(conditions.generation_match, Some(0));
         assert!(conditions.tag_match.is_some() && conditions.tag_not_match.is_none());
-        assert_eq!(format!("{query:?}").contains("a/b"), false);
+        assert!(!format!("{query:?}").contains("a/b"));
     }
 
     #[test]

@@ -102,7 +102,7 @@ impl Session {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub enum Answer {
     /// It made this generation.
-    Finished(Generation),
+    Finished(Box<Generation>),
     /// The client cancelled it.
     Cancelled,
 }
@@ -127,7 +127,7 @@ impl Answer {
     /// The generation that the upload made; an error if it was cancelled.
     pub fn generation(self) -> Result<Generation, ObjectError> {
         match self {
-            Self::Finished(generation) => Ok(generation),
+            Self::Finished(generation) => Ok(*generation),
             Self::Cancelled => Err(ObjectError::new(ErrorKind::Cancelled, "The upload was cancelled.")),
         }
     }

@@ -103,7 +103,7 @@ impl Create<'_> {
         out.changes.push((content, Some(self.payload.content.clone())));
         if let Some(upload) = self.ends_upload {
             out.changes.push((self.to.key(&ObjectRow::Upload(upload.into())), None));
-            let answer = Answer::Finished(new).encode(now);
+            let answer = Answer::Finished(Box::new(new)).encode(now);
             out.changes.push((self.to.key(&ObjectRow::Answer(upload.into())), Some(answer)));
         }
         out.changes.extend(self.also.iter().cloned());
