@@ -236,7 +236,7 @@ mod tests {
 "bucket":"b",
 "generation":"1700000000123456",
 "metageneration":"1",
-"etag":"CMDE7czm5YIDEAE=",
+"etag":"CMDEgMHBxIIDEAE=",
 "size":"5",
 "storageClass":"STANDARD",
 "crc32c":"mnG7TA==",

@@ -235,7 +235,7 @@ pub(super) mod tests {
     fn the_etag_has_the_form_of_the_real_service() {
         let mut generation = generation(1_700_000_000_000_000);
         let first = generation.etag();
-        assert_eq!(first, "CICA5szm5YIDEAE=");
+        assert_eq!(first, "CICA+cDBxIIDEAE=");
         generation.metageneration = 2;
         assert_ne!(generation.etag(), first);
     }
