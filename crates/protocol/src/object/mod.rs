@@ -4,7 +4,6 @@
 //! |---|---|
 //! | the stored form of buckets and objects, and their JSON | [`bucket`], [`generation`], [`acl`], [`row`] |
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
-//! | which operation a request asks for | [`request`] |
 //! | conditions of requests | [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
@@ -29,7 +28,6 @@ pub mod micros;
 pub mod multipart;
 pub mod name;
 pub mod policy;
-pub mod request;
 pub mod row;
 pub mod signed;
 pub mod storage_class;
