@@ -12,12 +12,14 @@
 //! | server | [`PartitionServer`] | holds ranges under a lease, and answers for their keys |
 //! | change | `change` | how ranges are split, merged and moved, step by step |
 //! | router, executor | [`Router`], [`Executor`] | from a key to the server that holds it; the changes of the map |
+//! | blobs | [`blob`] | large payloads as files of their own, and the rows that say who uses them |
 //! | sweeping | `sweeping` | the rows of dropped tables go, then the last notes of the tables |
 //! | node | [`Node`], [`copy`] | a process in all its roles; backup and restore of a store, also of one that is served |
 //!
 //! Architecture Invariant: only [`Clock`] reads the wall clock, and everything random comes from the seed in
 //! [`Options`].
 
+pub mod blob;
 mod change;
 mod clock;
 pub mod copy;
@@ -55,4 +57,4 @@ pub use range::{
 };
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;
-pub use steps::{Hook, SpaceHook, SpaceStep, Step, StepHook};
+pub use steps::{BlobHook, BlobStep, Hook, SpaceHook, SpaceStep, Step, StepHook};

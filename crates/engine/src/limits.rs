@@ -216,3 +216,17 @@ pub(crate) const READY_WITHIN: Duration = Duration::from_secs(30);
 pub(crate) const PUBLISH_AGAIN_AFTER: Duration = Duration::from_millis(200);
 /// How often the requests of every range are added to its rates.
 pub(crate) const LOAD_SECOND: Duration = Duration::from_secs(1);
+
+// ---- Blobs ----
+
+/// How long a change of the rows of a blob may take.
+pub(crate) const BLOB_ROWS_WITHIN: Duration = Duration::from_secs(30);
+/// About how many bytes a writer of a blob keeps before it writes them. With one block of 64 KiB and what is on its way
+/// to the disk, a writer needs less than 1 MiB.
+pub(crate) const BLOB_PART_BYTES: usize = 256 << 10;
+/// How many blocks of 64 KiB a download reads at once.
+pub(crate) const BLOB_BLOCKS_AT_ONCE: u64 = 4;
+/// How often dead blobs are looked at that could not be deleted.
+pub(crate) const BLOB_BURIAL_POLL: Duration = Duration::from_secs(60);
+/// How many rows of blobs a part of an audit looks at.
+pub(crate) const AUDITED_ROWS_MAX: usize = 1_000;

@@ -20,6 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use parking_lot::Mutex;
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
+use crate::blob::Blobs;
 use crate::change;
 use crate::database::Shares;
 use crate::executor::Executor;
@@ -43,6 +44,7 @@ struct Inner {
     host: Host,
     router: Router,
     executor: Executor,
+    blobs: Blobs,
     closed: AtomicBool,
     /// These tasks do not belong to the host: they hold the servers, and the servers hold the host.
     tasks: Mutex<Tasks>,
@@ -144,10 +146,14 @@ impl Node {
             keep_burying(databases.clone(), host.store_handle(), move || living(Arc::clone(&objects))),
         );
         tasks.spawn("the sweeper of dropped tables".to_owned(), sweeper.run());
+        let hook = host.options().after_blob_step.clone();
+        let blobs = Blobs::new(host.store_handle(), databases.clone(), router.clone(), hook);
+        tasks.spawn("the burial of blobs".to_owned(), blobs.clone().keep_burying());
         Ok(Self(Arc::new(Inner {
             host: host.clone(),
             router,
             executor,
+            blobs,
             closed: AtomicBool::new(false),
             panicked: tasks.panicked(),
             tasks: Mutex::new(tasks),
@@ -162,6 +168,11 @@ impl Node {
     /// The executor that changes its ranges.
     pub fn executor(&self) -> &Executor {
         &self.0.executor
+    }
+
+    /// The blobs of its store.
+    pub fn blobs(&self) -> &Blobs {
+        &self.0.blobs
     }
 
     /// What its servers share.

@@ -17,7 +17,7 @@ use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
 use crate::range::{HeldBytes, OpenRanges, RangeContext};
-use crate::steps::{SpaceHook, Step, StepHook};
+use crate::steps::{BlobHook, SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
 pub use error::HostError;
@@ -49,6 +49,8 @@ pub struct Options {
     pub after_step: StepHook,
     /// Called after each step of the work that gives space back.
     pub after_space_step: SpaceHook,
+    /// Called after each step of the life of a blob.
+    pub after_blob_step: BlobHook,
 }
 
 impl Options {
@@ -65,6 +67,7 @@ impl Options {
             compact_on_callers_runtime: false,
             after_step: StepHook::default(),
             after_space_step: SpaceHook::default(),
+            after_blob_step: BlobHook::default(),
         }
     }
 }

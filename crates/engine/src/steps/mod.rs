@@ -3,9 +3,11 @@
 //! A process may die between any two steps. Tests and the simulation stop it there, by a [`Hook`], and
 //! check what the next process does with the state that is left.
 
+mod blob;
 mod change;
 mod space;
 
+pub use blob::{BlobHook, BlobStep};
 pub use change::{Step, StepHook};
 pub use space::{SpaceHook, SpaceStep};
 
@@ -16,34 +18,34 @@ use std::sync::Arc;
 
 use rangehold_map::RangeId;
 
-/// Called after each step, with the range that the step was about. A test stops time there, or the process.
+/// Called after each step, with the range or the blob that the step was about. A test stops time there, or the process.
 /// The default does nothing.
 #[derive(Clone)]
-pub struct Hook<S>(Arc<dyn Fn(S, RangeId) -> Stopped + Send + Sync>);
+pub struct Hook<S, A = RangeId>(Arc<dyn Fn(S, A) -> Stopped + Send + Sync>);
 
 type Stopped = Pin<Box<dyn Future<Output = ()> + Send>>;
 
-impl<S> Hook<S> {
+impl<S, A> Hook<S, A> {
     /// A hook that runs the future that `after` returns for each step.
-    pub fn new<F>(after: impl Fn(S, RangeId) -> F + Send + Sync + 'static) -> Self
+    pub fn new<F>(after: impl Fn(S, A) -> F + Send + Sync + 'static) -> Self
     where
         F: Future<Output = ()> + Send + 'static,
     {
-        Self(Arc::new(move |step, range| Box::pin(after(step, range))))
+        Self(Arc::new(move |step, about| Box::pin(after(step, about))))
     }
 
-    pub(crate) async fn after(&self, step: S, range: RangeId) {
-        (self.0)(step, range).await;
+    pub(crate) async fn after(&self, step: S, about: A) {
+        (self.0)(step, about).await;
     }
 }
 
-impl<S> Default for Hook<S> {
+impl<S, A> Default for Hook<S, A> {
     fn default() -> Self {
         Self::new(|_, _| ready(()))
     }
 }
 
-impl<S> fmt::Debug for Hook<S> {
+impl<S, A> fmt::Debug for Hook<S, A> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Hook")
     }

@@ -4,6 +4,7 @@
 
 mod support;
 
+mod blobs;
 mod changes;
 mod copy;
 mod damaged_range;

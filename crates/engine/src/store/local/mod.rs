@@ -102,9 +102,9 @@ impl SealedDirectory {
         .await
     }
 
-    /// Opens the file. Sorted files never change under their name, so they are kept open.
+    /// Opens the file. Sorted files and chunks never change under their name, so they are kept open.
     async fn opened(&self, file: &FilePath, location: &Path) -> Result<Arc<SealedFile>> {
-        if !is_sorted_file(location) {
+        if !is_read_in_parts(location) {
             return self.0.open(file, location).map(Arc::new);
         }
         if let Some(open) = self.0.open_files.get(location) {
@@ -234,7 +234,7 @@ impl Inner {
         let failed = |error| self.read_error(path, error);
         let bytes = if options.head {
             Bytes::new()
-        } else if is_sorted_file(&file.meta.location) && range != (0..file.meta.size) {
+        } else if is_read_in_parts(&file.meta.location) && range != (0..file.meta.size) {
             file.read(range.clone()).map_err(failed)?
         } else {
             file.read_whole().map_err(failed)?.slice(range.start as usize..range.end as usize)
@@ -243,8 +243,10 @@ impl Inner {
     }
 }
 
-fn is_sorted_file(location: &Path) -> bool {
-    location.as_ref().ends_with(".sst")
+/// Whether this is a file that never changes and has checksums of its own inside, so that a part of it can be read: a
+/// sorted file of SlateDB or a chunk of a blob.
+fn is_read_in_parts(location: &Path) -> bool {
+    [".sst", ".chunk"].iter().any(|ending| location.as_ref().ends_with(ending))
 }
 
 /// The error for a range that is outside the whole file. It is a mistake of the caller, so trying again is
@@ -266,7 +268,7 @@ fn answer(file: &SealedFile, range: Range<u64>, bytes: Bytes) -> GetResult {
 /// Whether a request is small enough to be answered by the thread that asks.
 fn is_small(file: &SealedFile, options: &GetOptions) -> bool {
     // Other files are always read as a whole, since only then they can be checked.
-    let range = options.range.as_ref().filter(|_| is_sorted_file(&file.meta.location));
+    let range = options.range.as_ref().filter(|_| is_read_in_parts(&file.meta.location));
     let range = range.and_then(|range| range.as_range(file.meta.size).ok());
     let len = range.map_or(file.meta.size, |range| range.end - range.start);
     options.head || len <= INLINE_READ_BYTES_MAX

@@ -1,0 +1,121 @@
+//! The audit: finds blobs and users that a crash has left behind.
+//!
+//! It walks over the rows of all blobs, a page at a time, and asks each user whether one of its rows still names the
+//! blob. Only the caller can read those rows. A user whose request is under way in this process is not asked, since its
+//! row may come yet. Then it looks for files whose blob has no row.
+
+use std::collections::BTreeSet;
+use std::future::Future;
+
+use object_store::path::Path;
+use rangehold_map::blob::{BlobId, BlobUser};
+use rangehold_map::key::{BlobRow, KIND_BLOB};
+use rangehold_map::{Key, KeyRange};
+
+use super::{BLOBS, BlobError, Blobs};
+use crate::error::{Damaged, ReadError};
+use crate::limits::AUDITED_ROWS_MAX;
+use crate::range::Visit;
+use crate::store::ObjectError;
+
+/// Where an audit goes on. The default is the beginning.
+#[derive(Debug, Clone, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
+pub struct AuditCursor(Vec<u8>);
+
+/// What a part of an audit did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Audited {
+    /// Where to go on; `None` at the end, or if a copy is being made (then try again later).
+    pub next: Option<AuditCursor>,
+    /// Users that were looked at.
+    pub users: u64,
+    /// Users that did not name the blob any more, and were removed.
+    pub removed: u64,
+    /// Blobs that were dead, or had only files.
+    pub buried: u64,
+}
+
+impl Blobs {
+    /// Looks at the next rows of blobs. `names` tells whether a row of this user names this blob: the content of a
+    /// generation, an upload or a part.
+    pub async fn audit<F>(
+        &self,
+        from: &AuditCursor,
+        names: impl Fn(BlobId, BlobUser) -> F,
+    ) -> Result<Audited, BlobError>
+    where
+        F: Future<Output = Result<bool, ReadError>>,
+    {
+        let mut audited = Audited::default();
+        if self.is_held().await? {
+            return Ok(audited);
+        }
+        let (rows, next) = self.rows_from(from).await?;
+        audited.next = next;
+        for (blob, row) in rows {
+            match row {
+                BlobRow::State if self.rows_of(blob).await?.is_dead() => {
+                    self.bury(blob).await?;
+                    audited.buried += 1;
+                }
+                BlobRow::State => {}
+                BlobRow::User(user) => {
+                    audited.users += 1;
+                    // In this order: a request whose row is not there when it is asked for is still under way, or failed.
+                    let is_used = self.0.in_use.is_under_way(&user)
+                        || names(blob, user.clone()).await.map_err(BlobError::Read)?;
+                    if !is_used {
+                        self.release_one(blob, &user).await?;
+                        audited.removed += 1;
+                    }
+                }
+            }
+        }
+        Ok(audited)
+    }
+
+    /// Deletes the files of blobs that have no row. Call it now and then; it looks at all directories of blobs.
+    pub async fn audit_files(&self) -> Result<Audited, BlobError> {
+        let mut audited = Audited::default();
+        if self.is_held().await? {
+            return Ok(audited);
+        }
+        let directory = Path::from(BLOBS);
+        let listed = self.objects().list_with_delimiter(Some(&directory)).await;
+        let listed = listed.map_err(ObjectError::while_doing("listing", &directory))?;
+        let blobs: BTreeSet<BlobId> = listed.common_prefixes.iter().filter_map(blob_in).collect();
+        for blob in blobs {
+            // The row of a blob is there before its first file. So a blob that has files and no row was buried.
+            if self.rows_of(blob).await?.is_unknown() && !self.0.in_use.is_pinned(blob) {
+                self.delete_files(blob).await?;
+                audited.buried += 1;
+            }
+        }
+        Ok(audited)
+    }
+
+    async fn rows_from(
+        &self,
+        from: &AuditCursor,
+    ) -> Result<(Vec<(BlobId, BlobRow)>, Option<AuditCursor>), BlobError> {
+        let low = if from.0.is_empty() { vec![KIND_BLOB] } else { from.0.clone() };
+        let keys = KeyRange::prefix(&[KIND_BLOB]).intersect(&KeyRange::new(low, None));
+        let visit = |found: &mut Vec<Vec<u8>>, key: &[u8], _: &bytes::Bytes| {
+            found.push(key.to_vec());
+            if found.len() > AUDITED_ROWS_MAX { Visit::Stop } else { Visit::Next }
+        };
+        let mut found = self.0.router.scan(&keys, Vec::new, visit).await.map_err(BlobError::Read)?;
+        let next = (found.len() > AUDITED_ROWS_MAX).then(|| found.pop().map(AuditCursor)).flatten();
+        let rows = found.iter().map(|key| match Key::decode(key) {
+            Ok(Key::Blob { blob, row }) => Ok((blob, row)),
+            _ => Err(Damaged::new(format!("the row {key:02x?} of a blob has an unknown key"))),
+        });
+        Ok((rows.collect::<Result<_, _>>()?, next))
+    }
+}
+
+/// The blob whose directory this is.
+fn blob_in(directory: &Path) -> Option<BlobId> {
+    let name = directory.filename().filter(|name| name.len() == 32)?;
+    u128::from_str_radix(name, 16).ok().map(BlobId)
+}

@@ -1,0 +1,110 @@
+//! What this process is doing with blobs: downloads pin them, and requests are about to write rows that name them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
+use rangehold_map::blob::{BlobId, BlobUser};
+use tokio::sync::Notify;
+
+/// Counts pins and requests.
+#[derive(Debug, Clone, Default)]
+pub(super) struct InUse(Arc<Shared>);
+
+#[derive(Debug, Default)]
+struct Shared {
+    counts: Mutex<Counts>,
+    /// Notified when a dead blob has lost its last pin.
+    freed: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    pins: BTreeMap<BlobId, u64>,
+    users: BTreeMap<BlobUser, u64>,
+    /// Dead blobs that could not be buried yet.
+    waiting: BTreeSet<BlobId>,
+}
+
+/// A request that is about to write the row by which a user names a blob. Keep it until the row is durable, or will not
+/// be written. Until then the audit does not ask the user.
+#[derive(Debug)]
+pub struct UnderWay {
+    user: BlobUser,
+    counts: InUse,
+}
+
+/// Keeps the files of a blob.
+#[derive(Debug)]
+pub(super) struct Pin {
+    blob: BlobId,
+    counts: InUse,
+}
+
+impl InUse {
+    /// Notes a request of this user.
+    pub(super) fn under_way(&self, user: &BlobUser) -> UnderWay {
+        *self.0.counts.lock().users.entry(user.clone()).or_default() += 1;
+        UnderWay { user: user.clone(), counts: self.clone() }
+    }
+
+    /// Whether a request of this user is under way.
+    pub(super) fn is_under_way(&self, user: &BlobUser) -> bool {
+        self.0.counts.lock().users.contains_key(user)
+    }
+
+    /// Keeps the files of `blob` until the pin is dropped.
+    pub(super) fn pin(&self, blob: BlobId) -> Pin {
+        *self.0.counts.lock().pins.entry(blob).or_default() += 1;
+        Pin { blob, counts: self.clone() }
+    }
+
+    /// Whether a download reads the blob.
+    pub(super) fn is_pinned(&self, blob: BlobId) -> bool {
+        self.0.counts.lock().pins.contains_key(&blob)
+    }
+
+    /// Remembers a dead blob that cannot be buried now.
+    pub(super) fn wait(&self, blob: BlobId) {
+        self.0.counts.lock().waiting.insert(blob);
+    }
+
+    /// Takes the dead blobs that wait and that no download reads.
+    pub(super) fn take_waiting(&self) -> Vec<BlobId> {
+        let mut counts = self.0.counts.lock();
+        let Counts { pins, waiting, .. } = &mut *counts;
+        let free: Vec<_> = waiting.iter().filter(|blob| !pins.contains_key(blob)).copied().collect();
+        waiting.retain(|blob| pins.contains_key(blob));
+        free
+    }
+
+    /// Waits until a dead blob has lost its last pin.
+    pub(super) async fn freed(&self) {
+        self.0.freed.notified().await;
+    }
+}
+
+impl Drop for UnderWay {
+    fn drop(&mut self) {
+        count_down(&mut self.counts.0.counts.lock().users, &self.user);
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut counts = self.counts.0.counts.lock();
+        count_down(&mut counts.pins, &self.blob);
+        if counts.waiting.contains(&self.blob) && !counts.pins.contains_key(&self.blob) {
+            self.counts.0.freed.notify_one();
+        }
+    }
+}
+
+fn count_down<K: Ord>(counts: &mut BTreeMap<K, u64>, key: &K) {
+    if let Some(count) = counts.get_mut(key) {
+        *count -= 1;
+        if *count == 0 {
+            counts.remove(key);
+        }
+    }
+}

@@ -1,0 +1,195 @@
+//! Writing a blob: bytes come in, chunk files come out, with a bounded buffer in between.
+
+use bytes::Bytes;
+use object_store::path::Path;
+use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
+use rangehold_map::blob::{BlobId, BlobUser, Extent};
+
+use super::chunk::{self, Encoder};
+use super::in_use::UnderWay;
+use super::{BlobError, Blobs, run};
+use crate::limits::BLOB_PART_BYTES;
+use crate::steps::BlobStep;
+use crate::store::ObjectError;
+
+/// Writes a payload into a blob. It keeps at most [`BLOB_PART_BYTES`] and one block in memory, besides what it is given.
+///
+/// If a call fails or its future is dropped before it ends, the writer takes no more bytes: what was durable before
+/// ([`BlobWriter::extents`]) counts.
+pub struct BlobWriter {
+    blobs: Blobs,
+    user: BlobUser,
+    _under_way: UnderWay,
+    blob: BlobId,
+    extents: Vec<Extent>,
+    next: u32,
+    chunk: Option<OpenChunk>,
+    /// Set while a call is under way: a call that did not end leaves it set.
+    broken_off: bool,
+}
+
+/// A chunk that is not durable yet.
+struct OpenChunk {
+    number: u32,
+    path: Path,
+    bytes: u64,
+    crc32c: u32,
+    encoder: Encoder,
+    /// Begun when there is more than one part.
+    upload: Option<Box<dyn MultipartUpload>>,
+}
+
+impl BlobWriter {
+    pub(super) fn new(blobs: Blobs, user: BlobUser, under_way: UnderWay, blob: BlobId) -> Self {
+        Self {
+            blobs,
+            user,
+            _under_way: under_way,
+            blob,
+            extents: Vec::new(),
+            next: 0,
+            chunk: None,
+            broken_off: false,
+        }
+    }
+
+    /// A writer that goes on after `extents`, which are not empty, with the chunk `next` of the last blob.
+    pub(super) fn resumed(
+        blobs: Blobs,
+        user: BlobUser,
+        under_way: UnderWay,
+        extents: Vec<Extent>,
+        next: u32,
+    ) -> Self {
+        let blob = extents.last().expect("an upload without extents is begun").blob;
+        Self { extents, next, ..Self::new(blobs, user, under_way, blob) }
+    }
+
+    /// What is durable: the extents of all bytes up to the last [`BlobWriter::persist`], or further.
+    pub fn extents(&self) -> &[Extent] {
+        &self.extents
+    }
+
+    /// Bytes taken so far, with those that are not durable yet.
+    pub fn bytes(&self) -> u64 {
+        let durable: u64 = self.extents.iter().map(|extent| extent.bytes).sum();
+        durable + self.chunk.as_ref().map_or(0, |chunk| chunk.bytes)
+    }
+
+    /// Takes the next bytes of the payload. They need not be durable when this returns.
+    pub async fn write(&mut self, mut bytes: Bytes) -> Result<(), BlobError> {
+        self.begin_call()?;
+        while !bytes.is_empty() {
+            if self.chunk.is_none() {
+                self.check_disk()?;
+                self.chunk = Some(OpenChunk::new(self.blob, self.next));
+                self.next += 1;
+            }
+            let chunk = self.chunk.as_mut().expect("it was just begun");
+            let room = chunk::bytes_max(chunk.number) - chunk.bytes;
+            let now = bytes.split_to(bytes.len().min(BLOB_PART_BYTES).min(room as usize));
+            chunk.push(&now);
+            if chunk.encoder.ready_bytes() >= BLOB_PART_BYTES {
+                chunk.send(self.blobs.objects()).await?;
+                self.check_disk()?;
+            }
+            if now.len() as u64 == room {
+                self.end_chunk().await?;
+            }
+        }
+        self.broken_off = false;
+        Ok(())
+    }
+
+    /// Makes everything durable that was taken so far. Returns the extents of the whole payload.
+    pub async fn persist(&mut self) -> Result<&[Extent], BlobError> {
+        self.begin_call()?;
+        self.end_chunk().await?;
+        self.broken_off = false;
+        Ok(&self.extents)
+    }
+
+    /// Gives the payload up: removes its user from its blobs.
+    pub async fn discard(mut self) -> Result<(), BlobError> {
+        if let Some(OpenChunk { upload: Some(mut upload), .. }) = self.chunk.take() {
+            // What stays of the chunk is deleted with the blob.
+            let _ = upload.abort().await;
+        }
+        self.blobs.release(&self.extents, &self.user).await?;
+        match self.extents.iter().any(|extent| extent.blob == self.blob) {
+            true => Ok(()),
+            false => self.blobs.release_one(self.blob, &self.user).await,
+        }
+    }
+
+    fn begin_call(&mut self) -> Result<(), BlobError> {
+        if self.broken_off {
+            return Err(BlobError::BrokenOff(self.blob));
+        }
+        self.broken_off = true;
+        Ok(())
+    }
+
+    async fn end_chunk(&mut self) -> Result<(), BlobError> {
+        let Some(chunk) = self.chunk.take() else { return Ok(()) };
+        let extent = chunk.finish(self.blob, self.blobs.objects()).await?;
+        run::push(&mut self.extents, extent);
+        self.blobs.after(BlobStep::Written, self.blob).await;
+        Ok(())
+    }
+
+    fn check_disk(&self) -> Result<(), BlobError> {
+        let disk = self.blobs.0.store.disk();
+        if disk.is_low() {
+            return Err(BlobError::DiskFull { reserve_bytes: disk.reserve_bytes() });
+        }
+        Ok(())
+    }
+}
+
+impl OpenChunk {
+    fn new(blob: BlobId, number: u32) -> Self {
+        let path = chunk::path_of(blob, number);
+        Self { number, path, bytes: 0, crc32c: 0, encoder: Encoder::default(), upload: None }
+    }
+
+    fn push(&mut self, bytes: &[u8]) {
+        self.crc32c = crc32c::crc32c_append(self.crc32c, bytes);
+        self.bytes += bytes.len() as u64;
+        self.encoder.push(bytes);
+    }
+
+    /// Writes what is ready as one part of the file.
+    async fn send(&mut self, objects: &std::sync::Arc<dyn ObjectStore>) -> Result<(), ObjectError> {
+        let failed = ObjectError::while_doing("writing", &self.path);
+        let upload = match &mut self.upload {
+            Some(upload) => upload,
+            none => none.insert(objects.put_multipart(&self.path).await.map_err(&failed)?),
+        };
+        upload.put_part(self.encoder.take().into()).await.map_err(&failed)
+    }
+
+    /// Writes the rest. The file is durable when this returns.
+    async fn finish(
+        self,
+        blob: BlobId,
+        objects: &std::sync::Arc<dyn ObjectStore>,
+    ) -> Result<Extent, ObjectError> {
+        let failed = ObjectError::while_doing("writing", &self.path);
+        let rest = PutPayload::from(self.encoder.finish());
+        match self.upload {
+            Some(mut upload) => {
+                if rest.content_length() > 0 {
+                    upload.put_part(rest).await.map_err(&failed)?;
+                }
+                upload.complete().await.map_err(&failed)?;
+            }
+            None => {
+                let options = PutOptions { mode: PutMode::Create, ..PutOptions::default() };
+                objects.put_opts(&self.path, rest, options).await.map_err(&failed)?;
+            }
+        }
+        let chunk_bytes = u32::try_from(self.bytes).expect("a chunk has at most 512 MiB");
+        Ok(Extent { blob, first: self.number, chunk_bytes, bytes: self.bytes, crc32c: self.crc32c })
+    }
+}
