@@ -36,7 +36,9 @@ pub const SOFT_DELETE_SECONDS_RANGE: (u64, u64) = (7 * 24 * 3600, 90 * 24 * 3600
 pub const RETENTION_SECONDS_MAX: u64 = 3_155_760_000;
 /// Bytes of a JSON body.
 pub const JSON_BODY_BYTES_MAX: usize = 1 << 20;
-/// Dead rows over which a listing steps before it seeks.
-pub const STEPS_BEFORE_SEEK: usize = 8;
+/// Rows of one name over which a listing steps before it seeks. The engine steps a little before it seeks, too.
+pub const STEPS_BEFORE_SEEK: usize = 2;
+/// Rows that one page of a listing reads. A page of a pattern that few names match ends there, with what it has.
+pub const PAGE_ROWS_MAX: usize = 20_000;
 /// Bytes of a page token.
 pub const PAGE_TOKEN_BYTES_MAX: usize = 8 << 10;

@@ -6,6 +6,7 @@
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
 //! | conditions of requests | [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`] |
+//! | listings | [`list`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | patterns of names | [`glob`] |
 //! | signatures, and what forms may upload | [`signed`], [`policy`] |
@@ -23,6 +24,7 @@ pub mod glob;
 pub mod int64;
 pub mod limits;
 pub mod link;
+pub mod list;
 pub mod merge;
 pub mod micros;
 pub mod multipart;

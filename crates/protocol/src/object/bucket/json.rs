@@ -6,7 +6,7 @@ use serde_json::{Map, Value, json};
 
 use super::{Bucket, ManagedFolder, computed};
 use crate::object::acl::{AclEntry, AclParent};
-use crate::object::generation::Projection;
+use crate::object::generation::{ObjectAddress, Projection};
 use crate::object::link::{bucket_link, segment};
 
 impl Bucket {
@@ -48,6 +48,18 @@ impl Bucket {
             }
         }
         Value::Object(out)
+    }
+
+    /// What the resource of an object in this bucket needs to know. `base` is the address of the server.
+    pub fn address<'a>(&'a self, base: &'a str, name: &'a str) -> ObjectAddress<'a> {
+        ObjectAddress {
+            base,
+            bucket: &self.name,
+            name,
+            project_number: self.project_number,
+            retention_seconds: self.retention_seconds(),
+            is_uniform: self.settings.uniform_access(),
+        }
     }
 
     /// The lines of the bucket's own list.

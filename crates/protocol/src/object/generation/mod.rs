@@ -136,6 +136,11 @@ impl Generation {
         STANDARD.encode(out)
     }
 
+    /// Whether it is encrypted with a key that the client sends with each request.
+    pub fn has_customer_key(&self) -> bool {
+        matches!(self.encryption, Encryption::Customer(_))
+    }
+
     /// The blobs that lose a user when this generation of `name` is gone.
     pub fn releases(&self, bucket: BucketId, name: &str) -> Vec<Release> {
         let user = |uses: &BlobUse| BlobUser { bucket, name: name.to_owned(), upload: uses.upload.clone() };

@@ -1,0 +1,391 @@
+//! Listings: which names of a bucket a page shows, and where the next page begins.
+//!
+//! A [`Listing`] is fed with the rows of a bucket in their order and answers after each what it wants next: the next row,
+//! no more rows, or a row further on. It seeks past the generations and uploads of a name that it does not show, and past
+//! all names that are rolled up to one prefix. So a page costs what it shows, whatever lies in between.
+//!
+//! ```text
+//!   a.txt    head, content                        an item
+//!   dir/1    head, content                        the prefix dir/, then a seek past all names that begin with dir/
+//!   dir/2    ...                                  (never read)
+//!   e.txt    head, content, 10,000 generations    an item, then a seek past the name
+//! ```
+//!
+//! Of one name the generations are shown in their order, the oldest first. The live one is the youngest, though its row comes
+//! first: a listing of versions keeps it back until the others are done.
+//!
+//! A page ends when it is full and there is one thing more to show. Its last item or prefix is the [`Position`] from which
+//! the next page goes on.
+
+mod filter;
+mod json;
+mod token;
+
+use rangehold_map::KeyRange;
+use rangehold_map::key::{
+    BucketId, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, after_prefix, bucket_objects,
+    names_beginning_with, names_from,
+};
+
+use super::error::ObjectError;
+use super::generation::{Generation, Head, State};
+use super::glob::Glob;
+use super::limits::{PAGE_ITEMS_MAX, PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
+use super::micros::Micros;
+
+pub use self::filter::Filter;
+pub use self::json::JsonPage;
+pub use self::token::Position;
+
+/// Which generations are shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Shown {
+    /// Live ones.
+    #[default]
+    Live,
+    /// Live and older ones: `versions`.
+    Versions,
+    /// Soft-deleted ones that can be restored: `softDeleted`.
+    SoftDeleted,
+}
+
+/// What a listing asks for.
+#[derive(Debug, Clone, Default)]
+pub struct ListRequest {
+    /// Names begin with this.
+    pub prefix: String,
+    /// Names that have this after the prefix are rolled up to the text that ends with it. Empty for none.
+    pub delimiter: String,
+    /// Names from this one on.
+    pub start_offset: String,
+    /// Names before this one. Empty for no end.
+    pub end_offset: String,
+    /// Names that end with their first delimiter are items too.
+    pub include_trailing_delimiter: bool,
+    /// Which generations are shown.
+    pub shown: Shown,
+    /// A pattern of names.
+    pub glob: Option<Glob>,
+    /// Which items pass; prefixes are exempt.
+    pub filter: Filter,
+    /// Items and prefixes of a page.
+    pub max_results: usize,
+    /// Where the page before ended.
+    pub position: Option<Position>,
+}
+
+impl ListRequest {
+    /// Reads the parameters of the JSON API. `get` gives the value of a parameter.
+    pub fn parse<'q>(get: impl Fn(&str) -> Option<&'q str>) -> Result<Self, ObjectError> {
+        let text = |name: &str| get(name).unwrap_or_default().to_owned();
+        let flag = |name: &str| match get(name) {
+            None | Some("" | "false") => Ok(false),
+            Some("true") => Ok(true),
+            Some(other) => Err(ObjectError::invalid(name, other, "Write true or false.")),
+        };
+        let shown = match (flag("versions")?, flag("softDeleted")?) {
+            (false, false) => Shown::Live,
+            (true, false) => Shown::Versions,
+            (false, true) => Shown::SoftDeleted,
+            (true, true) => {
+                let hint = "It cannot be combined with versions.";
+                return Err(ObjectError::invalid("softDeleted", "true", hint));
+            }
+        };
+        let glob = get("matchGlob").filter(|glob| !glob.is_empty());
+        let glob = glob.map(|glob| Glob::new(glob).map_err(|error| invalid_glob(&error.to_string())));
+        let delimiter = text("delimiter");
+        if glob.is_some() && !matches!(delimiter.as_str(), "" | "/") {
+            return Err(ObjectError::invalid("delimiter", delimiter, "With matchGlob it must be '/'."));
+        }
+        let token = get("pageToken").filter(|token| !token.is_empty());
+        Ok(Self {
+            prefix: text("prefix"),
+            delimiter,
+            start_offset: text("startOffset"),
+            end_offset: text("endOffset"),
+            include_trailing_delimiter: flag("includeTrailingDelimiter")?,
+            shown,
+            glob: glob.transpose()?,
+            filter: Filter::parse(get("filter").unwrap_or_default())?,
+            max_results: max_results(get("maxResults"))?,
+            position: token.map(Position::parse).transpose()?,
+        })
+    }
+
+    /// The length of the prefix to which `name` is rolled up, if it is.
+    fn rolled_up(&self, name: &str) -> Option<usize> {
+        if self.delimiter.is_empty() {
+            return None;
+        }
+        let rest = name.get(self.prefix.len()..)?;
+        Some(self.prefix.len() + rest.find(&self.delimiter)? + self.delimiter.len())
+    }
+
+    /// The rows of a bucket that the page can need.
+    pub fn keys(&self, bucket: BucketId) -> KeyRange {
+        let literal = self.glob.as_ref().map_or("", Glob::literal_prefix);
+        // Of the two texts with which names must begin, the longer one says more. If neither begins with the other,
+        // no name fits both, and the bounds below leave nothing.
+        let both = [self.prefix.as_str(), literal];
+        let position = self.position.as_ref().map_or("", |position| position.name.as_str());
+        let low = both.into_iter().chain([self.start_offset.as_str(), position]).max().unwrap_or_default();
+        let ends = both.into_iter().filter(|start| !start.is_empty());
+        let ends = ends.map(|start| end_of(names_beginning_with(bucket, start)));
+        let end = (!self.end_offset.is_empty()).then(|| names_from(bucket, &self.end_offset));
+        let high = ends.chain(end).min().unwrap_or_else(|| end_of(bucket_objects(bucket)));
+        let low = names_from(bucket, low);
+        KeyRange::new(low.clone(), Some(high.max(low)))
+    }
+}
+
+fn end_of(prefix: Vec<u8>) -> Vec<u8> {
+    after_prefix(&prefix).expect("the kind of a key is not FF")
+}
+
+fn invalid_glob(why: &str) -> ObjectError {
+    ObjectError::new(super::error::ErrorKind::Invalid, why).at("matchGlob")
+}
+
+/// Reads `maxResults`. More than a page can have means as many as it can have.
+fn max_results(text: Option<&str>) -> Result<usize, ObjectError> {
+    let Some(text) = text.filter(|text| !text.is_empty()) else { return Ok(PAGE_ITEMS_MAX) };
+    match text.parse::<usize>() {
+        Ok(0) | Err(_) => Err(ObjectError::invalid("maxResults", text, "Write a whole number from 1.")),
+        Ok(number) => Ok(number.min(PAGE_ITEMS_MAX)),
+    }
+}
+
+/// What a listing wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Want {
+    /// The next row.
+    Next,
+    /// Nothing more.
+    Stop,
+    /// The first row at or after this key.
+    Seek(Vec<u8>),
+}
+
+/// What a page ends with.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PageEnd {
+    /// The prefixes, in order.
+    pub prefixes: Vec<String>,
+    /// Where the next page goes on, if there is more.
+    pub next: Option<Position>,
+}
+
+/// One page of a listing, while it is made.
+#[derive(Debug)]
+pub struct Listing<'a> {
+    request: &'a ListRequest,
+    bucket: BucketId,
+    now: Micros,
+    /// The name whose rows are coming, and how many of them were stepped over.
+    name: String,
+    steps: usize,
+    /// The live generation of the name, kept back until its older ones are done.
+    kept_back: Option<Generation>,
+    prefixes: Vec<String>,
+    /// The prefix that was listed last, perhaps on the page before.
+    last_prefix: Option<String>,
+    items: usize,
+    rows: usize,
+    last: Option<Position>,
+    is_full: bool,
+    fault: Option<ObjectError>,
+}
+
+impl<'a> Listing<'a> {
+    /// A page without anything yet. `now` decides which soft-deleted generations can be restored.
+    pub fn new(request: &'a ListRequest, bucket: BucketId, now: Micros) -> Self {
+        let position = request.position.as_ref().filter(|position| position.prefix_done);
+        let last_prefix = position.and_then(|position| {
+            request.rolled_up(&position.name).map(|length| position.name[..length].to_owned())
+        });
+        Self {
+            request,
+            bucket,
+            now,
+            name: String::new(),
+            steps: 0,
+            kept_back: None,
+            prefixes: Vec::new(),
+            last_prefix,
+            items: 0,
+            rows: 0,
+            last: request.position.clone(),
+            is_full: false,
+            fault: None,
+        }
+    }
+
+    /// Takes the next row. `put` is called for each item, in the order of the page.
+    pub fn visit(&mut self, key: &[u8], value: &[u8], mut put: impl FnMut(&str, &Generation)) -> Want {
+        match self.take(key, value, &mut put) {
+            Ok(want) => want,
+            Err(fault) => {
+                self.fault = Some(fault);
+                Want::Stop
+            }
+        }
+    }
+
+    /// Ends the page, after the last row or after [`Want::Stop`]. Fails if a row could not be read.
+    pub fn finish(mut self, mut put: impl FnMut(&str, &Generation)) -> Result<PageEnd, ObjectError> {
+        if let Some(fault) = self.fault {
+            return Err(fault);
+        }
+        if !self.is_full {
+            self.end_name(&mut put);
+        }
+        let next = self.last.filter(|_| self.is_full);
+        Ok(PageEnd { prefixes: self.prefixes, next })
+    }
+
+    fn take(
+        &mut self,
+        key: &[u8],
+        value: &[u8],
+        put: &mut impl FnMut(&str, &Generation),
+    ) -> Result<Want, ObjectError> {
+        let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
+        self.rows += 1;
+        if key.name != self.name {
+            if self.end_name(put) || self.is_long() {
+                return Ok(Want::Stop);
+            }
+            self.name.clear();
+            self.name.push_str(&key.name);
+            self.steps = 0;
+            if let Some(past) = self.rolled_up_already() {
+                return Ok(Want::Seek(past));
+            }
+        }
+        let generation = match (key.row, self.request.shown) {
+            (ObjectRow::Head, Shown::Live) => Head::decode(value)?.live,
+            (ObjectRow::Head, Shown::Versions) => {
+                self.kept_back = Some(Head::decode(value)?.live);
+                return Ok(Want::Next);
+            }
+            (ObjectRow::NotLive(_), Shown::Versions | Shown::SoftDeleted) => Generation::decode(value)?,
+            (row, _) => return Ok(self.pass_over(&row)),
+        };
+        let is_shown = match self.request.shown {
+            Shown::Live => true,
+            Shown::Versions => matches!(generation.state, State::Noncurrent(_)),
+            Shown::SoftDeleted => generation.can_be_restored(self.now),
+        };
+        Ok(if is_shown { self.show(&generation, put) } else { Want::Next })
+    }
+
+    /// Shows what the name has kept back. Whether the page is full and there is more.
+    fn end_name(&mut self, put: &mut impl FnMut(&str, &Generation)) -> bool {
+        if let Some(live) = self.kept_back.take() {
+            self.show(&live, put);
+        }
+        self.is_full
+    }
+
+    /// Whether the page has read so much that it ends here, although it is not full.
+    fn is_long(&mut self) -> bool {
+        if self.rows < PAGE_ROWS_MAX || self.name.is_empty() {
+            return false;
+        }
+        let rolled_up = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix));
+        let prefix_done = rolled_up.is_some();
+        let name = rolled_up.unwrap_or(&self.name).clone();
+        let generation = if prefix_done { 0 } else { u64::MAX };
+        self.last = Some(Position { name, generation, prefix_done });
+        self.is_full = true;
+        true
+    }
+
+    /// The key past all names of the last prefix, if the name is one of those and is not an item.
+    fn rolled_up_already(&self) -> Option<Vec<u8>> {
+        let prefix = self.last_prefix.as_ref().filter(|prefix| self.name.starts_with(*prefix))?;
+        let is_item = self.request.include_trailing_delimiter && self.name == *prefix;
+        (!is_item).then(|| end_of(names_beginning_with(self.bucket, prefix)))
+    }
+
+    /// What comes after a row that is not shown: a few rows are stepped over, since a seek costs more than a step.
+    fn pass_over(&mut self, row: &ObjectRow<'_>) -> Want {
+        self.steps += 1;
+        if self.steps < STEPS_BEFORE_SEEK {
+            return Want::Next;
+        }
+        let partition = PartitionPrefix::object(self.bucket, &self.name);
+        let older = ObjectRow::NotLive(ObjectGeneration(0));
+        match self.request.shown {
+            Shown::Versions | Shown::SoftDeleted if *row < older => Want::Seek(partition.object_row(&older)),
+            _ => Want::Seek(end_of(partition.as_bytes().to_vec())),
+        }
+    }
+
+    /// Shows a generation of the name: as an item, or as the prefix to which the name is rolled up.
+    fn show(&mut self, generation: &Generation, put: &mut impl FnMut(&str, &Generation)) -> Want {
+        let Some(length) = self.request.rolled_up(&self.name) else { return self.show_item(generation, put) };
+        let is_item = self.request.include_trailing_delimiter && length == self.name.len();
+        let prefix = &self.name[..length];
+        if self.last_prefix.as_deref() != Some(prefix) {
+            let prefix = prefix.to_owned();
+            if self.fits_glob(&prefix) && !self.show_prefix(&prefix) {
+                return Want::Stop;
+            }
+            self.last_prefix = Some(prefix);
+        }
+        match is_item {
+            true => self.show_item(generation, put),
+            false => Want::Seek(end_of(names_beginning_with(self.bucket, &self.name[..length]))),
+        }
+    }
+
+    /// Lists a prefix. False if the page is full.
+    fn show_prefix(&mut self, prefix: &str) -> bool {
+        if !self.has_room() {
+            return false;
+        }
+        self.prefixes.push(prefix.to_owned());
+        self.last = Some(Position { name: prefix.to_owned(), generation: 0, prefix_done: true });
+        true
+    }
+
+    fn show_item(&mut self, generation: &Generation, put: &mut impl FnMut(&str, &Generation)) -> Want {
+        let position = self.request.position.as_ref().filter(|position| position.name == self.name);
+        let is_done = position.is_some_and(|position| generation.id.0 <= position.generation);
+        let passes = self.request.filter.passes(&generation.settings.contexts);
+        if is_done || !passes || !self.fits_glob(&self.name) {
+            return Want::Next;
+        }
+        if !self.has_room() {
+            return Want::Stop;
+        }
+        put(&self.name, generation);
+        self.items += 1;
+        let prefix_done = self.last_prefix.as_deref() == Some(self.name.as_str());
+        // The text is written into the old position, so that a page does not make a text for each of its names.
+        let last = self.last.get_or_insert_with(|| Position {
+            name: String::new(),
+            generation: 0,
+            prefix_done: false,
+        });
+        last.name.clone_from(&self.name);
+        last.generation = generation.id.0;
+        last.prefix_done = prefix_done;
+        Want::Next
+    }
+
+    /// Whether the page has room for one thing more. If not, it is full.
+    fn has_room(&mut self) -> bool {
+        self.is_full = self.items + self.prefixes.len() >= self.request.max_results;
+        !self.is_full
+    }
+
+    fn fits_glob(&self, name: &str) -> bool {
+        self.request.glob.as_ref().is_none_or(|glob| glob.matches(name))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,265 @@
+//! Listings against a model that reads everything.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+use rangehold_map::key::ObjectKey;
+
+use super::*;
+use crate::object::bucket::Bucket;
+use crate::object::generation::tests::generation;
+
+const BUCKET: BucketId = BucketId(7);
+const NOW: Micros = Micros::new(1_000);
+
+/// What is stored: of each name the live generation, and the others with whether they are soft-deleted.
+type Stored = BTreeMap<String, (Option<u64>, BTreeMap<u64, bool>)>;
+
+/// The rows of what is stored, in their order. Each name has an upload too, as a row that no listing shows.
+fn rows(stored: &Stored) -> Vec<(Vec<u8>, Vec<u8>)> {
+    let mut rows = Vec::new();
+    for (name, (live, others)) in stored {
+        let mut put = |row: ObjectRow<'_>, value: Vec<u8>| {
+            let key = ObjectKey { bucket: BUCKET, name: name.as_str().into(), row };
+            rows.push((key.encode(), value));
+        };
+        if let Some(number) = live {
+            put(ObjectRow::Head, Head { live: generation(*number), intent: None }.encode());
+        }
+        for number in live.iter().chain(others.keys()) {
+            put(ObjectRow::Content(ObjectGeneration(*number)), vec![0x80]);
+        }
+        for (number, is_deleted) in others {
+            let mut older = generation(*number);
+            older.state = match is_deleted {
+                true => State::SoftDeleted { at: NOW, hard_delete: NOW.plus_seconds(1), noncurrent: None },
+                false => State::Noncurrent(NOW),
+            };
+            put(ObjectRow::NotLive(older.id), older.encode());
+        }
+        put(ObjectRow::Upload("u".into()), Vec::new());
+    }
+    rows.sort();
+    rows
+}
+
+/// One page, read as the engine reads it; and how many rows that took.
+fn page(rows: &[(Vec<u8>, Vec<u8>)], request: &ListRequest) -> (Vec<(String, u64)>, PageEnd, usize) {
+    let keys = request.keys(BUCKET);
+    let mut listing = Listing::new(request, BUCKET, NOW);
+    let mut items = Vec::new();
+    let mut put = |name: &str, generation: &Generation| items.push((name.to_owned(), generation.id.0));
+    let (mut from, mut read) = (keys.low().to_vec(), 0);
+    let mut at = rows.partition_point(|(key, _)| *key < from);
+    while let Some((key, value)) = rows.get(at).filter(|(key, _)| keys.contains(key)) {
+        read += 1;
+        match listing.visit(key, value, &mut put) {
+            Want::Stop => break,
+            Want::Next => at += 1,
+            Want::Seek(key) => {
+                assert!(key > from, "a listing goes forward");
+                from = key;
+                at = (at + 1).max(rows.partition_point(|(key, _)| *key < from));
+            }
+        }
+    }
+    let end = listing.finish(&mut put).expect("the rows are good");
+    (items, end, read)
+}
+
+/// All items and prefixes, page by page.
+fn walk(rows: &[(Vec<u8>, Vec<u8>)], request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
+    let (mut items, mut prefixes) = (Vec::new(), Vec::new());
+    let mut request = request.clone();
+    loop {
+        let (new_items, end, _) = page(rows, &request);
+        let count = new_items.len() + end.prefixes.len();
+        assert!(count <= request.max_results, "{count} things on a page");
+        items.extend(new_items);
+        prefixes.extend(end.prefixes);
+        let Some(next) = end.next else { return (items, prefixes) };
+        assert!(count == request.max_results, "a page that has a next one is full");
+        request.position = Some(Position::parse(&next.token()).expect("it was just made"));
+    }
+}
+
+/// The same by reading everything.
+fn model(stored: &Stored, request: &ListRequest) -> (Vec<(String, u64)>, Vec<String>) {
+    let (mut items, mut prefixes) = (Vec::new(), Vec::new());
+    for (name, (live, others)) in stored {
+        let fits = name.starts_with(&request.prefix)
+            && *name >= request.start_offset
+            && (request.end_offset.is_empty() || *name < request.end_offset);
+        let others =
+            |deleted| others.iter().filter(move |(_, is)| **is == deleted).map(|(number, _)| *number);
+        let shown: Vec<u64> = match request.shown {
+            _ if !fits => Vec::new(),
+            Shown::Live => live.iter().copied().collect(),
+            Shown::Versions => others(false).chain(*live).collect(),
+            Shown::SoftDeleted => others(true).collect(),
+        };
+        if shown.is_empty() {
+            continue;
+        }
+        let rest = &name[request.prefix.len()..];
+        let cut = if request.delimiter.is_empty() { None } else { rest.find(&request.delimiter) };
+        let matches = |text: &str| request.glob.as_ref().is_none_or(|glob| glob.matches(text));
+        if let Some(cut) = cut {
+            let prefix = &name[..request.prefix.len() + cut + request.delimiter.len()];
+            if prefixes.last().map(String::as_str) != Some(prefix) && matches(prefix) {
+                prefixes.push(prefix.to_owned());
+            }
+            if !request.include_trailing_delimiter || prefix != name {
+                continue;
+            }
+        }
+        if matches(name) {
+            items.extend(shown.into_iter().map(|number| (name.clone(), number)));
+        }
+    }
+    (items, prefixes)
+}
+
+fn names() -> impl Strategy<Value = Stored> {
+    let others = proptest::collection::btree_map(1u64..50, any::<bool>(), 0..6);
+    let live = proptest::option::of(50u64..99);
+    proptest::collection::btree_map("[ab/\u{1}é]{1,5}", (live, others), 0..14)
+}
+
+fn requests() -> impl Strategy<Value = ListRequest> {
+    let text = || prop_oneof![3 => Just(String::new()), 2 => "[ab/]{1,3}"];
+    let delimiter = prop_oneof![Just(""), Just("/"), Just("b/")];
+    let shown = prop_oneof![Just(Shown::Live), Just(Shown::Versions), Just(Shown::SoftDeleted)];
+    let glob = prop_oneof![4 => Just(""), 1 => Just("a*"), 1 => Just("**/"), 1 => Just("a/**b")];
+    let bounds = (text(), text(), text());
+    (bounds, delimiter, any::<bool>(), shown, glob, 1usize..6).prop_map(
+        |(
+            (prefix, start_offset, end_offset),
+            delimiter,
+            include_trailing_delimiter,
+            shown,
+            glob,
+            max_results,
+        )| {
+            ListRequest {
+                prefix,
+                delimiter: delimiter.to_owned(),
+                start_offset,
+                end_offset,
+                include_trailing_delimiter,
+                shown,
+                glob: (!glob.is_empty()).then(|| Glob::new(glob).expect("a good pattern")),
+                filter: Filter::default(),
+                max_results,
+                position: None,
+            }
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn a_walk_finds_what_reading_everything_finds(stored in names(), request in requests()) {
+        let rows = rows(&stored);
+        prop_assert_eq!(walk(&rows, &request), model(&stored, &request));
+    }
+}
+
+fn parse(query: &[(&'static str, &'static str)]) -> Result<ListRequest, ObjectError> {
+    ListRequest::parse(|name| query.iter().find(|(given, _)| *given == name).map(|(_, value)| *value))
+}
+
+#[test]
+fn parameters_are_read_and_checked() {
+    let request = parse(&[("prefix", "a"), ("maxResults", "5000"), ("versions", "true")]).expect("good");
+    assert_eq!((request.max_results, request.shown), (PAGE_ITEMS_MAX, Shown::Versions));
+    for (name, value) in [
+        ("maxResults", "0"),
+        ("maxResults", "x"),
+        ("versions", "yes"),
+        ("pageToken", "abc"),
+        ("matchGlob", "a{"),
+        ("filter", "size"),
+    ] {
+        let error = parse(&[(name, value)]).expect_err(name);
+        assert_eq!((error.kind.status(), error.location.as_str()), (400, name));
+    }
+    assert!(parse(&[("matchGlob", "a"), ("delimiter", "-")]).is_err());
+    assert!(parse(&[("versions", "true"), ("softDeleted", "true")]).is_err());
+}
+
+#[test]
+fn ten_thousand_old_generations_cost_a_few_rows() {
+    let mut stored = Stored::new();
+    stored.insert("a".to_owned(), (Some(99_999), (1..10_000).map(|number| (number, false)).collect()));
+    stored.insert("b".to_owned(), (Some(99_999), BTreeMap::new()));
+    let request = ListRequest { max_results: 10, ..ListRequest::default() };
+    let (items, end, read) = page(&rows(&stored), &request);
+    assert_eq!((items.len(), end.next), (2, None));
+    assert!(read < 10, "{read} rows were read");
+}
+
+#[test]
+fn a_folder_of_any_size_costs_a_few_rows() {
+    let name = |folder, number| format!("{folder}/{number:06}");
+    let names = (0..2_000).flat_map(|number| ["x", "y"].map(|folder| name(folder, number)));
+    let stored: Stored = names.map(|name| (name, (Some(99), BTreeMap::new()))).collect();
+    let request = ListRequest { delimiter: "/".to_owned(), max_results: 10, ..ListRequest::default() };
+    let (items, end, read) = page(&rows(&stored), &request);
+    assert_eq!((items.len(), end.prefixes), (0, vec!["x/".to_owned(), "y/".to_owned()]));
+    assert!(read < 5, "{read} rows were read");
+}
+
+#[test]
+fn a_page_that_reads_much_and_finds_nothing_ends() {
+    let names = (0..PAGE_ROWS_MAX).map(|number| format!("{number:06}"));
+    let stored: Stored = names.map(|name| (name, (Some(99), BTreeMap::new()))).collect();
+    let rows = rows(&stored);
+    let glob = Some(Glob::new("*9999").expect("a good pattern"));
+    let mut request = ListRequest { glob, max_results: 10, ..ListRequest::default() };
+    let (mut items, mut pages) = (Vec::new(), 0);
+    loop {
+        let (new_items, end, read) = page(&rows, &request);
+        assert!(read <= PAGE_ROWS_MAX + 2, "{read} rows were read");
+        items.extend(new_items);
+        pages += 1;
+        request.position = end.next;
+        if request.position.is_none() {
+            break;
+        }
+    }
+    assert!(pages > 1, "it was more than one page can read");
+    assert_eq!(items.len(), PAGE_ROWS_MAX / 10_000);
+}
+
+#[test]
+fn a_page_is_written_as_json() {
+    let mut stored = Stored::new();
+    stored.insert("a".to_owned(), (Some(50), BTreeMap::new()));
+    stored.insert("b/c".to_owned(), (Some(51), BTreeMap::new()));
+    stored.insert("d".to_owned(), (Some(52), BTreeMap::new()));
+    let fields = crate::object::fields::Fields::parse("items(name,generation),prefixes,nextPageToken");
+    let fields = fields.expect("good fields");
+    let body = serde_json::json!({"name": "bucket"});
+    let body = body.as_object().expect("an object");
+    let bucket = Bucket::insert("p", body, Default::default(), NOW).expect("a bucket");
+    let at = bucket.address("http://localhost", "");
+    let request = ListRequest { delimiter: "/".to_owned(), max_results: 2, ..ListRequest::default() };
+    let mut listing = Listing::new(&request, BUCKET, NOW);
+    let mut page = JsonPage::new(at, Default::default(), &fields);
+    for (key, value) in rows(&stored) {
+        if listing.visit(&key, &value, |name, generation| page.put(name, generation)) == Want::Stop {
+            break;
+        }
+    }
+    let end = listing.finish(|name, generation| page.put(name, generation)).expect("a page");
+    let token = end.next.as_ref().expect("there is more").token();
+    assert_eq!(
+        String::from_utf8(page.finish(&end)).expect("JSON is UTF-8"),
+        format!(
+            r#"{{"nextPageToken":"{token}","prefixes":["b/"],"items":[{{"name":"a","generation":"50"}}]}}"#
+        )
+    );
+}
