@@ -47,6 +47,8 @@ pub enum ErrorKind {
     NotFound,
     /// 405: the path exists, and not with this method.
     MethodNotAllowed,
+    /// 408: the body came too slowly.
+    Timeout,
     /// 409: the bucket's name is taken.
     BucketExists,
     /// 409: the bucket still has objects.
@@ -96,6 +98,7 @@ impl ErrorKind {
             Self::NoSuchUpload => (404, "notFound", "NoSuchUpload"),
             Self::NotFound => (404, "notFound", "NoSuchResource"),
             Self::MethodNotAllowed => (405, "methodNotAllowed", "MethodNotAllowed"),
+            Self::Timeout => (408, "requestTimeout", "RequestTimeout"),
             Self::BucketExists => (409, "conflict", "BucketAlreadyExists"),
             Self::BucketNotEmpty => (409, "conflict", "BucketNotEmpty"),
             Self::Conflict => (409, "conflict", "OperationAborted"),

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | the stored form of buckets and objects, and their JSON | [`bucket`], [`generation`], [`acl`], [`row`] |
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
-//! | conditions of requests | [`condition`] |
+//! | what requests ask for, and on which conditions | [`request`], [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`] |
 //! | listings | [`list`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
@@ -30,6 +30,7 @@ pub mod micros;
 pub mod multipart;
 pub mod name;
 pub mod policy;
+pub mod request;
 pub mod row;
 pub mod signed;
 pub mod storage_class;

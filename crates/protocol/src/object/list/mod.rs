@@ -79,8 +79,8 @@ impl ListRequest {
     pub fn parse<'q>(get: impl Fn(&str) -> Option<&'q str>) -> Result<Self, ObjectError> {
         let text = |name: &str| get(name).unwrap_or_default().to_owned();
         let flag = |name: &str| match get(name) {
-            None | Some("" | "false") => Ok(false),
-            Some("true") => Ok(true),
+            None | Some("" | "false" | "False") => Ok(false),
+            Some("true" | "True") => Ok(true),
             Some(other) => Err(ObjectError::invalid(name, other, "Write true or false.")),
         };
         let shown = match (flag("versions")?, flag("softDeleted")?) {
