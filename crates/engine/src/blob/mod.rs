@@ -125,7 +125,8 @@ impl Blobs {
         Ok(())
     }
 
-    async fn release_one(&self, blob: BlobId, user: &BlobUser) -> Result<(), BlobError> {
+    /// As [`Blobs::release`], for one blob.
+    pub async fn release_one(&self, blob: BlobId, user: &BlobUser) -> Result<(), BlobError> {
         // A copy of the store may have read the row that named the blob, and not yet the rows of the blob.
         if self.is_held().await? {
             return Ok(());
