@@ -25,7 +25,9 @@ const STOP_WAIT: Duration = Duration::from_secs(60);
 const TICKS_PER_SECOND: u64 = 100;
 /// The line that tools wait for; the address follows.
 const LISTENING: &str = "Table service is successfully listening at ";
-/// The line that follows it.
+/// The line that names the object service.
+const OBJECTS: &str = "Objects: STORAGE_EMULATOR_HOST=";
+/// The line that names the admin service.
 const ADMIN: &str = "Admin is listening at ";
 
 /// How a server is started.
@@ -79,6 +81,8 @@ pub struct Server {
     process: Pid,
     /// Where the table service listens.
     pub address: SocketAddr,
+    /// Where the object service listens.
+    pub objects: SocketAddr,
     /// Where the admin service listens.
     pub admin: SocketAddr,
     /// From start to ready.
@@ -99,13 +103,14 @@ impl Server {
         let process = Pid::from_child(&child);
         let unknown = SocketAddr::from(([127, 0, 0, 1], 0));
         let (start_time, data) = (Duration::ZERO, setup.data.clone());
-        let mut server = Self { child, process, address: unknown, admin: unknown, start_time, data };
+        let (address, objects, admin) = (unknown, unknown, unknown);
+        let mut server = Self { child, process, address, objects, admin, start_time, data };
         let address = || {
             addresses
                 .recv_timeout(READY_WAIT)
                 .map_err(|_| anyhow!("the server did not come up: {}", tail(&setup.log)))
         };
-        (server.address, server.admin) = (address()?, address()?);
+        (server.address, server.objects, server.admin) = (address()?, address()?, address()?);
         if !setup.wrapper.is_empty() {
             server.process = only_child(server.process)?;
         }
@@ -287,8 +292,8 @@ fn spawn(setup: &Setup) -> Result<Child> {
         .with_context(|| format!("cannot start {}", words[0].display()))
 }
 
-/// Copies the server's output to the log, and sends the addresses when they are printed: that of the
-/// table service, then that of the admin service.
+/// Copies the server's output to the log, and sends the addresses when they are printed: those of the
+/// table service, the object service and the admin service, in this order.
 fn watch(
     output: impl std::io::Read + Send + 'static,
     log: &Path,
@@ -298,7 +303,7 @@ fn watch(
     thread::spawn(move || {
         for line in BufReader::new(output).lines().map_while(Result::ok) {
             let _full = writeln!(log, "{line}");
-            let after = [LISTENING, ADMIN].iter().find_map(|label| line.strip_prefix(label));
+            let after = [LISTENING, OBJECTS, ADMIN].iter().find_map(|label| line.strip_prefix(label));
             let address = after.and_then(|url| url.split_once("://")).map(|(_, address)| address.trim());
             if let Some(address) = address.and_then(|address| address.parse().ok()) {
                 let _late = sender.send(address);

@@ -122,7 +122,7 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
     );
     let objects = match object_socket {
         Some((objects, socket)) => {
-            Some((object_service(config, objects, secrets, &node, clock, &metrics)?, socket))
+            Some((object_service(objects, secrets, &node, clock, &tables, &metrics)?, socket))
         }
         None => None,
     };
@@ -135,22 +135,21 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
 }
 
 fn object_service(
-    config: &Config,
     objects: &Objects,
     secrets: &Secrets,
     node: &Node,
     clock: Clock,
+    tables: &TableService,
     metrics: &Arc<Metrics>,
 ) -> Result<ObjectService> {
     let options = object::Options {
         seed: chance::seed()?,
-        memory_bytes: config.memory_bytes,
         access: if objects.auth { Access::Checked(secrets.tokens.clone()) } else { Access::Open },
         keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
     };
-    Ok(ObjectService::new(node.router().clone(), clock, options, metrics.clone()))
+    Ok(ObjectService::new(node, clock, options, tables, metrics.clone()))
 }
 
 fn history(config: &Config, node: &Node) -> Result<Option<History>> {
@@ -205,8 +204,8 @@ fn announce(config: &Config, running: &Running) {
         .map_or("in memory, lost when the program ends".to_owned(), |d| d.display().to_string());
     // Tools wait for exactly this line.
     println!("Table service is successfully listening at {tables}");
-    println!("Admin is listening at http://{}", running.admin_address);
     announce_objects(config, running);
+    println!("Admin is listening at http://{}", running.admin_address);
     println!("Data: {data}");
     println!("Profile: {}", config.profile.name);
     println!("Connection string: {}", connection_string(config, &tables));

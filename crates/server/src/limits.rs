@@ -46,6 +46,17 @@ pub const BODY_BYTES_PER_SECOND_MIN: f64 = 128.0 * 1024.0;
 pub const BODY_PATIENCE: Duration = Duration::from_secs(2);
 /// The time between two looks for bodies that are too slow.
 pub const BODY_PACE_LOOKED_AT_EVERY: Duration = Duration::from_millis(250);
+/// About so many bytes of an upload are read before they are stored.
+pub const PIECE_BYTES: usize = 256 * 1024;
+/// A piece that is not complete after this time is stored as it is.
+pub const PIECE_WITHIN: Duration = Duration::from_secs(10);
+/// An upload of which nothing comes for this time is refused.
+pub const PIECE_QUIET_MAX: Duration = Duration::from_secs(60);
+/// The room of a download of an object that is read while it is sent: the blocks that are read ahead, and those that
+/// wait for the client.
+pub const DOWNLOAD_BYTES: usize = 512 * 1024;
+/// A resumable upload saves how far it is each time when so many bytes have come in one request.
+pub const UPLOAD_SAVED_EACH_BYTES: u64 = 16 << 20;
 /// The least room for bodies, and for replies, whatever their share of the memory is.
 pub const ROOM_BYTES_MIN: u64 = 16 << 20;
 /// How long a query or a large reply waits for room before it gets 503.

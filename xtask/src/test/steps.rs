@@ -1,6 +1,7 @@
 //! The steps, in the order they run: what fails fastest comes first.
 
 use std::ffi::OsStr;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -72,6 +73,8 @@ pub(super) const STEPS: &[Step] = &[
         python_cloud,
     ),
     step("node", "Azure's JavaScript SDK against a running server", node),
+    step("gcs-python", "Google's Python client against a running server", gcs_python),
+    step("gcs-node", "Google's JavaScript client against a running server", gcs_node),
     step("client", "the Rust client against Azurite", client),
     step("python-shards", "a Python program, routed and fenced by SQL functions alone", python_shards),
     step(
@@ -177,14 +180,14 @@ fn doctests() -> Result<()> {
 
 fn python() -> Result<()> {
     let runner = suite("python")?.join("run.py");
-    with_server("python", &[], |server, _| run_script(&runner, server, &[]))
+    with_server("python", &[], |server, _| run_script(&runner, server.address, &[]))
 }
 
 /// Addresses the server as the cloud is addressed: by the host's name, over TLS, with bearer tokens.
 fn python_host() -> Result<()> {
     let runner = suite("python")?.join("run.py");
     with_server("python-host", &["--tls", "self-signed", "--oauth", "claims-only"], |server, _| {
-        run_script(&runner, server, &["--style".as_ref(), "host".as_ref()])
+        run_script(&runner, server.address, &["--style".as_ref(), "host".as_ref()])
     })
 }
 
@@ -193,7 +196,7 @@ fn python_cloud() -> Result<()> {
     let runner = suite("python")?.join("cloud.py");
     with_server("python-cloud", &["--profile", "cloud", "--servers", "4"], |server, data| {
         let (admin, token_file) = (server.admin.to_string(), data.join(TOKEN_FILE));
-        run_script(&runner, server, &[admin.as_ref(), token_file.as_os_str()])
+        run_script(&runner, server.address, &[admin.as_ref(), token_file.as_os_str()])
     })
 }
 
@@ -210,6 +213,20 @@ fn node() -> Result<()> {
                 format!("http://{}/{}", server.address, rangehold_testkit::client::ACCOUNT),
             )
             .env("RANGEHOLD_BIN", workspace::program(Profile::Dev)?))
+    })
+}
+
+fn gcs_python() -> Result<()> {
+    let runner = root().join("tests/gcs/python/run.py");
+    with_server("gcs-python", &[], |server, _| run_script(&runner, server.objects, &[]))
+}
+
+fn gcs_node() -> Result<()> {
+    let suite = root().join("tests/gcs/js");
+    tools::npm_ci(&suite)?;
+    with_server("gcs-node", &[], |server, _| {
+        let host = format!("http://{}", server.objects);
+        run(Command::new("node").arg("--test").current_dir(&suite).env("STORAGE_EMULATOR_HOST", host))
     })
 }
 
@@ -236,7 +253,7 @@ fn shards() -> Result<()> {
 
 fn raw() -> Result<()> {
     let runner = suite("raw")?.join("run.py");
-    with_server("raw", &[], |server, _| run_script(&runner, server, &[]))
+    with_server("raw", &[], |server, _| run_script(&runner, server.address, &[]))
 }
 
 fn cargo_at_root() -> Command {
@@ -259,8 +276,8 @@ fn suite(name: &str) -> Result<PathBuf> {
 }
 
 /// Runs the Python runner of one suite. The runner installs what it needs from PyPI in `target/`.
-fn run_script(runner: &Path, server: &Server, arguments: &[&OsStr]) -> Result<()> {
-    let (host, port) = (server.address.ip().to_string(), server.address.port().to_string());
+fn run_script(runner: &Path, address: SocketAddr, arguments: &[&OsStr]) -> Result<()> {
+    let (host, port) = (address.ip().to_string(), address.port().to_string());
     let mut command = Command::new(tools::python()?);
     run(command.arg(runner).args([host, port]).args(arguments).current_dir(root()))
 }

@@ -1,41 +1,84 @@
 //! The front end for objects, as Google Cloud Storage offers them: from a request to a reply.
 //!
 //! ```text
-//!   request -> host (is it ours? which bucket?) -> access (who) -> handler -> headers, metrics
+//!   request -> host (is it ours? which bucket?) -> access (who) -> route (what)
+//!           -> permit, read body, act on the partition server -> reply -> headers, CORS, metrics
 //! ```
+//!
+//! Handlers are in one file for each noun, and return a `Reply` or a `Failure`. `finish` alone turns either into a
+//! response, so every reply has the same headers and every error the same body.
 
 mod access;
+mod acl;
+mod batch;
+mod bucket_end;
+mod buckets;
+mod byte_range;
+mod cors;
+mod encryption;
+mod exchange;
+mod failure;
+mod faults;
+mod finish;
+mod gunzip;
 mod hosts;
+mod iam;
+mod insert;
+mod json;
 mod keys;
+mod list;
+mod media;
+mod objects;
+mod payload;
 mod reply;
+mod retry_tests;
+mod rows;
+mod transfer;
+mod upload;
 
 use std::sync::Arc;
 
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
-use rangehold_engine::{Clock, Router};
-use serde_json::json;
+use rangehold_engine::blob::Blobs;
+use rangehold_engine::{Clock, Node, Router};
+use rangehold_map::Timestamp;
+use rangehold_protocol::object::bucket::BodyMode;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::request::{Api, Call, Operation as Op, Query, api_of, parse};
 use tokio::time::Instant;
 use tracing::debug;
 
 pub use self::access::Access;
+use self::exchange::{Exchange, RequestBody, text};
+use self::failure::Failure;
 pub use self::hosts::Hosts;
 pub use self::keys::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys};
 use self::reply::Reply;
 pub use self::reply::SentBody;
-use crate::body::drain;
-use crate::listener::Connection;
+use self::retry_tests::RetryTests;
+use crate::admission::Admission;
+use crate::body::{Bodies, drain};
+use crate::fair::Tenant;
+use crate::limits;
+use crate::listener::{Connection, OpenRequest};
 use crate::metrics::Metrics;
 use crate::request_ids::RequestIds;
+use crate::room::Room;
+use crate::table::TableService;
 
 /// The object service of one process.
 pub struct ObjectService {
-    #[expect(dead_code, reason = "no operation is served yet")]
     router: Router,
+    blobs: Blobs,
     clock: Clock,
     ids: RequestIds,
     options: Options,
+    bodies: Bodies,
+    replies: Room,
+    admission: Arc<Admission>,
+    retry_tests: RetryTests,
     metrics: Arc<Metrics>,
 }
 
@@ -43,8 +86,6 @@ pub struct ObjectService {
 pub struct Options {
     /// Seed of request ids, and of everything else that is random.
     pub seed: u64,
-    /// Memory of the process in bytes. Uploads and downloads may take fixed shares of it.
-    pub memory_bytes: u64,
     /// Which requests are believed.
     pub access: Access,
     /// The accounts that are known.
@@ -58,52 +99,278 @@ pub struct Options {
 /// What is known about a request before it is read.
 struct Arrival {
     id: String,
+    /// The time of the wall clock.
+    now: Timestamp,
     begun: Instant,
 }
 
+/// In which form errors are told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Speaks {
+    Json,
+    /// Downloads.
+    Text,
+    Xml,
+}
+
+/// The result of a request.
+struct Outcome {
+    /// Its name in the metrics: the operation, or one of the constants below if the operation is not known.
+    operation: &'static str,
+    speaks: Speaks,
+    result: Result<Reply, Failure>,
+}
+
+const UNKNOWN: &str = "storage.unknown";
+const UNAUTHENTICATED: &str = "storage.unauthenticated";
+const PREFLIGHT: &str = "storage.preflight";
+const BATCH: &str = "storage.batch";
+const RETRY_TEST: &str = "storage.retryTest";
+
 impl ObjectService {
-    /// A service over the ranges that `router` finds.
-    pub fn new(router: Router, clock: Clock, options: Options, metrics: Arc<Metrics>) -> Self {
-        Self { router, clock, ids: RequestIds::new(options.seed), options, metrics }
+    /// A service over the ranges and blobs of `node`. Its requests share bodies, replies and turns with those of
+    /// `tables`, so that both together stay within the memory of the process.
+    pub fn new(
+        node: &Node,
+        clock: Clock,
+        options: Options,
+        tables: &TableService,
+        metrics: Arc<Metrics>,
+    ) -> Self {
+        let (bodies, replies, admission) = tables.shared();
+        let ids = RequestIds::new(options.seed);
+        let retry_tests = RetryTests::default();
+        let (router, blobs) = (node.router().clone(), node.blobs().clone());
+        Self { router, blobs, clock, ids, options, bodies, replies, admission, retry_tests, metrics }
     }
 
     /// Answers one request. It never fails: an error is a reply too.
     pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<SentBody> {
         let (head, body) = request.into_parts();
+        let mut body = RequestBody::Incoming(body);
         let open = connection.open_request();
-        let arrival = Arrival { id: self.ids.next(), begun: Instant::now() };
+        let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let reply = self.answer(&head).header("X-GUploader-UploadID", arrival.id.as_str());
+        let (exchange, outcome) = match self.read(&connection, &head, &open, &arrival) {
+            Ok(exchange) => {
+                let outcome = self.answer(&exchange, &mut body).await;
+                (Some(exchange), outcome)
+            }
+            Err(outcome) => (None, outcome),
+        };
+        let operation = outcome.operation;
+        let mut reply = finish::finish(&arrival, outcome);
+        if let Some(exchange) = exchange.as_ref().filter(|_| operation != PREFLIGHT) {
+            self.add_cors(exchange, &mut reply).await;
+        }
         // A client that sent `Expect` waits for permission to send its body. To read the body here would give that
         // permission.
-        if !head.headers.contains_key(http::header::EXPECT) {
+        if let RequestBody::Incoming(body) = body
+            && !head.headers.contains_key(http::header::EXPECT)
+        {
             drain(body).await;
         }
         let elapsed = arrival.begun.elapsed();
-        self.metrics.finish("Unknown", reply.status, elapsed);
+        self.metrics.finish(operation, reply.status, elapsed);
         debug!(
-            request_id = arrival.id, method = %head.method, path = head.uri.path(), status = reply.status,
+            request_id = arrival.id, operation, method = %head.method, path = head.uri.path(), status = reply.status,
             elapsed_us = elapsed.as_micros() as u64, "request"
         );
         reply.into_response(open)
     }
 
-    fn answer(&self, head: &Parts) -> Reply {
-        let text = |name: &str| head.headers.get(name).and_then(|value| value.to_str().ok());
-        let host = head.uri.authority().map(|authority| authority.as_str()).or_else(|| text("host"));
-        if host.and_then(|host| self.options.hosts.bucket_of(host)).is_none() {
-            return refusal(400, "invalid", "the host of the request is not a name of this server");
+    /// Reads what every handler needs from the head: the host, the query and the sender.
+    fn read<'a>(
+        &self,
+        connection: &Connection,
+        head: &'a Parts,
+        open: &'a OpenRequest,
+        arrival: &'a Arrival,
+    ) -> Result<Exchange<'a>, Outcome> {
+        let refused = |operation, error: ObjectError| Outcome {
+            operation,
+            speaks: Speaks::Json,
+            result: Err(error.into()),
+        };
+        let invalid = |message: String| refused(UNKNOWN, ObjectError::new(ErrorKind::Invalid, message));
+        let uri = &head.uri;
+        if uri.path().len() + uri.query().map_or(0, str::len) > limits::URI_BYTES_MAX {
+            return Err(invalid(format!("The URI is longer than {} bytes.", limits::URI_BYTES_MAX)));
         }
-        let keys = &self.options.keys;
-        if self.options.access.principal(text("authorization"), keys, self.clock.wall()).is_err() {
-            return refusal(401, "authError", "Invalid Credentials");
-        }
-        refusal(501, "notImplemented", "this operation is not served")
+        // HTTP/2 has the host in its pseudo-header, HTTP/1.1 in a header or an absolute URI.
+        let host =
+            uri.authority().map(|authority| authority.as_str()).or_else(|| text(&head.headers, "host"));
+        let host = host.ok_or_else(|| invalid("The request has no Host.".to_owned()))?;
+        let Some(bucket_in_host) = self.options.hosts.bucket_of(host) else {
+            return Err(invalid(format!(
+                "{host:?} is not a name of this server: use its address, localhost, or a name given by --object-hosts."
+            )));
+        };
+        let query = Query::parse(uri.query().unwrap_or_default()).map_err(|error| refused(UNKNOWN, error))?;
+        let authorization = text(&head.headers, "authorization");
+        let token = authorization.map(str::to_owned);
+        let token = token.or_else(|| query.get("access_token").map(|token| format!("Bearer {token}")));
+        let principal = self
+            .options
+            .access
+            .principal(token.as_deref(), &self.options.keys, arrival.now)
+            .map_err(|_| {
+                refused(UNAUTHENTICATED, ObjectError::new(ErrorKind::Unauthenticated, "Invalid Credentials"))
+            })?;
+        connection.prove();
+        let scheme = if connection.tls { "https" } else { "http" };
+        let group = self.admission.hash(("objects", &principal.email));
+        Ok(Exchange {
+            head,
+            open,
+            base: format!("{scheme}://{host}"),
+            bucket_in_host: bucket_in_host.map(str::to_owned),
+            query,
+            id: &arrival.id,
+            now: arrival.now,
+            tenant: Tenant { group, member: self.admission.hash(uri.path()) },
+            principal,
+        })
     }
-}
 
-fn refusal(status: u16, reason: &str, message: &str) -> Reply {
-    let body = json!({"error": {"code": status, "message": message,
-        "errors": [{"message": message, "domain": "global", "reason": reason}]}});
-    Reply::json(status, body.to_string())
+    async fn answer(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
+        if exchange.head.method == http::Method::OPTIONS {
+            return Outcome {
+                operation: PREFLIGHT,
+                speaks: Speaks::Json,
+                result: self.preflight(exchange).await,
+            };
+        }
+        if let Err(error) = self.check_origin(exchange).await {
+            return Outcome { operation: UNKNOWN, speaks: Speaks::Json, result: Err(error) };
+        }
+        if self.options.retry_tests
+            && let Some(result) = self.retry_test(exchange, body).await
+        {
+            return Outcome { operation: RETRY_TEST, speaks: Speaks::Json, result };
+        }
+        self.routed(exchange, body).await
+    }
+
+    /// Finds the operation that a request asks for, and carries it out.
+    async fn routed(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
+        let path = exchange.head.uri.path();
+        let api = if exchange.bucket_in_host.is_some() { Api::Xml } else { api_of(path) };
+        let speaks = match api {
+            Api::Json | Api::Upload | Api::Batch => Speaks::Json,
+            Api::Download => Speaks::Text,
+            Api::Xml => Speaks::Xml,
+        };
+        let refused =
+            |operation, error: ObjectError| Outcome { operation, speaks, result: Err(error.into()) };
+        match api {
+            Api::Batch => {
+                let result = self.batch(exchange, body).await;
+                return Outcome { operation: BATCH, speaks, result };
+            }
+            Api::Xml => return refused(UNKNOWN, ObjectError::not_implemented("The XML API")),
+            Api::Json | Api::Upload | Api::Download => {}
+        }
+        let method = exchange.head.method.as_str();
+        let method = match exchange.header("x-http-method-override") {
+            Some(other) if method == "POST" => other,
+            _ => method,
+        };
+        let call = match parse(method, path) {
+            Ok(call) => call,
+            Err(error) => return refused(UNKNOWN, error),
+        };
+        let is_media = exchange.query.get("alt") == Some("media");
+        let speaks = if is_media { Speaks::Text } else { speaks };
+        let operation = call.operation.name();
+        let result = match self.ordered_fault(exchange, operation, None) {
+            None => self.run(exchange, &call, is_media, method, body).await,
+            Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200))),
+            Some(fault) => {
+                let reply = self.run(exchange, &call, is_media, method, body).await;
+                reply.map(|reply| fault.spoil(reply))
+            }
+        };
+        Outcome { operation, speaks, result }
+    }
+
+    /// Carries an operation out.
+    async fn run(
+        &self,
+        exchange: &Exchange<'_>,
+        call: &Call,
+        is_media: bool,
+        method: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
+        match call.operation {
+            Op::BucketsList => self.list_buckets(exchange).await,
+            Op::BucketsInsert => self.insert_bucket(exchange, body).await,
+            Op::BucketsGet => self.get_bucket(exchange, bucket).await,
+            Op::BucketsPatch => self.write_bucket(exchange, bucket, BodyMode::Patch, body).await,
+            Op::BucketsUpdate => self.write_bucket(exchange, bucket, BodyMode::Update, body).await,
+            Op::BucketsDelete => self.delete_bucket(exchange, bucket).await,
+            Op::BucketsLockRetentionPolicy => self.lock_retention(exchange, bucket).await,
+            Op::BucketsRestore => self.restore_bucket(exchange, bucket).await,
+            Op::BucketsGetIamPolicy => self.get_bucket_policy(exchange, bucket).await,
+            Op::BucketsSetIamPolicy => self.set_bucket_policy(exchange, bucket, body).await,
+            Op::BucketsTestIamPermissions => self.test_permissions(exchange, bucket).await,
+            Op::BucketsGetStorageLayout => self.bucket_layout(exchange, bucket).await,
+            Op::BucketAclList
+            | Op::BucketAclInsert
+            | Op::BucketAclGet
+            | Op::BucketAclPatch
+            | Op::BucketAclUpdate
+            | Op::BucketAclDelete => self.bucket_acl(exchange, call, false, body).await,
+            Op::DefaultObjectAclList
+            | Op::DefaultObjectAclInsert
+            | Op::DefaultObjectAclGet
+            | Op::DefaultObjectAclPatch
+            | Op::DefaultObjectAclUpdate
+            | Op::DefaultObjectAclDelete => self.bucket_acl(exchange, call, true, body).await,
+            Op::ObjectAclList
+            | Op::ObjectAclInsert
+            | Op::ObjectAclGet
+            | Op::ObjectAclPatch
+            | Op::ObjectAclUpdate
+            | Op::ObjectAclDelete => self.object_acl(exchange, call, body).await,
+            Op::ObjectsList => self.list_objects(exchange, bucket).await,
+            Op::ObjectsInsert => self.upload(exchange, bucket, method, body).await,
+            Op::ObjectsGet if is_media || exchange.head.uri.path().starts_with("/download/") => {
+                self.download(exchange, bucket, object).await
+            }
+            Op::ObjectsGet => self.get_object(exchange, bucket, object).await,
+            Op::ObjectsPatch => self.change_settings(exchange, bucket, object, BodyMode::Patch, body).await,
+            Op::ObjectsUpdate => self.change_settings(exchange, bucket, object, BodyMode::Update, body).await,
+            Op::ObjectsDelete => self.delete_object(exchange, bucket, object).await,
+            Op::ObjectsRestore => self.restore_object(exchange, bucket, object).await,
+            Op::ObjectsCopy => self.copy(exchange, call, body).await,
+            Op::ObjectsRewrite => self.rewrite(exchange, call, body).await,
+            Op::ObjectsCompose => self.compose(exchange, call, body).await,
+            other => Err(ObjectError::not_implemented(other.name()).into()),
+        }
+    }
+
+    /// A new object, in one of the forms in which its bytes can come.
+    async fn upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        method: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        match (exchange.parameter("upload_id"), method, exchange.parameter("uploadType")) {
+            (Some(_), "DELETE", _) => self.cancel_upload(exchange, bucket).await,
+            (Some(_), ..) => self.continue_upload(exchange, bucket, body).await,
+            (None, _, Some("media")) => self.insert_media(exchange, bucket, body).await,
+            (None, _, Some("multipart")) => self.insert_multipart(exchange, bucket, body).await,
+            (None, _, Some("resumable")) => self.begin_upload(exchange, bucket, body).await,
+            (None, _, Some(other)) => {
+                let hint = "Use media, multipart or resumable.";
+                Err(ObjectError::invalid("uploadType", other, hint).into())
+            }
+            (None, _, None) => Err(ObjectError::required("uploadType").into()),
+        }
+    }
 }

@@ -67,6 +67,12 @@ impl Reply {
         self.headers.push((name, value.into()));
     }
 
+    /// The first value of a header that was set.
+    pub(crate) fn get(&self, name: &str) -> Option<&str> {
+        let found = self.headers.iter().find(|(given, _)| given.eq_ignore_ascii_case(name));
+        found.map(|(_, value)| value.as_str())
+    }
+
     /// The reply as it is sent. `open` ends when the last byte was sent. Metadata that cannot be written in a header, as
     /// it has line breaks, is left out.
     pub(super) fn into_response(self, open: OpenRequest) -> Response<SentBody> {

@@ -143,6 +143,11 @@ impl TableService {
         }
     }
 
+    /// What its requests share with those of another service of the same process.
+    pub(crate) fn shared(&self) -> (Bodies, Room, Arc<Admission>) {
+        (self.bodies.clone(), self.replies.clone(), self.admission.clone())
+    }
+
     /// The counts of queries, by their kind.
     pub fn queries(&self) -> Arc<Queries> {
         self.queries.clone()

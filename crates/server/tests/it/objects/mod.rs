@@ -1,3 +1,33 @@
 //! The object service as clients meet it.
 
 mod addresses;
+mod buckets;
+mod pages;
+mod retries;
+
+use serde_json::Value;
+
+use crate::support::Service;
+use crate::support::wire::{Answer, Request};
+
+impl Service {
+    /// Sends a request to the object service, with JSON if there is some.
+    pub(crate) async fn object(&self, method: &str, target: &str, body: &str) -> Answer {
+        let json: &[(&str, &str)] =
+            if body.is_empty() { &[] } else { &[("Content-Type", "application/json")] };
+        self.send_object(&Request::new(method, target, json, body.as_bytes())).await
+    }
+
+    /// The same, and expects success and JSON.
+    pub(crate) async fn object_json(&self, method: &str, target: &str, body: &str) -> Value {
+        let answer = self.object(method, target, body).await;
+        assert_eq!(answer.status, 200, "{method} {target}: {}", answer.body);
+        serde_json::from_str(&answer.body).expect("JSON")
+    }
+
+    /// Creates a bucket of the test project.
+    pub(crate) async fn create_bucket(&self, name: &str) -> Value {
+        let body = format!(r#"{{"name":"{name}"}}"#);
+        self.object_json("POST", "/storage/v1/b?project=test-project", &body).await
+    }
+}

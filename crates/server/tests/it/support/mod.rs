@@ -136,14 +136,13 @@ impl Service {
         );
         let object_options = object::Options {
             seed: 3,
-            memory_bytes: MEMORY_BYTES,
             access: Access::Open,
             keys: ObjectKeys::development(),
             hosts: Hosts::new([]),
-            retry_tests: false,
+            retry_tests: true,
         };
         let object_service =
-            ObjectService::new(node.router().clone(), clock.clone(), object_options, metrics.clone());
+            ObjectService::new(&node, clock.clone(), object_options, &service, metrics.clone());
         let manager = ManagerOptions::new(profile.plan.clone(), &profile.load, WELL_KNOWN_ACCOUNT);
         let manager = Manager::new(&node, service.rehearsals(), ManagerOptions { plans, ..manager });
         let admin_service =

@@ -1,0 +1,112 @@
+//! The end of a bucket, and its return.
+//!
+//! A bucket with a soft-delete policy is kept for some time after it was deleted, under its name and id, and can come
+//! back with the objects that it had.
+
+use std::ops::ControlFlow;
+
+use rangehold_map::key::{BucketId, BucketRow, ObjectKey, ObjectRow, bucket_objects};
+use rangehold_map::{KeyRange, PartitionPrefix};
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::generation::{Generation, Projection, State};
+use rangehold_protocol::object::micros::Micros;
+
+use super::ObjectService;
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::json::resource;
+use super::reply::Reply;
+use super::rows::seen;
+
+impl ObjectService {
+    pub(super) async fn delete_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        let conditions = exchange.conditions()?;
+        let bucket = self.bucket(name).await?;
+        conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
+        if self.has_objects(bucket.id).await? {
+            let message = "The bucket you tried to delete is not empty.";
+            return Err(ObjectError::new(ErrorKind::BucketNotEmpty, message).into());
+        }
+        let partition = PartitionPrefix::bucket(name);
+        let key = partition.bucket_row(&BucketRow::Bucket);
+        self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), |rows, now| {
+            let row = rows[0].as_ref().ok_or_else(ObjectError::no_such_bucket)?;
+            let mut bucket = Bucket::decode(row)?;
+            conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
+            let mut changes = vec![(key.clone(), None)];
+            if let Some(seconds) = bucket.soft_delete_seconds() {
+                let now = Micros::from(now);
+                bucket.deleted = Some((now, now.plus_seconds(seconds)));
+                let kept = partition.bucket_row(&BucketRow::Deleted(bucket.id));
+                changes.push((kept, Some(bucket.encode())));
+            }
+            Ok((changes, ()))
+        })
+        .await?;
+        Ok(Reply::empty(204))
+    }
+
+    /// Whether a bucket has an object that somebody can read: a live one, or an older one that is kept.
+    async fn has_objects(&self, bucket: BucketId) -> Result<bool, Failure> {
+        let keys = KeyRange::prefix(&bucket_objects(bucket));
+        let found = self.router.scan(
+            &keys,
+            || false,
+            |found, key, row| {
+                *found = match ObjectKey::decode(key).map(|key| key.row) {
+                    Ok(ObjectRow::Head) => true,
+                    Ok(ObjectRow::NotLive(_)) => {
+                        let generation = Generation::decode(row);
+                        !generation
+                            .is_ok_and(|generation| matches!(generation.state, State::SoftDeleted { .. }))
+                    }
+                    Ok(_) => false,
+                    // What cannot be read must not get lost with its bucket.
+                    Err(_) => true,
+                };
+                if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
+        Ok(found.await?)
+    }
+
+    /// The bucket that had the name, was made at `generation`, and was deleted.
+    pub(super) async fn deleted_bucket(&self, name: &str, generation: &str) -> Result<Bucket, Failure> {
+        let row = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Deleted(id_of(generation)?));
+        let row = self.router.get(&row).await?.ok_or_else(ObjectError::no_such_bucket)?;
+        Ok(Bucket::decode(&row)?)
+    }
+
+    pub(super) async fn restore_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        let id = id_of(exchange.query.required("generation")?)?;
+        let partition = PartitionPrefix::bucket(name);
+        let live = partition.bucket_row(&BucketRow::Bucket);
+        let deleted = partition.bucket_row(&BucketRow::Deleted(id));
+        let keys = [live.clone(), deleted.clone()];
+        let restored = self.change(&partition, &keys, exchange.deadline(), |rows, now| {
+            let mut bucket = Bucket::decode(rows[1].as_ref().ok_or_else(ObjectError::no_such_bucket)?)?;
+            if rows[0].is_some() {
+                let message =
+                    format!("There is a bucket {name} again: delete it before you restore the older one.");
+                return Err(ObjectError::new(ErrorKind::Conflict, message));
+            }
+            bucket.deleted = None;
+            bucket.touch(now.into());
+            Ok((vec![(deleted.clone(), None), (live.clone(), Some(bucket.encode()))], bucket))
+        });
+        let restored = restored.await?;
+        resource(exchange, restored.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
+    }
+}
+
+/// The id of a bucket whose resource shows this generation: the same time in the engine's ticks.
+fn id_of(generation: &str) -> Result<BucketId, ObjectError> {
+    let micros: Option<i64> = generation.parse().ok();
+    let ticks = micros.map(|micros| Micros::new(micros).timestamp().ticks());
+    let id = ticks.and_then(|ticks| u64::try_from(ticks).ok()).map(BucketId);
+    id.ok_or_else(|| {
+        ObjectError::invalid("generation", generation, "Give the generation of the deleted bucket.")
+    })
+}

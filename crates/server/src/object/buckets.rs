@@ -1,0 +1,175 @@
+//! Buckets: their resources, listings and policies.
+
+use std::ops::ControlFlow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use bytes::Bytes;
+use rangehold_map::key::{BucketRow, KIND_BUCKET};
+use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
+use rangehold_protocol::object::bucket::{BodyMode, Bucket, BucketParameters};
+use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::generation::Projection;
+use rangehold_protocol::object::limits::PAGE_ITEMS_MAX;
+use serde_json::{Value, json};
+
+use super::ObjectService;
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::json::resource;
+use super::reply::Reply;
+use super::rows::seen;
+
+impl ObjectService {
+    pub(super) async fn insert_bucket(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let project = exchange.query.required("project")?.to_owned();
+        let parameters = parameters(exchange)?;
+        let body = self.body_object(exchange, body).await?;
+        let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
+        let partition = PartitionPrefix::bucket(name);
+        let key = partition.bucket_row(&BucketRow::Bucket);
+        let judge = |rows: &[Option<Bytes>], now: Timestamp| {
+            let bucket = Bucket::insert(&project, &body, parameters, now.into())?;
+            if rows[0].is_some() {
+                let message =
+                    "Your previous request to create the named bucket succeeded and you already own it.";
+                return Err(ObjectError::new(ErrorKind::BucketExists, message));
+            }
+            Ok((vec![(key.clone(), Some(bucket.encode()))], bucket))
+        };
+        let bucket = self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), judge).await?;
+        let spelled_out = body.contains_key("acl") || body.contains_key("defaultObjectAcl");
+        let unsaid = if spelled_out { Projection::Full } else { Projection::NoAcl };
+        resource(exchange, bucket.json(&exchange.base, exchange.query.projection(unsaid)?))
+    }
+
+    pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
+        let project = exchange.query.required("project")?;
+        let prefix = exchange.parameter("prefix").unwrap_or_default();
+        let deleted = exchange.query.flag("softDeleted")?;
+        let projection = exchange.query.projection(Projection::NoAcl)?;
+        let wanted = exchange.query.number("maxResults")?.map_or(PAGE_ITEMS_MAX, |most| most as usize);
+        let wanted = wanted.clamp(1, PAGE_ITEMS_MAX);
+        let after = exchange.parameter("pageToken").map(name_in_token).transpose()?;
+        let low = PartitionPrefix::bucket(after.as_deref().unwrap_or(prefix).max(prefix));
+        // The rows of a name come after its partition's first bytes, so a token's own name is met again, and skipped.
+        let keys = KeyRange::prefix(&[KIND_BUCKET])
+            .intersect(&KeyRange::new(without_end(low.as_bytes()).to_vec(), None));
+        let found = self.router.scan(&keys, Page::default, |page, key, row| {
+            let Ok(Key::Bucket { name, row: sort }) = Key::decode(key) else {
+                return ControlFlow::Continue(());
+            };
+            if !name.starts_with(prefix) {
+                return if *name > *prefix { ControlFlow::Break(()) } else { ControlFlow::Continue(()) };
+            }
+            let of_sort = match sort {
+                BucketRow::Bucket => !deleted,
+                BucketRow::Deleted(_) => deleted,
+                BucketRow::Notification(_) => false,
+            };
+            if !of_sort || after.as_ref().is_some_and(|after| name <= *after) {
+                return ControlFlow::Continue(());
+            }
+            page.take(name, row, project, wanted)
+        });
+        let page = found.await?;
+        let mut items = Vec::new();
+        for row in &page.rows {
+            items.push(Bucket::decode(row)?.json(&exchange.base, projection));
+        }
+        let mut reply = json!({ "kind": "storage#buckets" });
+        if !items.is_empty() {
+            reply["items"] = items.into();
+        }
+        if page.has_more {
+            reply["nextPageToken"] = URL_SAFE_NO_PAD.encode(page.last).into();
+        }
+        resource(exchange, reply)
+    }
+
+    pub(super) async fn lock_retention(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        exchange.query.required("ifMetagenerationMatch")?;
+        let conditions = exchange.conditions()?;
+        let locked = self.change_bucket(name, &conditions, exchange.deadline(), Bucket::locked).await?;
+        resource(exchange, locked.json(&exchange.base, Projection::NoAcl))
+    }
+
+    pub(super) async fn bucket_layout(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        resource(exchange, self.bucket(name).await?.layout_json())
+    }
+
+    pub(super) async fn get_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
+        let bucket = match exchange.query.flag("softDeleted")? {
+            true => self.deleted_bucket(name, exchange.query.required("generation")?).await?,
+            false => self.bucket(name).await?,
+        };
+        exchange.conditions()?.check_seen(Some(&seen(&bucket)), Purpose::Read)?;
+        resource(exchange, bucket.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
+    }
+
+    pub(super) async fn write_bucket(
+        &self,
+        exchange: &Exchange<'_>,
+        name: &str,
+        mode: BodyMode,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let (parameters, conditions) = (parameters(exchange)?, exchange.conditions()?);
+        let body = self.body_object(exchange, body).await?;
+        let change = |bucket: &Bucket, now| bucket.changed(&body, mode, parameters, now);
+        let changed = self.change_bucket(name, &conditions, exchange.deadline(), change).await?;
+        resource(exchange, changed.json(&exchange.base, exchange.query.projection(Projection::Full)?))
+    }
+}
+
+/// A page of a listing while it is read.
+#[derive(Default)]
+struct Page {
+    rows: Vec<Bytes>,
+    /// The name of the last bucket in it.
+    last: String,
+    has_more: bool,
+}
+
+impl Page {
+    /// Takes a row, if it is of the project. Ends the page when it is full and another row follows.
+    fn take(&mut self, name: String, row: &Bytes, project: &str, wanted: usize) -> ControlFlow<()> {
+        // A row that cannot be read is taken, so that the listing fails and does not leave a bucket out.
+        if Bucket::decode(row).is_ok_and(|bucket| bucket.project != project) {
+            return ControlFlow::Continue(());
+        }
+        // Deleted buckets of one name are not separated: a token names the last bucket, and the page after it begins
+        // with another name.
+        if self.rows.len() >= wanted && name != self.last {
+            self.has_more = true;
+            return ControlFlow::Break(());
+        }
+        self.rows.push(row.clone());
+        self.last = name;
+        ControlFlow::Continue(())
+    }
+}
+
+fn name_in_token(token: &str) -> Result<String, ObjectError> {
+    let name = URL_SAFE_NO_PAD.decode(token).ok().and_then(|name| String::from_utf8(name).ok());
+    name.ok_or_else(|| ObjectError::invalid("pageToken", token, "Send the nextPageToken of the last page."))
+}
+
+/// The key of a partition without the byte that ends its name, so that longer names lie above it too.
+fn without_end(partition: &[u8]) -> &[u8] {
+    &partition[..partition.len() - 1]
+}
+
+fn parameters(exchange: &Exchange<'_>) -> Result<BucketParameters, ObjectError> {
+    let query = &exchange.query;
+    Ok(BucketParameters {
+        acl: query.predefined("predefinedAcl", true)?,
+        default_object_acl: query.predefined("predefinedDefaultObjectAcl", false)?,
+        enable_object_retention: query.flag("enableObjectRetention")?,
+    })
+}

@@ -1,0 +1,93 @@
+//! A request as its handler sees it, and its parameters.
+
+use bytes::Bytes;
+use http::HeaderMap;
+use http::request::Parts;
+use hyper::body::Incoming;
+use rangehold_map::Timestamp;
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::condition::Conditions;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::fields::Fields;
+use rangehold_protocol::object::request::Query;
+use tokio::time::Instant;
+
+use super::access::Principal;
+use crate::fair::Tenant;
+use crate::limits;
+use crate::listener::OpenRequest;
+
+/// A request, without its body.
+pub(crate) struct Exchange<'a> {
+    /// Method, URI and headers as they came.
+    pub(crate) head: &'a Parts,
+    /// Told of each piece of a body that passes.
+    pub(crate) open: &'a OpenRequest,
+    /// The address of the server as the client knows it, without a slash at its end: `http://127.0.0.1:4443`.
+    pub(crate) base: String,
+    /// The bucket that stands in front of the host's name.
+    pub(crate) bucket_in_host: Option<String>,
+    /// Decoded query parameters.
+    pub(crate) query: Query,
+    /// The id of the request, which is new.
+    pub(crate) id: &'a str,
+    /// The time of the wall clock when the request came.
+    pub(crate) now: Timestamp,
+    /// The sender.
+    pub(crate) principal: Principal,
+    /// In whose name it shares what requests share.
+    pub(crate) tenant: Tenant,
+}
+
+/// The body of a request.
+pub(crate) enum RequestBody {
+    /// It comes from the connection.
+    Incoming(Incoming),
+    /// It is here, as that of a call in a batch.
+    Whole(Bytes),
+}
+
+impl Exchange<'_> {
+    /// The first value of a header, if it is text.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        text(&self.head.headers, name)
+    }
+
+    /// A parameter of the query; an empty one counts as absent.
+    pub(crate) fn parameter(&self, name: &str) -> Option<&str> {
+        self.query.get(name).filter(|value| !value.is_empty())
+    }
+
+    /// The generation that is asked for.
+    pub(crate) fn generation(&self) -> Result<Option<u64>, ObjectError> {
+        self.query.number("generation")
+    }
+
+    /// The conditions on what is read or changed.
+    pub(crate) fn conditions(&self) -> Result<Conditions, ObjectError> {
+        self.query.conditions(self.header("if-match"), self.header("if-none-match"))
+    }
+
+    /// The members that the reply has.
+    pub(crate) fn fields(&self) -> Result<Fields, ObjectError> {
+        self.parameter("fields").map_or(Ok(Fields::All), Fields::parse)
+    }
+
+    /// The entity that owns what this request writes.
+    pub(crate) fn owner(&self, bucket: &Bucket) -> String {
+        match &self.principal.email {
+            Some(email) => format!("user-{email}"),
+            None => bucket.owner(),
+        }
+    }
+
+    /// Until when an operation that is begun now must be answered.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + limits::REQUEST_WITHIN
+    }
+}
+
+/// A header's first value, if it is text.
+pub(crate) fn text<'h>(headers: &'h HeaderMap, name: &str) -> Option<&'h str> {
+    headers.get(name).and_then(|value| value.to_str().ok())
+}

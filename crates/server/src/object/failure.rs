@@ -1,0 +1,107 @@
+//! Why a request did not succeed: by a fault of the client, or by ours.
+
+use rangehold_engine::blob::BlobError;
+use rangehold_engine::{ReadError, WriteError, with_causes};
+use rangehold_protocol::error::{ErrorCode, TableError};
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::write::Refusal;
+use tracing::error;
+
+/// A request that did not succeed, with the error for its client.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Failure(pub(crate) ObjectError);
+
+/// Why a range is not served. This ends soon by itself.
+const BEING_OPENED: &str = "The range is being opened. Try again.";
+/// Why a range is not served. This lasts until somebody sets the range online.
+const OFFLINE: &str = "The range was taken offline.";
+
+impl Failure {
+    /// The request can be repeated: the server cannot answer it now.
+    pub(crate) fn unavailable(text: impl Into<String>) -> Self {
+        Self(ObjectError::new(ErrorKind::Unavailable, text))
+    }
+}
+
+impl From<ObjectError> for Failure {
+    fn from(refused: ObjectError) -> Self {
+        if refused.kind == ErrorKind::Internal {
+            // The client cannot do anything about it, so the operator is told in the log.
+            error!(error = refused.message, "a stored row is damaged");
+        }
+        Self(refused)
+    }
+}
+
+impl From<ReadError> for Failure {
+    fn from(failed: ReadError) -> Self {
+        match failed {
+            // The rows of a bucket are gone only after the bucket is.
+            ReadError::TableDropped => ObjectError::no_such_bucket().into(),
+            ReadError::NotOwned | ReadError::Unavailable(_) => Self::unavailable(BEING_OPENED),
+            ReadError::Offline(_) => Self::unavailable(OFFLINE),
+            ReadError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+        }
+    }
+}
+
+impl<E: Into<Self>> From<WriteError<E>> for Failure {
+    fn from(failed: WriteError<E>) -> Self {
+        match failed {
+            WriteError::Refused(refusal) => refusal.into(),
+            WriteError::TableDropped => ObjectError::no_such_bucket().into(),
+            WriteError::NotOwned | WriteError::Unavailable(_) => Self::unavailable(BEING_OPENED),
+            WriteError::Offline(_) => Self::unavailable(OFFLINE),
+            WriteError::Busy(why) => Self::unavailable(format!("The server is busy: {why}.")),
+            // The text names the disk, so that the reader knows where to free space.
+            full @ WriteError::DiskFull { .. } => {
+                Self::unavailable(format!("{full}. Reads are served; writes go on when there is room."))
+            }
+            WriteError::OutcomeUnknown(why) => {
+                error!(why = with_causes(&why), "the outcome of a write is unknown");
+                Self::unavailable("It is not known whether the write was made. Read, or try again.")
+            }
+            WriteError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+        }
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Refused(error) => error.into(),
+            Refusal::Intent(intent) => Self::unavailable(format!(
+                "A change from this name to {:?} is under way. Try again.",
+                intent.target
+            )),
+        }
+    }
+}
+
+impl From<BlobError> for Failure {
+    fn from(failed: BlobError) -> Self {
+        match failed {
+            BlobError::Read(error) => error.into(),
+            BlobError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
+            full @ BlobError::DiskFull { .. } => Self::unavailable(format!("{full}. Reads are served.")),
+            other => {
+                error!(error = with_causes(&other), "a blob cannot be used");
+                Self::unavailable("The bytes of the object cannot be stored or read now. Try again.")
+            }
+        }
+    }
+}
+
+/// A body that could not be read.
+impl From<TableError> for Failure {
+    fn from(refused: TableError) -> Self {
+        let kind = match refused.code {
+            ErrorCode::RequestBodyTooLarge => ErrorKind::TooLarge,
+            ErrorCode::RequestTimedOut => ErrorKind::Timeout,
+            ErrorCode::ServerBusy => ErrorKind::Unavailable,
+            _ => ErrorKind::Invalid,
+        };
+        Self(ObjectError::new(kind, refused.text))
+    }
+}

@@ -1,0 +1,121 @@
+//! How the faults of retry tests are carried out.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use serde_json::json;
+
+use super::ObjectService;
+use super::exchange::Exchange;
+use super::reply::{Content, Pieces, Reply};
+use super::retry_tests::Fault;
+
+impl ObjectService {
+    /// The fault that a retry test orders for this request. `bytes` is how much of an object an upload brings, counted
+    /// from the object's beginning.
+    pub(super) fn ordered_fault(
+        &self,
+        exchange: &Exchange<'_>,
+        operation: &str,
+        bytes: Option<u64>,
+    ) -> Option<Fault> {
+        let id = exchange.header("x-retry-test-id").filter(|_| self.options.retry_tests)?;
+        self.retry_tests.take(id, operation, bytes)
+    }
+}
+
+impl Fault {
+    /// Makes the reply to a request go wrong.
+    pub(super) fn spoil(self, mut reply: Reply) -> Reply {
+        match self {
+            Self::Status(status) | Self::StatusAfter(status, _) => ordered_error(status),
+            Self::Reset => reset(),
+            Self::BrokenStream(after) => {
+                reply.content = cut(reply.content, after);
+                reply
+            }
+            Self::Stall(stall, after) => {
+                reply.content = stalled(reply.content, stall, after);
+                reply
+            }
+        }
+    }
+
+    /// Whether it happens before anything is done.
+    pub(super) fn is_early(self) -> bool {
+        matches!(self, Self::Status(_) | Self::Reset)
+    }
+}
+
+/// The reply with an ordered status.
+pub(super) fn ordered_error(status: u16) -> Reply {
+    let message = "A retry test ordered this error.";
+    let detail = json!({ "message": message, "domain": "global", "reason": "backendError" });
+    let body = json!({ "error": { "code": status, "message": message, "errors": [detail] } });
+    Reply::json(status, body.to_string())
+}
+
+/// A reply of which nothing is sent: the connection ends.
+fn reset() -> Reply {
+    let mut reply = Reply::empty(200);
+    reply.content = Content::Stream(1, stream::iter([Err(broken())]).boxed());
+    reply
+}
+
+/// The body, which breaks off after so many bytes.
+fn cut(content: Content, after: u64) -> Content {
+    let (length, pieces) = streamed(content);
+    let cut = pieces.scan(Some(after), |left, piece| {
+        let next = match (left.take(), piece) {
+            (None, _) => None,
+            (Some(0), _) => Some(Err(broken())),
+            (Some(more), Ok(piece)) => {
+                let sent = piece.len().min(usize::try_from(more).unwrap_or(usize::MAX));
+                *left = Some(more - sent as u64);
+                Some(Ok(piece.slice(..sent)))
+            }
+            (Some(_), error) => Some(error),
+        };
+        std::future::ready(next)
+    });
+    // A body that is shorter breaks off at its end.
+    let cut = cut.chain(stream::iter([Err(broken())])).boxed();
+    match length {
+        Some(length) => Content::Stream(length, cut),
+        None => Content::Unmeasured(cut),
+    }
+}
+
+/// The body, which stands still once, after so many bytes.
+fn stalled(content: Content, stall: Duration, after: u64) -> Content {
+    let (length, pieces) = streamed(content);
+    let stalled = pieces.scan((0, false), move |(sent, has_stalled), piece| {
+        *sent += piece.as_ref().map_or(0, |piece: &Bytes| piece.len() as u64);
+        let stalls = *sent >= after && !std::mem::replace(has_stalled, *sent >= after);
+        async move {
+            if stalls {
+                tokio::time::sleep(stall).await;
+            }
+            Some(piece)
+        }
+    });
+    match length {
+        Some(length) => Content::Stream(length, stalled.boxed()),
+        None => Content::Unmeasured(stalled.boxed()),
+    }
+}
+
+/// The pieces of a body, and its length if that is known.
+fn streamed(content: Content) -> (Option<u64>, Pieces) {
+    match content {
+        Content::Whole(bytes) => (Some(bytes.len() as u64), stream::iter([Ok(bytes)]).boxed()),
+        Content::Stream(length, pieces) => (Some(length), pieces),
+        Content::Unmeasured(pieces) => (None, pieces),
+    }
+}
+
+fn broken() -> std::io::Error {
+    std::io::Error::other("a retry test ordered that the connection breaks")
+}

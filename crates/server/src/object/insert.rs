@@ -1,0 +1,247 @@
+//! New objects whose bytes come in one request: media and multipart uploads.
+
+use bytes::{Bytes, BytesMut};
+use rangehold_map::blob::BlobUser;
+use rangehold_protocol::object::acl::Acl;
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::checksum::Announced;
+use rangehold_protocol::object::condition::Conditions;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::generation::{Draft, Generation, Projection};
+use rangehold_protocol::object::limits::JSON_BODY_BYTES_MAX;
+use rangehold_protocol::object::merge::body_object;
+use rangehold_protocol::object::multipart::{Boundary, Event, MultipartError, Parser};
+use rangehold_protocol::object::name::check_object;
+use rangehold_protocol::object::write::{Create, Name};
+use serde_json::{Map, Value};
+
+use super::ObjectService;
+use super::encryption::customer_key;
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::payload::{Received, Receiver};
+use super::reply::Reply;
+use crate::body::HeldBody;
+
+/// What a client says about a new object.
+pub(super) struct Described {
+    pub(super) name: String,
+    pub(super) draft: Draft,
+    pub(super) announced: Announced,
+}
+
+impl ObjectService {
+    /// The body is the bytes.
+    pub(super) async fn insert_media(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let content_type = exchange.header("content-type");
+        let described = described(exchange, &Map::new(), content_type)?;
+        let mut receiver = self.receiver(exchange, &bucket, &described.name);
+        while let Some(piece) = self.piece(exchange, body).await? {
+            receiver.take(piece.bytes.clone()).await?;
+        }
+        let received = receiver.finish(&described.announced).await?;
+        self.insert(exchange, &bucket, described, received).await
+    }
+
+    /// The body has a part with the resource, and a part with the bytes.
+    pub(super) async fn insert_multipart(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let content_type = exchange.header("content-type").unwrap_or_default();
+        let boundary = Boundary::from_content_type(content_type, "related").map_err(malformed)?;
+        let mut parts = Parts { parser: Parser::new(boundary), begun: 0, resource: BytesMut::new() };
+        let mut receiving: Option<(Described, Receiver)> = None;
+        while let Some(piece) = self.piece(exchange, body).await? {
+            parts.parser.push(piece.bytes.clone());
+            while let Some(found) = parts.next()? {
+                match found {
+                    Found::MediaBegins(content_type) => {
+                        let resource = body_object(&parts.resource)?;
+                        let described = described(exchange, &resource, content_type.as_deref())?;
+                        let receiver = self.receiver(exchange, &bucket, &described.name);
+                        receiving = Some((described, receiver));
+                    }
+                    Found::Media(bytes) => {
+                        let (_, receiver) = receiving.as_mut().expect("the part with the bytes has begun");
+                        receiver.take(bytes).await?;
+                    }
+                }
+            }
+        }
+        parts.parser.finish().map_err(malformed)?;
+        let Some((described, receiver)) = receiving else {
+            let message = "A multipart upload has two parts: the resource in JSON, and the bytes.";
+            return Err(ObjectError::new(ErrorKind::ParseError, message).into());
+        };
+        let received = receiver.finish(&described.announced).await?;
+        self.insert(exchange, &bucket, described, received).await
+    }
+
+    async fn insert(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        described: Described,
+        received: Received,
+    ) -> Result<Reply, Failure> {
+        let Described { name, draft, .. } = &described;
+        let spelled_out = draft.acl.as_ref().is_some_and(|acl| matches!(acl, Acl::Listed(_)));
+        let conditions = exchange.conditions()?;
+        let made = self.create(exchange, Name { bucket, name }, draft, &conditions, received).await?;
+        let unsaid = if spelled_out { Projection::Full } else { Projection::NoAcl };
+        self.object_resource(exchange, bucket, name, &made, unsaid)
+    }
+
+    /// Writes a new live generation whose bytes have arrived.
+    pub(super) async fn create(
+        &self,
+        exchange: &Exchange<'_>,
+        to: Name<'_>,
+        draft: &Draft,
+        conditions: &Conditions,
+        received: Received,
+    ) -> Result<Generation, Failure> {
+        let owner = exchange.owner(to.bucket);
+        let create = Create {
+            to,
+            draft,
+            conditions,
+            payload: &received.payload,
+            owner: &owner,
+            ends_upload: None,
+            also: &Vec::new(),
+        };
+        let judge = |rows: &[_], now| create.judge(rows, now);
+        let made = self.change_object(&to.partition(), &create.keys(), exchange.deadline(), judge).await;
+        if made.is_err() {
+            received.give_up().await;
+        }
+        made
+    }
+
+    /// A receiver for the bytes of this request.
+    pub(super) fn receiver(&self, exchange: &Exchange<'_>, bucket: &Bucket, name: &str) -> Receiver {
+        let upload = exchange.id.to_owned();
+        Receiver::new(self.blobs.clone(), BlobUser { bucket: bucket.id, name: name.to_owned(), upload })
+    }
+
+    /// The next piece of a payload; `None` at its end.
+    pub(super) async fn piece(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+    ) -> Result<Option<HeldBody>, Failure> {
+        let RequestBody::Incoming(incoming) = body else {
+            return Err(ObjectError::not_implemented("An upload in a batch").into());
+        };
+        let piece = self.bodies.piece(incoming, exchange.tenant).await?;
+        exchange.open.progressed();
+        Ok(piece)
+    }
+}
+
+/// The parts of a multipart upload while they arrive.
+struct Parts {
+    parser: Parser,
+    /// The parts that have begun.
+    begun: usize,
+    /// What has arrived of the first part.
+    resource: BytesMut,
+}
+
+/// What comes next in a multipart upload.
+enum Found {
+    /// The part with the bytes begins. It has this content type.
+    MediaBegins(Option<String>),
+    /// Some of these bytes.
+    Media(Bytes),
+}
+
+impl Parts {
+    /// What comes next; `None` if more of the body is needed, or at its end.
+    fn next(&mut self) -> Result<Option<Found>, ObjectError> {
+        while let Some(event) = self.parser.event().map_err(malformed)? {
+            match event {
+                Event::Part(head) => {
+                    self.begun += 1;
+                    if self.begun == 2 {
+                        return Ok(Some(Found::MediaBegins(head.content_type().map(str::to_owned))));
+                    }
+                }
+                Event::Data(bytes) if self.begun == 2 => return Ok(Some(Found::Media(bytes))),
+                Event::Data(_) if self.begun > 2 => {
+                    let message = "A multipart upload has two parts, and this one has more.";
+                    return Err(ObjectError::new(ErrorKind::ParseError, message));
+                }
+                Event::Data(bytes) => {
+                    if self.resource.len() + bytes.len() > JSON_BODY_BYTES_MAX {
+                        let message = format!("The resource has more than {JSON_BODY_BYTES_MAX} bytes.");
+                        return Err(ObjectError::new(ErrorKind::TooLarge, message));
+                    }
+                    self.resource.extend_from_slice(&bytes);
+                }
+                Event::End => break,
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What the resource, the parameters and the headers say about a new object. `media_type` is the content type that
+/// came with the bytes.
+pub(super) fn described(
+    exchange: &Exchange<'_>,
+    resource: &Map<String, Value>,
+    media_type: Option<&str>,
+) -> Result<Described, ObjectError> {
+    let named = exchange.parameter("name").or_else(|| resource.get("name").and_then(Value::as_str));
+    let name = named.ok_or_else(|| ObjectError::required("name"))?.to_owned();
+    check_object(&name)?;
+    let mut draft = Draft::from_body(resource, exchange.now.into())?;
+    let settings = &mut draft.settings;
+    if settings.content_type.is_none() {
+        settings.content_type = media_type.map(str::to_owned);
+    }
+    if let Some(encoding) = exchange.parameter("contentEncoding") {
+        settings.content_encoding = Some(encoding.to_owned());
+    }
+    if let Some(list) = exchange.query.predefined("predefinedAcl", false)? {
+        draft.acl = Some(Acl::Predefined(list));
+    }
+    if let Some(key) = exchange.parameter("kmsKeyName") {
+        draft.kms_key = Some(key.to_owned());
+    }
+    draft.customer_key = customer_key(exchange, "x-goog-encryption")?;
+    let announced = announced(exchange, resource)?;
+    Ok(Described { name, draft, announced })
+}
+
+/// The checksums that the resource and the headers announce.
+pub(super) fn announced(
+    exchange: &Exchange<'_>,
+    resource: &Map<String, Value>,
+) -> Result<Announced, ObjectError> {
+    let mut announced = Draft::announced(resource)?;
+    let headers = exchange.head.headers.get_all("x-goog-hash").iter();
+    for header in headers.filter_map(|value| value.to_str().ok()) {
+        announced.add_goog_hash(header)?;
+    }
+    if let Some(md5) = exchange.header("content-md5") {
+        announced.add_md5(md5, "Content-MD5")?;
+    }
+    Ok(announced)
+}
+
+fn malformed(error: MultipartError) -> ObjectError {
+    ObjectError::new(ErrorKind::ParseError, error.to_string())
+}

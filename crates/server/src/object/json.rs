@@ -1,0 +1,61 @@
+//! JSON bodies of requests, and replies with JSON.
+
+use std::io::Read;
+
+use bytes::Bytes;
+use flate2::read::MultiGzDecoder;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::limits::JSON_BODY_BYTES_MAX;
+use rangehold_protocol::object::merge::body_object;
+use serde_json::{Map, Value};
+
+use super::ObjectService;
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::reply::Reply;
+
+impl ObjectService {
+    /// The body of a request as a JSON object. An empty body is an object without members.
+    pub(super) async fn body_object(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+    ) -> Result<Map<String, Value>, Failure> {
+        Ok(body_object(&self.whole_body(exchange, body, JSON_BODY_BYTES_MAX).await?)?)
+    }
+
+    /// All of a body, decompressed if its client compressed it: Java's does.
+    pub(super) async fn whole_body(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+        bytes_max: usize,
+    ) -> Result<Bytes, Failure> {
+        let bytes = match body {
+            RequestBody::Whole(bytes) => std::mem::take(bytes),
+            RequestBody::Incoming(incoming) => {
+                self.bodies.read(incoming, bytes_max, exchange.tenant, exchange.deadline()).await?.bytes
+            }
+        };
+        if exchange.header("content-encoding") != Some("gzip") {
+            return Ok(bytes);
+        }
+        let mut decoded = Vec::new();
+        let mut decoder = MultiGzDecoder::new(&*bytes).take(bytes_max as u64 + 1);
+        let read = decoder.read_to_end(&mut decoded);
+        read.map_err(|error| {
+            ObjectError::new(ErrorKind::ParseError, format!("The body is not gzip: {error}."))
+        })?;
+        if decoded.len() > bytes_max {
+            let message = format!("The body has more than {bytes_max} bytes when it is decompressed.");
+            return Err(ObjectError::new(ErrorKind::TooLarge, message).into());
+        }
+        Ok(decoded.into())
+    }
+}
+
+/// A resource, with the members that the client wants.
+pub(super) fn resource(exchange: &Exchange<'_>, mut value: Value) -> Result<Reply, Failure> {
+    exchange.fields()?.apply(&mut value);
+    Ok(Reply::json(200, value.to_string()))
+}

@@ -1,0 +1,40 @@
+//! Listings of objects. A page is written while its rows are read, each range as of one moment.
+
+use rangehold_engine::Visit;
+use rangehold_protocol::object::generation::Projection;
+use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, Want};
+
+use super::ObjectService;
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::objects::address;
+use super::reply::Reply;
+
+impl ObjectService {
+    pub(super) async fn list_objects(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
+        let request = ListRequest::parse(|name| exchange.query.get(name))?;
+        let (projection, fields) = (exchange.query.projection(Projection::NoAcl)?, exchange.fields()?);
+        let bucket = self.bucket(bucket).await?;
+        let address = address(exchange, &bucket, "");
+        let begin = || {
+            let listing = Listing::new(&request, bucket.id, exchange.now.into());
+            (listing, JsonPage::new(address, projection, &fields))
+        };
+        let keys = request.keys(bucket.id);
+        let scanned = self.router.scan(&keys, begin, |(listing, page), key, row| {
+            visit_of(listing.visit(key, row, |name, generation| page.put(name, generation)))
+        });
+        let (listing, mut page) = scanned.await?;
+        let end = listing.finish(|name, generation| page.put(name, generation))?;
+        Ok(Reply::json(200, page.finish(&end)))
+    }
+}
+
+/// What a listing wants, as the engine's scans take it.
+pub(super) fn visit_of(want: Want) -> Visit {
+    match want {
+        Want::Next => Visit::Next,
+        Want::Stop => Visit::Stop,
+        Want::Seek(key) => Visit::Seek(key),
+    }
+}

@@ -1,0 +1,203 @@
+//! Downloads.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use futures::StreamExt;
+use futures::stream;
+use rangehold_engine::blob::BlobError;
+use rangehold_map::PartitionPrefix;
+use rangehold_map::key::ObjectRow;
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::{Content as Stored, Generation};
+use rangehold_protocol::time;
+use tokio::time::timeout;
+
+use super::ObjectService;
+use super::byte_range::{Wanted, wanted};
+use super::encryption::{check_key, customer_key};
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::gunzip::gunzip;
+use super::reply::{Content, Reply};
+use crate::limits;
+use crate::room::no_room;
+
+/// How often a download begins again because its object was replaced at the same time.
+const TRIES_MAX: usize = 5;
+
+/// The bytes of a stored object that a reply has.
+struct Selected {
+    range: Range<u64>,
+    is_part: bool,
+    /// Whether they are decompressed on their way.
+    unpacked: bool,
+}
+
+/// Why a generation that was just read cannot be sent.
+pub(super) enum MediaError {
+    /// It was removed meanwhile.
+    Gone,
+    Failed(Failure),
+}
+
+impl From<Failure> for MediaError {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<ObjectError> for MediaError {
+    fn from(error: ObjectError) -> Self {
+        Self::Failed(error.into())
+    }
+}
+
+impl ObjectService {
+    /// The bytes of an object.
+    pub(super) async fn download(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let key = customer_key(exchange, "x-goog-encryption")?;
+        for _ in 0..TRIES_MAX {
+            let generation = self.generation(&bucket, name, exchange.generation()?).await?;
+            exchange.conditions()?.check(Some(&generation), Purpose::Read)?;
+            check_key(&generation, key)?;
+            // Without its content row or its blob, the generation was removed since it was read.
+            let Some(content) = self.content(&bucket, name, &generation).await? else { continue };
+            match self.media(exchange, &generation, content).await {
+                Err(MediaError::Gone) => {}
+                Err(MediaError::Failed(failure)) => return Err(failure),
+                Ok(reply) => return Ok(reply),
+            }
+        }
+        Err(Failure::unavailable("The object is replaced again and again while it is read. Try again."))
+    }
+
+    /// The content of a generation; `None` if it was removed.
+    pub(super) async fn content(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        generation: &Generation,
+    ) -> Result<Option<Stored>, Failure> {
+        let key = PartitionPrefix::object(bucket.id, name).object_row(&ObjectRow::Content(generation.id));
+        let row = self.router.get(&key).await?;
+        Ok(row.map(|row| Stored::decode(&row)).transpose()?)
+    }
+
+    /// The reply with the bytes of a generation, or those of them that `Range` asks for.
+    pub(super) async fn media(
+        &self,
+        exchange: &Exchange<'_>,
+        generation: &Generation,
+        content: Stored,
+    ) -> Result<Reply, MediaError> {
+        let selected = select(exchange, generation)?;
+        let mut reply = Reply::empty(if selected.is_part { 206 } else { 200 });
+        put_headers(&mut reply, generation, selected.unpacked);
+        if selected.is_part {
+            let Range { start, end } = selected.range;
+            reply.set("Content-Range", format!("bytes {start}-{}/{}", end - 1, generation.size));
+        }
+        reply.content = match content {
+            Stored::Inline(bytes) => {
+                let bytes = slice(&bytes, &selected.range)?;
+                match selected.unpacked {
+                    true => Content::Unmeasured(gunzip(stream::iter([Ok(bytes)]).boxed())),
+                    false => Content::Whole(bytes),
+                }
+            }
+            Stored::Extents(extents) => {
+                let length = selected.range.end - selected.range.start;
+                let pieces = match self.blobs.read(&extents, selected.range).await {
+                    Err(BlobError::Gone(_)) => return Err(MediaError::Gone),
+                    other => other.map_err(Failure::from)?,
+                };
+                let place = self.replies.enter(exchange.tenant);
+                if timeout(limits::ROOM_WITHIN, place.take(limits::DOWNLOAD_BYTES)).await.is_err() {
+                    return Err(Failure::from(no_room()).into());
+                }
+                let pieces = pieces.map(move |piece| {
+                    let _held = &place;
+                    piece.map_err(std::io::Error::other)
+                });
+                match selected.unpacked {
+                    true => Content::Unmeasured(gunzip(pieces.boxed())),
+                    false => Content::Stream(length, pieces.boxed()),
+                }
+            }
+        };
+        Ok(reply)
+    }
+}
+
+/// A part of bytes that are in a row. The row may be shorter than its generation says only if it is damaged.
+fn slice(bytes: &Bytes, range: &Range<u64>) -> Result<Bytes, ObjectError> {
+    let (start, end) = (range.start as usize, range.end as usize);
+    match start <= end && end <= bytes.len() {
+        true => Ok(bytes.slice(start..end)),
+        false => Err(ObjectError::damaged(format_args!("a content has {} bytes and not {end}", bytes.len()))),
+    }
+}
+
+fn select(exchange: &Exchange<'_>, generation: &Generation) -> Result<Selected, ObjectError> {
+    let settings = &generation.settings;
+    let is_packed = settings.content_encoding.as_deref() == Some("gzip");
+    let stays_packed =
+        settings.cache_control.as_ref().is_some_and(|control| control.contains("no-transform"));
+    let accepts = exchange.header("accept-encoding").is_some_and(|codings| codings.contains("gzip"));
+    let whole = 0..generation.size;
+    if is_packed && !stays_packed && !accepts {
+        // No range of the decompressed bytes can be found without all that comes before it.
+        return Ok(Selected { range: whole, is_part: false, unpacked: true });
+    }
+    let header = exchange.header("range");
+    match wanted(header, generation.size) {
+        Wanted::Whole => Ok(Selected { range: whole, is_part: false, unpacked: false }),
+        Wanted::Part(range) => Ok(Selected { range, is_part: true, unpacked: false }),
+        Wanted::Nothing => {
+            Err(ObjectError::range_not_satisfiable(header.unwrap_or_default(), generation.size))
+        }
+    }
+}
+
+/// The headers that every reply about the bytes of a generation has.
+pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: bool) {
+    let settings = &generation.settings;
+    let encoding = settings.content_encoding.as_deref();
+    reply.set("Content-Type", settings.content_type.as_deref().unwrap_or("application/octet-stream"));
+    for (name, value) in [
+        ("Content-Encoding", encoding.filter(|_| !unpacked)),
+        ("Content-Language", settings.content_language.as_deref()),
+        ("Content-Disposition", settings.content_disposition.as_deref()),
+        ("Cache-Control", settings.cache_control.as_deref()),
+        ("Warning", unpacked.then_some("214 UploadServer gunzipped")),
+    ] {
+        if let Some(value) = value {
+            reply.set(name, value);
+        }
+    }
+    let mut hash = format!("crc32c={}", generation.crc32c.text());
+    if let Some(md5) = generation.md5 {
+        hash += &format!(",md5={}", md5.text());
+    }
+    reply.set("x-goog-hash", hash);
+    reply.set("x-goog-generation", generation.id.0.to_string());
+    reply.set("x-goog-metageneration", generation.metageneration.to_string());
+    reply.set("x-goog-storage-class", generation.storage_class.name());
+    reply.set("x-goog-stored-content-length", generation.size.to_string());
+    reply.set("x-goog-stored-content-encoding", encoding.unwrap_or("identity"));
+    reply.set("ETag", generation.etag());
+    reply.set("Last-Modified", time::http_date(generation.updated.timestamp()));
+    reply.set("Accept-Ranges", if unpacked { "none" } else { "bytes" });
+    for (name, value) in &settings.metadata {
+        reply.named.push((format!("x-goog-meta-{name}"), value.clone()));
+    }
+}

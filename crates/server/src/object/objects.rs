@@ -1,0 +1,173 @@
+//! Objects: their resources, and how they change, end and come back.
+
+use rangehold_map::PartitionPrefix;
+use rangehold_map::key::{ObjectGeneration, ObjectRow};
+use rangehold_protocol::object::bucket::{BodyMode, Bucket};
+use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::{Generation, Head, ObjectAddress, Projection, State};
+use rangehold_protocol::object::write::{Change, Delete, Edit, Name, Restore};
+
+use super::ObjectService;
+use super::encryption::{customer_key, has_key};
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::reply::Reply;
+
+impl ObjectService {
+    /// A generation of an object, or the live one. Fails if there is none.
+    pub(super) async fn generation(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        wanted: Option<u64>,
+    ) -> Result<Generation, Failure> {
+        let of = Name { bucket, name };
+        let head = self.router.get(&of.key(&ObjectRow::Head)).await?;
+        let live = head.map(|row| Head::decode(&row)).transpose()?.map(|head| head.live);
+        match (live, wanted) {
+            (Some(live), None) => Ok(live),
+            (Some(live), Some(wanted)) if live.id.0 == wanted => Ok(live),
+            (_, None) => Err(of.missing(None).into()),
+            (_, Some(number)) => {
+                let row = self.router.get(&of.key(&ObjectRow::NotLive(ObjectGeneration(number)))).await?;
+                let older = Generation::decode(&row.ok_or_else(|| of.missing(wanted))?)?;
+                match older.state {
+                    State::SoftDeleted { .. } => Err(of.missing(wanted).into()),
+                    State::Live | State::Noncurrent(_) => Ok(older),
+                }
+            }
+        }
+    }
+
+    pub(super) async fn get_object(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let generation = match exchange.query.flag("softDeleted")? {
+            true => self.soft_deleted(&bucket, name, exchange).await?,
+            false => self.generation(&bucket, name, exchange.generation()?).await?,
+        };
+        exchange.conditions()?.check(Some(&generation), Purpose::Read)?;
+        self.object_resource(exchange, &bucket, name, &generation, Projection::NoAcl)
+    }
+
+    async fn soft_deleted(
+        &self,
+        bucket: &Bucket,
+        name: &str,
+        exchange: &Exchange<'_>,
+    ) -> Result<Generation, Failure> {
+        let wanted = exchange.generation()?.ok_or_else(|| ObjectError::required("generation"))?;
+        let key = PartitionPrefix::object(bucket.id, name)
+            .object_row(&ObjectRow::NotLive(ObjectGeneration(wanted)));
+        let missing = || ObjectError::no_such_object(&bucket.name, name);
+        let generation = Generation::decode(&self.router.get(&key).await?.ok_or_else(missing)?)?;
+        if generation.can_be_restored(exchange.now.into()) { Ok(generation) } else { Err(missing().into()) }
+    }
+
+    pub(super) async fn change_settings(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        mode: BodyMode,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let body = self.body_object(exchange, body).await?;
+        let bucket = self.bucket(bucket).await?;
+        let of = Name { bucket: &bucket, name };
+        let edit = Edit::Body {
+            body: &body,
+            mode,
+            acl: exchange.query.predefined("predefinedAcl", false)?,
+            may_override: exchange.query.flag("overrideUnlockedRetention")?,
+        };
+        let conditions = exchange.conditions()?;
+        let change = Change { of, generation: exchange.generation()?, conditions: &conditions, edit };
+        let judge = |rows: &[_], now| change.judge(rows, now);
+        let changed = self.change_object(&of.partition(), &change.keys(), exchange.deadline(), judge).await?;
+        self.object_resource(exchange, &bucket, name, &changed, Projection::Full)
+    }
+
+    pub(super) async fn delete_object(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let (bucket, conditions) = (self.bucket(bucket).await?, exchange.conditions()?);
+        let of = Name { bucket: &bucket, name };
+        let delete = Delete { of, generation: exchange.generation()?, conditions: &conditions };
+        let judge = |rows: &[_], now| delete.judge(rows, now);
+        self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await?;
+        Ok(Reply::empty(204))
+    }
+
+    pub(super) async fn restore_object(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let (bucket, conditions) = (self.bucket(bucket).await?, exchange.conditions()?);
+        let generation = exchange.generation()?.ok_or_else(|| ObjectError::required("generation"))?;
+        let of = Name { bucket: &bucket, name };
+        let copies_acl = exchange.query.flag("copySourceAcl")?;
+        let generation = ObjectGeneration(generation);
+        let restore = Restore { of, generation, conditions: &conditions, copies_acl };
+        let judge = |rows: &[_], now| restore.judge(rows, now);
+        let restored =
+            self.change_object(&of.partition(), &restore.keys(), exchange.deadline(), judge).await?;
+        self.object_resource(exchange, &bucket, name, &restored, Projection::NoAcl)
+    }
+
+    /// The reply with the resource of a generation.
+    pub(super) fn object_resource(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        generation: &Generation,
+        unsaid: Projection,
+    ) -> Result<Reply, Failure> {
+        Ok(Reply::json(200, self.object_json(exchange, bucket, name, generation, unsaid)?)
+            .header("ETag", generation.etag()))
+    }
+
+    /// The resource of a generation, as the client wants it.
+    pub(super) fn object_json(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        generation: &Generation,
+        unsaid: Projection,
+    ) -> Result<Vec<u8>, Failure> {
+        let address = address(exchange, bucket, name);
+        let (projection, fields) = (exchange.query.projection(unsaid)?, exchange.fields()?);
+        let shows = has_key(generation, customer_key(exchange, "x-goog-encryption")?);
+        let mut out = Vec::with_capacity(1024);
+        generation.put_json(&mut out, &address, projection, &fields, shows);
+        Ok(out)
+    }
+}
+
+/// What the resource of an object needs to know of its surroundings.
+pub(super) fn address<'a>(
+    exchange: &'a Exchange<'_>,
+    bucket: &'a Bucket,
+    name: &'a str,
+) -> ObjectAddress<'a> {
+    ObjectAddress {
+        base: &exchange.base,
+        bucket: &bucket.name,
+        name,
+        project_number: bucket.project_number,
+        retention_seconds: bucket.retention_seconds(),
+        is_uniform: bucket.settings.uniform_access(),
+    }
+}

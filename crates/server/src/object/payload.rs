@@ -1,0 +1,123 @@
+//! The bytes of a new object while they arrive: summed, and kept.
+//!
+//! A small payload lies in the object's own content row. As soon as it is larger, a blob takes it, so an upload of any
+//! size holds less than 1 MiB.
+
+use bytes::{Bytes, BytesMut};
+use rangehold_engine::blob::{BlobWriter, Blobs};
+use rangehold_map::blob::BlobUser;
+use rangehold_protocol::object::checksum::{Announced, Running};
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::Content;
+use rangehold_protocol::object::upload::Progress;
+use rangehold_protocol::object::write::Payload;
+
+use super::failure::Failure;
+
+/// A payload of at most so many bytes lies in its content row.
+pub(super) const INLINE_BYTES_MAX: usize = 64 << 10;
+
+/// A payload that arrives.
+pub(crate) struct Receiver {
+    blobs: Blobs,
+    user: BlobUser,
+    sums: Running,
+    small: BytesMut,
+    writer: Option<BlobWriter>,
+}
+
+/// A payload that has arrived. Keep it until the row that names its bytes is durable, or give it up.
+pub(crate) struct Received {
+    pub(crate) payload: Payload,
+    writer: Option<BlobWriter>,
+}
+
+impl Receiver {
+    /// Nothing has arrived of the payload that `user` brings.
+    pub(crate) fn new(blobs: Blobs, user: BlobUser) -> Self {
+        Self { blobs, user, sums: Running::default(), small: BytesMut::new(), writer: None }
+    }
+
+    /// So much has arrived before, and is durable.
+    pub(crate) async fn resume(blobs: Blobs, user: BlobUser, progress: &Progress) -> Result<Self, Failure> {
+        if progress.bytes == 0 {
+            return Ok(Self::new(blobs, user));
+        }
+        let sums = Running::resume(progress.bytes, progress.crc32c, &progress.md5_state);
+        let sums = sums.ok_or_else(|| ObjectError::damaged("the checksum of an upload"))?;
+        let writer = Some(blobs.resume(user.clone(), progress.extents.clone()).await?);
+        Ok(Self { blobs, user, sums, small: BytesMut::new(), writer })
+    }
+
+    /// How many bytes have arrived.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.sums.bytes()
+    }
+
+    /// Takes the next bytes.
+    pub(crate) async fn take(&mut self, bytes: Bytes) -> Result<(), Failure> {
+        self.sums.update(&bytes);
+        if self.writer.is_none() && self.small.len() + bytes.len() <= INLINE_BYTES_MAX {
+            self.small.extend_from_slice(&bytes);
+            return Ok(());
+        }
+        self.writer().await?.write(bytes).await?;
+        Ok(())
+    }
+
+    /// Makes all that has arrived durable, and says how to go on from there.
+    pub(crate) async fn persist(&mut self, total: Option<u64>) -> Result<Progress, Failure> {
+        let extents = match self.bytes() {
+            0 => Vec::new(),
+            _ => self.writer().await?.persist().await?.to_vec(),
+        };
+        let (bytes, crc32c, md5_state) = (self.bytes(), self.sums.crc32c(), self.sums.save());
+        Ok(Progress { bytes, total, crc32c, md5_state, extents })
+    }
+
+    /// All bytes have arrived. Fails if they are not those that the client announced; then nothing of them is kept.
+    pub(crate) async fn finish(mut self, announced: &Announced) -> Result<Received, Failure> {
+        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
+        if let Err(wrong) = announced.check(crc32c, Some(md5)) {
+            self.give_up().await;
+            return Err(wrong.into());
+        }
+        let content = match &mut self.writer {
+            None => Content::Inline(self.small.freeze()),
+            Some(writer) => Content::Extents(writer.persist().await?.to_vec()),
+        };
+        let payload = Payload::new(&content, crc32c, Some(md5), &self.user.upload);
+        Ok(Received { payload, writer: self.writer })
+    }
+
+    /// Forgets what has arrived.
+    pub(crate) async fn give_up(self) {
+        discard(self.writer).await;
+    }
+
+    /// The writer of the blob, which takes what has arrived before.
+    async fn writer(&mut self) -> Result<&mut BlobWriter, Failure> {
+        if self.writer.is_none() {
+            let mut writer = self.blobs.begin(self.user.clone()).await?;
+            writer.write(self.small.split().freeze()).await?;
+            self.writer = Some(writer);
+        }
+        Ok(self.writer.as_mut().expect("it was just made"))
+    }
+}
+
+impl Received {
+    /// The row that would name the bytes was not written.
+    pub(crate) async fn give_up(self) {
+        discard(self.writer).await;
+    }
+}
+
+/// If this fails, the audit of blobs finds what is left.
+async fn discard(writer: Option<BlobWriter>) {
+    if let Some(writer) = writer
+        && let Err(error) = writer.discard().await
+    {
+        tracing::warn!(%error, "a blob that nobody uses stays until the next audit");
+    }
+}

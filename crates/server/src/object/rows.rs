@@ -1,0 +1,109 @@
+//! Rows: how handlers read and change them.
+
+use bytes::Bytes;
+use rangehold_engine::{RowChanges, WriteRequest};
+use rangehold_map::key::BucketRow;
+use rangehold_map::{PartitionPrefix, Timestamp};
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::condition::{Conditions, Purpose, Seen};
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::Release;
+use rangehold_protocol::object::micros::Micros;
+use rangehold_protocol::object::write::{Refusal, Verdict};
+use tokio::time::Instant;
+use tracing::warn;
+
+use super::ObjectService;
+use super::failure::Failure;
+
+/// What a judge decided: the rows that change, and what the handler answers with.
+pub(super) type Decided<T> = Result<(RowChanges, T), ObjectError>;
+
+impl ObjectService {
+    /// The bucket of this name. Fails if there is none.
+    pub(super) async fn bucket(&self, name: &str) -> Result<Bucket, Failure> {
+        let key = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Bucket);
+        let row = self.router.get(&key).await?.ok_or_else(ObjectError::no_such_bucket)?;
+        Ok(Bucket::decode(&row)?)
+    }
+
+    /// Changes rows of one partition. The judge sees the rows of `keys` as they are, and may be called several times;
+    /// what it answered last is returned when the change is durable.
+    pub(super) async fn change<T: Send>(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        deadline: Instant,
+        mut judge: impl FnMut(&[Option<Bytes>], Timestamp) -> Decided<T> + Send,
+    ) -> Result<T, Failure> {
+        let request = WriteRequest::new(partition, keys, deadline);
+        let mut answer = None;
+        let judged = |rows: &[Option<Bytes>], now: Timestamp| {
+            let (changes, decided) = judge(rows, now)?;
+            answer = Some(decided);
+            Ok::<_, ObjectError>(changes)
+        };
+        self.router.write(&request, judged).await?;
+        Ok(answer.expect("a write that was made was judged"))
+    }
+
+    /// Changes rows of an object's name by a judge of the protocol. Blobs that lose a user are released afterwards.
+    pub(super) async fn change_object<T: Send>(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        deadline: Instant,
+        judge: impl Fn(&[Option<Bytes>], Timestamp) -> Verdict<T> + Send + Sync,
+    ) -> Result<T, Failure> {
+        let request = WriteRequest::new(partition, keys, deadline);
+        let mut decided = None;
+        let judged = |rows: &[Option<Bytes>], now: Timestamp| {
+            let outcome = judge(rows, now)?;
+            decided = Some((outcome.answer, outcome.releases));
+            Ok::<_, Refusal>(outcome.changes)
+        };
+        self.router.write(&request, judged).await?;
+        let (answer, releases) = decided.expect("a write that was made was judged");
+        self.release(releases).await;
+        Ok(answer)
+    }
+
+    /// Removes references to blobs, after the rows that used them are gone. If this fails, or the process ends before,
+    /// the audit of blobs finds them.
+    async fn release(&self, releases: Vec<Release>) {
+        for (blob, user) in releases {
+            if let Err(error) = self.blobs.release_one(blob, &user).await {
+                warn!(%blob, %error, "a blob keeps a user that is gone, until the next audit");
+            }
+        }
+    }
+
+    /// Changes a bucket: `change` makes the new one from the present one and the time of the write.
+    pub(super) async fn change_bucket(
+        &self,
+        name: &str,
+        conditions: &Conditions,
+        deadline: Instant,
+        mut change: impl FnMut(&Bucket, Micros) -> Result<Bucket, ObjectError> + Send,
+    ) -> Result<Bucket, Failure> {
+        let partition = PartitionPrefix::bucket(name);
+        let key = partition.bucket_row(&BucketRow::Bucket);
+        self.change(&partition, std::slice::from_ref(&key), deadline, |rows, now| {
+            let row = rows[0].as_ref().ok_or_else(ObjectError::no_such_bucket)?;
+            let bucket = Bucket::decode(row)?;
+            conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
+            let changed = change(&bucket, now.into())?;
+            Ok((vec![(key.clone(), Some(changed.encode()))], changed))
+        })
+        .await
+    }
+}
+
+/// What conditions on a bucket look at.
+pub(super) fn seen(bucket: &Bucket) -> Seen {
+    Seen {
+        generation: u64::try_from(bucket.created.get()).unwrap_or_default(),
+        metageneration: bucket.metageneration,
+        tag: bucket.etag(),
+    }
+}

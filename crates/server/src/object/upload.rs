@@ -1,0 +1,314 @@
+//! Resumable uploads: sessions that live a week, also over restarts.
+//!
+//! The id of an upload names its object too: `<id>-<name in base64>`, so a request with nothing but the id finds the
+//! session, which lies under the name. A reply tells only of bytes that are durable.
+
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use rangehold_map::blob::BlobUser;
+use rangehold_map::key::ObjectRow;
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::checksum::Announced;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::generation::{Generation, Projection};
+use rangehold_protocol::object::link::segment;
+use rangehold_protocol::object::upload::{
+    Answer, ContentRange, Progress, Session, Step, UploadKind, told_range,
+};
+use rangehold_protocol::object::write::{BeginUpload, CancelUpload, Create, Name, SaveUpload};
+use serde_json::Map;
+
+use super::ObjectService;
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::faults::ordered_error;
+use super::insert::{Described, announced, described};
+use super::payload::Receiver;
+use super::reply::Reply;
+use super::retry_tests::Fault;
+use crate::limits::UPLOAD_SAVED_EACH_BYTES;
+
+/// An upload that a request names.
+struct Upload<'a> {
+    of: Name<'a>,
+    /// The id of its rows.
+    id: &'a str,
+}
+
+/// Bytes that a request brings to an upload.
+struct Incoming {
+    /// Bytes at the beginning that are there already.
+    skip: u64,
+    is_last: bool,
+    /// The size of the object, if it is known.
+    total: Option<u64>,
+}
+
+/// What a request made of an upload.
+enum Done {
+    /// So many bytes are durable.
+    Saved(u64),
+    /// The upload ended with this generation.
+    Finished(Box<Generation>),
+    /// A retry test ordered an error, after some bytes were saved.
+    Spoiled(u16),
+}
+
+impl ObjectService {
+    /// Begins an upload. The reply has its address.
+    pub(super) async fn begin_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let resource = self.body_object(exchange, body).await?;
+        let bucket = self.bucket(bucket).await?;
+        let media_type = exchange.header("x-upload-content-type");
+        let described = described(exchange, &resource, media_type)?;
+        let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
+        let id = self.store_session(exchange, &bucket, described, total).await?;
+        let location = format!(
+            "{}/upload/storage/v1/b/{}/o?uploadType=resumable&upload_id={id}",
+            exchange.base,
+            segment(&bucket.name)
+        );
+        Ok(Reply::empty(200).header("Location", location).header("X-GUploader-UploadID", id))
+    }
+
+    /// Stores the session of a new upload, and returns the id that clients use.
+    pub(super) async fn store_session(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        described: Described,
+        total: Option<u64>,
+    ) -> Result<String, Failure> {
+        let Described { name, draft, announced } = described;
+        let session = Session {
+            kind: UploadKind::Resumable,
+            begun: exchange.now.into(),
+            draft,
+            conditions: exchange.conditions()?,
+            announced,
+            owner: exchange.owner(bucket),
+            progress: Progress { total, ..Progress::default() },
+        };
+        let upload = exchange.id.replace('-', "");
+        let of = Name { bucket, name: &name };
+        let begin = BeginUpload { of, upload: &upload, session: &session };
+        let judge = |rows: &[_], now| begin.judge(rows, now);
+        self.change_object(&of.partition(), &begin.keys(), exchange.deadline(), judge).await?;
+        Ok(format!("{upload}-{}", URL_SAFE_NO_PAD.encode(&name)))
+    }
+
+    /// Cancels an upload.
+    pub(super) async fn cancel_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let (id, name) = parts_of(exchange.query.required("upload_id")?)?;
+        let of = Name { bucket: &bucket, name: &name };
+        let cancel = CancelUpload { of, upload: id };
+        let judge = |rows: &[_], now| cancel.judge(rows, now);
+        self.change_object(&of.partition(), &cancel.keys(), exchange.deadline(), judge).await?;
+        Ok(Reply::empty(499))
+    }
+
+    /// A request that brings bytes, or asks how many have come.
+    pub(super) async fn continue_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let whole_id = exchange.query.required("upload_id")?;
+        let (id, name) = parts_of(whole_id)?;
+        let upload = Upload { of: Name { bucket: &bucket, name: &name }, id };
+        let done = match self.session(exchange, &upload).await? {
+            Ok(session) => self.advance(exchange, &upload, session, body).await?,
+            Err(generation) => Done::Finished(generation),
+        };
+        let reply = match done {
+            Done::Saved(bytes) => told(exchange, bytes),
+            Done::Finished(made) => {
+                self.object_resource(exchange, &bucket, &name, &made, Projection::NoAcl)?
+            }
+            Done::Spoiled(status) => ordered_error(status),
+        };
+        Ok(reply.header("X-GUploader-UploadID", whole_id))
+    }
+
+    /// The session of an upload or, if it has ended, the generation that it made.
+    async fn session(
+        &self,
+        exchange: &Exchange<'_>,
+        upload: &Upload<'_>,
+    ) -> Result<Result<Session, Box<Generation>>, Failure> {
+        let row = self.router.get(&upload.of.key(&ObjectRow::Upload(upload.id.into()))).await?;
+        if let Some(row) = row {
+            let session = Session::decode(&row)?;
+            return match session.is_over(exchange.now.into()) {
+                true => Err(ObjectError::no_such_upload(upload.id).into()),
+                false => Ok(Ok(session)),
+            };
+        }
+        let answer = self.router.get(&upload.of.key(&ObjectRow::Answer(upload.id.into()))).await?;
+        let answer = answer.ok_or_else(|| ObjectError::no_such_upload(upload.id))?;
+        Ok(Err(Box::new(Answer::decode(&answer)?.generation()?)))
+    }
+
+    async fn advance(
+        &self,
+        exchange: &Exchange<'_>,
+        upload: &Upload<'_>,
+        session: Session,
+        body: &mut RequestBody,
+    ) -> Result<Done, Failure> {
+        let length = exchange.header("content-length").and_then(|length| length.parse().ok());
+        let range = ContentRange::parse(exchange.header("content-range"))?;
+        let Progress { bytes, total, .. } = session.progress;
+        match range.step(bytes, total, length)? {
+            Step::Tell => Ok(Done::Saved(bytes)),
+            Step::Receive { skip, is_last, total, .. } => {
+                let incoming = Incoming { skip, is_last, total };
+                self.receive(exchange, upload, session, incoming, body).await
+            }
+        }
+    }
+
+    /// Stores the bytes of a body and, if they are the last, writes the object.
+    async fn receive(
+        &self,
+        exchange: &Exchange<'_>,
+        upload: &Upload<'_>,
+        session: Session,
+        incoming: Incoming,
+        body: &mut RequestBody,
+    ) -> Result<Done, Failure> {
+        let Name { bucket, name } = upload.of;
+        let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.id.to_owned() };
+        let mut receiver = Receiver::resume(self.blobs.clone(), user, &session.progress).await?;
+        let length = exchange.header("content-length").and_then(|length| length.parse::<u64>().ok());
+        let ends_at = length.map(|length| session.progress.bytes + length.saturating_sub(incoming.skip));
+        let fault = self.ordered_fault(exchange, "storage.objects.insert", ends_at);
+        let stops_at = match fault {
+            Some(Fault::StatusAfter(_, bytes)) => bytes,
+            _ => u64::MAX,
+        };
+        let (mut skip, mut saved) = (incoming.skip, session.progress.bytes);
+        loop {
+            let piece = match self.piece(exchange, body).await {
+                Ok(Some(piece)) => piece,
+                Ok(None) => break,
+                Err(broken_off) => {
+                    // What has come is kept, so that the client can go on there.
+                    self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
+                    return Err(broken_off);
+                }
+            };
+            let known = skip.min(piece.bytes.len() as u64);
+            skip -= known;
+            let bytes = piece.bytes.slice(known as usize..);
+            let room = usize::try_from(stops_at.saturating_sub(receiver.bytes())).unwrap_or(usize::MAX);
+            receiver.take(bytes.slice(..bytes.len().min(room))).await?;
+            if let (Some(Fault::StatusAfter(status, _)), true) = (fault, receiver.bytes() >= stops_at) {
+                self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
+                return Ok(Done::Spoiled(status));
+            }
+            if receiver.bytes() >= saved + UPLOAD_SAVED_EACH_BYTES {
+                saved = self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
+            }
+        }
+        let is_short = incoming.total.is_some_and(|total| receiver.bytes() < total);
+        if !incoming.is_last || is_short {
+            let saved = self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
+            return Ok(Done::Saved(saved));
+        }
+        self.end_upload(exchange, upload, &session, receiver, incoming.total).await
+    }
+
+    /// Makes durable what an upload has received, and notes it in its session. Returns how many bytes that is.
+    async fn save(
+        &self,
+        exchange: &Exchange<'_>,
+        upload: &Upload<'_>,
+        from: u64,
+        receiver: &mut Receiver,
+        total: Option<u64>,
+    ) -> Result<u64, Failure> {
+        let progress = receiver.persist(total).await?;
+        let save = SaveUpload { of: upload.of, upload: upload.id, from, progress: &progress };
+        let judge = |rows: &[_], now| save.judge(rows, now);
+        self.change_object(&upload.of.partition(), &save.keys(), exchange.deadline(), judge).await?;
+        Ok(progress.bytes)
+    }
+
+    async fn end_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        upload: &Upload<'_>,
+        session: &Session,
+        receiver: Receiver,
+        total: Option<u64>,
+    ) -> Result<Done, Failure> {
+        let of = upload.of;
+        let expected: Announced = announced(exchange, &Map::new())?.or(session.announced);
+        let is_long = total.filter(|total| receiver.bytes() > *total);
+        let received = match is_long {
+            None => receiver.finish(&expected).await,
+            Some(total) => {
+                let message = format!("The object was announced with {total} bytes, and more have come.");
+                receiver.give_up().await;
+                Err(ObjectError::new(ErrorKind::Invalid, message).into())
+            }
+        };
+        let received = match received {
+            Ok(received) => received,
+            Err(refused) => {
+                // The bytes that came are not those that were meant: the upload cannot become an object any more.
+                let cancel = CancelUpload { of, upload: upload.id };
+                let judge = |rows: &[_], now| cancel.judge(rows, now);
+                self.change_object(&of.partition(), &cancel.keys(), exchange.deadline(), judge).await?;
+                return Err(refused);
+            }
+        };
+        let create = Create {
+            to: of,
+            draft: &session.draft,
+            conditions: &session.conditions,
+            payload: &received.payload,
+            owner: &session.owner,
+            ends_upload: Some(upload.id),
+            also: &Vec::new(),
+        };
+        let judge = |rows: &[_], now| create.judge(rows, now);
+        // After an error the bytes stay with the session, so that the client can ask again.
+        let made = self.change_object(&of.partition(), &create.keys(), exchange.deadline(), judge).await?;
+        Ok(Done::Finished(Box::new(made)))
+    }
+}
+
+/// The reply that tells how many bytes are durable.
+fn told(exchange: &Exchange<'_>, bytes: u64) -> Reply {
+    let mut reply = match exchange.header("x-guploader-no-308") {
+        Some("yes") => Reply::empty(200).header("X-Http-Status-Code-Override", "308"),
+        _ => Reply::empty(308),
+    };
+    if let Some(range) = told_range(bytes) {
+        reply.set("Range", range);
+    }
+    reply
+}
+
+/// The id of an upload's rows, and the name of its object.
+fn parts_of(id: &str) -> Result<(&str, String), ObjectError> {
+    let parts = id.split_once('-').and_then(|(upload, name)| {
+        let name = String::from_utf8(URL_SAFE_NO_PAD.decode(name).ok()?).ok()?;
+        Some((upload, name))
+    });
+    parts.ok_or_else(|| ObjectError::no_such_upload(id))
+}

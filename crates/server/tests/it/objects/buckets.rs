@@ -1,0 +1,83 @@
+//! Buckets over HTTP.
+
+use serde_json::json;
+
+use crate::support::Service;
+
+#[tokio::test]
+async fn a_bucket_is_made_changed_on_conditions_deleted_and_restored() {
+    let service = Service::start().await;
+    let made = service.create_bucket("photos").await;
+    assert_eq!((&made["name"], &made["metageneration"]), (&json!("photos"), &json!("1")));
+    let twice = service.object("POST", "/storage/v1/b?project=p", r#"{"name":"photos"}"#).await;
+    assert_eq!(twice.status, 409, "{}", twice.body);
+
+    let labels = r#"{"labels":{"team":"red"}}"#;
+    let stale = service.object("PATCH", "/storage/v1/b/photos?ifMetagenerationMatch=2", labels).await;
+    assert_eq!(stale.status, 412, "{}", stale.body);
+    let changed = service.object_json("PATCH", "/storage/v1/b/photos?ifMetagenerationMatch=1", labels).await;
+    assert_eq!((&changed["metageneration"], &changed["labels"]["team"]), (&json!("2"), &json!("red")));
+    let unchanged = service.object("GET", "/b/photos?ifMetagenerationNotMatch=2", "").await;
+    assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
+
+    assert_eq!(service.object("DELETE", "/storage/v1/b/photos", "").await.status, 204);
+    assert_eq!(service.object("GET", "/storage/v1/b/photos", "").await.status, 404);
+    let generation = made["generation"].as_str().expect("a generation");
+    let target = format!("/storage/v1/b/photos/restore?generation={generation}");
+    let restored = service.object_json("POST", &target, "").await;
+    assert_eq!(restored["labels"]["team"], "red");
+}
+
+#[tokio::test]
+async fn a_listing_has_the_buckets_of_one_project_in_pages() {
+    let service = Service::start().await;
+    for name in ["bbb", "aaa", "abc"] {
+        service.create_bucket(name).await;
+    }
+    service.object_json("POST", "/storage/v1/b?project=other", r#"{"name":"aab"}"#).await;
+    let names = |page: &serde_json::Value| -> Vec<String> {
+        let items = page["items"].as_array().expect("items");
+        items.iter().map(|item| item["name"].as_str().expect("a name").to_owned()).collect()
+    };
+    let first = service.object_json("GET", "/b?project=test-project&maxResults=2", "").await;
+    assert_eq!(names(&first), ["aaa", "abc"]);
+    let token = first["nextPageToken"].as_str().expect("there are more");
+    let target = format!("/b?project=test-project&maxResults=2&pageToken={token}");
+    let second = service.object_json("GET", &target, "").await;
+    assert_eq!((names(&second), &second["nextPageToken"]), (vec!["bbb".to_owned()], &json!(null)));
+    let prefixed =
+        service.object_json("GET", "/b?project=test-project&prefix=ab&fields=items/name", "").await;
+    assert_eq!(prefixed, json!({"items": [{"name": "abc"}]}));
+}
+
+#[tokio::test]
+async fn policies_and_lists_are_set_and_a_stale_policy_is_refused() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let policy = service.object_json("GET", "/b/photos/iam", "").await;
+    let binding = json!({"role": "roles/storage.objectViewer", "members": ["allUsers"]});
+    let body = json!({"etag": policy["etag"], "bindings": [binding]}).to_string();
+    assert_eq!(service.object_json("PUT", "/b/photos/iam", &body).await["bindings"][0], binding);
+    assert_eq!(service.object("PUT", "/b/photos/iam", &body).await.status, 412);
+
+    let line = r#"{"entity":"allUsers","role":"READER"}"#;
+    let made = service.object_json("POST", "/b/photos/defaultObjectAcl", line).await;
+    assert_eq!(made["role"], "READER");
+    assert_eq!(service.object("DELETE", "/b/photos/defaultObjectAcl/allUsers", "").await.status, 204);
+    assert_eq!(service.object("GET", "/b/photos/defaultObjectAcl/allUsers", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn the_calls_of_a_batch_are_answered_one_by_one() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let call =
+        |head: &str| format!("--b\r\nContent-Type: application/http\r\n\r\n{head} HTTP/1.1\r\n\r\n\r\n");
+    let body = format!("{}{}--b--", call("GET /storage/v1/b/photos"), call("DELETE /storage/v1/b/none"));
+    let headers = [("Content-Type", "multipart/mixed; boundary=b")];
+    let request = crate::support::wire::Request::new("POST", "/batch/storage/v1", &headers, body.as_bytes());
+    let answer = service.send_object(&request).await;
+    assert_eq!(answer.status, 200);
+    let at = |text: &str| answer.body.find(text).unwrap_or_else(|| panic!("no {text} in {}", answer.body));
+    assert!(at("HTTP/1.1 200 OK") < at("HTTP/1.1 404 Not Found"));
+}
