@@ -26,12 +26,17 @@ pub struct Pooler {
 impl Pooler {
     /// Two sessions of the server for all its clients.
     pub fn start(server: &PostgresServer) -> Pooler {
+        Pooler::start_with(server, "")
+    }
+
+    /// The same with more lines in the section `[pgbouncer]` of its settings.
+    pub fn start_with(server: &PostgresServer, more: &str) -> Pooler {
         let directory = tempfile::Builder::new().prefix("rangehold-bouncer-").tempdir().expect("a directory");
         let port = free_port();
         let settings = format!(
             "[databases]\n* = host=127.0.0.1 port={}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {port}\n\
              unix_socket_dir =\nauth_type = trust\nauth_file = {dir}/users\npool_mode = transaction\n\
-             default_pool_size = 2\nlogfile = {dir}/log\n",
+             default_pool_size = 2\nlogfile = {dir}/log\n{more}\n",
             server.port(),
             dir = directory.path().display(),
         );

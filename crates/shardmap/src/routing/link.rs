@@ -175,15 +175,27 @@ impl Link {
         let route = (self.find)(self.key.clone(), Lookup::Fresh).await?;
         let is_new = route != self.route;
         if route.location != self.route.location {
-            // Everything that was sent has been answered, so the session may go back to the pool.
-            self.session = None;
+            self.give_back();
         }
         self.route = route;
         Ok(is_new)
     }
 
+    /// Gives the session back to the pool, for any key.
+    fn give_back(&mut self) {
+        if let Some(mut session) = self.session.take() {
+            session.leave();
+        }
+    }
+
     /// Drops a broken session.
     fn part(&mut self) {
         drop(self.session.take().map(Pooled::take));
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.give_back();
     }
 }

@@ -128,12 +128,12 @@ impl Manager for Sessions {
         Session::open(&self.location, &self.access).await
     }
 
-    /// This costs a round trip only after a transaction that was given up.
+    /// The session was cleaned when it was given back, so this waits only if the answer has not come yet.
     async fn recycle(&self, session: &mut Session, _: &Metrics) -> RecycleResult<RoutingError> {
         if session.is_closed() {
             return Err(RecycleError::message("the connection is closed"));
         }
-        let settled = session.settle().await;
+        let settled = session.cleaned().await;
         settled.map_err(|source| RoutingError::of_driver(&self.location, source, false).into())
     }
 }

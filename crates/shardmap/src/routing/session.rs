@@ -1,4 +1,7 @@
 //! A session with one shard: the driver's client, and the layer below it that sends the fence along.
+//!
+//! Sessions go from key to key. What the transactions of one key left in a session (settings, temporary tables, cursors,
+//! locks of the session) is removed before the next key gets it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,13 +23,24 @@ use crate::store::postgres::PostgresAccess;
 /// One session.
 pub(super) struct Session {
     location: Location,
-    client: Client,
+    client: Arc<Client>,
     control: Arc<Control>,
     /// Whether a request was sent whose answer was not read to its end, or whether the client was lent out.
     unsettled: bool,
     /// Whether the client was lent out, so that the settings of the session are not known.
     lent: bool,
+    /// Whether a request was sent since the session was made or cleaned.
+    used: bool,
+    /// The cleaning of the session, which was sent when its key gave it back.
+    cleaning: Option<Cleaning>,
 }
+
+type Cleaning = Pin<Box<dyn Future<Output = Result<(), tokio_postgres::Error>> + Send>>;
+
+/// Removes what a key left in a session. It is `DISCARD ALL` without the parts that do no harm to the next key: the plans
+/// of functions, which are costly to make again, and prepared statements, which may belong to other clients of a pooler.
+const CLEAN: &str = "CLOSE ALL; SET SESSION AUTHORIZATION DEFAULT; RESET ALL; UNLISTEN *; \
+     SELECT pg_advisory_unlock_all(); DISCARD TEMP; DISCARD SEQUENCES";
 
 impl Session {
     /// Connects to the shard.
@@ -34,7 +48,9 @@ impl Session {
         let connecting = async {
             let config = access.config(location).ok_or("it is not a PostgreSQL database")?;
             let (client, control) = connect(&config, access).await?;
-            Ok(Self { location: location.clone(), client, control, unsettled: false, lent: false })
+            let client = Arc::new(client);
+            let (location, unsettled, lent, used) = (location.clone(), false, false, false);
+            Ok(Self { location, client, control, unsettled, lent, used, cleaning: None })
         };
         let timed = tokio::time::timeout(CONNECT_TIMEOUT, connecting).await;
         let opened = timed.unwrap_or_else(|_| Err(format!("no answer within {CONNECT_TIMEOUT:?}").into()));
@@ -55,6 +71,7 @@ impl Session {
     pub(super) fn lend(&mut self) -> &Client {
         self.unsettled = true;
         self.lent = true;
+        self.used = true;
         &self.client
     }
 
@@ -62,6 +79,7 @@ impl Session {
     pub(super) fn depart(&mut self, escort: Escort) {
         debug_assert!(!self.unsettled, "a request is under way");
         self.unsettled = true;
+        self.used = true;
         self.control.send_along(escort);
     }
 
@@ -116,12 +134,39 @@ impl Session {
             self.unsettled = true;
             self.client.batch_execute("ROLLBACK").await?;
             if self.lent {
-                self.client.batch_execute("DISCARD ALL").await?;
+                self.client.batch_execute(CLEAN).await?;
                 self.lent = false;
             }
             self.unsettled = false;
         }
         Ok(())
+    }
+
+    /// Cleans the session for the next key, and does not wait for it. [`Session::cleaned`] waits for the answer.
+    pub(super) fn leave(&mut self) {
+        self.abandon();
+        if !std::mem::take(&mut self.used) {
+            return;
+        }
+        let client = self.client.clone();
+        let mut cleaning: Cleaning = Box::pin(async move { client.batch_execute(CLEAN).await });
+        // One poll sends it.
+        let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+        self.cleaning = match cleaning.as_mut().poll(&mut context) {
+            std::task::Poll::Pending => Some(cleaning),
+            std::task::Poll::Ready(cleaned) => Some(Box::pin(std::future::ready(cleaned))),
+        };
+        self.lent = false;
+    }
+
+    /// Waits until the session is as new.
+    pub(super) async fn cleaned(&mut self) -> Result<(), tokio_postgres::Error> {
+        if let Some(cleaning) = self.cleaning.take() {
+            cleaning.await?;
+            // Requests are answered in order, so all are answered now.
+            self.unsettled = false;
+        }
+        self.settle().await
     }
 
     /// Whether the session is known to be broken.

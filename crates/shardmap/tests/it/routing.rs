@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::support::local::LocalMap;
 use crate::support::postgres::PostgresServer;
 use crate::support::proxy::Proxy;
-use crate::support::routed::{Directory, place, routing, shard};
+use crate::support::routed::{Directory, place, routing, routing_of_size, shard};
 use bytes::Bytes;
 use rangehold_shardmap::routing::{Isolation, Retry, RoutingError, ShardConnection, ShardTransaction, Typed};
 use rangehold_testkit::pooler::Pooler;
@@ -269,6 +269,136 @@ async fn all_of_it_passes_a_pooler_in_transaction_mode() {
     assert_eq!(map.count().await, 6 * 20 * 4);
     set_online(&map, false).await;
     is_offline(connections[0].execute_typed(INSERT, &row(&1, &"offline")).await.unwrap_err(), "pooled");
+}
+
+/// Set for the two programs of [`two_programs_share_the_sessions_of_a_pooler`]: the port of the pooler.
+const POOLER_PORT: &str = "RANGEHOLD_TEST_POOLER_PORT";
+
+/// The names that the driver gives to statements begin with the same number in each process.
+#[tokio::test]
+async fn two_programs_share_the_sessions_of_a_pooler() {
+    rangehold_testkit::needs!(PostgreSql, PgBouncer);
+    if let Ok(port) = std::env::var(POOLER_PORT) {
+        return pooled_program(port.parse().unwrap()).await;
+    }
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let pooler = Pooler::start(&server);
+    let start = || {
+        let mut program = tokio::process::Command::new(std::env::current_exe().unwrap());
+        program.args(["--exact", "routing::two_programs_share_the_sessions_of_a_pooler"]);
+        program.env(POOLER_PORT, pooler.port().to_string()).kill_on_drop(true).output()
+    };
+    let (one, two) = tokio::join!(start(), start());
+    for program in [one.unwrap(), two.unwrap()] {
+        assert!(program.status.success(), "{}", String::from_utf8_lossy(&program.stdout));
+    }
+    assert_eq!(map.count().await, 2 * 3 * 20 * 3);
+}
+
+/// Three connections at once, with statements that the driver prepares.
+async fn pooled_program(port: u16) {
+    let directory = Directory::new(uuid::Uuid::from_u128(1), place(port, "a"));
+    let routing = routing();
+    let work = (0..3).map(|number| {
+        let (directory, routing) = (directory.clone(), routing.clone());
+        async move {
+            let mut connection = directory.open(&routing, KEY).await.unwrap();
+            let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+            let kept = transaction.prepare(INSERT).await.unwrap();
+            transaction.commit().await.unwrap();
+            for _ in 0..20 {
+                assert_eq!(connection.execute(INSERT, &[&number, &"alone"]).await.unwrap(), 1);
+                let rows = connection.query("SELECT $1::int", &[&number]).await.unwrap();
+                assert_eq!(rows[0].get::<_, i32>(0), number);
+                let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+                let query = transaction.prepare("SELECT $1::int + 1").await.unwrap();
+                transaction.execute(&kept, &[&number, &"kept"]).await.unwrap();
+                let rows = transaction.query(&query, &[&number]).await.unwrap();
+                assert_eq!(rows[0].get::<_, i32>(0), number + 1);
+                transaction.execute(&kept, &[&number, &"kept"]).await.unwrap();
+                transaction.commit().await.unwrap();
+            }
+        }
+    });
+    futures::future::join_all(work).await;
+}
+
+/// What one key can leave in a session: a setting, a temporary table, a lock of the session, a cursor.
+const LEAVE: [&str; 4] = [
+    "SELECT set_config('shop.tenant', '12', false)",
+    "CREATE TEMPORARY TABLE secrets AS SELECT 12 AS tenant",
+    "SELECT pg_advisory_lock(12)",
+    "DECLARE mine CURSOR WITH HOLD FOR SELECT 12",
+];
+/// All of it that a session still has, and the session.
+const LEFT: &str = "SELECT concat(current_setting('shop.tenant', true),
+        (SELECT string_agg(relname, '') FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'),
+        (SELECT string_agg(objid::text, '') FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'
+            AND classid = 0),
+        (SELECT string_agg(name, '') FROM pg_cursors WHERE is_holdable)),
+    pg_backend_pid()";
+
+#[tokio::test]
+async fn what_one_key_leaves_in_a_session_is_gone_for_the_next() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let directory = Directory::new(map.id, place(server.port(), "a"));
+    let routing = routing_of_size(1);
+    let left = async |key: &[u8]| {
+        let mut connection = directory.open(&routing, key).await.unwrap();
+        let row = connection.query_typed(LEFT, &[]).await.unwrap().remove(0);
+        (row.get::<_, String>(0), row.get::<_, i32>(1))
+    };
+    let (_, session) = left(&[13]).await;
+    for way in ["statements", "a transaction", "given up", "unfenced"] {
+        let mut connection = directory.open(&routing, KEY).await.unwrap();
+        if way == "unfenced" {
+            connection.unfenced().await.unwrap().batch_execute(&LEAVE.join(";")).await.unwrap();
+        } else if way == "statements" {
+            for statement in LEAVE {
+                connection.execute_typed(statement, &[]).await.unwrap();
+            }
+            let row = connection.query_typed(LEFT, &[]).await.unwrap().remove(0);
+            assert_eq!(row.get::<_, String>(0), "12secrets12mine", "the same key keeps it");
+        } else {
+            let mut transaction = connection.transaction(Isolation::ReadCommitted, false);
+            for statement in LEAVE {
+                transaction.execute_typed(statement, &[]).await.unwrap();
+            }
+            if way == "a transaction" {
+                transaction.commit().await.unwrap();
+            }
+        }
+        drop(connection);
+        assert_eq!(left(&[13]).await, (String::new(), session), "{way}");
+    }
+}
+
+/// A pooler gives each transaction another session. Only the pooler can clean it after each one.
+#[tokio::test]
+async fn a_pooler_that_cleans_its_sessions_keeps_keys_apart() {
+    rangehold_testkit::needs!(PostgreSql, PgBouncer);
+    let server = PostgresServer::start();
+    let map = shard(&server, "a", true).await;
+    let pooler = Pooler::start_with(&server, "server_reset_query_always = 1");
+    let directory = Directory::new(map.id, place(pooler.port(), "a"));
+    let routing = routing();
+    let (mut one, mut next) =
+        (directory.open(&routing, KEY).await.unwrap(), directory.open(&routing, &[13]).await.unwrap());
+    let mut sessions = std::collections::BTreeSet::new();
+    for _ in 0..10 {
+        for statement in LEAVE {
+            one.execute(statement, &[]).await.unwrap();
+        }
+        let row = next.query(LEFT, &[]).await.unwrap().remove(0);
+        assert_eq!(row.get::<_, String>(0), "");
+        sessions.insert(row.get::<_, i32>(1));
+        let shared: i32 = one.query("SELECT pg_backend_pid()", &[]).await.unwrap()[0].get(0);
+        sessions.insert(shared);
+    }
+    assert!(sessions.len() <= 2, "the pooler has two sessions for both keys");
 }
 
 /// Acceptance 98-101 (by what a connection does; on the shard map's own cache in its tests).

@@ -6,6 +6,8 @@ use super::Broken;
 
 /// Tag and length.
 const HEADER_BYTES: usize = 5;
+/// The length of a message counts its own bytes.
+const LENGTH_BYTES: usize = 4;
 /// The longest message that is accepted. PostgreSQL's own limit is a gigabyte.
 const MESSAGE_BYTES_MAX: usize = 1 << 30;
 
@@ -43,6 +45,12 @@ impl Header {
         self.bytes[0]
     }
 
+    /// How many bytes the body has.
+    pub(super) fn body_bytes(&self) -> usize {
+        let [_, length @ ..] = self.bytes;
+        u32::from_be_bytes(length) as usize - LENGTH_BYTES
+    }
+
     /// The bytes as they were read.
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[usize::from(!self.tagged)..]
@@ -77,12 +85,11 @@ impl Frames {
             return Ok(None);
         }
         let [_, length @ ..] = self.header;
-        // The length counts its own bytes too.
         let length = u32::from_be_bytes(length) as usize;
-        if !(4..=MESSAGE_BYTES_MAX).contains(&length) {
+        if !(LENGTH_BYTES..=MESSAGE_BYTES_MAX).contains(&length) {
             return Err(Broken("a message has an impossible length"));
         }
-        self.body_left = length - 4;
+        self.body_left = length - LENGTH_BYTES;
         let header = Header { bytes: self.header, tagged: !std::mem::take(&mut self.untagged) };
         self.filled = 0;
         Ok(Some(Piece::Begin(header)))

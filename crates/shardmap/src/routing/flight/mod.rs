@@ -22,17 +22,22 @@
 //! If an answer is an error, the library sees it as the answer to its own request, and the server has skipped the
 //! rest. For a single statement, `COMMIT` goes behind it in the same way.
 //!
+//! The layer also takes the names off the library's statements ([`statements`]). Through a pooler in transaction mode
+//! many programs share a session, and the names of two of them would collide.
+//!
 //! [`Frames`] cuts the stream of bytes into messages, in whatever pieces it comes. [`Flight`] decides. [`stream`]
-//! reads and writes. Only the first two matter for safety, and they do no IO.
+//! reads and writes. The others decide what runs, and they do no IO.
 
 mod escort;
 mod frames;
+mod statements;
 mod stream;
 
 use std::collections::VecDeque;
 
 pub(super) use escort::Escort;
 use frames::{Frames, Piece};
+use statements::{Gathering, Named, Statements};
 pub(super) use stream::{Control, FlightStream};
 
 /// No transaction is open on the connection: the server has closed it, or there was none.
@@ -48,6 +53,9 @@ const TAG_BYTES_MAX: usize = b"ROLLBACK\0".len();
 pub(super) struct Flight {
     sending: Frames,
     receiving: Frames,
+    statements: Statements,
+    /// The message with the name of a statement that is being sent, as far as it has come.
+    gathering: Option<Gathering>,
     /// Requests whose end was sent, and requests whose end was answered. The server answers the start of a connection
     /// as it answers a request.
     sent: i64,
@@ -75,8 +83,11 @@ struct Tag {
 /// What the next answers belong to, in a request with an escort.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Expect {
-    /// To this many commands that went ahead. `behind` says whether another one comes behind.
-    Ahead { commands: usize, behind: bool },
+    /// To this many commands that went ahead. `parse` says whether a statement was parsed again after them, and
+    /// `behind` whether another command comes behind.
+    Ahead { commands: usize, parse: bool, behind: bool },
+    /// To the statement that was parsed again.
+    Parse { behind: bool },
     /// To the library's own command.
     Own { behind: bool },
     /// To the command that was sent behind.
@@ -85,9 +96,9 @@ enum Expect {
     Skipped,
 }
 
-/// The server sent what the protocol does not allow.
+/// A message that the protocol does not allow.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the server broke the protocol: {0}")]
+#[error("the protocol was broken: {0}")]
 pub(super) struct Broken(pub(super) &'static str);
 
 impl Flight {
@@ -96,6 +107,8 @@ impl Flight {
         Self {
             sending: Frames::after_startup_message(),
             receiving: Frames::new(),
+            statements: Statements::default(),
+            gathering: None,
             sent: 1,
             answered: 0,
             escorts: VecDeque::new(),
@@ -117,28 +130,58 @@ impl Flight {
     ) -> Result<(), Broken> {
         while let Some(piece) = self.sending.next(&mut bytes)? {
             match piece {
-                Piece::Begin(header) if matches!(header.tag(), b'P' | b'B') => {
-                    if let Some(escort) = waiting.take() {
-                        socket.extend_from_slice(&escort.ahead);
-                        let behind = !escort.behind.is_empty();
-                        let expect = match escort.commands_ahead {
-                            0 => Expect::Own { behind },
-                            commands => Expect::Ahead { commands, behind },
-                        };
-                        self.escorts.push_back((self.sent, expect));
-                        self.before_sync = behind.then_some(escort.behind);
-                    }
-                    socket.extend_from_slice(header.bytes());
+                Piece::Begin(header) if Gathering::is_for(header) => {
+                    self.gathering = Some(Gathering::new(header));
                 }
                 Piece::Begin(header) if matches!(header.tag(), b'S' | b'Q') => {
                     socket.extend_from_slice(&self.before_sync.take().unwrap_or_default());
                     socket.extend_from_slice(header.bytes());
                     self.sent += 1;
+                    self.statements.request_ends(header.tag());
                 }
                 Piece::Begin(header) => socket.extend_from_slice(header.bytes()),
-                Piece::Body(body) => socket.extend_from_slice(body),
+                Piece::Body(body) => match &mut self.gathering {
+                    None => socket.extend_from_slice(body),
+                    Some(gathering) => {
+                        if let Some(message) = gathering.take(body)? {
+                            self.gathering = None;
+                            self.send_named(message, waiting, socket)?;
+                        }
+                    }
+                },
             }
         }
+        Ok(())
+    }
+
+    /// Sends a message without the name that the library gave its statement. If the server no longer has this
+    /// statement, it is parsed again ahead of the message.
+    fn send_named(
+        &mut self,
+        message: Named,
+        waiting: &mut Option<Escort>,
+        socket: &mut Vec<u8>,
+    ) -> Result<(), Broken> {
+        let escort = if message.takes_escort() { waiting.take() } else { None };
+        if escort.as_ref().is_some_and(|escort| escort.commands_ahead > 0) {
+            self.statements.forget_present();
+        }
+        // The answers to earlier requests tell whether the server still has the statement.
+        let is_settled = self.sent == self.answered && self.status == OPEN;
+        let again = self.statements.parse_again(&message, is_settled)?;
+        let (parse, escorted) = (again.is_some(), escort.is_some());
+        let escort = escort.unwrap_or_else(Escort::none);
+        socket.extend_from_slice(&escort.ahead);
+        socket.extend_from_slice(&again.unwrap_or_default());
+        if escorted || parse {
+            if self.escorts.back().is_some_and(|(request, _)| *request == self.sent) {
+                return Err(Broken("the library sent two statements in one request"));
+            }
+            let behind = !escort.behind.is_empty();
+            self.escorts.push_back((self.sent, Expect::first(escort.commands_ahead, parse, behind)));
+            self.before_sync = behind.then_some(escort.behind);
+        }
+        message.write(socket);
         Ok(())
     }
 
@@ -163,6 +206,9 @@ impl Flight {
                     }
                     if self.ends_answer {
                         self.status = body[0];
+                        if self.status != OPEN {
+                            self.statements.forget_present();
+                        }
                     } else if self.command.open {
                         let room = TAG_BYTES_MAX - self.command.text.len();
                         self.command.text.extend_from_slice(&body[..body.len().min(room)]);
@@ -191,10 +237,11 @@ impl Flight {
             return Ok(false);
         }
         match tag {
+            b'E' => self.statements.forget_present(),
             b'Z' => {
                 self.answered += 1;
                 if self.answered > self.sent {
-                    return Err(Broken("it answered more requests than there were"));
+                    return Err(Broken("the server answered more requests than there were"));
                 }
             }
             // While the server takes in a COPY, it ignores the end of the request that began it. Another end comes
@@ -212,19 +259,29 @@ impl Flight {
         if *request != self.answered {
             return Ok(false);
         }
-        let kept_back = matches!(expect, Expect::Ahead { .. } | Expect::Behind) && tag != b'E';
+        let kept_back =
+            matches!(expect, Expect::Ahead { .. } | Expect::Parse { .. } | Expect::Behind) && tag != b'E';
         *expect = expect.after(tag);
         Ok(kept_back)
     }
 }
 
 impl Expect {
+    /// What the first answer of a request belongs to.
+    fn first(commands: usize, parse: bool, behind: bool) -> Self {
+        match (commands, parse) {
+            (0, false) => Self::Own { behind },
+            (0, true) => Self::Parse { behind },
+            (commands, parse) => Self::Ahead { commands, parse, behind },
+        }
+    }
+
     /// What comes after a message. `C`, `I` and `s` end one command, and `E` ends all of them.
     fn after(self, tag: u8) -> Self {
         match (self, tag) {
             (_, b'E') => Self::Skipped,
-            (Self::Ahead { commands: 1, behind }, b'C') => Self::Own { behind },
-            (Self::Ahead { commands, behind }, b'C') => Self::Ahead { commands: commands - 1, behind },
+            (Self::Ahead { commands, parse, behind }, b'C') => Self::first(commands - 1, parse, behind),
+            (Self::Parse { behind }, b'1') => Self::Own { behind },
             (Self::Own { behind: true }, b'C' | b'I' | b's') => Self::Behind,
             (expect, _) => expect,
         }

@@ -21,11 +21,22 @@ fn tags(bytes: &[u8]) -> String {
     tags
 }
 
-/// Messages, one for each letter. The body of `Z` is the state of the transaction, and that of the others does not
-/// matter.
-fn messages(tags: &str) -> Vec<u8> {
-    let body = |tag| if tag == b'Z' { b"T".as_slice() } else { b"body".as_slice() };
-    tags.bytes().flat_map(|tag| message(tag, body(tag))).collect()
+/// Messages, one for each letter. The body of `Z` is the state of the transaction. `P`, `B`, `D` and `C` have a
+/// statement without a name; `p`, `b`, `y` and `x` are the same with the statement `one`, and `q` parses `two`.
+fn messages(letters: &str) -> Vec<u8> {
+    let one = |letter| match letter {
+        b'Z' => message(b'Z', b"T"),
+        b'P' => message(b'P', b"\0select 1\0\0\0"),
+        b'p' => message(b'P', b"one\0select 1\0\0\0"),
+        b'q' => message(b'P', b"two\0select 2\0\0\0"),
+        b'B' => message(b'B', b"\0\0values"),
+        b'b' => message(b'B', b"\0one\0values"),
+        b'D' => message(b'D', b"P\0"),
+        b'y' => message(b'D', b"Sone\0"),
+        b'x' => message(b'C', b"Sone\0"),
+        other => message(other, b"body"),
+    };
+    letters.bytes().flat_map(one).collect()
 }
 
 /// A flight after its connection has begun.
@@ -50,6 +61,7 @@ fn begin() -> Option<Escort> {
 fn send(flight: &mut Flight, sent: &str, escort: &mut Option<Escort>, chunk: usize) -> String {
     let mut socket = Vec::new();
     messages(sent).chunks(chunk).for_each(|part| flight.send(part, escort, &mut socket).unwrap());
+    assert!(!socket.windows(3).any(|bytes| bytes == b"one" || bytes == b"two"), "a name was sent");
     tags(&socket)
 }
 
@@ -112,6 +124,57 @@ fn a_copy_has_an_end_that_is_not_answered() {
 }
 
 #[test]
+fn statements_go_without_their_names() {
+    let mut flight = connected();
+    receive_open(&mut flight);
+    assert_eq!(send(&mut flight, "pyS", &mut None, 5), "PDS");
+    assert_eq!(receive(&mut flight, "1tTZ", 5), "1tTZ");
+    // The server has it still.
+    assert_eq!(send(&mut flight, "bES", &mut None, 5), "BES");
+    assert_eq!(receive(&mut flight, "2CZ", 5), "2CZ");
+    assert_eq!(send(&mut flight, "bES", &mut None, 5), "BES");
+    assert_eq!(receive(&mut flight, "2CZ", 5), "2CZ");
+    // Each of these replaces it: another statement, one without a name, a simple query, an error.
+    for (request, answer) in [("qS", "1Z"), ("PBDES", "12TCZ"), ("Q", "CZ"), ("bES", "EZ")] {
+        send(&mut flight, request, &mut None, 5);
+        receive(&mut flight, answer, 5);
+        assert_eq!(send(&mut flight, "bES", &mut None, 5), "PBES", "after {request}");
+        assert_eq!(receive(&mut flight, "12CZ", 5), "2CZ", "after {request}");
+    }
+    // In the next transaction the session may be another one.
+    assert_eq!(send(&mut flight, "bES", &mut whole(), 5), "PBEPBEPBEPBES");
+    assert_eq!(receive(&mut flight, "12C12DC12DC12CZ", 5), "2DCZ");
+    assert_eq!(send(&mut flight, "bES", &mut begin(), 5), "PBEPBEPBES");
+    assert_eq!(receive(&mut flight, "12C12DCEZ", 5), "EZ", "it no longer parses");
+}
+
+#[test]
+fn a_statement_that_was_closed_is_not_parsed_again() {
+    let mut flight = connected();
+    send(&mut flight, "pyS", &mut None, 9);
+    assert_eq!(send(&mut flight, "xS", &mut None, 9), "CS");
+    let late = flight.send(&messages("bES"), &mut None, &mut Vec::new());
+    assert_eq!(late, Err(Broken("the library sent a statement that it has not prepared")));
+}
+
+/// While an answer is awaited it is not known whether the session is still the same.
+#[test]
+fn a_statement_is_parsed_again_while_answers_are_awaited() {
+    let mut flight = connected();
+    receive_open(&mut flight);
+    send(&mut flight, "pyS", &mut None, 9);
+    assert_eq!(send(&mut flight, "bES", &mut None, 9), "PBES");
+    assert_eq!(receive(&mut flight, "1tTZ12CZ", 9), "1tTZ2CZ");
+}
+
+/// A transaction is open afterwards.
+fn receive_open(flight: &mut Flight) {
+    send(flight, "Q", &mut None, 9);
+    receive(flight, "CZ", 9);
+    assert_eq!(flight.status(), OPEN);
+}
+
+#[test]
 fn nonsense_is_refused() {
     let mut flight = connected();
     assert!(flight.receive(&[b'Z', 0, 0, 0, 3], &mut Vec::new()).is_err());
@@ -121,10 +184,10 @@ fn nonsense_is_refused() {
 proptest! {
     /// Bytes from the network come in any pieces. There is never a panic, and the pieces make no difference.
     #[test]
-    fn pieces_do_not_matter(requests in "(PBDES|CS|BES|PDS){0,5}", answers in "[12CDETnsNAZ]{0,40}", chunk in 1_usize..40) {
+    fn pieces_do_not_matter(requests in "(PBDES|CS|BES|PDS|pyS|bES|qS|Q){0,5}", answers in "[12CDETnsNAZ]{0,40}", chunk in 1_usize..40) {
         let run = |chunk: usize| {
             let (mut flight, mut escort) = (connected(), whole());
-            let sent = send(&mut flight, &requests, &mut escort, chunk);
+            let sent = send(&mut flight, &format!("pyS{requests}"), &mut escort, chunk);
             let mut library = Vec::new();
             let received: Result<Vec<()>, _> =
                 messages(&answers).chunks(chunk).map(|part| flight.receive(part, &mut library)).collect();

@@ -19,8 +19,14 @@ pub fn place(port: u16, database: &str) -> Location {
 
 /// Routing as the superuser.
 pub fn routing() -> Routing {
+    routing_of_size(rangehold_shardmap::limits::ROUTED_CONNECTIONS_PER_SHARD)
+}
+
+/// The same with a number of sessions for each shard.
+pub fn routing_of_size(sessions: usize) -> Routing {
     let credentials = Credentials { user: "postgres".to_owned(), password: None };
-    Routing::new(PostgresAccess::new(credentials, &Tls::Off).expect("no certificates are needed"))
+    let access = PostgresAccess::new(credentials, &Tls::Off).expect("no certificates are needed");
+    Routing::with_size(access, sessions)
 }
 
 /// What routing believes: one place for all keys, in the cache and in the global map.
