@@ -102,6 +102,31 @@ async fn both_mutants_let_a_writer_through() {
     }
 }
 
+/// To lock a row is a write, so a transaction that only reads would get a number, and its commit would wait for the disk.
+#[tokio::test]
+async fn entering_locks_no_row_while_no_mapping_changes() {
+    rangehold_testkit::needs!(PostgreSql);
+    let server = PostgresServer::start();
+    let (map, writer) = shard(&server, "quiet").await;
+    let has_number = "SELECT pg_current_xact_id_if_assigned() IS NOT NULL";
+    for mode in ["REPEATABLE READ", "SERIALIZABLE"] {
+        begin(&writer, mode).await;
+        enter(&writer, &map, "0a").await.unwrap();
+        assert!(!writer.query_one(has_number, &[]).await.unwrap().get::<_, bool>(0), "{mode}");
+        writer.batch_execute("COMMIT").await.unwrap();
+    }
+    // A change that was undone leaves the two counts different, so that the row is locked until the next change.
+    let sql = "BEGIN; UPDATE __shard_management.local_mappings SET online = false; ROLLBACK";
+    map.client.batch_execute(sql).await.unwrap();
+    for locks in [true, false] {
+        begin(&writer, "REPEATABLE READ").await;
+        enter(&writer, &map, "0a").await.unwrap();
+        assert_eq!(writer.query_one(has_number, &[]).await.unwrap().get::<_, bool>(0), locks);
+        writer.batch_execute("COMMIT").await.unwrap();
+        map.set("20", Some("30"), true, 2).await;
+    }
+}
+
 #[tokio::test]
 async fn a_transaction_that_has_entered_is_waited_for() {
     rangehold_testkit::needs!(PostgreSql);

@@ -11,8 +11,10 @@
 --     with the lock, the snapshot would be older than the lock: a change made while we waited is not seen.
 --     A volatile function in plpgsql takes a new snapshot for each of its statements.
 --   * REPEATABLE READ, SERIALIZABLE: the snapshot is as old as the transaction, and the function cannot change that.
---     So the row is read FOR SHARE, which fails with 40001 if the row was changed or deleted since the snapshot;
---     and every change of a mapping deletes or updates its row.
+--     So the function finds out whether a mapping of the map was changed since the snapshot (`is_as_seen`). If so, or if
+--     a change is under way, the row is read FOR SHARE, which fails with 40001 if the row was changed or deleted since
+--     the snapshot; and every change of a mapping deletes or updates its row. To lock a row is a write, with a
+--     transaction number and a sync of the log, so it is not done for each transaction.
 --   * READ ONLY above READ COMMITTED can't lock rows, and need not: it sees the database as it was when the
 --     key was here.
 --
@@ -32,6 +34,19 @@
 -- wait for each other. That is the only harm.
 create or replace function __shard_management.fence_number(fence bigint) returns int
 language sql immutable parallel safe as $$ select (fence & 2147483647)::int $$;
+
+-- Whether the transaction's snapshot has the mappings of a map as they are now. If it says yes, a change that comes later
+-- meets the fence's lock, which the transaction holds already.
+create or replace function __shard_management.is_as_seen(map uuid) returns bool
+language plpgsql volatile security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    counter regclass;
+    seen    bigint;
+begin
+    select w.sequence, w.count into counter, seen from __shard_management.local_writes w
+        where w.map_id = is_as_seen.map;
+    return coalesce(pg_sequence_last_value(counter) = seen, false);
+end $$;
 
 -- Enters a key. `key` is in the order-preserving encoding. Returns when the transaction may touch the key's rows.
 create or replace function __shard_management.enter(map uuid, key bytea) returns void
@@ -55,7 +70,7 @@ begin
                 hint = 'Wait until the mapping is online, then try the whole transaction again.';
         end if;
         perform pg_advisory_xact_lock_shared(1380469828, (seen & 2147483647)::int);
-        if share then
+        if share and not __shard_management.is_as_seen(enter.map) then
             select m.fence, m.high, m.online into fence, high, online from __shard_management.local_mappings m
                 where m.map_id = enter.map and m.low <= enter.key order by m.low desc limit 1 for share;
         else

@@ -36,7 +36,7 @@ create table if not exists __shard_management.local_shards (
     epoch    bigint not null
 );
 
--- An interval of keys within one map: both bounds begin with the map's id.
+-- An interval of keys. In the constraint below both bounds begin with the map's id.
 do $$ begin
     create type __shard_management.key_range as range (subtype = bytea);
 exception when duplicate_object then null; end $$;
@@ -75,3 +75,42 @@ create table if not exists __shard_management.local_closed_mappings (
 );
 
 create unique index if not exists local_mappings_low on __shard_management.local_mappings (map_id, low);
+
+-- For each map, a count of the statements that changed its mappings here, in two places: in a sequence, which every
+-- transaction sees as it is now, and in a row, which a transaction sees as it was in its snapshot. If a transaction sees
+-- the same in both, no mapping of the map has changed since its snapshot. A crash of the server may let the sequence jump.
+-- Then both differ until the next change, and transactions take the slower way.
+--
+-- Changes of one map are made one after the other here, under the lock of its row in local_epochs.
+create table if not exists __shard_management.local_writes (
+    map_id   uuid     primary key,
+    count    bigint   not null,
+    sequence regclass not null
+);
+
+create or replace function __shard_management.count_write() returns trigger
+language plpgsql security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    written uuid;
+    counter text;
+begin
+    for written in select distinct w.map_id from writes w loop
+        counter := '__shard_management.writes_' || replace(written::text, '-', '');
+        if to_regclass(counter) is null then
+            execute format('create sequence %s', counter);
+        end if;
+        insert into __shard_management.local_writes as w (map_id, count, sequence)
+            values (written, nextval(counter), counter::regclass)
+            on conflict (map_id) do update set count = excluded.count, sequence = excluded.sequence;
+    end loop;
+    return null;
+end $$;
+
+do $$ begin
+    create trigger count_insert after insert on __shard_management.local_mappings
+        referencing new table as writes for each statement execute function __shard_management.count_write();
+    create trigger count_update after update on __shard_management.local_mappings
+        referencing new table as writes for each statement execute function __shard_management.count_write();
+    create trigger count_delete after delete on __shard_management.local_mappings
+        referencing old table as writes for each statement execute function __shard_management.count_write();
+exception when duplicate_object then null; end $$;
