@@ -17,7 +17,7 @@ use crate::metrics::Metrics;
 use crate::rows::{MapRow, ShardRow};
 
 /// A cached mapping with its shard.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Cached {
     pub(crate) mapping: ShardMapping,
     pub(crate) shard: Arc<ShardRow>,
@@ -63,8 +63,8 @@ impl Cache {
     }
 
     /// The mapping of a key, if it is cached.
-    pub(crate) fn lookup(&self, map: Uuid, key: &[u8], metrics: &Metrics) -> Option<Arc<Cached>> {
-        self.look(map, key, metrics, |leaf| Arc::clone(leaf.cached()))
+    pub(crate) fn lookup(&self, map: Uuid, key: &[u8], metrics: &Metrics) -> Option<Cached> {
+        self.look(map, key, metrics, Leaf::cached)
     }
 
     /// The mapping of a key and its shard, if they are cached.
@@ -109,6 +109,11 @@ impl Cache {
         if put > 1 && put > tree.len() / 2 {
             tree.pack();
         }
+    }
+
+    /// Packs the mappings of a map, after all of them were put.
+    pub(crate) fn pack(&self, map: Uuid) {
+        self.tree(map).write().unwrap_or_else(PoisonError::into_inner).pack();
     }
 
     /// Forgets all mappings that hold a key of these mappings.

@@ -42,4 +42,4 @@ pub use rangehold_map::shard::{
     DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
     ShardKeyValue, TimeSpan,
 };
-pub use store::{Failure, StoreError, postgres};
+pub use store::{Drain, Failure, StoreError, postgres};

@@ -21,6 +21,20 @@ pub const SQLITE_STEPS_BETWEEN_LOOKS: i32 = 1_000;
 pub const CANCEL_AGAIN_AFTER: Duration = Duration::from_secs(1);
 /// The most rows that are sent before their answers are awaited.
 pub const ROWS_IN_FLIGHT_MAX: usize = 256;
+/// The most rows that one statement inserts. A statement may have 65,535 values, and a row has up to 13.
+pub const ROWS_PER_STATEMENT_MAX: usize = 1_000;
+/// A change that adds more mappings than this takes its numbers in a transaction of its own, so that changes of other maps
+/// do not wait for it.
+pub const MAPPINGS_OF_A_SHORT_CHANGE_MAX: usize = 64;
+/// The connections to one database that are kept for errands: short transactions of a process that has another one open.
+/// They are apart from the others, so that an errand never waits for a transaction that waits for an errand.
+pub const ERRAND_CONNECTIONS_PER_DATABASE: usize = 2;
+/// The most intervals of keys for which a comparison asks the global map one by one. For more, it reads all from the first
+/// to the last.
+pub const INTERVALS_ASKED_ALONE_MAX: usize = 64;
+/// The most mappings that are read from the global map at once. A row that was read takes about 1 KiB of memory until it is
+/// in the cache.
+pub const MAPPINGS_PER_READ_MAX: usize = 5_000;
 /// How long an owner's lease on an operation lasts by default. The owner renews it while it works.
 pub const LEASE: Duration = Duration::from_secs(10);
 /// The shortest time after which a server ends the session of a process that stopped inside a transaction. A process

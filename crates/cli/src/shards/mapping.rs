@@ -1,13 +1,17 @@
 //! `rangehold shards mapping`, `locate` and `list`: the mappings of keys to shards.
 
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use clap::{Args, Subcommand};
+use rangehold_shardmap::limits::MAPPINGS_PER_OPERATION_MAX;
 use rangehold_shardmap::{
-    KindOfMap, ListShardMap, Location, LockToken, LookIn, Mapping, MappingChange, RangeShardMap, ShardKey,
-    ShardMap,
+    Drain, KindOfMap, ListShardMap, Location, LockToken, LookIn, Mapping, MappingChange, RangeShardMap,
+    Shard, ShardKey, ShardMap,
 };
+use serde_json::json;
 
 use super::answer::{Answer, mappings, sentence};
 use super::any_map::{AnyMap, key_of, of_either};
@@ -30,8 +34,20 @@ pub(crate) enum MappingCommand {
         #[arg(long)]
         offline: bool,
     },
+    /// Add the mappings of a file, online, in as few operations as possible. Each line has a key and a shard's location; in a
+    /// range map two keys and the location, where `end` means no end. What is added stays if a later part fails.
+    Import {
+        /// The file.
+        #[arg(value_name = "FILE")]
+        file: PathBuf,
+    },
     /// Delete a mapping that is offline. No row is deleted.
-    Delete(Named),
+    Delete {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        drain: Draining,
+    },
     /// Split a range in two, before the key of --at.
     Split {
         #[command(flatten)]
@@ -49,9 +65,16 @@ pub(crate) enum MappingCommand {
         /// The shard's location.
         #[arg(long, value_name = "LOCATION")]
         shard: String,
+        #[command(flatten)]
+        drain: Draining,
     },
     /// Take a mapping offline. Open transactions on its keys are ended.
-    Offline(Named),
+    Offline {
+        #[command(flatten)]
+        named: Named,
+        #[command(flatten)]
+        drain: Draining,
+    },
     /// Set a mapping online: its keys are served again.
     Online(Named),
     /// Lock a mapping against changes by others. Prints the token with which you can change it.
@@ -65,6 +88,23 @@ pub(crate) enum MappingCommand {
         #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
         lease_s: u64,
     },
+    /// Make a lock end later: this long from now.
+    Renew {
+        #[command(flatten)]
+        named: Named,
+        /// The number of seconds after which the lock ends by itself.
+        #[arg(long, value_name = "SECONDS", default_value_t = 3600)]
+        lease_s: u64,
+    },
+    /// End all locks of a map that have this token, or all locks by --force.
+    UnlockAll {
+        /// The token that `lock` printed.
+        #[arg(long, value_name = "TOKEN", required_unless_present = "force")]
+        token: Option<String>,
+        /// End the locks of all owners.
+        #[arg(long)]
+        force: bool,
+    },
     /// End a lock, by its token or by --force.
     Unlock {
         #[command(flatten)]
@@ -73,6 +113,33 @@ pub(crate) enum MappingCommand {
         #[arg(long)]
         force: bool,
     },
+}
+
+/// What becomes of open transactions on keys that go offline or away.
+#[derive(Debug, Args)]
+#[group(multiple = false)]
+pub(crate) struct Draining {
+    /// End them after this many seconds [default: 5]. Their statements are cancelled at once.
+    #[arg(long, value_name = "SECONDS")]
+    grace_s: Option<u64>,
+    /// Do not end them. If they take longer than this many seconds, give the change up.
+    #[arg(long, value_name = "SECONDS")]
+    give_up_s: Option<u64>,
+    /// Let them go on. If keys leave a shard, they are still waited for.
+    #[arg(long)]
+    no_drain: bool,
+}
+
+impl Draining {
+    fn of<M>(&self, map: &ShardMap<ShardKey, M>) -> ShardMap<ShardKey, M> {
+        let seconds = Duration::from_secs;
+        match (self.grace_s, self.give_up_s, self.no_drain) {
+            (Some(grace), ..) => map.draining(Drain::End(seconds(grace))),
+            (_, Some(wait), _) => map.draining(Drain::GiveUp(seconds(wait))),
+            (.., true) => map.draining(Drain::Leave),
+            _ => map.clone(),
+        }
+    }
 }
 
 /// A mapping, and the token of its lock.
@@ -94,9 +161,31 @@ pub(super) async fn locate(map: &AnyMap, key: &str) -> Result<Answer> {
     })
 }
 
-/// Shows all mappings of a map.
-pub(super) async fn list(map: &AnyMap) -> Result<Answer> {
-    of_either!(map, map => Ok(of_kind(map, &map.mappings().await?)))
+/// `rangehold shards list`
+#[derive(Debug, Args)]
+pub(crate) struct List {
+    /// Only the mappings to the shard at this location.
+    #[arg(long, value_name = "LOCATION")]
+    shard: Option<String>,
+    /// Only the mappings of keys from this one on.
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    from: Option<String>,
+    /// Only the mappings of keys below this one.
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    to: Option<String>,
+}
+
+/// Shows the mappings of a map: all of them, or those on a shard, or of some keys.
+pub(super) async fn list(map: &AnyMap, list: &List) -> Result<Answer> {
+    of_either!(map, map => {
+        let shard = match &list.shard {
+            Some(shard) => Some(map.shard(&Location::parse(shard)?).await?),
+            None => None,
+        };
+        let low = list.from.as_deref().map_or(Ok(ShardKey::min(map.info().key_type)), |key| key_of(map, key))?;
+        let high = list.to.as_deref().map(|key| key_of(map, key)).transpose()?;
+        Ok(of_kind(map, &map.mappings_between(&low, high.as_ref(), shard.as_ref()).await?))
+    })
 }
 
 fn of_kind<M: KindOfMap>(_: &ShardMap<ShardKey, M>, all: &[Mapping<ShardKey>]) -> Answer {
@@ -123,6 +212,8 @@ pub(super) async fn run(map: &AnyMap, command: &MappingCommand) -> Result<Answer
             let merged = map.merge(&left, &map.get(high).await?).await?;
             Ok(sentence(&map, "merged into ", &[merged]))
         }
+        (AnyMap::List(map), MappingCommand::Import { file }) => import_points(map, file).await,
+        (AnyMap::Range(map), MappingCommand::Import { file }) => import_ranges(map, file).await,
         (AnyMap::List(_), MappingCommand::Split { .. } | MappingCommand::Merge(_)) => {
             bail!("this is a list map: only the ranges of a range map can be split and merged")
         }
@@ -161,22 +252,81 @@ async fn add_range(
     Ok(sentence(map, "added ", &[added]))
 }
 
+async fn import_points(map: &ListShardMap<ShardKey>, file: &Path) -> Result<Answer> {
+    let shards = shards_by_location(map).await?;
+    let read = |words: &[&str]| match words {
+        [key, shard] => Ok((key_of(map, key)?, shard_named(&shards, shard)?)),
+        _ => bail!("a line of a list map has a key and a shard's location"),
+    };
+    let lines = lines_of(file, read)?;
+    let mut added = 0;
+    for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
+        let part = part.iter().map(|(key, shard)| (key, shard)).collect();
+        added += map.add_many(part).await.with_context(|| imported(added))?.len();
+        eprintln!("{}", imported(added));
+    }
+    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
+}
+
+async fn import_ranges(map: &RangeShardMap<ShardKey>, file: &Path) -> Result<Answer> {
+    let shards = shards_by_location(map).await?;
+    let read = |words: &[&str]| match words {
+        [low, high, shard] => {
+            let high = if *high == "end" { None } else { Some(key_of(map, high)?) };
+            Ok((key_of(map, low)?, high, shard_named(&shards, shard)?))
+        }
+        _ => bail!("a line of a range map has two keys and a shard's location"),
+    };
+    let lines = lines_of(file, read)?;
+    let mut added = 0;
+    for part in lines.chunks(MAPPINGS_PER_OPERATION_MAX) {
+        let part = part.iter().map(|(low, high, shard)| (low, high.as_ref(), shard)).collect();
+        added += map.add_many(part).await.with_context(|| imported(added))?.len();
+        eprintln!("{}", imported(added));
+    }
+    Ok(Answer::new(json!({ "added": added }), format!("{added} mappings were added\n")))
+}
+
+fn imported(count: usize) -> String {
+    format!("{count} mappings are added")
+}
+
+async fn shards_by_location<M: KindOfMap>(map: &ShardMap<ShardKey, M>) -> Result<HashMap<Location, Shard>> {
+    Ok(map.shards().await?.into_iter().map(|shard| (shard.location().clone(), shard)).collect())
+}
+
+fn shard_named(shards: &HashMap<Location, Shard>, name: &str) -> Result<Shard> {
+    let shard = shards.get(&Location::parse(name)?).cloned();
+    shard.with_context(|| format!("the map has no shard at {name}"))
+}
+
+/// The lines of a file, each read as words. An error names its line.
+fn lines_of<T>(file: &Path, read: impl Fn(&[&str]) -> Result<T>) -> Result<Vec<T>> {
+    let text = std::fs::read_to_string(file).with_context(|| format!("cannot read {}", file.display()))?;
+    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
+    let one = |(index, line): (usize, &str)| {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        read(&words).with_context(|| format!("line {} of {}: {line:?}", index + 1, file.display()))
+    };
+    lines.map(one).collect()
+}
+
 /// The changes that maps of both kinds have.
 async fn change<M: KindOfMap>(map: &ShardMap<ShardKey, M>, command: &MappingCommand) -> Result<Answer> {
     match command {
-        MappingCommand::Delete(named) => {
-            let (map, found) = named.find(map).await?;
+        MappingCommand::Delete { named, drain } => {
+            let (map, found) = named.find(&drain.of(map)).await?;
             map.delete(&found).await?;
             Ok(sentence(&map, "deleted ", &[found]))
         }
-        MappingCommand::Update { named, shard } => {
-            let (map, found) = named.find(map).await?;
+        MappingCommand::Update { named, shard, drain } => {
+            let (map, found) = named.find(&drain.of(map)).await?;
             let shard = map.shard(&Location::parse(shard)?).await?;
             let to = MappingChange { online: None, shard: Some(&shard) };
             Ok(sentence(&map, "updated ", &[map.update(&found, to).await?]))
         }
-        MappingCommand::Offline(named) => {
-            let (map, found) = named.find(map).await?;
+        MappingCommand::Offline { named, drain } => {
+            let (map, found) = named.find(&drain.of(map)).await?;
             Ok(sentence(&map, "", &[map.offline(&found).await?]))
         }
         MappingCommand::Online(named) => {
@@ -187,17 +337,29 @@ async fn change<M: KindOfMap>(map: &ShardMap<ShardKey, M>, command: &MappingComm
             let (map, found) = named.find(map).await?;
             let token = map.new_token();
             let locked = map.lock(&found, token, owner, Duration::from_secs(*lease_s)).await?;
-            let Answer { json, text, .. } = sentence(&map, "locked ", &[locked]);
+            let Answer { mut json, text, .. } = sentence(&map, "locked ", &[locked]);
+            json["lock"]["token"] = token.0.to_string().into();
             Ok(Answer::new(json, format!("{text}the token is {}\n", token.0)))
+        }
+        MappingCommand::Renew { named, lease_s } => {
+            let (map, found) = named.find(map).await?;
+            let renewed = map.renew_lock(&found, named.lock_token()?, Duration::from_secs(*lease_s)).await?;
+            Ok(sentence(&map, "renewed the lock of ", &[renewed]))
+        }
+        MappingCommand::UnlockAll { token, force } => {
+            let token = if *force { LockToken::FORCE } else { token_of(token.as_deref())? };
+            let count = map.unlock_all(token).await?;
+            Ok(Answer::new(json!({ "unlocked": count }), format!("{count} mappings were unlocked\n")))
         }
         MappingCommand::Unlock { named, force } => {
             let (map, found) = named.find(map).await?;
             let token = if *force { LockToken::FORCE } else { named.lock_token()? };
             Ok(sentence(&map, "unlocked ", &[map.unlock(&found, token).await?]))
         }
-        MappingCommand::Add { .. } | MappingCommand::Split { .. } | MappingCommand::Merge(_) => {
-            unreachable!("the caller handles what depends on the kind of map")
-        }
+        MappingCommand::Add { .. }
+        | MappingCommand::Import { .. }
+        | MappingCommand::Split { .. }
+        | MappingCommand::Merge(_) => unreachable!("the caller handles what depends on the kind of map"),
     }
 }
 
@@ -212,11 +374,12 @@ impl Named {
     }
 
     fn lock_token(&self) -> Result<LockToken> {
-        match &self.token {
-            None => Ok(LockToken::NONE),
-            Some(token) => Ok(LockToken(
-                token.parse().context("--token is malformed: give the token that 'lock' printed")?,
-            )),
-        }
+        token_of(self.token.as_deref())
     }
+}
+
+fn token_of(token: Option<&str>) -> Result<LockToken> {
+    let Some(token) = token else { return Ok(LockToken::NONE) };
+    let token = token.parse().context("--token is malformed: give the token that 'lock' printed")?;
+    Ok(LockToken(token))
 }

@@ -10,7 +10,9 @@ mod any_map;
 mod exec;
 mod map;
 mod mapping;
+mod query;
 mod recovery;
+mod schema;
 mod shard;
 mod tenants;
 
@@ -79,8 +81,17 @@ enum Command {
         /// The key.
         key: String,
     },
-    /// Show all mappings of a map.
-    List,
+    /// Show the mappings of a map.
+    List(mapping::List),
+    /// Read all shards of a map by one statement, and show the rows with their shards.
+    Query(query::Query),
+    /// Print the statement that makes a view of the rows whose keys are in the shard, for `exec`.
+    View(query::Table),
+    /// Print the statement that makes a table refuse rows whose keys are not in the shard, for `exec`.
+    Guard(query::Table),
+    /// Show and change notes on which tables are sharded.
+    #[command(subcommand)]
+    Schema(schema::SchemaCommand),
     /// Compare the global map with the local map of each shard. Fails if they differ.
     Check,
     /// Show the operations that are under way, or were abandoned.
@@ -126,7 +137,11 @@ async fn run_command(Shards { common, command }: &Shards) -> Result<Answer> {
         Command::Shard(command) => shard::run(&any_map::any(&manager, common).await?, command).await,
         Command::Mapping(command) => mapping::run(&any_map::any(&manager, common).await?, command).await,
         Command::Locate { key } => mapping::locate(&any_map::any(&manager, common).await?, key).await,
-        Command::List => mapping::list(&any_map::any(&manager, common).await?).await,
+        Command::List(list) => mapping::list(&any_map::any(&manager, common).await?, list).await,
+        Command::Query(query) => query::query(&any_map::any(&manager, common).await?, common, query).await,
+        Command::View(table) => query::view(&any_map::any(&manager, common).await?, table).await,
+        Command::Guard(table) => query::guard(&any_map::any(&manager, common).await?, table).await,
+        Command::Schema(command) => schema::run(&manager, command).await,
         Command::Check => recovery::check(&manager).await,
         Command::Upgrade => recovery::upgrade(&manager).await,
         Command::Pending => recovery::pending(&manager).await,

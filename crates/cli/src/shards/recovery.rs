@@ -31,6 +31,14 @@ pub(crate) struct Recover {
     /// Close the maps that another global map made in this database. With --map, only the map with that name.
     #[arg(long, value_name = "LOCATION", conflicts_with_all = ["shard", "detach", "attach"])]
     retire: Option<String>,
+    /// Make the global map have what these shards have, for a global map that was lost or is old. Attaches those that it does
+    /// not have.
+    #[arg(long, value_name = "LOCATION", num_args = 1.., conflicts_with_all = ["shard", "detach", "attach", "retire"])]
+    rebuild_global: Vec<String>,
+    /// Make the local maps of these shards have what the global map has, for shards that were restored.
+    #[arg(long, value_name = "LOCATION", num_args = 1..,
+        conflicts_with_all = ["shard", "detach", "attach", "retire", "rebuild_global"])]
+    rebuild_shards: Vec<String>,
     /// Attach the database although the shard was lost, or was at another place.
     #[arg(long, requires = "attach", value_name = "keep")]
     clone: Option<Kept>,
@@ -190,11 +198,29 @@ pub(super) async fn recover(manager: &ShardMapManager, common: &Common, recover:
         let text = format!("{count} maps of another global map were closed at {location}\n");
         return Ok(Answer::new(json!({ "retired": location, "maps": count }), text));
     }
+    if !recover.rebuild_global.is_empty() || !recover.rebuild_shards.is_empty() {
+        return rebuild(manager, map, recover).await;
+    }
     let (ended, failed) = manager.recover_pending().await?;
     if let Some(error) = failed.first() {
         bail!("{ended} operations were ended, {} could not be: {error}", failed.len());
     }
     Ok(Answer::new(json!({ "ended": ended }), format!("{ended} abandoned operations were ended\n")))
+}
+
+/// Makes all of one side as the other side is, place by place. Tells each place as it is done.
+async fn rebuild(manager: &ShardMapManager, map: Option<&str>, recover: &Recover) -> Result<Answer> {
+    let (global, shards) = (&recover.rebuild_global, &recover.rebuild_shards);
+    for (index, place) in global.iter().chain(shards).enumerate() {
+        let location = [Location::parse(place)?];
+        match global.is_empty() {
+            true => manager.recovery().rebuild_shards(&location, map).await?,
+            false => manager.recovery().rebuild_global(&location, map).await?,
+        }
+        eprintln!("{place} is done, {} of {}", index + 1, global.len() + shards.len());
+    }
+    let count = global.len() + shards.len();
+    Ok(Answer::new(json!({ "rebuilt": count }), format!("the global map and {count} shards agree\n")))
 }
 
 async fn resolve(

@@ -111,7 +111,8 @@ pub(super) async fn provision(map: &AnyMap, provision: &Provision) -> Result<Ans
 pub(super) async fn sizes(map: &AnyMap) -> Result<Answer> {
     let sizes: Vec<ShardSize> = of_either!(map, map => map.sizes().await?);
     let row = |size: &ShardSize| {
-        [size.shard.location().to_string(), size.mappings.to_string(), size.bytes.to_string()]
+        let bytes = size.bytes.map_or_else(|| "cannot be reached".to_owned(), |bytes| bytes.to_string());
+        [size.shard.location().to_string(), size.mappings.to_string(), bytes]
     };
     let rows: Vec<[String; 3]> = sizes.iter().map(row).collect();
     let one = |size: &ShardSize| json!({ "shard": size.shard.location().to_string(), "mappings": size.mappings, "bytes": size.bytes });

@@ -99,6 +99,72 @@ fn from_one_database_on(user: &User, first: &str, second: &str) {
     assert_eq!(user.done(&["pending"]), "no operation is under way\n");
     assert_eq!(user.done(&["recover"]), "0 abandoned operations were ended\n");
 
+    // Many at once, and a look at some.
+    user.file("more.txt", &format!("50 {first}\n51 {second}\n\n52 {first}\n"));
+    assert_eq!(user.json(&["mapping", "import", "more.txt"])["added"], 3);
+    user.file("wrong.txt", "50\n");
+    assert!(user.refused(&["mapping", "import", "wrong.txt"]).contains("line 1"));
+    let keys = |words: &[&str]| {
+        let list = user.json(words);
+        list.as_array().unwrap().iter().map(|one| one["key"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(keys(&["list", "--shard", second]), ["1", "4", "51"]);
+    assert_eq!(keys(&["list", "--from", "4", "--to", "52"]), ["4", "50", "51"]);
+
+    // Locks are renewed, and ended together. Nobody sees the token of another.
+    let locked = user.json(&["mapping", "lock", "50", "--owner", "a test", "--lease-s", "60"]);
+    let token = locked["lock"]["token"].as_str().unwrap();
+    user.done(&["mapping", "renew", "50", "--token", token, "--lease-s", "120"]);
+    assert!(user.refused(&["mapping", "unlock-all"]).contains("--token"));
+    let list = user.json(&["list", "--from", "50"]);
+    assert_eq!((&list[0]["lock"]["owner"], &list[0]["lock"]["token"]), (&"a test".into(), &Value::Null));
+    assert_eq!(user.json(&["mapping", "unlock-all", "--token", token])["unlocked"], 1);
+    user.done(&["mapping", "lock", "50", "--owner", "a test", "--lease-s", "0"]);
+    assert_eq!(user.json(&["list", "--from", "50"])[0]["lock"], Value::Null, "a lock that has ended");
+
+    // Transactions are left alone, or ended at once, or waited for.
+    user.done(&["mapping", "offline", "50", "--no-drain"]);
+    user.done(&["mapping", "online", "50"]);
+    user.done(&["mapping", "offline", "50", "--give-up-s", "5"]);
+    user.done(&["mapping", "delete", "50", "--grace-s", "0"]);
+    assert!(
+        user.refused(&["mapping", "offline", "51", "--no-drain", "--grace-s", "1"]).contains("--grace-s")
+    );
+
+    // All shards at once.
+    let view = user.done(&["view", "--table", "orders", "--column", "tenant"]);
+    user.file("view.sql", &view);
+    user.done(&["exec", "--file", "view.sql"]);
+    let rows = user.json(&["query", "select tenant, note from orders_here order by note"]);
+    assert_eq!(rows.as_array().unwrap().len(), 1, "the rows of tenant 3: {rows}");
+    assert_eq!((&rows[0]["note"], &rows[0]["shard"]), (&"three".into(), &first.into()));
+    let text = user.done(&["query", "select note, null as nothing from orders_here"]);
+    assert_eq!(text, format!("three\tnull\t{first}\n"));
+    match first.starts_with("sqlite:") {
+        true => assert!(
+            user.refused(&["guard", "--table", "orders", "--column", "tenant"]).contains("PostgreSQL")
+        ),
+        false => {
+            user.file("guard.sql", &user.done(&["guard", "--table", "orders", "--column", "tenant"]));
+            user.done(&["exec", "--file", "guard.sql"]);
+        }
+    }
+
+    // Notes, and rebuilding.
+    user.file(
+        "note.json",
+        r#"{"tables": [{"schema": "public", "table": "orders", "key_column": "tenant"}]}"#,
+    );
+    user.done(&["schema", "set", "tenants", "--file", "note.json"]);
+    user.done(&["schema", "set", "tenants", "--file", "note.json"]);
+    assert_eq!(user.json(&["schema", "show", "tenants"])["tables"][0]["table"], "orders");
+    assert_eq!(user.done(&["schema", "list"]), "tenants\n");
+    user.done(&["schema", "remove", "tenants"]);
+    assert!(user.refused(&["schema", "show", "tenants"]).contains("tenants"));
+    user.done(&["recover", "--rebuild-shards", first, second]);
+    user.done(&["recover", "--rebuild-global", first, second]);
+    assert_eq!(user.json(&["check"])["findings"], serde_json::json!([]));
+
     // A second map, of months.
     user.done(&["map", "create", "months", "--kind", "range", "--key-type", "date-time"]);
     assert!(user.refused(&["list"]).contains("which shard map? give --map with one of months, tenants"));

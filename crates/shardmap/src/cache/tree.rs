@@ -9,13 +9,14 @@ use std::collections::btree_map::Entry;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use rangehold_map::shard::{MappingId, ShardMapping};
+use rangehold_map::KeyRange;
+use rangehold_map::shard::{Lock, MappingId, ShardId, ShardMapping};
 use smallvec::SmallVec;
 
 use super::Cached;
 use crate::rows::ShardRow;
 
-/// How many bytes of a low bound are in the tree itself. Only long texts and long byte strings do not fit.
+/// How many bytes of a bound are in the tree itself. Only long texts and long byte strings do not fit.
 const INLINE_BYTES: usize = 16;
 
 /// The mappings of one map.
@@ -32,16 +33,21 @@ enum Place {
     Many(BTreeMap<Vec<u8>, Leaf>),
 }
 
-/// A mapping in the tree, with copies of the data that is needed most.
+/// A mapping in the tree. The tree holds millions of them, so it has the bounds in place, and not what is rare or can be
+/// found in the shard.
 #[derive(Debug)]
 pub(super) struct Leaf {
-    low: SmallVec<[u8; INLINE_BYTES]>,
-    /// The first eight bytes of its high bound; `None` if it has none.
-    high: Option<u64>,
+    low: Bytes,
+    /// `None` if there is no high bound.
+    high: Option<Bytes>,
     id: MappingId,
+    fence: i64,
     shard: Arc<ShardRow>,
-    cached: Arc<Cached>,
+    lock: Option<Box<Lock>>,
+    online: bool,
 }
+
+type Bytes = SmallVec<[u8; INLINE_BYTES]>;
 
 /// The first eight bytes of a bound as a number. If two bounds have different numbers, the numbers are in the order
 /// of the bounds.
@@ -54,13 +60,15 @@ fn first_bytes(bound: &[u8]) -> u64 {
 }
 
 impl Leaf {
-    pub(super) fn new(cached: Cached) -> Self {
+    pub(super) fn new(Cached { mapping, shard }: Cached) -> Self {
         Self {
-            low: cached.mapping.keys.low().into(),
-            high: cached.mapping.keys.high().map(first_bytes),
-            id: cached.mapping.id,
-            shard: Arc::clone(&cached.shard),
-            cached: Arc::new(cached),
+            low: mapping.keys.low().into(),
+            high: mapping.keys.high().map(Bytes::from),
+            id: mapping.id,
+            fence: mapping.fence,
+            shard,
+            lock: mapping.lock.map(Box::new),
+            online: mapping.online,
         }
     }
 
@@ -76,20 +84,22 @@ impl Leaf {
         &self.shard
     }
 
-    pub(super) fn cached(&self) -> &Arc<Cached> {
-        &self.cached
+    pub(super) fn cached(&self) -> Cached {
+        let mapping = ShardMapping {
+            id: self.id,
+            keys: KeyRange::new(self.low.to_vec(), self.high.as_ref().map(|high| high.to_vec())),
+            shard: ShardId(self.shard.id),
+            online: self.online,
+            fence: self.fence,
+            lock: self.lock.as_deref().cloned(),
+        };
+        Cached { mapping, shard: Arc::clone(&self.shard) }
     }
 
     /// Whether a key that is not below its low bound is one of its keys.
     fn reaches(&self, key: &[u8]) -> bool {
-        let first = first_bytes(key);
-        match self.high {
-            // A mapping is never empty, so its low bound is one of its keys.
-            _ if *self.low == *key => true,
-            Some(high) if high == first => self.cached.mapping.keys.contains(key),
-            Some(high) => first < high,
-            None => true,
-        }
+        // A mapping is never empty, so its low bound is one of its keys.
+        *self.low == *key || self.high.as_ref().is_none_or(|high| *key < **high)
     }
 }
 

@@ -140,7 +140,7 @@ impl<K> Mapping<K> {
         self.mapping.fence
     }
 
-    /// The lock that the mapping had when it was read.
+    /// The lock that the mapping had when it was read; `None` also for a lock that had ended.
     pub fn lock(&self) -> Option<&Lock> {
         self.mapping.lock.as_ref()
     }

@@ -13,7 +13,7 @@ use super::shard_map::{KindOfMap, ShardMap};
 use super::{ShardMapManager, locks};
 use crate::cache::Cached;
 use crate::error::{Category, Code, Error};
-use crate::limits::PENDING_MET_MAX;
+use crate::limits::{MAPPINGS_PER_READ_MAX, PENDING_MET_MAX};
 use crate::operation::Met;
 use crate::rows::{MapRow, Marked, ShardRow, read_mapping};
 use crate::store::{Failure, Row, StoreError, Tx, Value};
@@ -30,12 +30,19 @@ pub enum LookIn {
     Store,
 }
 
-/// The columns of a mapping with its marks and its shard.
-const JOINED: &str = "select m.mapping_id, m.shard_id, m.low, m.high, m.online, m.fence, m.lock_token, m.lock_owner,
-        m.lock_until, m.readable, m.operation_id,
-        s.shard_id, s.version, s.protocol, s.server, s.port, s.database, s.online
-    from __shard_management.global_mappings m join __shard_management.global_shards s on s.shard_id = m.shard_id
-    where m.map_id = $1";
+/// Selects mappings of a map with their marks and their shards. A lock that has ended is left out.
+fn joined(tx: &Tx) -> String {
+    format!(
+        "select m.mapping_id, m.shard_id, m.low, m.high, m.online, m.fence,
+            case when m.lock_until > {now} then m.lock_token end, m.lock_owner, m.lock_until,
+            m.readable, m.operation_id,
+            s.shard_id, s.version, s.protocol, s.server, s.port, s.database, s.online
+        from __shard_management.global_mappings m
+            join __shard_management.global_shards s on s.shard_id = m.shard_id
+        where m.map_id = $1",
+        now = tx.now_sql()
+    )
+}
 
 /// A mapping with its marks and its shard.
 struct Found {
@@ -62,11 +69,11 @@ impl ShardMapManager {
         &'a self,
         map: &'a MapRow,
         key: &'a [u8],
-    ) -> BoxFuture<'a, Result<Option<Arc<Cached>>, Error>> {
+    ) -> BoxFuture<'a, Result<Option<Cached>, Error>> {
         Box::pin(self.settled_key(map, key))
     }
 
-    async fn settled_key(&self, map: &MapRow, key: &[u8]) -> Result<Option<Arc<Cached>>, Error> {
+    async fn settled_key(&self, map: &MapRow, key: &[u8]) -> Result<Option<Cached>, Error> {
         let category = crate::operation::begin::category(map);
         let metrics = self.metrics();
         for met_count in 1.. {
@@ -80,16 +87,15 @@ impl ShardMapManager {
                         // This role only reads. The mapping as it was before is the best answer: if it is out of date,
                         // the shard refuses.
                         Err(error) if mapping.readable && is_denied(&error) => {
-                            let cached = Cached { mapping: mapping.row, shard: Arc::new(shard) };
-                            return Ok(Some(Arc::new(cached)));
+                            return Ok(Some(Cached { mapping: mapping.row, shard: Arc::new(shard) }));
                         }
                         settled => settled?,
                     }
                 }
                 Some(Found { mapping, shard }) => {
-                    let cached = || Cached { mapping: mapping.row.clone(), shard: Arc::new(shard.clone()) };
-                    self.0.cache.put(map.id, [cached()], metrics);
-                    return Ok(Some(Arc::new(cached())));
+                    let cached = Cached { mapping: mapping.row, shard: Arc::new(shard) };
+                    self.0.cache.put(map.id, [cached.clone()], metrics);
+                    return Ok(Some(cached));
                 }
                 None => break,
             }
@@ -100,7 +106,7 @@ impl ShardMapManager {
 
     async fn read_key(&self, map: &MapRow, key: &[u8]) -> Result<Option<Found>, StoreError> {
         let mut tx = self.reading().await?;
-        let sql = format!("{JOINED} and m.low <= $2 order by m.low desc limit 1");
+        let sql = format!("{} and m.low <= $2 order by m.low desc limit 1", joined(&tx));
         let row = tx.query_one(&sql, &[map.id.into(), key.into()]).await?;
         tx.commit().await?;
         let found = row.map(Found::read).transpose()?;
@@ -118,9 +124,10 @@ impl ShardMapManager {
     }
 
     async fn load_map(&self, map: &MapRow) -> Result<(), StoreError> {
-        let all = self.read_mappings(map, None, None).await?;
-        let cached = all.into_iter().map(|(mapping, shard)| Cached { mapping, shard });
-        self.0.cache.put(map.id, cached, self.metrics());
+        let put = |(mapping, shard): (ShardMapping, Arc<ShardRow>)| Cached { mapping, shard };
+        let cache = |part: Vec<_>| self.0.cache.put(map.id, part.into_iter().map(put), self.metrics());
+        self.each_part(map, None, None, cache).await?;
+        self.0.cache.pack(map.id);
         Ok(())
     }
 
@@ -132,8 +139,25 @@ impl ShardMapManager {
         keys: Option<&KeyRange>,
         shard: Option<Uuid>,
     ) -> Result<Vec<(ShardMapping, Arc<ShardRow>)>, StoreError> {
-        let mut sql = format!("{JOINED} and m.readable = $2");
-        let mut values: Vec<Value> = vec![map.id.into(), true.into()];
+        let mut all = Vec::new();
+        self.each_part(map, keys, shard, |part| all.extend(part)).await?;
+        Ok(all)
+    }
+
+    /// Reads these mappings part by part, in one snapshot.
+    async fn each_part(
+        &self,
+        map: &MapRow,
+        keys: Option<&KeyRange>,
+        shard: Option<Uuid>,
+        mut take: impl FnMut(Vec<(ShardMapping, Arc<ShardRow>)>),
+    ) -> Result<(), StoreError> {
+        let part_max = i64::try_from(MAPPINGS_PER_READ_MAX).unwrap_or(i64::MAX);
+        let mut tx = self.reading().await?;
+        let mut sql = format!("{} and m.readable = $2 and m.low >= $3", joined(&tx));
+        // The least key above all that were read.
+        let mut next = Vec::new();
+        let mut values: Vec<Value> = vec![map.id.into(), true.into(), Value::from(next.as_slice())];
         if let Some(shard) = shard {
             values.push(shard.into());
             sql += &format!(" and m.shard_id = ${}", values.len());
@@ -146,18 +170,27 @@ impl ShardMapManager {
                 sql += &format!(" and m.low < ${}", values.len());
             }
         }
-        sql += " order by m.low";
-        let mut tx = self.reading().await?;
-        let rows = tx.query(&sql, &values).await?;
-        tx.commit().await?;
+        values.push(part_max.into());
+        sql += &format!(" order by m.low limit ${}", values.len());
         let mut shards: HashMap<Uuid, Arc<ShardRow>> = HashMap::new();
-        let mut all = Vec::with_capacity(rows.len());
-        for row in rows {
-            let found = Found::read(row)?;
-            let shard = shards.entry(found.shard.id).or_insert_with(|| Arc::new(found.shard)).clone();
-            all.push((found.mapping.row, shard));
+        loop {
+            values[2] = Value::from(next.as_slice());
+            let rows = tx.query(&sql, &values).await?;
+            let is_last = rows.len() < MAPPINGS_PER_READ_MAX;
+            let mut part = Vec::with_capacity(rows.len());
+            for row in rows {
+                let found = Found::read(row)?;
+                let shard = shards.entry(found.shard.id).or_insert_with(|| Arc::new(found.shard)).clone();
+                part.push((found.mapping.row, shard));
+            }
+            if let Some((last, _)) = part.last() {
+                next = [last.keys.low(), &[0]].concat();
+            }
+            take(part);
+            if is_last {
+                return tx.commit().await;
+            }
         }
-        Ok(all)
     }
 }
 
@@ -213,7 +246,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             }
             (cached, _) => cached,
         };
-        found.map(|found| Mapping::new(&self.map, found.mapping.clone(), found.shard.clone())).transpose()
+        found.map(|found| Mapping::new(&self.map, found.mapping, found.shard)).transpose()
     }
 
     pub(crate) async fn not_found(&self, key: &ShardKey, look: LookIn) -> Error {
@@ -273,6 +306,19 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         all.into_iter().map(|(mapping, shard)| Mapping::new(&self.map, mapping, shard)).collect()
     }
 
+    /// The mapping with the greatest keys; `None` if there is none.
+    pub(super) async fn last(&self) -> Result<Option<Mapping<K>>, Error> {
+        let read = async {
+            let mut tx: Tx = self.manager.reading().await?;
+            let sql = format!("{} and m.readable = $2 order by m.low desc limit 1", joined(&tx));
+            let row = tx.query_one(&sql, &[self.map.id.into(), true.into()]).await?;
+            tx.commit().await?;
+            row.map(Found::read).transpose()
+        };
+        let found = read.await.map_err(|error: StoreError| error.seen_by(self.category()))?;
+        found.map(|found| Mapping::new(&self.map, found.mapping.row, Arc::new(found.shard))).transpose()
+    }
+
     /// How many mappings of this map are in the cache.
     pub fn cached(&self) -> usize {
         self.manager.0.cache.count(self.map.id)
@@ -282,7 +328,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
     pub(super) async fn reread(&self, id: MappingId) -> Result<Option<Mapping<K>>, Error> {
         let read = async {
             let mut tx: Tx = self.manager.reading().await?;
-            let sql = format!("{JOINED} and m.mapping_id = $2");
+            let sql = format!("{} and m.mapping_id = $2", joined(&tx));
             let row = tx.query_one(&sql, &[self.map.id.into(), id.0.into()]).await?;
             tx.commit().await?;
             row.map(Found::read).transpose()

@@ -16,15 +16,15 @@ pub enum PlacementPolicy {
     FewestBytes,
 }
 
-/// The shard that the policy chooses. It is never one that is offline. If several are equal, it is the first one by
-/// location, so that the same question always has the same answer.
+/// The shard that the policy chooses. It is never one that is offline, or whose bytes are not known, because it cannot be
+/// reached. If several are equal, it is the first one by location, so that the same question always has the same answer.
 pub fn choose(policy: PlacementPolicy, shards: &[ShardSize]) -> Option<&ShardSize> {
     let rank = |shard: &&ShardSize| match policy {
-        PlacementPolicy::FewestTenants => (shard.mappings as u64, shard.bytes),
-        PlacementPolicy::FewestBytes => (shard.bytes, shard.mappings as u64),
+        PlacementPolicy::FewestTenants => (Some(shard.mappings as u64), shard.bytes),
+        PlacementPolicy::FewestBytes => (shard.bytes, Some(shard.mappings as u64)),
     };
-    let online = shards.iter().filter(|shard| shard.shard.is_online());
-    online.min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.shard.location().cmp(b.shard.location())))
+    let usable = shards.iter().filter(|shard| shard.shard.is_online() && shard.bytes.is_some());
+    usable.min_by(|a, b| rank(a).cmp(&rank(b)).then_with(|| a.shard.location().cmp(b.shard.location())))
 }
 
 impl fmt::Display for PlacementPolicy {

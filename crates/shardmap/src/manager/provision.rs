@@ -26,14 +26,14 @@ impl<K: ShardKeyValue> ListShardMap<K> {
     ///
     /// # Errors
     ///
-    /// [`Code::ShardDoesNotExist`] if no shard of the map is online; [`Code::StorageOperationFailure`].
+    /// [`Code::ShardDoesNotExist`] if no shard of the map is online and can be reached;
+    /// [`Code::StorageOperationFailure`].
     pub async fn provision(&self, key: &K, policy: PlacementPolicy) -> Result<Provisioned<K>, Error> {
         if let Some(mapping) = self.try_lookup(key, LookIn::Store).await? {
             return Ok(Provisioned { mapping, is_new: false });
         }
-        let sizes = self.sizes().await?;
-        let shard = self.chosen(policy, &sizes)?;
-        match self.add(key, shard).await {
+        let shard = self.place(policy).await?;
+        match self.add(key, &shard).await {
             Ok(mapping) => Ok(Provisioned { mapping, is_new: true }),
             Err(error) if error.code() == Code::MappingPointAlreadyMapped => {
                 Ok(Provisioned { mapping: self.get(key).await?, is_new: false })
@@ -58,8 +58,8 @@ impl RangeShardMap<ShardKey> {
         now: &ShardKey,
         policy: PlacementPolicy,
     ) -> Result<Vec<Mapping<ShardKey>>, Error> {
-        let mappings = self.mappings().await?;
-        let end = match mappings.last() {
+        let last = self.last().await?;
+        let end = match &last {
             None => None,
             Some(last) => Some(last.high().ok_or_else(|| {
                 Error::argument(format!(
@@ -72,7 +72,7 @@ impl RangeShardMap<ShardKey> {
         let mut sizes = self.sizes().await?;
         let mut placed: Vec<(&ShardKey, Option<&ShardKey>, Shard)> = Vec::new();
         for (low, high) in &ranges {
-            let shard = self.chosen(policy, &sizes)?.clone();
+            let shard = choose(policy, &sizes).ok_or_else(|| self.no_shard())?.shard.clone();
             for size in sizes.iter_mut().filter(|size| size.shard == shard) {
                 size.mappings += 1;
             }
@@ -83,13 +83,32 @@ impl RangeShardMap<ShardKey> {
 }
 
 impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    fn chosen<'s>(&self, policy: PlacementPolicy, sizes: &'s [ShardSize]) -> Result<&'s Shard, Error> {
-        let none = || {
-            let name = &self.map.name;
-            let text = format!("shard map {name:?} has no shard that is online: add one, or set one online");
-            Error::new(Category::ShardMap, Code::ShardDoesNotExist, text)
+    /// The shard that the policy chooses. Only shards that it may choose are asked for their bytes: with the fewest tenants
+    /// these are the shards that have the fewest; if none of them can be reached, those with the next number.
+    async fn place(&self, policy: PlacementPolicy) -> Result<Shard, Error> {
+        let mut online = self.counts().await?;
+        online.retain(|size| size.shard.is_online());
+        if policy == PlacementPolicy::FewestTenants {
+            online.sort_by_key(|size| size.mappings);
+        }
+        let are_alike = |one: &ShardSize, next: &ShardSize| {
+            policy == PlacementPolicy::FewestBytes || one.mappings == next.mappings
         };
-        choose(policy, sizes).map(|size| &size.shard).ok_or_else(none)
+        for sizes in online.chunk_by_mut(are_alike) {
+            self.ask_bytes(sizes.iter_mut()).await;
+            if let Some(chosen) = choose(policy, sizes) {
+                return Ok(chosen.shard.clone());
+            }
+        }
+        Err(self.no_shard())
+    }
+
+    fn no_shard(&self) -> Error {
+        let name = &self.map.name;
+        let text = format!(
+            "shard map {name:?} has no shard that is online and can be reached: add one, or set one online"
+        );
+        Error::new(Category::ShardMap, Code::ShardDoesNotExist, text)
     }
 
     /// The present time by the global map's clock, as a key; `None` if keys are not points in time.

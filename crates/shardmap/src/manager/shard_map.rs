@@ -17,6 +17,7 @@ use crate::error::{Category, Error};
 use crate::limits::MAPPINGS_PER_OPERATION_MAX;
 use crate::operation::ChangeRequest;
 use crate::rows::{MapRow, ShardRow};
+use crate::store::Drain;
 
 /// The kind of a map, as a type.
 pub trait KindOfMap: Send + Sync + 'static {
@@ -47,7 +48,7 @@ pub struct ShardMap<K, M> {
     pub(crate) manager: ShardMapManager,
     pub(crate) map: Arc<MapRow>,
     token: LockToken,
-    grace: Option<Duration>,
+    drain: Drain,
     kind: PhantomData<fn() -> (K, M)>,
 }
 
@@ -66,7 +67,7 @@ impl<K, M> Clone for ShardMap<K, M> {
             manager: self.manager.clone(),
             map: self.map.clone(),
             token: self.token,
-            grace: self.grace,
+            drain: self.drain,
             kind: PhantomData,
         }
     }
@@ -80,8 +81,8 @@ impl<K, M> std::fmt::Debug for ShardMap<K, M> {
 
 impl<K, M> ShardMap<K, M> {
     pub(crate) fn new(manager: ShardMapManager, map: Arc<MapRow>) -> Self {
-        let grace = Some(manager.0.drain_grace);
-        Self { manager, map, token: LockToken::NONE, grace, kind: PhantomData }
+        let drain = Drain::End(manager.0.drain_grace);
+        Self { manager, map, token: LockToken::NONE, drain, kind: PhantomData }
     }
 
     /// What is known of the map.
@@ -99,16 +100,21 @@ impl<K, M> ShardMap<K, M> {
         Self { token, ..self.clone() }
     }
 
+    /// The same map with another policy for transactions on keys that go offline or away.
+    pub fn draining(&self, drain: Drain) -> Self {
+        Self { drain, ..self.clone() }
+    }
+
     /// The same map with another grace. If keys go offline or away, their transactions get this long to end by
     /// themselves.
     pub fn with_grace(&self, grace: Duration) -> Self {
-        Self { grace: Some(grace), ..self.clone() }
+        self.draining(Drain::End(grace))
     }
 
     /// The same map without draining. If keys go offline or away, their transactions are not ended. They run on keys
     /// that are no longer served, until they end by themselves.
     pub fn without_drain(&self) -> Self {
-        Self { grace: None, ..self.clone() }
+        self.draining(Drain::Leave)
     }
 }
 
@@ -184,8 +190,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         self.change(&ShardChange::Add(new), shards).await
     }
 
-    pub(super) fn grace(&self) -> Option<Duration> {
-        self.grace
+    pub(super) fn drain(&self) -> Drain {
+        self.drain
     }
 
     pub(super) fn token(&self) -> LockToken {
@@ -209,7 +215,7 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
         change: &ShardChange,
         shards: &[&Shard],
     ) -> Result<Vec<Mapping<K>>, Error> {
-        let request = ChangeRequest { map: &self.map, change, grace: self.grace };
+        let request = ChangeRequest { map: &self.map, change, drain: self.drain };
         let operations = &self.manager.0.operations;
         let Effect { goes, mut comes } = operations.change(&request).await?;
         // The new mappings come sorted by shard.

@@ -117,8 +117,8 @@ impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
             let text = format!("{to} does not have the local map of the shard at {}", shard.location());
             return Err(Error::new(Category::ShardMap, Code::ShardNotValid, text));
         }
-        let (map, grace) = (&*self.map, self.grace());
-        let request = ShardRequest::Move { map, shard: &shard.row, online, to, lost, grace };
+        let (map, drain) = (&*self.map, self.drain());
+        let request = ShardRequest::Move { map, shard: &shard.row, online, to, lost, drain };
         let moved = self.made(&request).await?;
         moved.ok_or_else(|| Error::damaged("a shard that was moved is not there"))
     }

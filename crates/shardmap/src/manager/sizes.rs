@@ -1,48 +1,77 @@
 //! The sizes of shards.
 
+use std::collections::HashMap;
+
 use futures::StreamExt;
 use rangehold_map::shard::ShardKeyValue;
+use uuid::Uuid;
 
 use super::{KindOfMap, Shard, ShardMap};
 use crate::error::{Category, Error};
 use crate::limits::CONNECTIONS_PER_DATABASE_MAX;
 use crate::location::Location;
-use crate::store::{For, StoreError, Tx};
+use crate::store::{For, Row, StoreError, Tx};
 
 /// A shard with what it holds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ShardSize {
     /// The shard.
     pub shard: Shard,
-    /// Its mappings of this map.
+    /// Its mappings of this map. Those that an operation is adding or removing count too.
     pub mappings: usize,
-    /// The bytes of its database, with everything in it.
-    pub bytes: u64,
+    /// The bytes of its database, with everything in it; `None` if it was not asked, or cannot be reached.
+    pub bytes: Option<u64>,
 }
 
 impl<K: ShardKeyValue, M: KindOfMap> ShardMap<K, M> {
-    /// All shards of the map with their sizes, by place.
+    /// All shards of the map with their sizes, by place. A shard that cannot be reached has no bytes.
     ///
     /// # Errors
     ///
-    /// [`crate::Code::StorageOperationFailure`], also if only one shard cannot be reached. If that shard were left
-    /// out silently, a choice by size would fill the others.
+    /// [`crate::Code::StorageOperationFailure`] if the global map cannot be read.
     pub async fn sizes(&self) -> Result<Vec<ShardSize>, Error> {
-        let mut counts = std::collections::HashMap::new();
-        for mapping in self.mappings().await? {
-            *counts.entry(mapping.shard().id()).or_insert(0) += 1;
-        }
-        let sizes = self.shards().await?.into_iter().map(|shard| {
-            let mappings = counts.get(&shard.id()).copied().unwrap_or_default();
-            async move {
-                let bytes = self.bytes(shard.location()).await;
-                let bytes = bytes.map_err(|error: StoreError| error.seen_by(Category::ShardMap))?;
-                Ok(ShardSize { shard, mappings, bytes })
+        let mut sizes = self.counts().await?;
+        self.ask_bytes(sizes.iter_mut()).await;
+        Ok(sizes)
+    }
+
+    /// All shards with the number of their mappings, by place. The shards themselves are not asked.
+    pub(super) async fn counts(&self) -> Result<Vec<ShardSize>, Error> {
+        let shards = self.shards().await?;
+        let counts = self.read_counts().await.map_err(|error| error.seen_by(Category::ShardMap))?;
+        let size = |shard: Shard| {
+            let mappings = counts.get(&shard.id().0).copied().unwrap_or_default();
+            ShardSize { shard, mappings, bytes: None }
+        };
+        Ok(shards.into_iter().map(size).collect())
+    }
+
+    async fn read_counts(&self) -> Result<HashMap<Uuid, usize>, StoreError> {
+        let mut tx = self.manager.reading().await?;
+        // One look at the index of the shard for each shard, and none at the other maps.
+        let sql = "select s.shard_id, (select count(*) from __shard_management.global_mappings m
+                where m.shard_id = s.shard_id)
+            from __shard_management.global_shards s where s.map_id = $1";
+        let rows = tx.query(sql, &[self.map.id.into()]).await?;
+        tx.commit().await?;
+        let one = |mut row: Row| Ok((row.uuid()?, usize::try_from(row.int()?).unwrap_or_default()));
+        rows.into_iter().map(one).collect()
+    }
+
+    /// Asks these shards for the bytes of their databases.
+    pub(super) async fn ask_bytes(&self, sizes: impl Iterator<Item = &mut ShardSize>) {
+        let asked = sizes.map(|size| async move {
+            match self.bytes(size.shard.location()).await {
+                Ok(bytes) => size.bytes = Some(bytes),
+                Err(error) => {
+                    tracing::warn!(shard = %size.shard.location(), %error, "a shard has no known size")
+                }
             }
         });
-        let sizes: Vec<Result<ShardSize, Error>> =
-            futures::stream::iter(sizes).buffered(CONNECTIONS_PER_DATABASE_MAX).collect().await;
-        sizes.into_iter().collect()
+        futures::stream::iter(asked)
+            .buffer_unordered(CONNECTIONS_PER_DATABASE_MAX)
+            .collect::<Vec<()>>()
+            .await;
     }
 
     async fn bytes(&self, location: &Location) -> Result<u64, StoreError> {

@@ -1,18 +1,16 @@
 //! The first step of a change of mappings: the decision, and the log row.
 
-use std::collections::BTreeSet;
-use std::time::Duration;
-
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{Effect, Fresh, ShardChange, ShardId, ShardMap, ShardMapping};
+use std::collections::BTreeSet;
 use uuid::Uuid;
 
 use super::plan::{Direction, OperationKind, Plan, Side};
 use super::{Met, Operations, Owned, Trouble};
 use crate::error::{Category, Code, Error};
-use crate::limits::MAPPINGS_PER_OPERATION_MAX;
+use crate::limits::{MAPPINGS_OF_A_SHORT_CHANGE_MAX, MAPPINGS_PER_OPERATION_MAX};
 use crate::rows::{MAPPING_COLUMNS, MapRow, Marked, ShardRow, mapping_values, read_mapping};
-use crate::store::{Failure, For, StoreError, Tx, Value};
+use crate::store::{Drain, Failure, For, StoreError, Tx, Value};
 
 /// How the first step ended.
 pub(super) enum Begun {
@@ -28,8 +26,8 @@ pub(super) enum Begun {
 pub(crate) struct ChangeRequest<'a> {
     pub(crate) map: &'a MapRow,
     pub(crate) change: &'a ShardChange,
-    /// If keys go offline or away, how long their transactions may take to end. With `None` they are not ended.
-    pub(crate) grace: Option<Duration>,
+    /// If keys go offline or away, what becomes of their transactions.
+    pub(crate) drain: Drain,
 }
 
 impl ChangeRequest<'_> {
@@ -66,7 +64,11 @@ impl Operations {
             return Ok(Begun::Met(Met { operation }));
         }
         let now = tx.now().await?;
-        let epoch = read_serial(&mut tx).await? + 1;
+        let reserved = self.reserve_numbers(request).await?;
+        let epoch = match reserved {
+            Some(first) => first,
+            None => read_serial(&mut tx).await? + 1,
+        };
         let mut serial = epoch;
         let effect = self.decide(&map, near, request, now, &mut serial)?;
         if effect == Effect::default() {
@@ -80,14 +82,30 @@ impl Operations {
                 Some(shard) => sides.push(Side::staying(&shard.row, &effect)),
             }
         }
-        let grace_ms = request.grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
-        let plan = Plan { map, sides, grace_ms };
+        let plan = Plan { map, sides, drain: request.drain };
         let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
-        set_serial(&mut tx, serial).await?;
+        if reserved.is_none() {
+            set_serial(&mut tx, serial).await?;
+        }
         self.log(&mut tx, &owned).await?;
         mark(&mut tx, &owned, &effect).await.map_err(|error| taken_meanwhile(error, request))?;
         self.commit(tx, &owned, super::Step::GlobalBegin).await?;
         Ok(Begun::Started(Box::new(owned)))
+    }
+
+    /// Takes the numbers of a long change, its epoch and its fences, in a transaction of its own, and returns the first.
+    /// The row of the last number is locked only for a moment, so changes of other maps need not wait. The map's row is
+    /// locked already, so within a map the epochs are still in the order of the changes. `None` for a short change.
+    async fn reserve_numbers(&self, request: &ChangeRequest<'_>) -> Result<Option<i64>, StoreError> {
+        let ShardChange::Add(new) = request.change else { return Ok(None) };
+        if new.len() <= MAPPINGS_OF_A_SHORT_CHANGE_MAX {
+            return Ok(None);
+        }
+        let Some(mut tx) = self.global.begin_errand().await? else { return Ok(None) };
+        let first = read_serial(&mut tx).await? + 1;
+        set_serial(&mut tx, first + i64::try_from(new.len()).unwrap_or(i64::MAX - first)).await?;
+        tx.commit().await?;
+        Ok(Some(first))
     }
 
     /// Applies the rules to a change. `serial` is the last number that was given; fences get the next ones.
@@ -137,7 +155,7 @@ impl Operations {
 
 /// The error for a mapping that another process inserted between our look and our insertion.
 fn taken_meanwhile(error: StoreError, request: &ChangeRequest<'_>) -> Trouble {
-    if error.failure != Failure::Overlap {
+    if !matches!(error.failure, Failure::Overlap | Failure::Duplicate) {
         return error.into();
     }
     let code = match request.category() {
@@ -321,16 +339,15 @@ async fn insert(
     holder: Option<Uuid>,
     mappings: &[ShardMapping],
 ) -> Result<(), StoreError> {
-    let sql = "insert into __shard_management.global_mappings
+    let into = "insert into __shard_management.global_mappings
         (map_id, readable, operation_id, epoch, mapping_id, shard_id, low, high, online, fence,
-            lock_token, lock_owner, lock_until)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)";
+            lock_token, lock_owner, lock_until)";
     let row = |mapping: &ShardMapping| {
         let mut values: Vec<Value> =
             vec![map.id.into(), holder.is_none().into(), holder.into(), epoch.into()];
         values.extend(mapping_values(mapping));
         values
     };
-    tx.execute_each(sql, mappings.iter().map(row).collect()).await?;
+    tx.insert(into, "", mappings.iter().map(row).collect()).await?;
     Ok(())
 }

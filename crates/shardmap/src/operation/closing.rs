@@ -4,20 +4,18 @@
 //! still comes here is refused, and looks the key up again. The map and the shard stay written down, with a version that
 //! no global map has. So the database says later which shard it was, and can be opened again.
 
-use std::time::Duration;
-
 use uuid::Uuid;
 
 use super::local::{fences_of, install_local, read_all_held, remove_shard};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::MapRow;
-use crate::store::{Failure, Row, StoreError, Tx};
+use crate::store::{Drain, Failure, Row, StoreError, Tx};
 
 /// Ends the transactions on the map's keys here, and deletes the map.
 pub(crate) async fn forget(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     install_local(tx).await?;
-    close(tx, map, Some(DRAIN_GRACE)).await?;
+    close(tx, map, Drain::End(DRAIN_GRACE)).await?;
     delete_closed(tx, map).await?;
     remove_shard(tx, map).await
 }
@@ -28,7 +26,7 @@ pub(crate) const CLOSED: Uuid = Uuid::nil();
 /// Closes the local map of another global map, which has the map's name or is not wanted here.
 pub(crate) async fn retire(tx: &mut Tx, map: &MapRow) -> Result<(), StoreError> {
     install_local(tx).await?;
-    close(tx, map, Some(DRAIN_GRACE)).await
+    close(tx, map, Drain::End(DRAIN_GRACE)).await
 }
 
 /// One name in one shard means one map. A closed map of the same name is deleted; an open one is an error.
@@ -58,9 +56,9 @@ pub(super) async fn expect_one_name(tx: &mut Tx, at: &Location, map: &MapRow) ->
 const COLUMNS: &str = "mapping_id, map_id, shard_id, low, high, online, fence, former_fences, epoch";
 
 /// Ends the transactions on the map's keys here, and puts its mappings away. From then on the keys are not here.
-pub(super) async fn close(tx: &mut Tx, map: &MapRow, grace: Option<Duration>) -> Result<(), StoreError> {
+pub(super) async fn close(tx: &mut Tx, map: &MapRow, drain: Drain) -> Result<(), StoreError> {
     let held = read_all_held(tx, map).await?;
-    tx.close_fences(&fences_of(held.iter()), grace).await?;
+    tx.close_fences(&fences_of(held.iter()), drain).await?;
     let sql = format!(
         "insert into __shard_management.local_closed_mappings ({COLUMNS})
         select {COLUMNS} from __shard_management.local_mappings where map_id = $1 on conflict do nothing"

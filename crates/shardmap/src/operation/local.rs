@@ -3,8 +3,6 @@
 //! Each function says which rows must be there, so a step that is done twice has the same result. A step first raises
 //! the map's epoch, so that late writes of an earlier owner are refused.
 
-use std::time::Duration;
-
 use rangehold_map::KeyRange;
 use rangehold_map::shard::ShardMapping;
 use uuid::Uuid;
@@ -12,7 +10,7 @@ use uuid::Uuid;
 use super::plan::Plan;
 use crate::location::Location;
 use crate::rows::{MapRow, ShardRow, local_mapping_values, read_local_mapping};
-use crate::store::{Failure, Row, Schema, StoreError, Tx, Value};
+use crate::store::{Drain, Failure, Row, Schema, StoreError, Tx, Value};
 
 /// A mapping in a shard, with the fences of the mappings from which it was made.
 pub(super) struct Held {
@@ -104,21 +102,19 @@ pub(super) async fn replace(
     // This comes before any row is locked, because a transaction that enters a key takes the fence first and then the
     // row. The transactions on keys that go away are always waited for, even if none may be ended. Otherwise two
     // databases would serve these keys.
-    let grace = plan.grace_ms.map(Duration::from_millis);
     let closes = |held: &&Held| {
         let gone = &held.mapping;
-        leaves(gone, comes) || grace.is_some() && gone.online && !is_served(gone, comes)
+        leaves(gone, comes) || plan.drain != Drain::Leave && gone.online && !is_served(gone, comes)
     };
     let closed = fences_of(was.iter().filter(closes));
     if !closed.is_empty() {
-        tx.close_fences(&closed, grace).await?;
+        tx.close_fences(&closed, plan.drain).await?;
     }
     let ids = |mappings: &[ShardMapping]| mappings.iter().map(|mapping| vec![mapping.id.0.into()]).collect();
     tx.execute_each("delete from __shard_management.local_mappings where mapping_id = $1", ids(goes)).await?;
-    let sql = "insert into __shard_management.local_mappings
-        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)
-        values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-        on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
+    let into = "insert into __shard_management.local_mappings
+        (map_id, epoch, former_fences, mapping_id, shard_id, low, high, online, fence)";
+    let after = "on conflict (mapping_id) do update set epoch = excluded.epoch, online = excluded.online";
     let row = |mapping: &ShardMapping| {
         let former = fences_of(was.iter().filter(|held| overlap(&held.mapping.keys, &mapping.keys)));
         let former: Vec<i64> =
@@ -127,7 +123,7 @@ pub(super) async fn replace(
         values.extend(local_mapping_values(mapping));
         values
     };
-    tx.execute_each(sql, comes.iter().map(row).collect()).await?;
+    tx.insert(into, after, comes.iter().map(row).collect()).await?;
     Ok(())
 }
 

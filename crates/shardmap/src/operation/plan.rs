@@ -1,11 +1,13 @@
 //! What the log has of an operation: enough for any process to do it or to undo it.
 
+use std::time::Duration;
+
 use rangehold_map::shard::{Effect, ShardMapping};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::location::Location;
 use crate::rows::{MapRow, MappingRow, ShardRow};
-use crate::store::{Row, StoreError};
+use crate::store::{Drain, Row, StoreError};
 
 /// What an operation does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -102,10 +104,43 @@ pub(crate) struct Plan {
     pub(crate) map: MapRow,
     /// The shards that are changed, the one that gives keys away first.
     pub(crate) sides: Vec<Side>,
-    /// If keys go offline or away, how long their transactions may take to end by themselves, in milliseconds. It is
-    /// absent if they are not to be ended.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    pub(crate) grace_ms: Option<u64>,
+    /// If keys go offline or away, what becomes of their transactions.
+    #[serde(flatten, with = "drain_row")]
+    pub(crate) drain: Drain,
+}
+
+/// How the log has a [`Drain`].
+mod drain_row {
+    use super::{Deserialize, Deserializer, Drain, Duration, Serialize, Serializer};
+
+    #[derive(Serialize, Deserialize)]
+    struct DrainRow {
+        /// It is absent if the transactions are left alone.
+        #[serde(skip_serializing_if = "Option::is_none", default)]
+        grace_ms: Option<u64>,
+        /// Whether the change is given up after the grace. Earlier versions always ended the transactions.
+        #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+        gives_up: bool,
+    }
+
+    pub(super) fn serialize<S: Serializer>(drain: &Drain, to: S) -> Result<S::Ok, S::Error> {
+        let ms = |grace: Duration| Some(u64::try_from(grace.as_millis()).unwrap_or(u64::MAX));
+        let (grace_ms, gives_up) = match *drain {
+            Drain::End(grace) => (ms(grace), false),
+            Drain::GiveUp(grace) => (ms(grace), true),
+            Drain::Leave => (None, false),
+        };
+        DrainRow { grace_ms, gives_up }.serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Drain, D::Error> {
+        let DrainRow { grace_ms, gives_up } = DrainRow::deserialize(from)?;
+        Ok(match grace_ms.map(Duration::from_millis) {
+            None => Drain::Leave,
+            Some(grace) if gives_up => Drain::GiveUp(grace),
+            Some(grace) => Drain::End(grace),
+        })
+    }
 }
 
 /// What is changed in one shard.

@@ -11,7 +11,7 @@ use crate::error::{Category, Code, Error};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::{MAPPING_COLUMNS, MapRow, MappingRow, Marked, read_local_mapping, read_mapping};
-use crate::store::{Failure, For, Row, StoreError, Tx};
+use crate::store::{Drain, Failure, For, Row, StoreError, Tx};
 
 impl Operations {
     /// Gives the shard at a place the mappings that the global map has for it, or the intervals of `keep`.
@@ -67,8 +67,7 @@ impl Operations {
         side.goes = goes.iter().map(MappingRow::from).collect();
         side.comes = comes.iter().map(MappingRow::from).collect();
         side.at = at.clone();
-        let grace_ms = u64::try_from(DRAIN_GRACE.as_millis()).ok();
-        let plan = Plan { map, sides: vec![side], grace_ms };
+        let plan = Plan { map, sides: vec![side], drain: Drain::End(DRAIN_GRACE) };
         let owned =
             Owned { id, kind: OperationKind::RepairShard, epoch, direction: Direction::Forward, plan };
         self.log(&mut tx, &owned).await?;

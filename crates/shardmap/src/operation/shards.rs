@@ -1,7 +1,5 @@
 //! The first step of a change of shards.
 
-use std::time::Duration;
-
 use rangehold_map::shard::ShardId;
 use uuid::Uuid;
 
@@ -13,7 +11,7 @@ use super::{Met, Operations, Owned, Step, Trouble, identity};
 use crate::error::{Category, Code, Error};
 use crate::location::Location;
 use crate::rows::{MapRow, MappingRow, Marked, ShardRow, place};
-use crate::store::{For, StoreError, Tx, Value};
+use crate::store::{Drain, For, StoreError, Tx, Value};
 
 /// A request for a change of a map's shards.
 pub(crate) enum ShardRequest<'a> {
@@ -24,16 +22,9 @@ pub(crate) enum ShardRequest<'a> {
     /// Give a shard another status or location.
     Update { map: &'a MapRow, shard: &'a ShardRow, online: bool },
     /// Give a shard another place, and perhaps another status. The old place is closed, unless it is lost.
-    Move {
-        map: &'a MapRow,
-        shard: &'a ShardRow,
-        online: bool,
-        to: &'a Location,
-        lost: bool,
-        grace: Option<Duration>,
-    },
+    Move { map: &'a MapRow, shard: &'a ShardRow, online: bool, to: &'a Location, lost: bool, drain: Drain },
     /// Close a shard, and take it out of the global map with its mappings.
-    Detach { map: &'a MapRow, shard: &'a ShardRow, grace: Option<Duration> },
+    Detach { map: &'a MapRow, shard: &'a ShardRow, drain: Drain },
     /// Add a shard that another global map had, as its local map describes it.
     Attach { map: &'a MapRow, found: &'a ShardRow, location: &'a Location, epoch: i64 },
 }
@@ -58,10 +49,12 @@ impl ShardRequest<'_> {
         }
     }
 
-    /// How long transactions may take to end by themselves when a shard is closed.
-    fn grace_ms(&self) -> Option<u64> {
-        let (Self::Move { grace, .. } | Self::Detach { grace, .. }) = self else { return None };
-        grace.map(|grace| u64::try_from(grace.as_millis()).unwrap_or(u64::MAX))
+    /// What becomes of transactions when a shard is closed.
+    fn drain(&self) -> Drain {
+        match self {
+            Self::Move { drain, .. } | Self::Detach { drain, .. } => *drain,
+            _ => Drain::Leave,
+        }
     }
 
     fn map(&self) -> &MapRow {
@@ -140,7 +133,7 @@ impl Operations {
         let least = if let ShardRequest::Attach { epoch, .. } = request { *epoch } else { 0 };
         let epoch = read_serial(&mut tx).await?.max(least) + 1;
         set_serial(&mut tx, epoch).await?;
-        let plan = Plan { map, sides, grace_ms: request.grace_ms() };
+        let plan = Plan { map, sides, drain: request.drain() };
         let owned = Owned { id, kind: request.kind(), epoch, direction: Direction::Forward, plan };
         self.log(&mut tx, &owned).await?;
         mark(&mut tx, &owned).await?;

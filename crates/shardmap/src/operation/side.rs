@@ -1,7 +1,5 @@
 //! The step in a shard: does what the plan says about one side, or undoes it.
 
-use std::time::Duration;
-
 use rangehold_map::shard::ShardMapping;
 
 use super::closing::{CLOSED, close, delete_closed, expect_one_name, reopen};
@@ -13,7 +11,7 @@ use super::{Owned, identity};
 use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::rows::MappingRow;
-use crate::store::{Failure, StoreError, Tx};
+use crate::store::{Drain, Failure, StoreError, Tx};
 
 /// Whether a step has something to commit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,7 +73,7 @@ async fn apply_change(
         (OperationKind::AddShard | OperationKind::RepairShard, _) => delete_closed(tx, &plan.map).await?,
         (OperationKind::AttachShard, Direction::Forward) => reopen(tx, &plan.map).await?,
         (OperationKind::AttachShard, Direction::Back) if shard.version == CLOSED => {
-            close(tx, &plan.map, Some(DRAIN_GRACE)).await?;
+            close(tx, &plan.map, Drain::End(DRAIN_GRACE)).await?;
         }
         _ => {}
     }
@@ -111,7 +109,7 @@ async fn apply_closing(
     if opened.is_some() && opened == here {
         return Ok(());
     }
-    close(tx, &plan.map, plan.grace_ms.map(Duration::from_millis)).await
+    close(tx, &plan.map, plan.drain).await
 }
 
 /// Opens the shard at its new place with the mappings of the global map. Back, only the shard's own row is as before,

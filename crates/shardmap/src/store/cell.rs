@@ -1,5 +1,7 @@
 //! Values of rows and parameters, for both stores.
 
+mod text;
+
 use bytes::{BufMut, BytesMut};
 use tokio_postgres::types::{FromSql, IsNull, ToSql, Type, to_sql_checked};
 use uuid::Uuid;
@@ -17,14 +19,15 @@ pub enum Cell {
     Int(i64),
     /// A floating point number.
     Float(f64),
-    /// A text.
+    /// A text. Also numbers without a limit (`numeric`), dates and times, JSON, enumerations and arrays of PostgreSQL, as
+    /// its `::text` gives them; times with a time zone in UTC.
     Text(String),
     /// Bytes.
     Bytes(Vec<u8>),
     /// A uuid. SQLite has none.
     Uuid(Uuid),
-    /// Another type of PostgreSQL (a date, a `numeric`) in its binary format. If the query has a cast `::text`, the
-    /// value comes as a text.
+    /// Another type of PostgreSQL (a point, a range, an address) in its binary format. If the query has a cast `::text`,
+    /// the value comes as a text.
     Other {
         /// The type's name.
         type_name: String,
@@ -171,7 +174,10 @@ impl<'a> FromSql<'a> for Cell {
             }
             Type::BYTEA => Self::Bytes(raw.to_vec()),
             Type::UUID => Self::Uuid(Uuid::from_sql(ty, raw)?),
-            _ => Self::Other { type_name: ty.name().to_owned(), bytes: raw.to_vec() },
+            _ => match text::of(ty, raw) {
+                Some(text) => Self::Text(text),
+                None => Self::Other { type_name: ty.name().to_owned(), bytes: raw.to_vec() },
+            },
         })
     }
 

@@ -73,6 +73,17 @@ pub(crate) enum For {
     Writing,
 }
 
+/// What becomes of transactions on keys that go offline or away.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Drain {
+    /// Their statements are cancelled at once. After this time, their sessions are ended.
+    End(Duration),
+    /// They are waited for. If one has not ended after this time, the change is given up.
+    GiveUp(Duration),
+    /// They go on. If keys leave the shard, they are waited for like other locks, since two shards must not serve a key.
+    Leave,
+}
+
 /// The two parts of the schema.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Schema {
@@ -138,10 +149,30 @@ impl Database {
         }
     }
 
+    /// Begins a short transaction that writes, beside another one of this process that is open here. `None` for SQLite,
+    /// where a file has one writer.
+    pub(crate) async fn begin_errand(&self) -> Result<Option<Tx>, StoreError> {
+        match &self.kind {
+            Kind::Postgres(database) => database.begin_errand().await.map(Tx::Postgres).map(Some),
+            Kind::Sqlite(_) => Ok(None),
+        }
+    }
+
     /// How many transactions this process has begun here.
     pub(crate) fn transactions(&self) -> u64 {
         self.begun.load(Ordering::Relaxed)
     }
+}
+
+/// A statement that inserts `rows` rows.
+fn insertion(into: &str, after: &str, columns: usize, rows: usize) -> String {
+    let row = |row: usize| {
+        let values: Vec<String> =
+            (1..=columns).map(|column| format!("${}", row * columns + column)).collect();
+        format!("({})", values.join(", "))
+    };
+    let rows: Vec<String> = (0..rows).map(row).collect();
+    format!("{into} values {} {after}", rows.join(", "))
 }
 
 impl Tx {
@@ -175,6 +206,22 @@ impl Tx {
         }
     }
 
+    /// Inserts rows. `into` ends with the names of the columns, and `after` stands after the values (`on conflict ...`).
+    pub(crate) fn insert<'a>(
+        &'a mut self,
+        into: &'a str,
+        after: &'a str,
+        rows: Vec<Vec<Value>>,
+    ) -> Answer<'a, u64> {
+        match self {
+            Self::Postgres(tx) => Box::pin(async move { tx.insert(into, after, &rows).await }),
+            Self::Sqlite(tx) => Box::pin(async move {
+                let Some(columns) = rows.first().map(Vec::len) else { return Ok(0) };
+                tx.execute(&insertion(into, after, columns, 1), rows).await
+            }),
+        }
+    }
+
     /// Makes the tables of a part of the schema, if they do not exist.
     pub(crate) fn install(&mut self, schema: Schema) -> Answer<'_, ()> {
         match self {
@@ -201,6 +248,14 @@ impl Tx {
         }
     }
 
+    /// The SQL for the present time by the database's clock, in microseconds since 1970.
+    pub(crate) fn now_sql(&self) -> &'static str {
+        match self {
+            Self::Postgres(_) => postgres::NOW_SQL,
+            Self::Sqlite(_) => sqlite::NOW_SQL,
+        }
+    }
+
     /// The present time by the database's clock, in microseconds since 1970.
     pub(crate) fn now(&mut self) -> Answer<'_, i64> {
         match self {
@@ -210,15 +265,10 @@ impl Tx {
     }
 
     /// Waits until no transaction holds one of the fences, and lets no transaction take them before this one ends.
-    /// With a grace, the statements of the holders are cancelled at once, and after the grace their sessions are
-    /// ended. Without a grace, this waits for the holders as long as for other locks.
-    pub(crate) fn close_fences<'a>(
-        &'a mut self,
-        fences: &'a [i64],
-        grace: Option<Duration>,
-    ) -> Answer<'a, ()> {
+    /// `drain` says what happens to the transactions that hold them.
+    pub(crate) fn close_fences<'a>(&'a mut self, fences: &'a [i64], drain: Drain) -> Answer<'a, ()> {
         match self {
-            Self::Postgres(tx) => Box::pin(tx.close_fences(fences, grace)),
+            Self::Postgres(tx) => Box::pin(tx.close_fences(fences, drain)),
             // A writer has the whole file to itself, so all transactions on the keys have ended.
             Self::Sqlite(_) => Box::pin(std::future::ready(Ok(()))),
         }

@@ -70,7 +70,32 @@ on_both_stores! {
         assert_eq!(only.mapping.shard().location(), shard.location());
         let sizes = map.sizes().await.unwrap();
         assert_eq!(sizes.iter().map(|size| size.mappings).sum::<usize>(), 6);
-        assert!(sizes.iter().all(|size| size.bytes > 10_000));
+        assert!(sizes.iter().all(|size| size.bytes > Some(10_000)));
+    }
+
+    /// A shard that is down gets no tenants, and keeps nobody else from getting one.
+    async fn a_shard_that_cannot_be_reached_gets_no_tenants(world) {
+        let places = world.shards::<2>();
+        let map = world.manager().await.create_list_map::<i64>("tenants").await.unwrap();
+        for place in &places {
+            map.create_shard(place).await.unwrap();
+        }
+        let hidden = world.hide(&places[0]);
+        // Another process, which has no file open.
+        let map = world.second().await.list_map::<i64>("tenants").await.unwrap();
+        for (tenant, policy) in [(1, PlacementPolicy::FewestTenants), (2, PlacementPolicy::FewestTenants), (3, PlacementPolicy::FewestBytes)] {
+            let provisioned = map.provision(&tenant, policy).await.unwrap();
+            assert_eq!(provisioned.mapping.shard().location(), &places[1]);
+        }
+        let sizes = map.sizes().await.unwrap();
+        let told: Vec<_> = sizes.iter().map(|size| (size.mappings, size.bytes.is_some())).collect();
+        assert_eq!(told, [(0, false), (3, true)]);
+        let other = world.hide(&places[1]);
+        let map = world.second().await.list_map::<i64>("tenants").await.unwrap();
+        let error = map.provision(&4, PlacementPolicy::FewestTenants).await.unwrap_err();
+        assert!(error.to_string().contains("can be reached"), "{error}");
+        other.show();
+        hidden.show();
     }
 
     /// The next months are there before they begin; asked again, nothing is added.

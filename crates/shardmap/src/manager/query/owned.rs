@@ -51,7 +51,8 @@ create policy rangehold_here on {table} using ({owns})"
     )
 }
 
-/// The SQL for whether the local map holds the key in a column. The cast chooses the function.
+/// The SQL for whether the local map holds the key in a column. The cast chooses the function. The planner puts
+/// `encode_key` into the query, and asks for the keys of the map once in a query and not for each row.
 fn postgres_owns(map: &MapInfo, column: &str) -> String {
     let sql_type = match map.key_type {
         ShardKeyType::Int32 | ShardKeyType::Int64 => "bigint",
@@ -63,7 +64,11 @@ fn postgres_owns(map: &MapInfo, column: &str) -> String {
         ShardKeyType::TimeSpan => "interval",
     };
     let name = map.name.replace('\'', "''");
-    format!("__shard_management.owns('{name}', {}::{sql_type})", quoted(column))
+    let (key_type, column) = (map.key_type.name(), quoted(column));
+    format!(
+        "__shard_management.encode_key('{key_type}', {column}::{sql_type})
+        <@ (select __shard_management.owned_keys('{name}'))"
+    )
 }
 
 /// The SQL in SQLite for the bytes of a key. Hexadecimal digits stand for the bytes until the last step.

@@ -9,7 +9,7 @@ use crate::limits::DRAIN_GRACE;
 use crate::location::Location;
 use crate::operation::{Met, Plan, ShardRequest, Trouble};
 use crate::rows::{MapRow, ShardRow, place};
-use crate::store::{Row, Schema, Tx, Value};
+use crate::store::{Drain, Row, Schema, Tx, Value};
 
 /// The table of lost shards. Stores that an earlier version made get it when the first shard is lost.
 pub(super) const LOST: &str = "global_lost_shards";
@@ -32,8 +32,8 @@ impl RecoveryManager {
     /// [`Code::StorageOperationFailure`] if the shard cannot be closed ([`RecoveryManager::detach_lost`]).
     pub async fn detach(&self, location: &Location, map: Option<&str>) -> Result<(), Error> {
         for known in self.all_known(location, map).await? {
-            let grace = Some(DRAIN_GRACE);
-            let request = ShardRequest::Detach { map: &known.map, shard: &known.shard, grace };
+            let drain = Drain::End(DRAIN_GRACE);
+            let request = ShardRequest::Detach { map: &known.map, shard: &known.shard, drain };
             self.0.0.operations.change_shard(&request).await?;
         }
         Ok(())

@@ -1,8 +1,11 @@
 //! Reads the whole local map of a shard.
 
+use std::collections::HashMap;
+
 use rangehold_map::KeyRange;
 use rangehold_map::shard::{MappingId, ShardMapping};
 
+use crate::limits::INTERVALS_ASKED_ALONE_MAX;
 use crate::location::Location;
 use crate::manager::ShardMapManager;
 use crate::operation::begin::overlapping;
@@ -83,7 +86,7 @@ impl LocalMap {
     ) -> Result<Vec<ShardMapping>, StoreError> {
         let mut tx = manager.reading().await?;
         let mut all = of_shard(&mut tx, self).await?;
-        for keys in self.hulls() {
+        for keys in self.hulls_besides(&all) {
             all.extend(
                 overlapping(&mut tx, &self.map, &keys, usize::MAX).await?.into_iter().map(|found| found.row),
             );
@@ -96,17 +99,38 @@ impl LocalMap {
 
     /// The intervals of keys that are mapped here. Intervals that touch are joined.
     pub(super) fn hulls(&self) -> Vec<KeyRange> {
-        let mut hulls: Vec<KeyRange> = Vec::new();
-        for mapping in &self.mappings {
-            match hulls.last_mut() {
-                Some(last) if last.high() == Some(mapping.keys.low()) => {
-                    *last = KeyRange::new(last.low().to_vec(), mapping.keys.high().map(<[u8]>::to_vec));
-                }
-                _ => hulls.push(mapping.keys.clone()),
-            }
-        }
-        hulls
+        joined(self.mappings.iter().map(|mapping| &mapping.keys))
     }
+
+    /// The intervals of the mappings here that differ from these mappings. Mappings of the global map do not overlap, so
+    /// where both maps have the same mapping, there is no other. If the intervals are many, they are joined to one:
+    /// to read it takes less time than to ask for each.
+    fn hulls_besides(&self, global: &[ShardMapping]) -> Vec<KeyRange> {
+        let known: HashMap<MappingId, &KeyRange> =
+            global.iter().map(|mapping| (mapping.id, &mapping.keys)).collect();
+        let differ = |mapping: &&ShardMapping| known.get(&mapping.id) != Some(&&mapping.keys);
+        let hulls = joined(self.mappings.iter().filter(differ).map(|mapping| &mapping.keys));
+        match hulls.as_slice() {
+            [first, .., last] if hulls.len() > INTERVALS_ASKED_ALONE_MAX => {
+                vec![KeyRange::new(first.low().to_vec(), last.high().map(<[u8]>::to_vec))]
+            }
+            _ => hulls,
+        }
+    }
+}
+
+/// Intervals in their order; those that touch are joined.
+fn joined<'k>(intervals: impl Iterator<Item = &'k KeyRange>) -> Vec<KeyRange> {
+    let mut joined: Vec<KeyRange> = Vec::new();
+    for keys in intervals {
+        match joined.last_mut() {
+            Some(last) if last.high() == Some(keys.low()) => {
+                *last = KeyRange::new(last.low().to_vec(), keys.high().map(<[u8]>::to_vec));
+            }
+            _ => joined.push(keys.clone()),
+        }
+    }
+    joined
 }
 
 /// The mappings to a shard in the global map.

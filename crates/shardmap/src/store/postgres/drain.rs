@@ -1,16 +1,18 @@
 //! Ends the transactions on keys that go offline, and no others.
 //!
-//! A change that takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the
-//! transactions that hold them. To end the wait, a second connection cancels their statements, and after a
-//! grace period it ends their sessions, because a session that is idle inside a transaction has no statement
-//! to cancel. A session outside a transaction holds no fence. It stays, and its next transaction is refused.
+//! A change that takes keys away closes their fences (`close_fences` in `fence.sql`), which waits for the transactions
+//! that hold them. New transactions on the keys queue behind this wait. So it is a short one: if a fence is still held after
+//! [`STEP`], the change steps back behind a savepoint, lets the others pass, and tries again after [`PAUSE`].
+//!
+//! Between two steps, a second connection looks for the holders, cancels their statements, and after a grace period ends
+//! their sessions, because a session that is idle inside a transaction has no statement to cancel. A session outside a
+//! transaction holds no fence. It stays, and its next transaction is refused.
 //!
 //! Between the look at the locks and the signal, a session can end its transaction and begin another one. Then the
 //! new transaction is cancelled, and its client tries it again. This can happen only within microseconds on the
 //! server.
 
 use std::collections::BTreeSet;
-use std::convert::Infallible;
 use std::time::Duration;
 
 use deadpool_postgres::Object;
@@ -19,24 +21,23 @@ use tokio_postgres::types::{ToSql, Type};
 
 use super::{PostgresDatabase, PostgresTx, error_text};
 use crate::limits::LOCK_TIMEOUT;
-use crate::store::{Failure, StoreError, Value};
+use crate::store::{Drain, Failure, StoreError, Value};
 
-/// The time that the fences have to close by themselves. After that their holders are looked for. It is also the
-/// pause between later looks.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// The longest lock timeout that PostgreSQL accepts.
-const LOCK_TIMEOUT_MS_MAX: i64 = i32::MAX as i64;
+/// How long one attempt waits for the transactions that hold a fence. New ones wait behind it.
+const STEP: Duration = Duration::from_millis(50);
+/// The time between two attempts, in which new transactions pass.
+const PAUSE: Duration = Duration::from_millis(50);
 
 const CLOSE: &str = "select __shard_management.close_fences($1, $2)";
-/// The transactions that hold one of the fences. Every role may read this: `pg_stat_activity` hides the time at which
+/// The transactions that hold one of the fences, as transactions on the keys do, or as any role can that takes the
+/// advisory lock by its number. Every role may read this: `pg_stat_activity` hides the time at which
 /// a transaction of another role began, but `pg_locks` has the number of the transaction. A prepared transaction has no
 /// session. Its name is found by the lock on its own id.
 const HOLDERS: &str = "select l.pid, l.virtualtransaction, a.usename::text, a.application_name,
         (select min(p.gid) from pg_locks t join pg_prepared_xacts p on p.transaction = t.transactionid
             where t.pid is null and t.locktype = 'transactionid' and t.virtualtransaction = l.virtualtransaction)
     from pg_locks l left join pg_stat_activity a on a.pid = l.pid
-    where l.locktype = 'advisory' and l.classid = 1380469828 and l.objsubid = 2 and l.granted and l.mode = 'ShareLock'
+    where l.locktype = 'advisory' and l.classid = 1380469828 and l.objsubid = 2 and l.granted
         and l.database = (select oid from pg_database where datname = current_database())
         and l.objid in (select (fence & 2147483647)::int::oid from unnest($1::bigint[]) fence)";
 /// Each signal looks again whether the transaction still holds a fence.
@@ -46,87 +47,90 @@ const CANCEL: &str =
 const TERMINATE: &str = "select pg_terminate_backend(l.pid) from pg_locks l where l.pid = $1
     and l.virtualtransaction = $2 and l.locktype = 'advisory' and l.classid = 1380469828 limit 1";
 
-/// Waits until no transaction holds one of the fences, and keeps others from taking them before this
-/// transaction ends. With a grace period, it cancels the statements of their holders meanwhile, and ends
-/// their sessions after it.
+/// Waits until no transaction holds one of the fences, and keeps others from taking them before this transaction ends.
 ///
-/// To end them, this role needs the right to signal them: as a superuser, as the same role, or as a member of
-/// `pg_signal_backend`. Without it, the holders are waited for, until the lock timeout is over. Then the error is
+/// To end transactions, this role needs the right to signal them: as a superuser, as the same role, or as a member of
+/// `pg_signal_backend`. Without it, the holders are waited for, until [`LOCK_TIMEOUT`] is over. Then the error is
 /// [`Failure::NotDrained`], and names them.
 pub(super) async fn close_fences(
     tx: &mut PostgresTx,
     fences: &[i64],
-    grace: Option<Duration>,
+    drain: Drain,
 ) -> Result<(), StoreError> {
     if fences.is_empty() {
         return Ok(());
     }
-    let database = tx.database.clone();
-    // A transaction that was ended needs time to undo its work.
-    let wait_ms = (grace.unwrap_or_default() + LOCK_TIMEOUT).as_millis();
-    let wait_ms = i64::try_from(wait_ms).unwrap_or(LOCK_TIMEOUT_MS_MAX).min(LOCK_TIMEOUT_MS_MAX);
-    let values = [Value::from(fences), Value::from(wait_ms)];
-    let closing = tx.execute(CLOSE, &values);
-    let closed = match grace {
-        None => closing.await,
-        Some(grace) => {
-            tokio::pin!(closing);
-            tokio::select! {
-                biased;
-                closed = &mut closing => closed,
-                ended = end_holders(&database, fences, grace) => {
-                    let Err(error) = ended;
-                    tracing::warn!(?fences, %error, "transactions that hold a fence can't be ended; waiting for them");
-                    closing.await
-                }
-            }
-        }
+    let wait = match drain {
+        // A transaction that was ended needs time to undo its work.
+        Drain::End(grace) => grace + LOCK_TIMEOUT,
+        Drain::GiveUp(wait) => wait,
+        Drain::Leave => LOCK_TIMEOUT,
     };
-    match closed {
-        Err(error) if error.failure == Failure::Busy => Err(not_drained(&database, fences, error).await),
-        closed => closed.map(drop),
+    let began = Instant::now();
+    let mut cancelled = BTreeSet::new();
+    while !try_close(tx, fences).await? {
+        if began.elapsed() >= wait {
+            return Err(not_drained(&tx.database, fences, drain).await);
+        }
+        if let Drain::End(grace) = drain
+            && let Err(error) =
+                end_holders(&tx.database, fences, began.elapsed() >= grace, &mut cancelled).await
+        {
+            tracing::warn!(?fences, %error, "transactions that hold a fence can't be ended; waiting for them");
+        }
+        sleep(PAUSE).await;
+    }
+    Ok(())
+}
+
+/// One attempt. If it fails, no fence is closed, also none of those that were free.
+async fn try_close(tx: &mut PostgresTx, fences: &[i64]) -> Result<bool, StoreError> {
+    let step_ms = i64::try_from(STEP.as_millis()).unwrap_or(i64::MAX);
+    tx.batch("savepoint closing").await?;
+    match tx.execute(CLOSE, &[Value::from(fences), Value::from(step_ms)]).await {
+        Ok(_) => tx.batch("release savepoint closing").await.map(|()| true),
+        Err(error) if error.failure == Failure::Busy => {
+            tx.batch("rollback to savepoint closing; release savepoint closing").await.map(|()| false)
+        }
+        Err(error) => Err(error),
     }
 }
 
 /// The error for fences that stayed held. It names the transactions that hold them.
-async fn not_drained(database: &PostgresDatabase, fences: &[i64], error: StoreError) -> StoreError {
-    let found = match database.pool.get().await {
+async fn not_drained(database: &PostgresDatabase, fences: &[i64], drain: Drain) -> StoreError {
+    let found = match database.errands.get().await {
         Ok(client) => holders(&client, fences).await.unwrap_or_default(),
         Err(_) => Vec::new(),
     };
-    if found.is_empty() {
-        return error;
-    }
-    let names: Vec<String> = found.iter().map(Holder::to_string).collect();
-    let text = format!(
-        "transactions on the keys did not end: {}. End them, or give this role the right to do so \
-        (grant pg_signal_backend)",
-        names.join("; ")
-    );
+    let names = match found.as_slice() {
+        [] => "others came again and again".to_owned(),
+        found => found.iter().map(Holder::to_string).collect::<Vec<_>>().join("; "),
+    };
+    let advice = match drain {
+        Drain::End(_) => "End them, or give this role the right to do so (grant pg_signal_backend)",
+        Drain::GiveUp(_) | Drain::Leave => "End them, wait longer, or let this change end them",
+    };
+    let text = format!("transactions on the keys did not end: {names}. {advice}");
     StoreError::new(&database.location, Failure::NotDrained, text)
 }
 
-/// Goes on until it is dropped, or until it fails.
+/// Cancels the statements of the holders, each once, or ends their sessions.
 async fn end_holders(
     database: &PostgresDatabase,
     fences: &[i64],
-    grace: Duration,
-) -> Result<Infallible, StoreError> {
-    let began = Instant::now();
-    sleep(LOOK_EVERY).await;
+    grace_is_over: bool,
+    cancelled: &mut BTreeSet<Holder>,
+) -> Result<(), StoreError> {
     let unreachable = |error| StoreError::new(&database.location, Failure::Unreachable, error_text(&error));
-    let client = database.pool.get().await.map_err(unreachable)?;
-    let mut cancelled = BTreeSet::new();
-    loop {
-        for holder in holders(&client, fences).await.map_err(|error| database.failed(&error))? {
-            if began.elapsed() >= grace {
-                signal(&client, TERMINATE, &holder).await;
-            } else if cancelled.insert(holder.clone()) {
-                signal(&client, CANCEL, &holder).await;
-            }
+    let client = database.errands.get().await.map_err(unreachable)?;
+    for holder in holders(&client, fences).await.map_err(|error| database.failed(&error))? {
+        if grace_is_over {
+            signal(&client, TERMINATE, &holder).await;
+        } else if cancelled.insert(holder.clone()) {
+            signal(&client, CANCEL, &holder).await;
         }
-        sleep(LOOK_EVERY).await;
     }
+    Ok(())
 }
 
 /// A transaction that holds a fence. The next transaction of the same session is another holder.

@@ -7,11 +7,19 @@
 -- key fails too. TRUNCATE always fails, because it has no key. Reading is not guarded. If a transaction reads before
 -- it writes, and must not read on a shard that has lost the key, it must enter the key by itself.
 --
+-- The partitions and the children of a table are guarded with it, those that it has when `guard` is called. Call it again
+-- after another one was added, or a column was renamed.
+--
+-- The guard protects against mistakes, and not against attacks: a role that may write the table can say by a setting that
+-- its transaction has entered a key. Each key that a transaction writes takes one lock of the server, of which there are
+-- `max_locks_per_transaction * max_connections` in all. A statement on more tenants than that fails with 53200; write it
+-- for some tenants at a time.
+--
 -- A program that writes rows before their key is here (a move, a restore) sets `session_replication_role` to
 -- `replica`, which turns off triggers such as this one.
 --
 -- Each table gets a function of its own, with the name and the type of its column in it. A trigger that finds its
--- column only when it runs costs several times as much. After a column was renamed, call `guard` again.
+-- column only when it runs costs several times as much.
 
 create or replace function __shard_management.guard_truncate() returns trigger
 language plpgsql as $$
@@ -20,14 +28,29 @@ begin
         using errcode = 'RH006', hint = 'Delete the rows of the keys that are here, or call unguard() first.';
 end $$;
 
+-- A table with its partitions and children, and theirs.
+create or replace function __shard_management.parts_of(guarded regclass) returns setof regclass
+language sql stable set search_path = pg_catalog, pg_temp as $$
+    with recursive parts(part) as (
+        select guarded::oid
+        union select i.inhrelid from pg_inherits i join parts on i.inhparent = parts.part
+    )
+    select part::regclass from parts
+$$;
+
 create or replace function __shard_management.unguard(guarded regclass) returns void
 language plpgsql volatile set search_path = pg_catalog, pg_temp as $$
 declare
     used regproc;
+    part regclass;
 begin
     select t.tgfoid into used from pg_trigger t where t.tgrelid = guarded and t.tgname = 'rangehold_guard';
     execute format('drop trigger if exists rangehold_guard on %s', guarded);
-    execute format('drop trigger if exists rangehold_guard_truncate on %s', guarded);
+    for part in select __shard_management.parts_of(guarded) loop
+        -- The trigger of a partition belongs to the table's, and went with it.
+        execute format('drop trigger if exists rangehold_guard on %s', part);
+        execute format('drop trigger if exists rangehold_guard_truncate on %s', part);
+    end loop;
     if used is not null then
         execute format('drop function if exists %s()', used);
     end if;
@@ -39,6 +62,7 @@ declare
     named record := __shard_management.map_named(map);
     body  text;
     column_type text;
+    part  regclass;
     -- This name does not contain the table's name or number, because tables are renamed, and are restored with other
     -- numbers.
     own   text := 'guard_' || replace(gen_random_uuid()::text, '-', '');
@@ -67,10 +91,15 @@ begin
             return new;
         end $b$ $f$, own, named.map_id, named.key_type, key_column);
     execute body;
-    execute format('create trigger rangehold_guard before insert or update or delete on %s for each row
-        execute function __shard_management.%I()', guarded, own);
-    execute format('create trigger rangehold_guard_truncate before truncate on %s for each statement
-        execute function __shard_management.guard_truncate()', guarded);
+    for part in select __shard_management.parts_of(guarded) loop
+        -- The server makes the trigger for each row on partitions by itself, and no other one.
+        if part = guarded or not (select relispartition from pg_class where oid = part) then
+            execute format('create trigger rangehold_guard before insert or update or delete on %s for each row
+                execute function __shard_management.%I()', part, own);
+        end if;
+        execute format('create trigger rangehold_guard_truncate before truncate on %s for each statement
+            execute function __shard_management.guard_truncate()', part);
+    end loop;
 end $$;
 
 -- Enters a key for one row. A setting of the transaction says which key the transaction has entered. So a thousand

@@ -10,6 +10,20 @@
 --   date-time-offset    timestamptz
 --   time-span           interval, without months and years, because these have no fixed length
 
+-- A map's name in lower case, as the crate writes it, because names are compared without regard to case. `lower` alone
+-- knows only the letters of the database's locale, which in the locale C are those of ASCII.
+do $$
+declare
+    folded text := 'lower(name)';
+begin
+    if exists (select from pg_collation where collname = 'und-x-icu' and collnamespace = 'pg_catalog'::regnamespace)
+            and getdatabaseencoding() = 'UTF8' then
+        folded := 'lower(name collate "und-x-icu")';
+    end if;
+    execute format('create or replace function __shard_management.name_key(name text) returns text
+        language sql immutable parallel safe set search_path = pg_catalog, pg_temp as $f$ select %s $f$', folded);
+end $$;
+
 -- The functions that encode do not query tables, so that PostgreSQL can inline them.
 
 -- Refuses a value whose type is not that of the keys. It also gets the value. Otherwise PostgreSQL would call it
@@ -27,7 +41,10 @@ create or replace function __shard_management.encode_key(key_type text, value bi
 language sql immutable parallel safe as $$
     select case key_type
         when 'int64' then case when value = -9223372036854775808 then '' else int8send(value # (-9223372036854775808)::bigint) end
-        when 'int32' then case when value = -2147483648 then '' else int4send(value::int # (-2147483648)::int) end
+        when 'int32' then case
+            when value not between -2147483648 and 2147483647
+                then __shard_management.refuse_type(key_type, 'a whole number of more than 32 bits', value::text)
+            when value = -2147483648 then '' else int4send(value::int # (-2147483648)::int) end
         else __shard_management.refuse_type(key_type, 'a whole number', value::text) end
 $$;
 

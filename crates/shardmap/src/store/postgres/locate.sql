@@ -19,7 +19,7 @@ begin
                 key   bytea;
             begin
                 select m.map_id, m.key_type into named from __shard_management.global_maps m
-                    where m.name_key = lower(locate.map);
+                    where m.name_key = __shard_management.name_key(locate.map);
                 if not found then
                     raise exception 'there is no shard map "%%"', locate.map using errcode = 'RH003';
                 end if;

@@ -20,9 +20,12 @@ use tokio_postgres_rustls::MakeRustlsConnect;
 
 pub use access::{Credentials, PostgresAccess, Roots, Tls};
 
-use crate::limits::{CONNECT_TIMEOUT, CONNECTIONS_PER_DATABASE_MAX, LOCK_TIMEOUT, ROWS_IN_FLIGHT_MAX};
+use crate::limits::{
+    CONNECT_TIMEOUT, CONNECTIONS_PER_DATABASE_MAX, ERRAND_CONNECTIONS_PER_DATABASE, LOCK_TIMEOUT,
+    ROWS_IN_FLIGHT_MAX, ROWS_PER_STATEMENT_MAX,
+};
 use crate::location::Location;
-use crate::store::{Failure, For, Row, Schema, StoreError, Value};
+use crate::store::{Drain, Failure, For, Row, Schema, StoreError, Value, insertion};
 
 /// The tables of a global map.
 pub const GLOBAL_SQL: &str = include_str!("global.sql");
@@ -38,11 +41,16 @@ pub const FENCE_SQL: &str = concat!(
 /// The functions with which any program finds a key's shard. They are installed after the global map.
 pub const LOCATE_SQL: &str = concat!(include_str!("keys.sql"), include_str!("locate.sql"));
 
+/// The present time in microseconds since 1970.
+pub(crate) const NOW_SQL: &str = "(extract(epoch from clock_timestamp()) * 1000000)::bigint";
+
 /// One PostgreSQL database, with the connections that are kept to it.
 #[derive(Clone)]
 pub(crate) struct PostgresDatabase {
     location: Location,
     pool: Pool,
+    /// Connections for errands.
+    errands: Pool,
     /// Requests to cancel a statement use connections of their own, which this makes.
     connector: Option<MakeRustlsConnect>,
     /// How long a transaction that writes may wait for its next statement.
@@ -68,23 +76,41 @@ impl PostgresDatabase {
             .config(location)
             .ok_or_else(|| failed("this is not the location of a PostgreSQL database"))?;
         let recycling = ManagerConfig { recycling_method: RecyclingMethod::Fast };
-        let manager = match access.connector() {
-            Some(tls) => Manager::from_config(config, tls, recycling),
-            None => Manager::from_config(config, NoTls, recycling),
+        let pool = |size: usize| {
+            let (config, recycling) = (config.clone(), recycling.clone());
+            let manager = match access.connector() {
+                Some(tls) => Manager::from_config(config, tls, recycling),
+                None => Manager::from_config(config, NoTls, recycling),
+            };
+            let pool = Pool::builder(manager)
+                .max_size(size)
+                .runtime(deadpool_postgres::Runtime::Tokio1)
+                .wait_timeout(Some(LOCK_TIMEOUT))
+                .create_timeout(Some(CONNECT_TIMEOUT))
+                .build();
+            pool.map_err(|error| failed(&error.to_string()))
         };
-        let pool = Pool::builder(manager)
-            .max_size(CONNECTIONS_PER_DATABASE_MAX)
-            .runtime(deadpool_postgres::Runtime::Tokio1)
-            .wait_timeout(Some(LOCK_TIMEOUT))
-            .create_timeout(Some(CONNECT_TIMEOUT))
-            .build()
-            .map_err(|error| failed(&error.to_string()))?;
-        Ok(Self { location: location.clone(), pool, connector: access.connector(), stopped_within })
+        Ok(Self {
+            location: location.clone(),
+            pool: pool(CONNECTIONS_PER_DATABASE_MAX)?,
+            errands: pool(ERRAND_CONNECTIONS_PER_DATABASE)?,
+            connector: access.connector(),
+            stopped_within,
+        })
     }
 
     /// Connects, and begins a transaction. A connection that broke in the pool is replaced by a new one, because
     /// nothing was done on it.
     pub(crate) async fn begin(&self, purpose: For) -> Result<PostgresTx, StoreError> {
+        self.begin_on(&self.pool, purpose).await
+    }
+
+    /// Begins a short transaction, for a process that has another one open here.
+    pub(crate) async fn begin_errand(&self) -> Result<PostgresTx, StoreError> {
+        self.begin_on(&self.errands, For::Writing).await
+    }
+
+    async fn begin_on(&self, pool: &Pool, purpose: For) -> Result<PostgresTx, StoreError> {
         let begin = match purpose {
             For::Reading => "begin isolation level repeatable read read only".to_owned(),
             // The steps of an operation in several databases follow each other. So each step must be durable when it
@@ -99,10 +125,10 @@ impl PostgresDatabase {
             ),
         };
         for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
-            let client =
-                self.pool.get().await.map_err(|error| {
-                    StoreError::new(&self.location, Failure::Unreachable, error_text(&error))
-                })?;
+            let client = pool
+                .get()
+                .await
+                .map_err(|error| StoreError::new(&self.location, Failure::Unreachable, error_text(&error)))?;
             match client.batch_execute(&begin).await {
                 Ok(()) => return Ok(PostgresTx { database: self.clone(), client: Some(client), open: true }),
                 Err(error) if error.as_db_error().is_none() => drop(Object::take(client)),
@@ -148,6 +174,21 @@ impl PostgresTx {
         Ok(changed)
     }
 
+    /// Many rows go with one statement, because the server parses and plans each statement again.
+    pub(crate) async fn insert(
+        &mut self,
+        into: &str,
+        after: &str,
+        rows: &[Vec<Value>],
+    ) -> Result<u64, StoreError> {
+        let mut inserted = 0;
+        for chunk in rows.chunks(ROWS_PER_STATEMENT_MAX) {
+            let sql = insertion(into, after, chunk[0].len(), chunk.len());
+            inserted += self.execute(&sql, &chunk.concat()).await?;
+        }
+        Ok(inserted)
+    }
+
     pub(crate) async fn install(&mut self, schema: Schema) -> Result<(), StoreError> {
         match schema {
             Schema::Global => {
@@ -178,20 +219,15 @@ impl PostgresTx {
     }
 
     pub(crate) async fn now(&mut self) -> Result<i64, StoreError> {
-        let sql = "select (extract(epoch from clock_timestamp()) * 1000000)::bigint";
-        let mut rows = self.query(sql, &[]).await?;
+        let mut rows = self.query(&format!("select {NOW_SQL}"), &[]).await?;
         match rows.first_mut() {
             Some(row) => row.int(),
             None => Err(StoreError::new(&self.database.location, Failure::Damaged, "the server has no time")),
         }
     }
 
-    pub(crate) async fn close_fences(
-        &mut self,
-        fences: &[i64],
-        grace: Option<Duration>,
-    ) -> Result<(), StoreError> {
-        drain::close_fences(self, fences, grace).await
+    pub(crate) async fn close_fences(&mut self, fences: &[i64], drain: Drain) -> Result<(), StoreError> {
+        drain::close_fences(self, fences, drain).await
     }
 
     pub(crate) async fn script(&mut self, sql: &str) -> Result<(), StoreError> {

@@ -8,12 +8,28 @@ create or replace function __shard_management.map_named(name text, out map_id uu
 language plpgsql stable security definer set search_path = pg_catalog, pg_temp as $$
 begin
     select m.map_id, m.key_type into map_named.map_id, map_named.key_type from __shard_management.local_maps m
-        where m.name = map_named.name or lower(m.name) = lower(map_named.name)
+        where m.name = map_named.name
+            or __shard_management.name_key(m.name) = __shard_management.name_key(map_named.name)
         order by m.name = map_named.name desc limit 1;
     if not found then
         raise exception 'there is no shard map "%" in this database', map_named.name using errcode = 'RH003',
             hint = 'Look the shard map up in the global map; was it deleted, or is this not one of its shards?';
     end if;
+end $$;
+
+-- The keys that this database holds, online or offline, in the snapshot of the query that asks. A view that compares each
+-- row with it is more than ten times as fast as one that calls `owns` for each row:
+--
+--   encode_key('int64', tenant) <@ (select owned_keys('tenants'))
+create or replace function __shard_management.owned_keys(map text) returns __shard_management.key_multirange
+language plpgsql stable parallel safe security definer set search_path = pg_catalog, pg_temp as $$
+declare
+    named record := __shard_management.map_named(map);
+    keys  __shard_management.key_multirange;
+begin
+    select range_agg(__shard_management.key_range(m.low, m.high)) into keys
+        from __shard_management.local_mappings m where m.map_id = named.map_id;
+    return coalesce(keys, '{}');
 end $$;
 
 -- `enter(map, value)` and `owns(map, value)` for each type; NULL is not a key.

@@ -22,6 +22,9 @@ const GLOBAL_SQL: &str = include_str!("global.sql");
 /// The tables of a local map.
 const LOCAL_SQL: &str = include_str!("local.sql");
 
+/// The present time in microseconds since 1970.
+pub(crate) const NOW_SQL: &str = "cast(unixepoch('subsec') * 1000000 as integer)";
+
 /// One file, with the connections that are kept to it.
 #[derive(Clone)]
 pub(crate) struct SqliteDatabase {
@@ -179,7 +182,7 @@ impl SqliteTx {
     }
 
     pub(crate) async fn now(&mut self) -> Result<i64, StoreError> {
-        let mut rows = self.query("select cast(unixepoch('subsec') * 1000000 as integer)", &[]).await?;
+        let mut rows = self.query(&format!("select {NOW_SQL}"), &[]).await?;
         match rows.first_mut() {
             Some(row) => row.int(),
             None => {

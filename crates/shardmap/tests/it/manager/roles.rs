@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rangehold_shardmap::operation::{Step, When};
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
-use rangehold_shardmap::{Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager};
+use rangehold_shardmap::{Drain, Location, ManagerOptions, RangeShardMap, Shard, ShardMapManager};
 use rangehold_testkit::needs;
 use tokio_postgres::{Client, NoTls};
 
@@ -104,6 +104,42 @@ async fn transactions_that_cannot_be_ended_are_named() {
     let error = map.without_drain().delete(&map.get(&5).await.unwrap()).await.unwrap_err();
     assert_eq!(error.code().to_string(), "MappingDrainFailure");
     assert!(error.to_string().contains("map_app") && error.to_string().contains("shop"), "{error}");
+}
+
+/// By this policy no transaction is ended, and the change is given up.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_change_may_give_up_instead_of_ending_transactions() {
+    needs!(PostgreSql);
+    let plain = Plain::new(|options| options).await;
+    let inside = plain.inside().await;
+    let map = plain.map.draining(Drain::GiveUp(Duration::from_millis(200)));
+    let error = map.offline(&map.get(&5).await.unwrap()).await.unwrap_err();
+    assert_eq!(error.code().to_string(), "MappingDrainFailure");
+    assert!(error.to_string().contains("map_app") && error.to_string().contains("shop"), "{error}");
+    assert!(map.get(&5).await.unwrap().is_online());
+    inside.batch_execute("select 1; commit").await.unwrap();
+    map.offline(&map.get(&5).await.unwrap()).await.unwrap();
+}
+
+/// While a transaction keeps a mapping from going offline, others on the same keys pass.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_queues_behind_a_change_that_waits() {
+    needs!(PostgreSql);
+    let plain = Plain::new(|options| options).await;
+    let inside = plain.inside().await;
+    let map = plain.map.draining(Drain::GiveUp(Duration::from_secs(600)));
+    let mapping = map.get(&5).await.unwrap();
+    let offline = map.offline(&mapping);
+    let others = async {
+        // The change is at work when its first attempt holds others up, and gives way.
+        for _ in 0..20 {
+            let other = plain.inside().await;
+            other.batch_execute("commit").await.unwrap();
+        }
+        inside.batch_execute("commit").await.unwrap();
+    };
+    let (offline, ()) = tokio::join!(offline, others);
+    assert!(!offline.unwrap().is_online());
 }
 
 /// A role that only reads the global map finds a key while the key is being changed: as it was before.

@@ -115,6 +115,67 @@ on_both_stores! {
     }
 }
 
+/// The types that a cell has no form of its own for come as the texts that the server itself makes of them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn other_types_come_as_texts() {
+    rangehold_testkit::needs!(PostgreSql);
+    let world = World::postgres();
+    let shop = Shop::new(&world).await;
+    let values = [
+        "0::numeric",
+        "-0.00070::numeric",
+        "12345678901234567890.5::numeric",
+        "10000::numeric",
+        "1e-20::numeric(40, 25)",
+        "100000000.0001::numeric",
+        "'NaN'::numeric",
+        "'-Infinity'::numeric",
+        "date '2026-11-24'",
+        "date '2000-02-29'",
+        "date '1900-03-01'",
+        "date '0001-01-01'",
+        "date '0044-03-15 BC'",
+        "'infinity'::date",
+        "time '23:59:59.5'",
+        "timestamp '2026-11-24 17:00:00.000001'",
+        "timestamp '1969-12-31 23:59:59'",
+        "timestamp '0044-03-15 01:02:03 BC'",
+        "'-infinity'::timestamp",
+        "timestamptz '2026-11-24 17:00:00+02'",
+        "interval '1 year 2 months -3 days 04:05:06.7'",
+        "interval '-1 hour'",
+        "interval '0'",
+        "interval '1 day'",
+        "interval '-13 months 1 day'",
+        "'{\"a\": [1, null]}'::jsonb",
+        "array[1, null, 3]",
+        "array['a b', 'null', '', '\"', 'c']",
+        "array[array[1.5, 2], array[3, 4]]",
+        "array[]::int[]",
+        "array[date '2026-11-24']",
+        "array[uuid '00000000-0000-0000-0000-000000000001']",
+    ];
+    for value in values {
+        let sql = format!(
+            "set_config('timezone', 'UTC', true), {value}, ({value})::text from sales_here where tenant = 10"
+        );
+        let row = shop
+            .map
+            .query(&format!("select {sql}"))
+            .run(&shop.readers)
+            .await
+            .unwrap()
+            .next()
+            .await
+            .unwrap()
+            .unwrap();
+        assert_eq!(row.cells()[1], row.cells()[2], "{value}");
+    }
+    let query = shop.map.query("select point(1, 2) from sales_here where tenant = 10");
+    let row = query.run(&shop.readers).await.unwrap().next().await.unwrap().unwrap();
+    assert!(matches!(&row.cells()[0], Cell::Other { type_name, .. } if type_name == "point"), "{row:?}");
+}
+
 /// The policy hides rows that are not at home from every role but the owner of the table, in any statement.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_policy_hides_what_is_not_at_home() {
@@ -137,6 +198,11 @@ async fn a_policy_hides_what_is_not_at_home() {
         assert_eq!(seen(&reader), "0 10 20");
     }
     assert_eq!(seen("none"), "0 10 20 150", "the owner of the table");
+    // The planner asks for the keys once in a query.
+    let plan = world.sql(here, "explain select * from sales_here");
+    assert!(plan.contains("InitPlan") && !plan.contains("owns("), "{plan}");
+    let filter = plan.lines().find(|line| line.contains("Filter")).unwrap();
+    assert!(!filter.contains("owned_keys") && !filter.contains("encode_key"), "{plan}");
     // Keys that have left are not seen any more, though their rows are still there.
     let mapping = shop.map.get(&0).await.unwrap();
     let offline = shop.map.offline(&mapping).await.unwrap();

@@ -212,8 +212,9 @@ impl World {
 
     /// Runs SQL behind everybody's back. `@name` is a table of ours; gives the first column, a row a line.
     pub fn sql(&self, place: &Location, sql: &str) -> String {
-        let sql =
-            sql.replace('@', if self.is_postgres() { "__shard_management." } else { "__shard_management_" });
+        let prefix = if self.is_postgres() { "__shard_management." } else { "__shard_management_" };
+        // An operator of PostgreSQL has the same sign.
+        let sql = sql.replace('@', prefix).replace(&format!("<{prefix}"), "<@");
         match (place, self.server) {
             (Location::Postgres { database, .. }, Some(server)) => server.sql(database, &sql),
             (Location::Sqlite { path }, _) => sqlite(path, &sql),

@@ -19,6 +19,7 @@ pub async fn run() {
     round_trips_and_cpu().await;
     guard().await;
     warm_cache().await;
+    super::scale::run().await;
 }
 
 /// The CPU time of a process, from the scheduler: nanoseconds.

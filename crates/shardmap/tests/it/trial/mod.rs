@@ -5,6 +5,7 @@ pub mod changes;
 pub mod ledger;
 pub mod measure;
 pub mod python;
+pub mod scale;
 pub mod torture;
 pub mod world;
 pub mod writers;

@@ -4,7 +4,8 @@
 //! torture CHANGES SEED     changes and writers at once; fails if anything is wrong
 //! mutants CHANGES SEED     the same with each known mistake in the fence; fails if one is not found
 //! measure                  what routing and the fence cost
-//! measure cache            of that, only the last
+//! measure cache            of that, only a warm cache
+//! measure scale            of that, only what many mappings cost
 //! python PYTHON            the program of tests/python-shards, by this Python, which has psycopg
 //! ```
 
@@ -37,6 +38,10 @@ async fn main() -> ExitCode {
         }
         ["measure", "cache"] => {
             trial::measure::warm_cache().await;
+            ExitCode::SUCCESS
+        }
+        ["measure", "scale"] => {
+            trial::scale::run().await;
             ExitCode::SUCCESS
         }
         ["python", python] => {
