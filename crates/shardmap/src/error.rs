@@ -9,6 +9,8 @@ use std::str::FromStr;
 
 use rangehold_map::shard::{NotAKey, ShardChangeRefused, ShardKeyType};
 
+use crate::store::Failure;
+
 /// The part that refused or failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Category {
@@ -167,17 +169,23 @@ pub struct Error {
     category: Category,
     code: Code,
     message: String,
+    failure: Option<Failure>,
     #[source]
     source: Option<Box<dyn std::error::Error + Send + Sync>>,
 }
 
 impl Error {
     pub(crate) fn new(category: Category, code: Code, message: impl Into<String>) -> Self {
-        Self { category, code, message: message.into(), source: None }
+        Self { category, code, message: message.into(), failure: None, source: None }
     }
 
     pub(crate) fn because(mut self, source: impl std::error::Error + Send + Sync + 'static) -> Self {
         self.source = Some(Box::new(source));
+        self
+    }
+
+    pub(crate) fn failed_by(mut self, failure: Failure) -> Self {
+        self.failure = Some(failure);
         self
     }
 
@@ -222,6 +230,11 @@ impl Error {
         self.code
     }
 
+    /// What the failure of a database means; `None` if no database failed.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
     /// Whether the same call may succeed later: see [`Code::retry`].
     pub fn retry(&self) -> bool {
         self.code.retry()
@@ -230,6 +243,6 @@ impl Error {
 
 impl From<NotAKey> for Error {
     fn from(error: NotAKey) -> Self {
-        Self::argument(error.to_string()).because(error)
+        Self::argument(error.to_string())
     }
 }

@@ -37,9 +37,9 @@ pub use error::{Category, Code, Error};
 pub use location::Location;
 pub use manager::*;
 pub use metrics::{Counter, Metrics};
-pub use operation::PendingOperation;
+pub use operation::{PendingOperation, RetryPolicy};
 pub use rangehold_map::shard::{
-    DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, ShardId, ShardKey, ShardKeyType,
-    ShardKeyValue, TimeSpan,
+    DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, OrderedUuid, ShardId, ShardKey,
+    ShardKeyType, ShardKeyValue, TimeSpan,
 };
 pub use store::{Drain, Failure, StoreError, postgres};

@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
-use rangehold_shardmap::{MapInfo, MapKind, ShardMapManager};
+use rangehold_shardmap::{MapInfo, MapKind, ShardKeyType, ShardMapManager};
 use serde_json::json;
 
 use super::answer::Answer;
@@ -18,7 +18,8 @@ pub(crate) enum MapCommand {
         /// Whether it maps single keys or ranges of keys.
         #[arg(long, default_value = "list")]
         kind: Kind,
-        /// The type of its keys: int32, int64, guid, binary, date-time, time-span, date-time-offset or text.
+        /// The type of its keys: int32, int64, uuid, guid, binary, date-time, time-span, date-time-offset or text. The order
+        /// of uuid keys is that of RFC 9562, and the order of guid keys is SQL Server's.
         #[arg(long, value_name = "TYPE", default_value = "int64")]
         key_type: String,
     },
@@ -45,7 +46,8 @@ pub(super) async fn run(manager: &ShardMapManager, command: &MapCommand) -> Resu
     match command {
         MapCommand::Create { name, kind, key_type } => {
             let made = manager.create_shard_map(name, kind.of_map(), key_type.parse()?).await?;
-            let text = format!("made the {} map {name} of {} keys\n", made.kind.name(), made.key_type);
+            let text =
+                format!("made the {} map {name} of {} keys\n", made.kind.name(), in_words(made.key_type));
             let json = json!({ "map": name, "kind": made.kind.name(), "key_type": made.key_type.name() });
             Ok(Answer::new(json, text))
         }
@@ -55,15 +57,20 @@ pub(super) async fn run(manager: &ShardMapManager, command: &MapCommand) -> Resu
         }
         MapCommand::List => {
             let maps = manager.shard_maps().await?;
-            let row = |map: &MapInfo| {
-                [map.name.clone(), map.kind.name().to_owned(), map.key_type.name().to_owned()]
-            };
+            let row = |map: &MapInfo| [map.name.clone(), map.kind.name().to_owned(), in_words(map.key_type)];
             let rows: Vec<[String; 3]> = maps.iter().map(row).collect();
-            let json = rows
-                .iter()
-                .map(|[name, kind, key_type]| json!({ "map": name, "kind": kind, "key_type": key_type }));
+            let one = |map: &MapInfo| json!({ "map": map.name, "kind": map.kind.name(), "key_type": map.key_type.name() });
+            let json = maps.iter().map(one);
             Ok(Answer::new(json.collect(), text_table(["map", "kind", "keys"], &rows)))
         }
+    }
+}
+
+/// The key type, with its order where that may surprise.
+fn in_words(key_type: ShardKeyType) -> String {
+    match key_type {
+        ShardKeyType::Guid => "guid (in SQL Server's order)".to_owned(),
+        other => other.name().to_owned(),
     }
 }
 

@@ -4,13 +4,14 @@
 //! |---|---|---|
 //! | int32, int64 | big end first, sign bit flipped | the least number |
 //! | guid | bytes 10-15, 8-9, then 7, 6, 5, 4, 3, 2, 1, 0 of the written form | all zero |
+//! | uuid | the bytes of the written form | all zero |
 //! | binary | the bytes themselves, without zero bytes at the end | no bytes |
 //! | date-time | ticks of 100 ns since the year 1, as int64 | 0001-01-01 |
 //! | time-span | ticks of 100 ns, as int64 | the least number |
 //! | date-time-offset | UTC ticks as int64, then ticks of the offset as int64 | 0001-01-01, UTC |
 //! | text | UTF-8 | the empty text |
 //!
-//! These are the encodings of the elastic database library, except for text, which that library does not
+//! These are the encodings of the elastic database library, except for uuid and text, which that library does not
 //! have. Three of its faults are not kept. In every type, the least value reads back as itself. Bytes with
 //! zeros added at the end are the same key. The offset of an instant is dropped, so that two spellings of one
 //! instant are the same key in a database too.

@@ -16,6 +16,9 @@ pub enum ShardKeyType {
     Int64,
     /// 128 bits, in the order of SQL Server's `uniqueidentifier`.
     Guid,
+    /// 128 bits, in the order of RFC 9562, which is that of PostgreSQL's `uuid`: by the bytes as they are written. New
+    /// time-ordered ids (version 7) are the greatest.
+    Uuid,
     /// At most [`BINARY_BYTES_MAX`] bytes; zero bytes at the end do not count.
     Binary,
     /// A date and time without a zone, to 100 ns, in the years 1 to 9999.
@@ -48,7 +51,7 @@ impl ShardKeyType {
         match self {
             Self::Int32 => Some(4),
             Self::Int64 | Self::DateTime | Self::TimeSpan => Some(8),
-            Self::Guid | Self::DateTimeOffset => Some(16),
+            Self::Guid | Self::Uuid | Self::DateTimeOffset => Some(16),
             Self::Binary | Self::Text => None,
         }
     }
@@ -62,7 +65,7 @@ impl ShardKeyType {
             Self::DateTimeOffset => &FIRST_INSTANT,
             Self::Int32 => &[0; 4],
             Self::Int64 | Self::TimeSpan => &[0; 8],
-            Self::Guid => &[0; 16],
+            Self::Guid | Self::Uuid => &[0; 16],
             Self::Binary | Self::Text => &[],
         }
     }

@@ -39,4 +39,4 @@ pub use lock::{Lock, LockToken};
 pub use map::{MapKind, ShardMap, ShardMapping};
 pub use refused::ShardChangeRefused;
 pub use time::{DATE_TIME_TICKS_MAX, DateTime, DateTimeOffset, TICKS_PER_DAY, TimeSpan};
-pub use value::ShardKeyValue;
+pub use value::{OrderedUuid, ShardKeyValue};

@@ -91,6 +91,23 @@ impl ShardKeyValue for Uuid {
     }
 }
 
+/// A UUID whose keys are in the order of RFC 9562. The keys of [`Uuid`] itself are in SQL Server's order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OrderedUuid(pub Uuid);
+
+impl ShardKeyValue for OrderedUuid {
+    const KEY_TYPE: Option<ShardKeyType> = Some(ShardKeyType::Uuid);
+
+    fn to_key(&self) -> Result<ShardKey, NotAKey> {
+        ShardKey::from_raw(ShardKeyType::Uuid, self.0.as_bytes())
+    }
+
+    fn from_key(key: &ShardKey) -> Result<Self, NotAKey> {
+        let raw = written(key, ShardKeyType::Uuid)?;
+        Ok(Self(Uuid::from_bytes(raw.try_into().expect("a key of this type has 16 bytes"))))
+    }
+}
+
 /// For each byte of the key, its index in the written form. This is the order in which SQL Server compares
 /// GUIDs.
 const GUID_ORDER: [usize; 16] = [10, 11, 12, 13, 14, 15, 8, 9, 7, 6, 5, 4, 3, 2, 1, 0];

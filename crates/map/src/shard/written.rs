@@ -3,7 +3,7 @@
 //! | type | written |
 //! |---|---|
 //! | int32, int64 | `-7` |
-//! | guid | `a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf` |
+//! | guid, uuid | `a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf` |
 //! | binary | `0x01ff` |
 //! | date-time | `2026-02-28T13:45:00` with up to seven digits of a second, or the day alone |
 //! | time-span | `1.02:03:04.5`: days, if any, then hours, minutes and seconds |
@@ -17,7 +17,7 @@ use uuid::Uuid;
 use super::key::{NotAKey, ShardKey};
 use super::key_type::ShardKeyType;
 use super::time::{DateTime, DateTimeOffset, TICKS_PER_DAY, TimeSpan};
-use super::value::ShardKeyValue;
+use super::value::{OrderedUuid, ShardKeyValue};
 
 const TICKS_PER_SECOND: i64 = 10_000_000;
 
@@ -34,6 +34,7 @@ impl ShardKey {
             ShardKeyType::Int32 => text.parse::<i32>().map_err(|_| unreadable())?.to_key(),
             ShardKeyType::Int64 => text.parse::<i64>().map_err(|_| unreadable())?.to_key(),
             ShardKeyType::Guid => Uuid::parse_str(text).map_err(|_| unreadable())?.to_key(),
+            ShardKeyType::Uuid => OrderedUuid(Uuid::parse_str(text).map_err(|_| unreadable())?).to_key(),
             ShardKeyType::Binary => bytes(text).ok_or_else(unreadable)?.to_key(),
             ShardKeyType::DateTime => date_time(text).ok_or_else(unreadable)?.to_key(),
             ShardKeyType::TimeSpan => time_span(text).ok_or_else(unreadable)?.to_key(),
@@ -46,7 +47,7 @@ impl ShardKey {
 fn example(key_type: ShardKeyType) -> &'static str {
     match key_type {
         ShardKeyType::Int32 | ShardKeyType::Int64 => "-7",
-        ShardKeyType::Guid => "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf",
+        ShardKeyType::Guid | ShardKeyType::Uuid => "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf",
         ShardKeyType::Binary => "0x01ff",
         ShardKeyType::DateTime => "2026-02-28T13:45:00",
         ShardKeyType::TimeSpan => "1.02:03:04.5",
@@ -70,6 +71,7 @@ fn in_words(key: &ShardKey) -> Result<String, NotAKey> {
         ShardKeyType::Int32 => i32::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Int64 => i64::from_key(key).map(|value| value.to_string()),
         ShardKeyType::Guid => Uuid::from_key(key).map(|value| value.hyphenated().to_string()),
+        ShardKeyType::Uuid => OrderedUuid::from_key(key).map(|value| value.0.hyphenated().to_string()),
         ShardKeyType::Binary => Vec::<u8>::from_key(key).map(const_hex::encode_prefixed),
         ShardKeyType::DateTime => DateTime::from_key(key).map(show_date_time),
         ShardKeyType::TimeSpan => TimeSpan::from_key(key).map(show_time_span),

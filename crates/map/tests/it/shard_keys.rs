@@ -166,6 +166,7 @@ fn keys_are_written_and_read_as_text() {
         (ShardKeyType::TimeSpan, "02:03:04"),
         (ShardKeyType::DateTimeOffset, "2026-02-28T13:45:00Z"),
         (ShardKeyType::Guid, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"),
+        (ShardKeyType::Uuid, "a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf"),
     ] {
         assert_eq!(parse(key_type, text).unwrap().to_string(), text);
     }
@@ -186,6 +187,10 @@ fn keys_are_written_and_read_as_text() {
         let refused = parse(key_type, text).unwrap_err();
         assert!(matches!(refused, NotAKey::Unreadable { .. }), "{text}: {refused}");
     }
+    // Ids that were made one after the other (version 7) are in this order by uuid, and not by guid.
+    let made = ["019b5f00-0001-7fff-bfff-ffffffffffff", "019b5f00-0002-7000-8000-000000000000"];
+    let greater = |key_type| parse(key_type, made[1]).unwrap() > parse(key_type, made[0]).unwrap();
+    assert!(greater(ShardKeyType::Uuid) && !greater(ShardKeyType::Guid));
     assert!("y".repeat(129).to_key().is_err());
     assert!(ShardKey::from_raw(ShardKeyType::Int64, &[1, 2, 3]).is_err());
     assert!(ShardKey::from_raw(ShardKeyType::DateTime, &[0xff; 8]).is_err());

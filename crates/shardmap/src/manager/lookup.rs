@@ -58,8 +58,7 @@ impl Found {
 
 /// Whether the role of this process has no right to do what failed.
 fn is_denied(error: &Error) -> bool {
-    let source = std::error::Error::source(error).and_then(|source| source.downcast_ref::<StoreError>());
-    source.is_some_and(|error| error.failure == Failure::Denied)
+    error.failure() == Some(Failure::Denied)
 }
 
 impl ShardMapManager {

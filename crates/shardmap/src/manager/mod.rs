@@ -39,7 +39,7 @@ use crate::error::{Category, Code, Error};
 use crate::limits::{DRAIN_GRACE, LEASE};
 use crate::location::Location;
 use crate::metrics::Metrics;
-use crate::operation::{Met, Operations, PendingOperation, StepHook, operations};
+use crate::operation::{Met, Operations, PendingOperation, RetryPolicy, StepHook, operations};
 use crate::store::postgres::PostgresAccess;
 use crate::store::{Databases, Failure, For, Schema, StoreError, Tx};
 
@@ -57,6 +57,8 @@ pub struct ManagerOptions {
     pub lease: Duration,
     /// How long transactions on keys that go offline may take to end by themselves.
     pub drain_grace: Duration,
+    /// How often a step of an operation is tried again.
+    pub retries: RetryPolicy,
     /// Whether the cache begins full or empty.
     pub load: LoadPolicy,
     /// The seed for ids: the same seed gives the same ids. Without one, the system gives a seed.
@@ -72,6 +74,7 @@ impl Default for ManagerOptions {
             owner: format!("process {}", std::process::id()),
             lease: LEASE,
             drain_grace: DRAIN_GRACE,
+            retries: RetryPolicy::default(),
             load: LoadPolicy::Lazy,
             seed: None,
             hook: StepHook::default(),
@@ -218,6 +221,7 @@ impl ShardMapManager {
             global_location: location,
             owner: options.owner,
             lease: options.lease,
+            retries: options.retries,
             hook: options.hook,
             chance: Chance::new(options.seed),
             metrics: Metrics::default(),

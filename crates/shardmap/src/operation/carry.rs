@@ -15,7 +15,7 @@ use super::plan::{Direction, Role};
 use super::shards::ShardRequest;
 use super::{Operations, Owned, Trouble, side};
 use crate::error::{Category, Error};
-use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE, STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
+use crate::limits::{PENDING_MET_MAX, RENEWALS_PER_LEASE};
 use crate::store::{Database, Failure, For, StoreError, Tx};
 
 /// How far an owner has gone: how many sides may have been written.
@@ -92,7 +92,7 @@ impl Operations {
                     met_count += 1;
                     self.settle(&met, category, met_count >= PENDING_MET_MAX).await?;
                 }
-                Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
+                Err(Trouble::Store(error)) if error.may_pass() && retries < self.retries.times_max => {
                     self.pause(&mut retries).await;
                     // The answer that was lost may have been that of a commit.
                     if error.failure == Failure::Lost
@@ -240,7 +240,7 @@ impl Operations {
         let mut retries = 0;
         loop {
             match step().await {
-                Err(Trouble::Store(error)) if error.may_pass() && retries < STEP_RETRIES_MAX => {
+                Err(Trouble::Store(error)) if error.may_pass() && retries < self.retries.times_max => {
                     self.pause(&mut retries).await;
                 }
                 done => return done,
@@ -250,9 +250,9 @@ impl Operations {
 
     async fn pause(&self, retries: &mut u32) {
         self.metrics.step_retries.one();
-        let pause = STEP_PAUSE_MIN.saturating_mul(1 << (*retries).min(16));
+        let pause = self.retries.pause_min.saturating_mul(1 << (*retries).min(16));
         *retries += 1;
-        tokio::time::sleep(pause.min(STEP_PAUSE_MAX)).await;
+        tokio::time::sleep(pause.min(self.retries.pause_max)).await;
     }
 
     /// Renews the lease while `work` goes on. Both are polled together, because a renewal may have to wait for the

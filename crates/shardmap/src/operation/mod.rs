@@ -39,9 +39,28 @@ pub(crate) use shards::ShardRequest;
 
 use crate::chance::Chance;
 use crate::error::{Category, Error};
+use crate::limits::{STEP_PAUSE_MAX, STEP_PAUSE_MIN, STEP_RETRIES_MAX};
 use crate::location::Location;
 use crate::metrics::Metrics;
 use crate::store::{Database, Databases, StoreError};
+
+/// How often a step of an operation is tried again after a failure that may pass, and how long the pauses are. They double
+/// from the first to the longest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RetryPolicy {
+    /// How often.
+    pub times_max: u32,
+    /// The first pause.
+    pub pause_min: Duration,
+    /// The longest pause.
+    pub pause_max: Duration,
+}
+
+impl Default for RetryPolicy {
+    fn default() -> Self {
+        Self { times_max: STEP_RETRIES_MAX, pause_min: STEP_PAUSE_MIN, pause_max: STEP_PAUSE_MAX }
+    }
+}
 
 /// Carries operations out. Each manager has one.
 pub(crate) struct Operations {
@@ -51,6 +70,7 @@ pub(crate) struct Operations {
     /// The name of this process in the log.
     pub(crate) owner: String,
     pub(crate) lease: Duration,
+    pub(crate) retries: RetryPolicy,
     pub(crate) hook: StepHook,
     pub(crate) chance: Chance,
     pub(crate) metrics: Metrics,

@@ -59,7 +59,8 @@ impl StoreError {
             Failure::OtherShard => Code::ShardNotValid,
             _ => Code::StorageOperationFailure,
         };
-        Error::new(category, code, self.to_string()).because(self)
+        // The text says all, so the store's error is not the cause: it would be printed twice.
+        Error::new(category, code, self.to_string()).failed_by(self.failure)
     }
 
     /// Whether the same statement may succeed in a moment.

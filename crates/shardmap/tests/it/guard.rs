@@ -2,7 +2,9 @@
 
 use crate::support::local::{LocalMap, connect};
 use crate::support::postgres::PostgresServer;
-use rangehold_map::shard::{DateTime, DateTimeOffset, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan};
+use rangehold_map::shard::{
+    DateTime, DateTimeOffset, OrderedUuid, ShardKey, ShardKeyType, ShardKeyValue, TimeSpan,
+};
 use tokio_postgres::Client;
 use uuid::Uuid;
 
@@ -25,6 +27,7 @@ fn same() -> Vec<(String, ShardKey)> {
     }
     for text in ["a0a1a2a3-a4a5-a6a7-a8a9-aaabacadaeaf", "00000000-0000-0000-0000-000000000000"] {
         same.push((format!("'{text}'::uuid"), Uuid::parse_str(text).unwrap().to_key().unwrap()));
+        same.push((format!("'{text}'::uuid"), OrderedUuid(Uuid::parse_str(text).unwrap()).to_key().unwrap()));
     }
     for bytes in ["", "01", "0100", "00ff0000"] {
         let raw: Vec<u8> =

@@ -14,6 +14,7 @@ mod manager;
 mod parity;
 mod postgres_server;
 mod query;
+mod quick_start;
 mod routing;
 mod routing_maps;
 mod tenants;

@@ -7,6 +7,8 @@ use std::path::Path;
 
 /// The behaviours that have a line.
 const BEHAVIOURS: u32 = 224;
+/// The features without a test: those that we do not have.
+const FEATURES_WITHOUT_MAX: usize = 3;
 /// How many of all may have a reason in place of a test, on each store.
 const REASONS_MAX: (usize, usize) = (25, 40);
 
@@ -27,6 +29,25 @@ fn tests() -> String {
     read(&crates.join("shardmap/tests"), &mut all);
     read(&crates.join("map/tests"), &mut all);
     all
+}
+
+/// Each feature that both have names its tests, and they are there.
+#[test]
+fn every_feature_has_a_test() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/shards/features.md");
+    let (page, tests) = (fs::read_to_string(page).unwrap(), tests());
+    let mut without = Vec::new();
+    for line in page.lines().filter(|line| line.starts_with("| ")).skip(1) {
+        let cells: Vec<&str> = line.trim_matches('|').split(" | ").map(str::trim).collect();
+        let names: Vec<&str> = cells[2].split('`').skip(1).step_by(2).collect();
+        if names.is_empty() {
+            without.push(cells[0]);
+        }
+        for name in names {
+            assert!(tests.contains(&format!("fn {name}(")), "{line} names {name}, which is not there");
+        }
+    }
+    assert_eq!(without.len(), FEATURES_WITHOUT_MAX, "{without:?}");
 }
 
 #[test]

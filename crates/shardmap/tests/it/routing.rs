@@ -333,7 +333,7 @@ const LEAVE: [&str; 4] = [
 ];
 /// All of it that a session still has, and the session.
 const LEFT: &str = "SELECT concat(current_setting('shop.tenant', true),
-        (SELECT string_agg(relname, '') FROM pg_class WHERE relpersistence = 't' AND relkind = 'r'),
+        (SELECT string_agg(relname, '') FROM pg_class WHERE relnamespace = pg_my_temp_schema() AND relkind = 'r'),
         (SELECT string_agg(objid::text, '') FROM pg_locks WHERE pid = pg_backend_pid() AND locktype = 'advisory'
             AND classid = 0),
         (SELECT string_agg(name, '') FROM pg_cursors WHERE is_holdable)),

@@ -56,7 +56,7 @@ create policy rangehold_here on {table} using ({owns})"
 fn postgres_owns(map: &MapInfo, column: &str) -> String {
     let sql_type = match map.key_type {
         ShardKeyType::Int32 | ShardKeyType::Int64 => "bigint",
-        ShardKeyType::Guid => "uuid",
+        ShardKeyType::Guid | ShardKeyType::Uuid => "uuid",
         ShardKeyType::Binary => "bytea",
         ShardKeyType::Text => "text",
         ShardKeyType::DateTime => "timestamp",
@@ -95,6 +95,12 @@ fn sqlite_key(key_type: ShardKeyType, column: &str) -> Result<String, Error> {
             format!("unhex({digits} || substr('0', 1, length({digits}) % 2))")
         }
         ShardKeyType::Guid => guid(column),
+        ShardKeyType::Uuid => {
+            let digits = format!("replace({column}, '-', '')");
+            format!(
+                "case when {digits} = '00000000000000000000000000000000' then x'' else unhex({digits}) end"
+            )
+        }
         ShardKeyType::DateTime | ShardKeyType::TimeSpan | ShardKeyType::DateTimeOffset => {
             return Err(Error::argument(format!(
                 "SQLite has no type of its own for {key_type} keys: keep them as int64 or text"

@@ -121,8 +121,7 @@ async fn end_holders(
     grace_is_over: bool,
     cancelled: &mut BTreeSet<Holder>,
 ) -> Result<(), StoreError> {
-    let unreachable = |error| StoreError::new(&database.location, Failure::Unreachable, error_text(&error));
-    let client = database.errands.get().await.map_err(unreachable)?;
+    let client = database.errands.get().await.map_err(|error| database.unreachable(&error))?;
     for holder in holders(&client, fences).await.map_err(|error| database.failed(&error))? {
         if grace_is_over {
             signal(&client, TERMINATE, &holder).await;

@@ -3,7 +3,7 @@
 --
 -- The type of the value in SQL must fit the key type of the map:
 --   int32, int64        smallint, integer, bigint
---   guid                uuid
+--   guid, uuid          uuid
 --   binary              bytea
 --   text                text
 --   date-time           timestamp
@@ -51,8 +51,9 @@ $$;
 create or replace function __shard_management.encode_key(key_type text, value uuid) returns bytea
 language sql immutable parallel safe as $$
     select case
-        when key_type <> 'guid' then __shard_management.refuse_type(key_type, 'a uuid', value::text)
+        when key_type not in ('guid', 'uuid') then __shard_management.refuse_type(key_type, 'a uuid', value::text)
         when value = '00000000-0000-0000-0000-000000000000' then ''
+        when key_type = 'uuid' then uuid_send(value)
         else substr(uuid_send(value), 11, 6) || substr(uuid_send(value), 9, 2)
             || substr(uuid_send(value), 8, 1) || substr(uuid_send(value), 7, 1)
             || substr(uuid_send(value), 6, 1) || substr(uuid_send(value), 5, 1)

@@ -11,7 +11,8 @@ mod values;
 
 use std::time::Duration;
 
-use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, RecyclingMethod};
+use deadpool::managed::TimeoutType;
+use deadpool_postgres::{Manager, ManagerConfig, Object, Pool, PoolError, RecyclingMethod};
 use futures::future::try_join_all;
 use tokio_postgres::NoTls;
 use tokio_postgres::error::SqlState;
@@ -125,10 +126,7 @@ impl PostgresDatabase {
             ),
         };
         for _ in 0..=CONNECTIONS_PER_DATABASE_MAX {
-            let client = pool
-                .get()
-                .await
-                .map_err(|error| StoreError::new(&self.location, Failure::Unreachable, error_text(&error)))?;
+            let client = pool.get().await.map_err(|error| self.unreachable(&error))?;
             match client.batch_execute(&begin).await {
                 Ok(()) => return Ok(PostgresTx { database: self.clone(), client: Some(client), open: true }),
                 Err(error) if error.as_db_error().is_none() => drop(Object::take(client)),
@@ -139,6 +137,19 @@ impl PostgresDatabase {
             }
         }
         Err(StoreError::new(&self.location, Failure::Unreachable, "every connection breaks at once"))
+    }
+
+    /// The error for a connection that could not be had, in other words than the pool's.
+    fn unreachable(&self, error: &PoolError) -> StoreError {
+        let text = match error {
+            PoolError::Backend(error) => error_text(error),
+            PoolError::Timeout(TimeoutType::Wait) => {
+                format!("no connection became free within {LOCK_TIMEOUT:?}")
+            }
+            PoolError::Timeout(_) => format!("no answer within {CONNECT_TIMEOUT:?}"),
+            other => error_text(other),
+        };
+        StoreError::new(&self.location, Failure::Unreachable, text)
     }
 
     fn failed(&self, error: &tokio_postgres::Error) -> StoreError {
