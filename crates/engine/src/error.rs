@@ -79,6 +79,10 @@ pub enum WriteError<E> {
     /// The key's table was dropped.
     #[error("the table was dropped")]
     TableDropped,
+    /// The bucket of the object is closed, because it is being deleted. Writes may be allowed again soon, if it turns out
+    /// not to be empty.
+    #[error("the bucket is being deleted")]
+    BucketClosed,
     /// The disk has too little space left. Reads are still answered, and writes again once there is room.
     #[error("less than {} MiB are free on the disk of {root}", reserve_bytes >> 20)]
     DiskFull {
@@ -125,7 +129,11 @@ impl<E> WriteError<E> {
             | Self::Unavailable(_)
             | Self::OutcomeUnknown(_)
             | Self::Damaged(_) => true,
-            Self::Refused(_) | Self::NotOwned | Self::TableDropped | Self::Offline(_) => false,
+            Self::Refused(_)
+            | Self::NotOwned
+            | Self::TableDropped
+            | Self::BucketClosed
+            | Self::Offline(_) => false,
         }
     }
 }

@@ -4,6 +4,7 @@
 //! serves: the set is replaced as a whole, and a request looks at one version of it. If no range here holds
 //! a key, the caller gets [`ReadError::NotOwned`], and looks for a newer map.
 
+mod closed;
 mod dropped;
 mod held;
 mod unopened;

@@ -65,6 +65,7 @@ impl BlobError {
             WriteError::DiskFull { reserve_bytes, .. } => return Self::DiskFull { reserve_bytes },
             WriteError::NotOwned => WriteError::NotOwned,
             WriteError::TableDropped => WriteError::TableDropped,
+            WriteError::BucketClosed => WriteError::BucketClosed,
             WriteError::Busy(why) => WriteError::Busy(why),
             WriteError::Offline(range) => WriteError::Offline(range),
             WriteError::Unavailable(why) => WriteError::Unavailable(why),

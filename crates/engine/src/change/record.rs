@@ -8,10 +8,11 @@
 //! An epoch cannot do this: a split makes *new* databases, and the epoch of the parent does not say who may write to
 //! those.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
-use rangehold_map::{TableId, Timestamp};
+use rangehold_map::{BucketId, TableId, Timestamp};
 use serde::{Deserialize, Serialize};
 
 use super::StepError;
@@ -41,7 +42,14 @@ pub(crate) enum Decided {
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "decision", rename_all = "lowercase", deny_unknown_fields)]
 enum RecordObject {
-    Done { attempt: u64, high_water: i64, dropped: Vec<DroppedObject> },
+    Done {
+        attempt: u64,
+        high_water: i64,
+        dropped: Vec<DroppedObject>,
+        /// Left out if there are none, as in the records of releases without objects.
+        #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
+        closed: BTreeSet<BucketId>,
+    },
     Undone,
 }
 
@@ -92,7 +100,7 @@ impl From<RecordObject> for Decision {
     fn from(object: RecordObject) -> Self {
         match object {
             RecordObject::Undone => Self::Undone,
-            RecordObject::Done { attempt, high_water, dropped } => Self::Done {
+            RecordObject::Done { attempt, high_water, dropped, closed } => Self::Done {
                 attempt,
                 inheritance: Inheritance {
                     high_water: Timestamp::from_ticks(high_water),
@@ -100,6 +108,7 @@ impl From<RecordObject> for Decision {
                         .into_iter()
                         .map(|table| (table.account, TableId(table.table), Timestamp::from_ticks(table.at)))
                         .collect(),
+                    closed,
                 },
             },
         }
@@ -122,6 +131,7 @@ impl From<&Decision> for RecordObject {
                         at: at.ticks(),
                     })
                     .collect(),
+                closed: inheritance.closed.clone(),
             },
         }
     }
@@ -142,6 +152,7 @@ mod tests {
         let inheritance = Inheritance {
             high_water: Timestamp::from_ticks(17),
             dropped: vec![("a\u{1F980}".into(), TableId(3), Timestamp::from_ticks(5))],
+            closed: BTreeSet::from([BucketId(9)]),
         };
         let done = Decision::Done { attempt: 2, inheritance };
         assert_eq!(decide(name, &objects, &done).await.unwrap(), Decided::ByUs);
@@ -152,5 +163,12 @@ mod tests {
             "a process that comes to undo it learns that it is done"
         );
         assert_eq!(read(name, &objects).await.unwrap(), Some(done));
+    }
+
+    #[test]
+    fn a_record_without_closed_buckets_is_as_it_was_before_there_were_any() {
+        let json = r#"{"decision":"done","attempt":2,"high_water":17,"dropped":[]}"#;
+        let object: RecordObject = serde_json::from_str(json).unwrap();
+        assert_eq!(serde_json::to_string(&object).unwrap(), json);
     }
 }

@@ -8,6 +8,7 @@
 //! | `01`, stripe (two bytes) | a timestamp | with a write of that stripe; see [`super::timestamps`] |
 //! | `02`, account, table id | the time of the drop | when a table is dropped; see [`super::dropped`] |
 //! | `03` | range and generation of a change record | as the last row of a retired range; see [`super::retire`] |
+//! | `04`, bucket id | nothing | while a bucket is closed; see [`super::closed`] |
 //! | `0F` | nothing | when a new file lets older ones go; see [`crate::database::NEWEST_FILE_KEY`] |
 //!
 //! Times and numbers in values have eight bytes, big-endian.
@@ -17,18 +18,22 @@
 
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
-use rangehold_map::{Generation, RangeId, TableId, Timestamp};
+use rangehold_map::{BucketId, Generation, RangeId, TableId, Timestamp};
 
 use crate::record_name::RecordName;
 
 const RESERVATION: u8 = 0x01;
 const DROPPED: u8 = 0x02;
 const RETIRED: u8 = 0x03;
+const CLOSED: u8 = 0x04;
 
 /// The prefix of all reservation rows.
 pub(crate) const RESERVATIONS: &[u8] = &[KIND_RANGE_META, RESERVATION];
 /// The prefix of all notes of dropped tables.
 pub(crate) const DROPPED_TABLES: &[u8] = &[KIND_RANGE_META, DROPPED];
+
+/// The prefix of all notes of closed buckets.
+pub(crate) const CLOSED_BUCKETS: &[u8] = &[KIND_RANGE_META, CLOSED];
 
 /// The key of the row that says that the range is retired.
 pub(crate) const RETIREMENT: &[u8] = &[KIND_RANGE_META, RETIRED];
@@ -56,6 +61,23 @@ pub(crate) fn decode_dropped_key(key: &[u8]) -> Result<(String, TableId), Malfor
     reader.u8()?;
     reader.u8()?;
     Ok((reader.text()?, TableId(reader.u64()?)))
+}
+
+/// The key of the note that a bucket is closed.
+pub(crate) fn closed_key(bucket: BucketId) -> Vec<u8> {
+    let mut key = CLOSED_BUCKETS.to_vec();
+    put_u64(&mut key, bucket.0);
+    key
+}
+
+/// The bucket of a key made by [`closed_key`].
+pub(crate) fn decode_closed_key(key: &[u8]) -> Result<BucketId, MalformedKey> {
+    let mut reader = Reader::new(key);
+    reader.u8()?;
+    reader.u8()?;
+    let bucket = BucketId(reader.u64()?);
+    reader.end()?;
+    Ok(bucket)
 }
 
 /// A timestamp as the value of a meta row.
@@ -99,6 +121,9 @@ mod tests {
             prop_assert!(!KeyRange::whole().contains(&reservation_key(stripe)));
             prop_assert!(dropped.starts_with(DROPPED_TABLES));
             prop_assert_eq!(decode_dropped_key(&dropped), Ok((account, TableId(id))));
+            let closed = closed_key(BucketId(id));
+            prop_assert!(closed.starts_with(CLOSED_BUCKETS) && !KeyRange::whole().contains(&closed));
+            prop_assert_eq!(decode_closed_key(&closed), Ok(BucketId(id)));
             let time = Timestamp::from_ticks(ticks);
             prop_assert_eq!(decode_time(&encode_time(time)), Some(time));
         }

@@ -14,6 +14,7 @@
 //! Architecture Invariant: every read of a client goes through [`read`], and every row enters the log
 //! through [`write`]. A cache of rows will be put there, and nowhere else.
 
+mod closed;
 mod dropped;
 mod flush;
 mod gate;
@@ -32,14 +33,16 @@ mod timestamps;
 mod unflushed;
 mod write;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use parking_lot::{Mutex, RwLock};
 use rangehold_map::load::LoadPolicy;
-use rangehold_map::{DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
+use rangehold_map::{BucketId, DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::Db;
 
+use closed::ClosedBuckets;
 pub(crate) use dropped::Remains;
 use gate::Gate;
 pub(crate) use gate::{Frozen, HeldBytes};
@@ -99,6 +102,8 @@ pub(crate) struct Inheritance {
     pub(crate) high_water: Timestamp,
     /// Tables whose rows it must not show, each with its account and the time when it was dropped.
     pub(crate) dropped: Vec<(String, TableId, Timestamp)>,
+    /// Buckets to which it must not let writes.
+    pub(crate) closed: BTreeSet<BucketId>,
 }
 
 /// A range that a server holds.
@@ -118,6 +123,7 @@ pub(crate) struct Range {
     stripes: Stripes,
     high_water: Mutex<HighWater>,
     dropped: Arc<DroppedTables>,
+    closed: ClosedBuckets,
     /// The record that decides about the range, if its database says that it is retired.
     retired: Mutex<Option<RecordName>>,
     /// Held by the task that carries out a change of the range: one change at a time.
@@ -173,6 +179,9 @@ impl Range {
         for (account, table, at) in &inheritance.dropped {
             range.inherit_dropped(account, *table, *at);
         }
+        for bucket in &inheritance.closed {
+            range.inherit_closed(*bucket);
+        }
         Ok(range)
     }
 
@@ -207,6 +216,7 @@ impl Range {
             stripes: Stripes::new(),
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
+            closed: ClosedBuckets::of(meta.closed),
             retired: Mutex::new(meta.retired),
             changing: Arc::default(),
             counts: Counts::default(),

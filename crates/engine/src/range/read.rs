@@ -9,12 +9,13 @@
 //! When everything has been read, the range checks whether it may still answer. On an error the
 //! caller throws away what it saw.
 
+use std::collections::BTreeSet;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
 use rangehold_map::key::KIND_RANGE_META;
-use rangehold_map::{KeyRange, Timestamp};
+use rangehold_map::{BucketId, KeyRange, Timestamp};
 use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
 use slatedb::{Db, DbIterator};
 use tokio::task::yield_now;
@@ -203,11 +204,13 @@ pub(super) struct Meta {
     pub(super) reserved: Timestamp,
     /// The change record that decides about the range, if the range is retired.
     pub(super) retired: Option<RecordName>,
+    /// The buckets that are closed.
+    pub(super) closed: BTreeSet<BucketId>,
 }
 
 /// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
 pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
-    let mut meta = Meta { reserved: Timestamp::default(), retired: None };
+    let mut meta = Meta { reserved: Timestamp::default(), retired: None, closed: BTreeSet::new() };
     let mut rows = scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote).await?;
     while let Some(row) = next(&mut rows).await? {
         if row.key.starts_with(meta::RESERVATIONS) {
@@ -217,6 +220,10 @@ pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, 
                 ReadError::Damaged(Damaged::new(format!("a range's note of a dropped table: {error}")))
             })?;
             dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
+        } else if row.key.starts_with(meta::CLOSED_BUCKETS) {
+            meta.closed.insert(meta::decode_closed_key(&row.key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
+            })?);
         } else if row.key == meta::RETIREMENT {
             meta.retired = Some(meta::decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
         } else if row.key != NEWEST_FILE_KEY {

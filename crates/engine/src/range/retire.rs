@@ -155,6 +155,7 @@ impl Range {
                 .into_iter()
                 .map(|table| (table.account, table.table, table.at))
                 .collect(),
+            closed: self.closed_buckets(),
         }
     }
 
@@ -166,6 +167,9 @@ impl Range {
         batch.put(meta::reservation_key(meta::INHERITED), meta::encode_time(reserved));
         for (account, table, at) in &inheritance.dropped {
             batch.put(meta::dropped_key(account, *table), meta::encode_time(*at));
+        }
+        for bucket in &inheritance.closed {
+            batch.put(meta::closed_key(*bucket), []);
         }
         self.write_own(batch).await
     }
@@ -200,7 +204,8 @@ async fn in_time<T>(step: impl Future<Output = T>) -> Result<T, ReadError> {
 }
 
 impl Inheritance {
-    /// What a merged range takes over: the later of the two high-water marks, and the dropped tables of both.
+    /// What a merged range takes over: the later of the two high-water marks, the dropped tables and
+    /// the closed buckets of both.
     pub(crate) fn union(self, other: Self) -> Self {
         let mut dropped = self.dropped;
         for table in other.dropped {
@@ -208,6 +213,7 @@ impl Inheritance {
                 dropped.push(table);
             }
         }
-        Self { high_water: self.high_water.max(other.high_water), dropped }
+        let closed = self.closed.union(&other.closed).copied().collect();
+        Self { high_water: self.high_water.max(other.high_water), dropped, closed }
     }
 }

@@ -60,6 +60,9 @@ impl Range {
         if self.dropped.covers(partition.as_bytes()) {
             return Err(WriteError::TableDropped);
         }
+        if self.closed.covers(partition.as_bytes()) {
+            return Err(WriteError::BucketClosed);
+        }
         let current = in_time(deadline, newest_rows(&opening.db, keys)).await??;
         let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {

@@ -10,6 +10,7 @@ use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use tokio::time::{Instant, timeout_at};
 
 use super::Router;
+use super::notes::Note;
 use crate::error::{Damaged, ReadError, Reason};
 use crate::run_to_end::RunToEnd;
 
@@ -32,7 +33,8 @@ impl Router {
     ) -> Result<(), ReadError> {
         let (router, account) = (self.clone(), account.to_owned());
         let noting = RunToEnd::new(async move {
-            let noted = router.note_dropped(&account, table).await;
+            let keys = KeyRange::prefix(&table_prefix(&account, table));
+            let noted = router.note_in_ranges(&Note::Dropped(account, table), keys).await;
             router.0.dropped.notify_one();
             noted
         });
@@ -40,32 +42,6 @@ impl Router {
             let why = "the deadline passed before every range had noted that the table is dropped";
             Err(ReadError::Unavailable(Reason::Found(why)))
         })
-    }
-
-    async fn note_dropped(&self, account: &str, table: TableId) -> Result<(), ReadError> {
-        // A map that is older than the catalogue's row could say that a range is offline although it serves by now.
-        self.0.maps.refresh().await.map_err(|error| ReadError::Unavailable(Reason::failed(error)))?;
-        let mut rest = KeyRange::prefix(&table_prefix(account, table));
-        let mut search = self.search();
-        while !rest.is_empty() {
-            let map = self.0.maps.current();
-            let entry = map.overlapping(&rest).next().ok_or(ReadError::NotOwned)?;
-            let part = entry.keys.intersect(&rest);
-            let answer = match (entry.online, self.server_of(entry.place.server)) {
-                (false, _) => Ok(()),
-                (true, Some(server)) => server.drop_table(account, table, &part).await,
-                (true, None) => Err(ReadError::NotOwned),
-            };
-            match answer {
-                Err(ReadError::NotOwned) => self.again(&mut search).await?,
-                Err(error) => return Err(error),
-                Ok(()) => {
-                    let Some(next) = part.high() else { break };
-                    rest = rest.intersect(&KeyRange::new(next.to_vec(), None));
-                }
-            }
-        }
-        Ok(())
     }
 }
 

@@ -5,7 +5,9 @@
 //! map. After that it asks by a newer map, which it reads from the store if it was not told of one, and so on
 //! for a limited time. So an old map costs a retry inside the service, and never a wrong answer.
 
+mod closed;
 mod dropped;
+mod notes;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

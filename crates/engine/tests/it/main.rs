@@ -6,6 +6,7 @@ mod support;
 
 mod blobs;
 mod changes;
+mod closed_buckets;
 mod copy;
 mod damaged_range;
 mod determinism;

@@ -51,6 +51,9 @@ impl<E: Into<Self>> From<WriteError<E>> for Failure {
         match failed {
             WriteError::Refused(refusal) => refusal.into(),
             WriteError::TableDropped => ObjectError::no_such_bucket().into(),
+            WriteError::BucketClosed => {
+                Self::unavailable("The bucket is being deleted. Try again, if it should not be empty.")
+            }
             WriteError::NotOwned | WriteError::Unavailable(_) => Self::unavailable(BEING_OPENED),
             WriteError::Offline(_) => Self::unavailable(OFFLINE),
             WriteError::Busy(why) => Self::unavailable(format!("The server is busy: {why}.")),

@@ -60,7 +60,10 @@ impl<E: Into<Self> + std::fmt::Display> From<WriteError<E>> for Failure {
         match failed {
             WriteError::Refused(refusal) => refusal.into(),
             WriteError::TableDropped => ErrorCode::TableNotFound.into(),
-            WriteError::NotOwned | WriteError::Unavailable(_) => busy(BEING_OPENED),
+            // Only a write of an object can meet a closed bucket.
+            WriteError::NotOwned | WriteError::Unavailable(_) | WriteError::BucketClosed => {
+                busy(BEING_OPENED)
+            }
             WriteError::Offline(_) => busy(OFFLINE),
             WriteError::Busy(why) => busy(format!("The server is busy: {why}.")),
             // The text names the disk, so that the reader knows where to free space.

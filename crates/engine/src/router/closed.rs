@@ -1,0 +1,47 @@
+//! Closing a bucket in all ranges that hold a part of it, while it is deleted. `range::closed` describes why.
+
+use std::collections::BTreeSet;
+
+use rangehold_map::key::bucket_objects;
+use rangehold_map::{BucketId, KeyRange};
+use tokio::time::{Instant, timeout_at};
+
+use super::Router;
+use super::notes::Note;
+use crate::error::{ReadError, Reason};
+use crate::run_to_end::RunToEnd;
+
+impl Router {
+    /// Refuses writes to objects of the bucket, with [`WriteError::BucketClosed`](crate::WriteError::BucketClosed), until
+    /// the bucket is opened again. When this returns, no write is under way any more, and a scan sees all that were let
+    /// in before. Fails with [`ReadError::Offline`] if a range of the bucket is offline.
+    ///
+    /// After an error some ranges may have closed the bucket: open it again, or repeat this. What was begun goes on after
+    /// `deadline`, and also if the caller gives up.
+    pub async fn close_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
+        self.note_bucket(Note::Closed(bucket), bucket, deadline).await
+    }
+
+    /// Allows writes to the bucket again, in all its ranges. Harmless if it is open. The notes of a bucket that was
+    /// deleted are removed in the same way, when no request that knows the bucket can still be under way.
+    pub async fn reopen_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
+        self.note_bucket(Note::Open(bucket), bucket, deadline).await
+    }
+
+    async fn note_bucket(&self, note: Note, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
+        let router = self.clone();
+        let noting = RunToEnd::new(async move {
+            router.note_in_ranges(&note, KeyRange::prefix(&bucket_objects(bucket))).await
+        });
+        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
+            let why = "the deadline passed before every range had noted that the bucket is closed or open";
+            Err(ReadError::Unavailable(Reason::Found(why)))
+        })
+    }
+
+    /// The buckets that are closed in one of the ranges here. After a start these are the buckets whose deletion was
+    /// broken off or has just ended. Those that still have their row must be opened again.
+    pub fn closed_buckets(&self) -> BTreeSet<BucketId> {
+        self.0.servers.load().values().flat_map(|server| server.closed_buckets()).collect()
+    }
+}
