@@ -188,6 +188,21 @@ impl Admin {
         }
     }
 
+    /// Answers the question of a container or proxy whether the process lives, or is ready, on any port that speaks HTTP;
+    /// `None` if the request is another one. A request with credentials is never such a question: it may mean a resource of
+    /// that name.
+    pub(crate) fn health(&self, request: &Request<Incoming>) -> Option<Response<Full<Bytes>>> {
+        let signed = request.headers().contains_key(header::AUTHORIZATION) || request.uri().query().is_some();
+        if signed || request.method() != Method::GET {
+            return None;
+        }
+        match request.uri().path() {
+            "/livez" | "/healthz" => Some(plain(StatusCode::OK, "ok\n")),
+            "/readyz" => Some(self.readiness()),
+            _ => None,
+        }
+    }
+
     async fn map(&self, query: Option<&str>) -> Result<Value, Refused> {
         let (only, names) = (api::only(query)?, self.manager.names().await);
         api::map(&self.node.executor().maps().current(), &names, only.as_ref())

@@ -47,6 +47,7 @@ use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 
 use crate::admin::Admin;
+use crate::listener::Connection;
 use crate::manager::Manager;
 use crate::object::ObjectService;
 use crate::table::TableService;
@@ -85,13 +86,23 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
     let object_address = objects.as_ref().map(|(_, socket)| socket.local_addr()).transpose()?;
     let (manager, history) = (admin.manager().clone(), admin.history().cloned());
     let (tables, admin) = (Arc::new(tables), Arc::new(admin));
-    let on_table = move |connection, request| {
-        let tables = tables.clone();
-        async move { tables.handle(connection, request).await }
+    let health = admin.clone();
+    let on_table = move |connection: Connection, request| {
+        let (tables, health) = (tables.clone(), health.clone());
+        async move {
+            match health.health(&request) {
+                Some(reply) => reply,
+                None => tables.handle(connection, request).await,
+            }
+        }
     };
-    let on_admin = move |_connection, request| {
+    let on_admin = move |connection: Connection, request| {
         let admin = admin.clone();
-        async move { admin.handle(request).await }
+        async move {
+            // A change of ranges may take minutes, and its client must learn what came of it.
+            let _long = connection.long_request();
+            admin.handle(request).await
+        }
     };
     let most = limits::connections_max();
     let mut tasks = vec![

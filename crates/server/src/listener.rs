@@ -4,20 +4,18 @@
 //! Plain connections use HTTP/1.1, as every SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
 //! never guessed from the first bytes.
 //!
-//! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
+//! Every connection has an [`Activity`]: the number of requests that are open on it, from the arrival of the head to
 //! the last byte of the reply, and the time at which something last happened. A handler that streams a body notes
 //! each piece, so a long transfer may go on as long as it makes progress. Beside each connection runs a check
-//! that ends it when nothing has happened for too long. Then either no request came, or the client does not read its
-//! reply. The module `places` says which connections are kept when there are too many.
+//! that ends it when nothing has happened for too long. The module `places` says which connections are kept when there are too many.
 
+mod activity;
 mod places;
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
 use std::future::Future;
 use std::net::SocketAddr;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -26,15 +24,16 @@ use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
-use parking_lot::Mutex;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Notify, watch};
+use tokio::sync::watch;
 use tokio::task::JoinSet;
-use tokio::time::{Instant, timeout};
+use tokio::time::timeout;
 use tokio_rustls::TlsAcceptor;
 use tracing::{debug, warn};
 
+use self::activity::Activity;
+pub use self::activity::{Connection, LongRequest, OpenRequest};
 use self::places::Places;
 use crate::limits;
 
@@ -47,111 +46,6 @@ pub trait ReplyBody:
 impl<B> ReplyBody for B where
     B: Body<Data = Bytes, Error: Into<Box<dyn StdError + Send + Sync>>> + Send + 'static
 {
-}
-
-/// The connection of a request, as its handler sees it.
-#[derive(Debug, Clone)]
-pub struct Connection {
-    /// The client's address.
-    pub peer: SocketAddr,
-    /// Whether the connection is encrypted.
-    pub tls: bool,
-    activity: Arc<Activity>,
-}
-
-/// The activity on a connection.
-#[derive(Debug)]
-struct Activity {
-    open: AtomicUsize,
-    last: Mutex<Instant>,
-    /// Whether a request proved who sent it.
-    known: AtomicBool,
-    ended: Notify,
-}
-
-/// An open request. The code that answers it holds this until the reply is sent.
-#[derive(Debug)]
-pub struct OpenRequest(Arc<Activity>);
-
-impl Activity {
-    fn new() -> Arc<Self> {
-        Arc::new(Self {
-            open: AtomicUsize::new(0),
-            last: Mutex::new(Instant::now()),
-            known: AtomicBool::new(false),
-            ended: Notify::new(),
-        })
-    }
-
-    fn note(&self) {
-        *self.last.lock() = Instant::now();
-    }
-
-    fn is_idle(&self) -> bool {
-        self.open.load(Ordering::Acquire) == 0
-    }
-
-    fn is_known(&self) -> bool {
-        self.known.load(Ordering::Relaxed)
-    }
-
-    fn prove(&self) {
-        // Several requests may be open at once, so it is written only when it changes.
-        if !self.is_known() {
-            self.known.store(true, Ordering::Relaxed);
-        }
-    }
-
-    /// Ends the connection: its place is needed.
-    fn end(&self) {
-        self.ended.notify_one();
-    }
-
-    /// Waits until the connection must end: nothing has happened for too long, or its place is needed.
-    async fn ended(&self) {
-        loop {
-            let look = tokio::time::sleep(limits::ACTIVITY_LOOKED_AT_EVERY);
-            tokio::select! {
-                biased;
-                () = self.ended.notified() => return,
-                () = look => {}
-            }
-            let quiet = self.last.lock().elapsed();
-            let open = self.open.load(Ordering::Acquire) > 0;
-            if quiet > if open { limits::OPEN_REQUEST_QUIET_MAX } else { limits::IDLE_MAX } {
-                return;
-            }
-        }
-    }
-}
-
-impl Connection {
-    /// Counts a request as open from now on.
-    pub fn open_request(&self) -> OpenRequest {
-        self.activity.open.fetch_add(1, Ordering::AcqRel);
-        self.activity.note();
-        OpenRequest(self.activity.clone())
-    }
-
-    /// Notes that a request proved who sent it. Such a connection is kept longer when there are too many.
-    pub fn prove(&self) {
-        self.activity.prove();
-    }
-}
-
-impl OpenRequest {
-    /// Notes that a piece of the request or of its reply has passed. A connection with an open request ends when
-    /// nothing has happened on it for too long.
-    pub fn progressed(&self) {
-        self.0.note();
-    }
-}
-
-impl Drop for OpenRequest {
-    fn drop(&mut self) {
-        self.0.note();
-        self.0.open.fetch_sub(1, Ordering::AcqRel);
-    }
 }
 
 /// Accepts up to `connections_max` connections on `socket` and serves them until `stop` is set. Then it finishes the
@@ -184,7 +78,7 @@ pub async fn serve<H, F, B>(
                 continue;
             }
         };
-        let connection = Connection { peer, tls: tls.is_some(), activity: Activity::new() };
+        let connection = Connection::new(peer, tls.is_some());
         let Some(place) = places.enter(peer.ip(), &connection.activity) else { continue };
         let (tls, handler, watcher) = (tls.clone(), handler.clone(), graceful.watcher());
         connections.spawn(async move {
@@ -210,7 +104,7 @@ where
     F: Future<Output = Response<B>> + Send + 'static,
     B: ReplyBody,
 {
-    let connection = Connection { peer, tls: false, activity: Activity::new() };
+    let connection = Connection::new(peer, false);
     // Kept while the connection lives. Nothing tells this connection to stop.
     let graceful = GracefulShutdown::new();
     serve_http1(stream, connection, handler, graceful.watcher()).await;

@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use tokio::time::Instant;
 use tracing::warn;
 
-use super::Activity;
+use super::activity::Activity;
 use crate::fair::{Queue, Tenant, Ticket};
 use crate::limits;
 

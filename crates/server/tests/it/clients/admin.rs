@@ -11,6 +11,7 @@ use rangehold_engine::{Step, StepHook};
 use serde_json::{Value, json};
 use tokio::time::sleep;
 
+use crate::support::wire::Request;
 use crate::support::{ADMIN_TOKEN, JSON, Service, Wanted};
 
 #[tokio::test]
@@ -116,6 +117,10 @@ async fn readiness_says_in_sentences_what_is_wrong() {
         (&json!("server"), &json!("reads"))
     );
     assert_eq!(readiness(&service).await.0, 503);
+    // Containers and proxies ask on the port of tables.
+    for (path, status) in [("/readyz", 503), ("/livez", 200)] {
+        assert_eq!(service.send_raw(&Request::new("GET", path, &[], b"")).await.status, status, "{path}");
+    }
 }
 
 /// The manager's task dies in the middle of a split, as it might because of a bug. Then the range holds its writes,
