@@ -24,6 +24,9 @@ pub(crate) struct AdminClient {
     /// The server's data directory, which holds the admin token.
     #[arg(long, env = "RANGEHOLD_DATA", value_name = "DIR", default_value = "./rangehold-data")]
     data: PathBuf,
+    /// The admin token of a server that keeps it in no file.
+    #[arg(long, env = "RANGEHOLD_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    admin_token: Option<String>,
 }
 
 /// Prints the server's status.
@@ -49,11 +52,22 @@ impl AdminClient {
         self.send(&Request { method: "DELETE", path, body: "", within: ANSWER_WITHIN })
     }
 
-    fn send(&self, request: &Request<'_>) -> Result<Value> {
+    fn token(&self) -> Result<String> {
+        if let Some(token) = &self.admin_token {
+            return Ok(token.clone());
+        }
         let path = self.data.join(TOKEN_FILE);
-        let token = std::fs::read_to_string(&path).with_context(|| {
-            format!("cannot read the admin token {}; is --data the server's directory?", path.display())
-        })?;
+        std::fs::read_to_string(&path).with_context(|| {
+            format!(
+                "cannot read the admin token {}; is --data the server's directory? (a server with --in-memory prints its \
+                 token: give it by --admin-token)",
+                path.display()
+            )
+        })
+    }
+
+    fn send(&self, request: &Request<'_>) -> Result<Value> {
+        let token = self.token()?;
         let (status, body) = exchange(self.admin, request, Some(token.trim()))?;
         if status == 200 {
             return serde_json::from_str(&body).context("the server's answer is not JSON");

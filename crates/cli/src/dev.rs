@@ -1,5 +1,6 @@
 //! `rangehold dev`: serves tables and objects from one process, which is the whole service.
 
+mod announce;
 mod secrets;
 
 use std::net::{IpAddr, SocketAddr};
@@ -9,8 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use anyhow::{Context, Result};
 use rangehold_engine::store::{Store, StoreLocation, StoreOptions};
 use rangehold_engine::{Clock, Node, Options, StepHook};
-use rangehold_server::accounts::{WELL_KNOWN_ACCOUNT, WELL_KNOWN_KEY};
-use rangehold_server::admin::{Admin, token_in};
+use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
+use rangehold_server::admin::{Admin, token_in, token_of};
 use rangehold_server::history::{HISTORY_DIRECTORY, History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
@@ -18,22 +19,27 @@ use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
 use rangehold_server::table::{self, TableService};
 use rangehold_server::tls::Certificate;
 use rangehold_server::{Endpoints, Running, limits};
+use rustix::fs::Mode;
 use rustix::process;
 use tokio::net::TcpListener;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing::{info, warn};
 
+pub(crate) use self::announce::print_connection_strings;
+use self::announce::{announce, url};
 use self::secrets::Secrets;
 use crate::chance;
-use crate::config::{Config, Crash, DevFlags, Objects, Switch, Tls};
+use crate::config::{Config, Crash, DevFlags, Objects, Switch};
 use crate::logs;
 
 /// Serves until SIGTERM or Ctrl-C, and then finishes the requests that are under way. A second signal ends the
 /// process at once.
 pub(crate) fn run(flags: DevFlags) -> Result<()> {
     let config = flags.resolve()?;
-    logs::start(config.log_format);
+    logs::start(config.log_format)?;
     refuse_huge_pages();
+    // What the process makes is for its own user: data, keys, tokens.
+    process::umask(Mode::RWXG | Mode::RWXO);
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().context("cannot start")?;
     runtime.block_on(serve(flags, config))
 }
@@ -49,8 +55,8 @@ fn refuse_huge_pages() {
 async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
     let secrets = Secrets::read(&config)?;
-    let running = start(&config, &secrets).await?;
-    announce(&config, &running);
+    let (running, token) = start(&config, &secrets).await?;
+    announce(&config, &running, &token);
     loop {
         tokio::select! {
             () = signals.stop.asked() => break,
@@ -73,13 +79,11 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     Ok(())
 }
 
-async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
+/// Starts everything. Returns the admin token too.
+async fn start(config: &Config, secrets: &Secrets) -> Result<(Running, String)> {
     // The sockets come first, so that a port in use is reported before the store is opened.
     let table_socket = bind(config.host, config.table_port, "--table-port").await?;
-    let object_socket = match &config.objects {
-        Some(objects) => Some((objects, bind(config.host, objects.port, "--object-port").await?)),
-        None => None,
-    };
+    let object_socket = bind_objects(config).await?;
     let admin_socket = bind(config.admin_host, config.admin_port, "--admin-port").await?;
     println!("Table service is starting at {}", url(config, table_socket.local_addr()?));
 
@@ -100,12 +104,7 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
     };
     let node = Node::open(store, options).await?;
 
-    let token = match &config.data {
-        Some(directory) => {
-            Some(token_in(directory, chance::bytes()?).context("cannot keep the admin token")?)
-        }
-        None => None,
-    };
+    let token = admin_token(config)?;
     let metrics = Metrics::new();
     let tables = TableService::new(
         node.router().clone(),
@@ -128,10 +127,23 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<Running> {
     };
     let manager = Manager::new(&node, tables.rehearsals(), manager_options(config));
     let history = history(config, &node)?;
-    let admin = Admin::new(node.clone(), manager, &tables, metrics, token, config.admin_host);
+    let admin = Admin::new(node.clone(), manager, &tables, metrics, Some(token.clone()), config.admin_host);
     let admin = admin.with_history(history);
     let (tables, admin) = ((tables, table_socket), (admin, admin_socket));
-    Ok(rangehold_server::serve(node, Endpoints { tables, objects, tls: acceptor, admin })?)
+    let running = rangehold_server::serve(node, Endpoints { tables, objects, tls: acceptor, admin })?;
+    Ok((running, token))
+}
+
+/// The token of the settings; or that of the data directory; or one for the life of a server without a directory.
+fn admin_token(config: &Config) -> Result<String> {
+    if let Some(token) = &config.admin_token {
+        return Ok(token.clone());
+    }
+    let random = chance::bytes()?;
+    match &config.data {
+        Some(directory) => token_in(directory, random).context("cannot keep the admin token"),
+        None => Ok(token_of(random)),
+    }
 }
 
 fn object_service(
@@ -184,67 +196,25 @@ fn manager_options(config: &Config) -> ManagerOptions {
     ManagerOptions { plans: config.manager == Switch::On, ..options }
 }
 
+/// The socket of objects. If its port was not chosen and is in use, tables are served without objects: a second server on
+/// one machine needs no flag for what it may not use.
+async fn bind_objects(config: &Config) -> Result<Option<(&Objects, TcpListener)>> {
+    let Some(objects) = &config.objects else { return Ok(None) };
+    match bind(config.host, objects.port, "--object-port").await {
+        Ok(socket) => Ok(Some((objects, socket))),
+        Err(error) if objects.port_is_chosen => Err(error),
+        Err(error) => {
+            warn!("objects are not served: {error:#}");
+            Ok(None)
+        }
+    }
+}
+
 async fn bind(host: IpAddr, port: u16, flag: &str) -> Result<TcpListener> {
     let address = SocketAddr::new(host, port);
     TcpListener::bind(address).await.with_context(|| {
         format!("cannot listen on {address}: is another server running? choose another port by {flag}")
     })
-}
-
-fn url(config: &Config, address: SocketAddr) -> String {
-    let scheme = if config.tls == Tls::Off { "http" } else { "https" };
-    format!("{scheme}://{address}")
-}
-
-fn announce(config: &Config, running: &Running) {
-    let tables = url(config, running.table_address);
-    let data = config
-        .data
-        .as_ref()
-        .map_or("in memory, lost when the program ends".to_owned(), |d| d.display().to_string());
-    // Tools wait for exactly this line.
-    println!("Table service is successfully listening at {tables}");
-    announce_objects(config, running);
-    println!("Admin is listening at http://{}", running.admin_address);
-    println!("Data: {data}");
-    println!("Profile: {}", config.profile.name);
-    println!("Connection string: {}", connection_string(config, &tables));
-}
-
-fn announce_objects(config: &Config, running: &Running) {
-    let (Some(address), Some(objects)) = (running.object_address, &config.objects) else {
-        println!("Objects are not served: beyond loopback they need --objects-auth");
-        return;
-    };
-    println!("Objects: STORAGE_EMULATOR_HOST={}", url(config, address));
-    if !objects.auth {
-        println!(
-            "Objects are open: everybody on this machine may read and write them, with any token or none"
-        );
-    }
-}
-
-/// The connection string for SDKs. It has the well-known key, which is not secret; another key is replaced by
-/// `<key>`.
-fn connection_string(config: &Config, tables: &str) -> String {
-    let well_known = config.accounts.get(WELL_KNOWN_ACCOUNT).filter(|account| account.has_well_known_key());
-    let (name, key) = match (well_known, config.accounts.iter().next()) {
-        (Some(account), _) => (account.name.as_str(), WELL_KNOWN_KEY),
-        (None, Some(account)) => (account.name.as_str(), "<key>"),
-        (None, None) => return String::new(),
-    };
-    let protocol = tables.split(':').next().unwrap_or("http");
-    format!(
-        "DefaultEndpointsProtocol={protocol};AccountName={name};AccountKey={key};TableEndpoint={tables}/{name};"
-    )
-}
-
-/// Prints the connection string of a server with these settings.
-pub(crate) fn print_connection_string(flags: DevFlags) -> Result<()> {
-    let config = flags.resolve()?;
-    let address = SocketAddr::new(config.host, config.table_port);
-    println!("{}", connection_string(&config, &url(&config, address)));
-    Ok(())
 }
 
 /// The signals that the server handles: SIGTERM and Ctrl-C stop it, SIGHUP makes it read the accounts again.

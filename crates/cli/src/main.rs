@@ -3,7 +3,7 @@
 //! | command | what it does |
 //! |---|---|
 //! | `dev` | serves tables from a local directory, ready for the Azure SDKs |
-//! | `connection-string` | prints the connection string that the SDKs need |
+//! | `connection-string` | prints the connection strings that the SDKs need, one for each account |
 //! | `status`, `health` | show the state of a running server |
 //! | `ranges`, `map`, `events` | show and change the ranges of a running server |
 //! | `map script` | runs a file of commands on the map of a running server, or on a map in memory |
@@ -11,6 +11,7 @@
 //! | `rehearse` | makes a range of a running server misbehave, to test retry code |
 //! | `shards` | makes, changes and checks shard maps of SQL databases |
 //! | `backup`, `restore`, `copy` | copy a store, which may be in use |
+//! | `completions` | prints what a shell needs to complete commands |
 //!
 //! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong.
 
@@ -29,7 +30,8 @@ mod shards;
 mod stores;
 mod text_table;
 
-use clap::{Parser, Subcommand};
+use clap::builder::Resettable;
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 
 /// Fewer cycles per request than with the system's allocator; see the workspace's Cargo.toml.
 #[global_allocator]
@@ -47,7 +49,7 @@ struct Program {
 enum Command {
     /// Serve tables from a local directory, ready for the Azure SDKs.
     Dev(config::DevFlags),
-    /// Print the connection string of a server with these settings.
+    /// Print the connection strings of a server with these settings, one for each account.
     ConnectionString(config::DevFlags),
     /// Print the status of a running server, as JSON.
     Status(admin::AdminClient),
@@ -73,12 +75,35 @@ enum Command {
     Restore(stores::FromTo),
     /// Copy a store, which may be in use, to another place.
     Copy(stores::FromTo),
+    /// Print the code with which a shell completes the commands and flags of this program.
+    Completions {
+        /// The shell.
+        shell: clap_complete::Shell,
+    },
+}
+
+/// The commands. A variable of the environment that is set to nothing counts as not set: compose files and unit files
+/// write it so.
+fn commands() -> clap::Command {
+    without_empty_variables(Program::command())
+}
+
+fn without_empty_variables(command: clap::Command) -> clap::Command {
+    let is_empty = |name: &std::ffi::OsStr| std::env::var_os(name).is_some_and(|value| value.is_empty());
+    let names: Vec<String> = command.get_subcommands().map(|below| below.get_name().to_owned()).collect();
+    let command = command.mut_args(|flag| match flag.get_env() {
+        Some(name) if is_empty(name) => flag.env(Resettable::Reset),
+        _ => flag,
+    });
+    names.into_iter().fold(command, |command, name| command.mut_subcommand(name, without_empty_variables))
 }
 
 fn main() -> std::process::ExitCode {
-    let done = match Program::parse().command {
+    let matches = commands().get_matches();
+    let program = Program::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let done = match program.command {
         Command::Dev(flags) => dev::run(flags),
-        Command::ConnectionString(flags) => dev::print_connection_string(flags),
+        Command::ConnectionString(flags) => dev::print_connection_strings(flags),
         Command::Status(admin) => admin::status(&admin),
         Command::Health(admin) => admin::health(&admin),
         Command::Ranges(flags) => ranges::show(&flags),
@@ -90,6 +115,10 @@ fn main() -> std::process::ExitCode {
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut commands(), "rangehold", &mut std::io::stdout());
+            Ok(())
+        }
     };
     match done {
         Ok(()) => std::process::ExitCode::SUCCESS,

@@ -83,9 +83,14 @@ pub fn token_in(directory: &Path, random: [u8; 32]) -> std::io::Result<String> {
 }
 
 fn make_token(path: &Path, random: [u8; 32]) -> std::io::Result<String> {
-    let token = URL_SAFE_NO_PAD.encode(random);
+    let token = token_of(random);
     write_private(path, token.as_bytes())?;
     Ok(token)
+}
+
+/// A token of `random` bytes, for a server that has no directory to keep it in.
+pub fn token_of(random: [u8; 32]) -> String {
+    URL_SAFE_NO_PAD.encode(random)
 }
 
 impl Admin {
@@ -136,7 +141,8 @@ impl Admin {
         }
         if head.uri.path().starts_with("/v1/") && !self.is_authorised(&head) {
             let text = format!(
-                "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory\n"
+                "send 'Authorization: Bearer TOKEN' with the token in {TOKEN_FILE} in the data directory, or the one that the \
+                 server was given or has printed\n"
             );
             return plain(StatusCode::UNAUTHORIZED, text);
         }

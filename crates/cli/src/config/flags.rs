@@ -1,9 +1,9 @@
 //! The settings as users give them, each of which may be absent.
 
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
+use clap::builder::BoolishValueParser;
 use clap::{Args, ValueEnum};
 use rangehold_server::profile::Profile;
 use serde::Deserialize;
@@ -20,14 +20,14 @@ pub(crate) struct DevFlags {
     #[arg(long, env = "RANGEHOLD_DATA", value_name = "DIR")]
     pub(super) data: Option<PathBuf>,
     /// Keep everything in memory. When the program ends, the data is lost.
-    #[arg(long, env = "RANGEHOLD_IN_MEMORY", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, env = "RANGEHOLD_IN_MEMORY", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) in_memory: Option<bool>,
-    /// Address to listen on [default: 127.0.0.1]
+    /// Address or name to listen on [default: 127.0.0.1]
     #[arg(long, env = "RANGEHOLD_HOST", value_name = "ADDR")]
-    pub(super) host: Option<IpAddr>,
+    pub(crate) host: Option<String>,
     /// Address of the admin endpoint (health, metrics, status), which is never encrypted [default: 127.0.0.1]
     #[arg(long, env = "RANGEHOLD_ADMIN_HOST", value_name = "ADDR")]
-    pub(super) admin_host: Option<IpAddr>,
+    pub(super) admin_host: Option<String>,
     /// Port of the table service; 0 chooses a free port [default: 10002]
     #[arg(long, env = "RANGEHOLD_TABLE_PORT", value_name = "N")]
     pub(super) table_port: Option<u16>,
@@ -41,6 +41,9 @@ pub(crate) struct DevFlags {
     /// Port of the admin endpoint; 0 chooses a free port [default: 10080]
     #[arg(long, env = "RANGEHOLD_ADMIN_PORT", value_name = "N")]
     pub(super) admin_port: Option<u16>,
+    /// Token for the admin endpoint, in place of the one in the data directory.
+    #[arg(long, env = "RANGEHOLD_ADMIN_TOKEN", value_name = "TOKEN", hide_env_values = true)]
+    pub(super) admin_token: Option<String>,
     /// Memory for caches and buffers, such as 512MiB or 2GiB [default: 512MiB]
     #[arg(long, env = "RANGEHOLD_MEMORY", value_name = "SIZE")]
     pub(super) memory: Option<String>,
@@ -55,7 +58,7 @@ pub(crate) struct DevFlags {
     #[arg(long, env = "RANGEHOLD_ACCOUNTS", value_name = "LIST", hide_env_values = true)]
     pub(super) accounts: Option<String>,
     /// Allow an address that other machines can reach, although everybody knows the well-known key.
-    #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, env = "RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) allow_public_well_known_key: Option<bool>,
     /// PEM file with the TLS certificate chain; needs --tls-key.
     #[arg(long, env = "RANGEHOLD_TLS_CERT", value_name = "FILE")]
@@ -72,13 +75,13 @@ pub(crate) struct DevFlags {
     pub(super) oauth: Option<String>,
     /// Serve objects only to those who may: bearer tokens are checked by --oauth and --object-keys, and buckets by
     /// their policies. Without this flag everybody on this machine may do everything with objects.
-    #[arg(long, env = "RANGEHOLD_OBJECTS_AUTH", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, env = "RANGEHOLD_OBJECTS_AUTH", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) objects_auth: Option<bool>,
     /// JSON file with the service accounts that sign URLs or send tokens for objects
     #[arg(long, env = "RANGEHOLD_OBJECT_KEYS", value_name = "FILE")]
     pub(super) object_keys: Option<PathBuf>,
     /// Serve `/retry_test` on the port of objects, by which client libraries ask for errors to test their retries.
-    #[arg(long, env = "RANGEHOLD_RETRY_TESTS", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, env = "RANGEHOLD_RETRY_TESTS", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) retry_tests: Option<bool>,
     /// Refuse writes while less than this is free on the disk [default: 1 % of it, but at least 64MiB]
     #[arg(long, env = "RANGEHOLD_DISK_RESERVE", value_name = "SIZE")]
@@ -92,13 +95,13 @@ pub(crate) struct DevFlags {
     pub(super) history_budget: Option<String>,
     /// Store keys in the history, so that it shows the same detail after a restart. Without this flag only
     /// hashes of keys are stored.
-    #[arg(long, env = "RANGEHOLD_HISTORY_KEYS", num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, env = "RANGEHOLD_HISTORY_KEYS", num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) history_keys: Option<bool>,
     /// Form of the log lines [default: text]
     #[arg(long, env = "RANGEHOLD_LOG_FORMAT", value_name = "FORMAT")]
     pub(super) log_format: Option<LogFormat>,
     /// Do not wait for the disk: a power failure then loses acknowledged writes. Only for tests.
-    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true")]
+    #[arg(long, hide = true, num_args = 0..=1, default_missing_value = "true", value_parser = BoolishValueParser::new())]
     pub(super) unsafe_no_fsync: Option<bool>,
     /// Kill the process after this step of a change of ranges was reached N times, such as `cloned:2`
     /// (default: once). Only for tests.
@@ -197,6 +200,7 @@ impl DevFlags {
             object_port,
             object_hosts,
             admin_port,
+            admin_token,
             memory,
             servers,
             manager,

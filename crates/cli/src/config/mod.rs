@@ -19,7 +19,7 @@ use rangehold_server::tls::TlsFiles;
 pub(crate) use self::flags::{DevFlags, LogFormat, Switch};
 use self::flags::{ProfileName, TlsMode};
 pub(crate) use self::values::Crash;
-use self::values::{parse_crash, parse_size};
+use self::values::{parse_crash, parse_host, parse_size};
 
 /// Whether TLS is used, and with which certificate.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,6 +47,8 @@ pub(crate) enum OAuth {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Objects {
     pub(crate) port: u16,
+    /// Whether the port was given. If it was not, and the default is in use, no objects are served.
+    pub(crate) port_is_chosen: bool,
     /// Names of this server, besides those of the loopback.
     pub(crate) hosts: Vec<String>,
     /// Whether tokens and policies are checked.
@@ -67,6 +69,8 @@ pub(crate) struct Config {
     /// `None` serves no objects.
     pub(crate) objects: Option<Objects>,
     pub(crate) admin_port: u16,
+    /// The admin token; `None` takes the one of the data directory.
+    pub(crate) admin_token: Option<String>,
     pub(crate) memory_bytes: u64,
     pub(crate) servers: u64,
     pub(crate) manager: Switch,
@@ -85,6 +89,9 @@ pub(crate) struct Config {
 
 /// The default port of objects, which Google's emulators have too.
 const OBJECT_PORT: u16 = 4443;
+const LOOPBACK: IpAddr = IpAddr::V4(Ipv4Addr::LOCALHOST);
+/// The least characters of an admin token that a user chooses.
+const ADMIN_TOKEN_MIN: usize = 16;
 /// The least memory with which caches and buffers work.
 const MEMORY_BYTES_MIN: u64 = 64 << 20;
 /// The default disk space of the history.
@@ -108,7 +115,7 @@ impl DevFlags {
             Some(path) => self.clone().or(Self::from_file(path)?),
             None => self.clone(),
         };
-        let host = flags.host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST));
+        let host = flags.host.as_deref().map_or(Ok(LOOPBACK), |host| parse_host(host).context("--host"))?;
         let accounts = flags.accounts()?;
         flags.refuse_strangers(host, &accounts)?;
         let memory_bytes = flags.memory_bytes()?;
@@ -125,10 +132,14 @@ impl DevFlags {
         Ok(Config {
             data: (!in_memory).then(|| flags.data.clone().unwrap_or_else(|| "./rangehold-data".into())),
             host,
-            admin_host: flags.admin_host.unwrap_or(IpAddr::V4(Ipv4Addr::LOCALHOST)),
+            admin_host: flags
+                .admin_host
+                .as_deref()
+                .map_or(Ok(LOOPBACK), |host| parse_host(host).context("--admin-host"))?,
             table_port: flags.table_port.unwrap_or(10002),
             objects: flags.objects(host)?,
             admin_port: flags.admin_port.unwrap_or(10080),
+            admin_token: flags.admin_token()?,
             memory_bytes,
             servers,
             manager: flags.manager.unwrap_or(Switch::On),
@@ -147,6 +158,19 @@ impl DevFlags {
             fsync: !flags.unsafe_no_fsync.unwrap_or(false),
             crash: flags.crash_after_step.as_deref().map(parse_crash).transpose()?,
         })
+    }
+
+    fn admin_token(&self) -> Result<Option<String>> {
+        let token = self.admin_token.clone();
+        // It is sent in a header.
+        let usable =
+            |token: &String| token.len() >= ADMIN_TOKEN_MIN && token.bytes().all(|b| b.is_ascii_graphic());
+        if token.as_ref().is_some_and(|token| !usable(token)) {
+            bail!(
+                "--admin-token: give at least {ADMIN_TOKEN_MIN} visible characters of ASCII, without spaces"
+            );
+        }
+        Ok(token)
     }
 
     /// Refuses an address that other machines can reach, if anybody there could prove to be an owner.
@@ -188,6 +212,7 @@ impl DevFlags {
         let names = self.object_hosts.iter().flat_map(|names| names.split(','));
         Ok(Some(Objects {
             port: self.object_port.unwrap_or(OBJECT_PORT),
+            port_is_chosen: self.object_port.is_some(),
             hosts: names.map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect(),
             auth,
             keys: self.object_keys.clone(),
@@ -314,7 +339,7 @@ mod tests {
     fn objects_beyond_loopback_need_the_check_of_tokens() {
         let own = DevFlags { accounts: Some("mine:c2VjcmV0".into()), ..DevFlags::default() };
         assert_eq!(own.resolve().unwrap().objects.unwrap().port, 4443);
-        let public = DevFlags { host: Some("0.0.0.0".parse().unwrap()), ..own };
+        let public = DevFlags { host: Some("0.0.0.0".to_owned()), ..own };
         assert_eq!(public.resolve().unwrap().objects, None);
         let named = DevFlags { object_port: Some(4443), ..public.clone() };
         assert!(named.resolve().unwrap_err().to_string().contains("--objects-auth"));
@@ -328,7 +353,7 @@ mod tests {
 
     #[test]
     fn the_well_known_key_stays_on_loopback() {
-        let flags = DevFlags { host: Some("0.0.0.0".parse().unwrap()), ..DevFlags::default() };
+        let flags = DevFlags { host: Some("0.0.0.0".to_owned()), ..DevFlags::default() };
         assert!(flags.resolve().unwrap_err().to_string().contains("--allow-public-well-known-key"));
         let allowed = DevFlags { allow_public_well_known_key: Some(true), ..flags.clone() };
         assert!(allowed.resolve().is_ok());

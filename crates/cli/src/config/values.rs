@@ -1,5 +1,7 @@
 //! Values that are written in a form of their own: sizes and crashes.
 
+use std::net::{IpAddr, ToSocketAddrs};
+
 use anyhow::{Context, Result, bail};
 use rangehold_engine::Step;
 
@@ -30,6 +32,20 @@ pub(super) fn parse_size(text: &str) -> Result<u64> {
     number.checked_mul(factor).with_context(|| format!("{text:?} is too large"))
 }
 
+/// The address of a host that is given as an address or as a name. Of several addresses the first of IPv4 counts.
+pub(super) fn parse_host(text: &str) -> Result<IpAddr> {
+    let host = text.trim().trim_start_matches('[').trim_end_matches(']');
+    if let Ok(address) = host.parse() {
+        return Ok(address);
+    }
+    let found = (host, 0)
+        .to_socket_addrs()
+        .with_context(|| format!("{text:?} is neither an address nor a known name"))?;
+    let addresses: Vec<IpAddr> = found.map(|address| address.ip()).collect();
+    let v4 = addresses.iter().find(|address| address.is_ipv4());
+    v4.or(addresses.first()).copied().with_context(|| format!("{text:?} has no address"))
+}
+
 /// Reads a crash such as `cloned` or `cloned:2`.
 pub(super) fn parse_crash(text: &str) -> Result<Crash> {
     let (name, occurrence) = text.split_once(':').unwrap_or((text, "1"));
@@ -57,6 +73,16 @@ mod tests {
         for wrong in ["", "MiB", "12 apples", "99999999999999999999", "18446744073709551615GiB"] {
             assert!(parse_size(wrong).is_err(), "{wrong}");
         }
+    }
+
+    #[test]
+    fn a_host_is_an_address_or_a_name() {
+        assert_eq!(parse_host("localhost").unwrap(), IpAddr::from([127, 0, 0, 1]));
+        assert_eq!(parse_host("0.0.0.0").unwrap(), IpAddr::from([0, 0, 0, 0]));
+        assert!(parse_host("[::1]").unwrap().is_loopback());
+        assert!(
+            format!("{:#}", parse_host("no.such.host.invalid").unwrap_err()).contains("no.such.host.invalid")
+        );
     }
 
     #[test]

@@ -8,4 +8,5 @@ mod program;
 mod ranges;
 mod rehearse;
 mod script;
+mod settings;
 mod shards;

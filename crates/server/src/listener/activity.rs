@@ -26,7 +26,7 @@ pub struct Connection {
 /// The activity on a connection.
 #[derive(Debug)]
 pub(super) struct Activity {
-    open: AtomicUsize,
+    pub(super) open: AtomicUsize,
     /// Requests whose handler takes as long as it needs.
     long: AtomicUsize,
     last: Mutex<Instant>,
@@ -66,7 +66,7 @@ impl Activity {
         self.known.load(Ordering::Relaxed)
     }
 
-    fn prove(&self) {
+    pub(super) fn prove(&self) {
         // Several requests may be open at once, so it is written only when it changes.
         if !self.is_known() {
             self.known.store(true, Ordering::Relaxed);

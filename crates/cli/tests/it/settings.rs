@@ -1,0 +1,45 @@
+//! Settings as people and tools give them: by flags and by variables of the environment.
+
+use crate::program::{Program, ended, rangehold};
+
+#[test]
+fn empty_variables_count_as_not_set_and_1_means_true() {
+    let mut command = rangehold();
+    command.arg("connection-string");
+    command.env("RANGEHOLD_HOST", "").env("RANGEHOLD_CONFIG", "").env("RANGEHOLD_TABLE_PORT", "");
+    command.env("RANGEHOLD_IN_MEMORY", "1").env("RANGEHOLD_ALLOW_PUBLIC_WELL_KNOWN_KEY", "no");
+    let ended = ended(command, "");
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    assert!(ended.said.contains("TableEndpoint=http://127.0.0.1:10002/devstoreaccount1;"), "{ended:?}");
+}
+
+#[test]
+fn commands_reach_a_server_by_a_token_that_is_in_no_file() {
+    let (directory, token) = (tempfile::tempdir().unwrap(), "a-token-for-this-test");
+    let server = Program::start(directory.path(), &["--admin-token", token]);
+    assert!(!directory.path().join("admin-token").exists());
+    let status = server.answers(&["status", "--admin-token", token]);
+    assert_eq!(status["map_version"], 1);
+    assert_eq!(server.run(&["status", "--admin-token", "another-token-entirely"]).code, Some(1));
+    let without = server.run(&["status"]);
+    assert!(without.complained.contains("--admin-token"), "{without:?}");
+}
+
+#[test]
+fn what_the_server_makes_is_for_its_own_user() {
+    use std::os::unix::fs::PermissionsExt;
+    let parent = tempfile::tempdir().unwrap();
+    let data = parent.path().join("data");
+    let _server = Program::start(&data, &[]);
+    let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(&data), 0o700);
+    assert_eq!(mode(&data.join("rangehold-format.json")), 0o600);
+}
+
+#[test]
+fn shells_get_their_completions() {
+    let mut command = rangehold();
+    command.args(["completions", "bash"]);
+    let ended = ended(command, "");
+    assert!(ended.said.contains("connection-string"), "{ended:?}");
+}
