@@ -9,8 +9,8 @@ const NOTIFICATION: u8 = 0x03;
 
 const HMAC_KEY: u8 = 0x01;
 
-/// Names one life of a bucket, from its creation to its deletion. It is the time of its creation in ticks, and is
-/// never used again; the module [`key`](super) says why.
+/// Names one life of a bucket, from its creation to its deletion. It is made of the time of its creation and of its name,
+/// so no other bucket ever has it; the module [`key`](super) says why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct BucketId(pub u64);
 

@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use rangehold_map::key::{BucketId, BucketRow, ObjectKey, ObjectRow, bucket_objects};
 use rangehold_map::{KeyRange, PartitionPrefix};
-use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::bucket::{Bucket, bucket_id};
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection, State};
@@ -74,13 +74,13 @@ impl ObjectService {
 
     /// The bucket that had the name, was made at `generation`, and was deleted.
     pub(super) async fn deleted_bucket(&self, name: &str, generation: &str) -> Result<Bucket, Failure> {
-        let row = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Deleted(id_of(generation)?));
+        let row = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Deleted(id_of(name, generation)?));
         let row = self.router.get(&row).await?.ok_or_else(ObjectError::no_such_bucket)?;
         Ok(Bucket::decode(&row)?)
     }
 
     pub(super) async fn restore_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
-        let id = id_of(exchange.query.required("generation")?)?;
+        let id = id_of(name, exchange.query.required("generation")?)?;
         let partition = PartitionPrefix::bucket(name);
         let live = partition.bucket_row(&BucketRow::Bucket);
         let deleted = partition.bucket_row(&BucketRow::Deleted(id));
@@ -101,12 +101,10 @@ impl ObjectService {
     }
 }
 
-/// The id of a bucket whose resource shows this generation: the same time in the engine's ticks.
-fn id_of(generation: &str) -> Result<BucketId, ObjectError> {
-    let micros: Option<i64> = generation.parse().ok();
-    let ticks = micros.map(|micros| Micros::new(micros).timestamp().ticks());
-    let id = ticks.and_then(|ticks| u64::try_from(ticks).ok()).map(BucketId);
-    id.ok_or_else(|| {
+/// The id of the bucket `name` whose resource shows this generation.
+fn id_of(name: &str, generation: &str) -> Result<BucketId, ObjectError> {
+    let created = generation.parse().map(Micros::new).map_err(|_| {
         ObjectError::invalid("generation", generation, "Give the generation of the deleted bucket.")
-    })
+    });
+    Ok(bucket_id(name, created?))
 }

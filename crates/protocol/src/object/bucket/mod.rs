@@ -116,7 +116,7 @@ impl Bucket {
         let mut settings = BucketSettings::from_body(body)?;
         computed::finish_new(&mut settings, parameters.enable_object_retention, now)?;
         let mut bucket = Self {
-            id: BucketId(u64::try_from(now.timestamp().ticks()).unwrap_or_default()),
+            id: bucket_id(name, now),
             name: name.to_owned(),
             project: project.to_owned(),
             project_number: project_number(project),
@@ -265,13 +265,25 @@ impl Bucket {
     }
 }
 
+/// The id of a bucket: its name and the microsecond in which it was made, in one number. Buckets of two names that are
+/// made in the same microsecond, perhaps by two servers, need two ids, so the lowest bits come from the name.
+pub fn bucket_id(name: &str, created: Micros) -> BucketId {
+    const NAME_BITS: u32 = 12;
+    let from_name = fnv1a(name) >> (u64::BITS - NAME_BITS);
+    BucketId(u64::try_from(created.get()).unwrap_or_default() << NAME_BITS | from_name)
+}
+
 /// A number for a project, always the same: the digits of its id if it is a number, else one made from its letters.
 pub fn project_number(project: &str) -> u64 {
     project.parse().unwrap_or_else(|_| {
-        let hash = project.bytes().fold(0xCBF2_9CE4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
-        });
         // Twelve digits, as the real ones have.
-        100_000_000_000 + hash % 900_000_000_000
+        100_000_000_000 + fnv1a(project) % 900_000_000_000
+    })
+}
+
+/// The 64-bit hash FNV-1a.
+fn fnv1a(text: &str) -> u64 {
+    text.bytes().fold(0xCBF2_9CE4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })
 }

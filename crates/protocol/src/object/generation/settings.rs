@@ -108,7 +108,12 @@ impl Settings {
                 merge_patch(merged.entry(field).or_insert(Value::Null), patch);
             }
         }
-        // A retention that was removed member by member is gone.
+        // What was removed member by member is gone.
+        if let Some(Value::Object(contexts)) =
+            merged.get_mut("contexts").and_then(|all| all.get_mut("custom"))
+        {
+            contexts.retain(|_, context| context.get("value").is_some_and(|value| !value.is_null()));
+        }
         if merged.get("retention") == Some(&Value::Object(Map::new())) {
             merged.remove("retention");
         }
@@ -208,8 +213,10 @@ mod tests {
         let other = first.patched(&set("b"), later).expect("a context");
         let context = &other.contexts.custom["k"];
         assert_eq!((context.create_time, context.update_time), (NOW, later));
-        let gone = first.patched(&body(json!({"contexts": {"custom": {"k": null}}})), later);
-        assert!(gone.expect("no context").contexts.custom.is_empty());
+        for removal in [json!(null), json!({"k": null}), json!({"k": {"value": null}})] {
+            let gone = first.patched(&body(json!({"contexts": {"custom": removal}})), later);
+            assert!(gone.expect("no context").contexts.custom.is_empty(), "{removal}");
+        }
     }
 
     #[test]
