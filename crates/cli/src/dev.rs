@@ -156,6 +156,7 @@ fn object_service(
 ) -> Result<ObjectService> {
     let options = object::Options {
         seed: chance::seed()?,
+        secret_seed: chance::bytes()?,
         access: if objects.auth { Access::Checked(secrets.tokens.clone()) } else { Access::Open },
         keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
         hosts: Hosts::new(objects.hosts.clone()),

@@ -4,6 +4,8 @@
 //! and none, stands for the account of development. *Checked* access believes a token only if it is one of the known
 //! ones, or is signed by an issuer of `--oauth`.
 
+use std::collections::BTreeSet;
+
 use rangehold_map::Timestamp;
 
 use super::keys::{DEVELOPMENT_ACCOUNT, ObjectKeys};
@@ -22,6 +24,19 @@ pub enum Access {
 pub(crate) struct Principal {
     /// The e-mail of the sender's account; `None` for a request without credentials.
     pub(crate) email: Option<String>,
+    /// The projects that it owns.
+    pub(crate) owned: BTreeSet<String>,
+}
+
+impl Principal {
+    /// Whether it owns a project.
+    pub(super) fn owns(&self, project: &str) -> bool {
+        self.owned.contains(project)
+    }
+
+    fn of(email: &str, keys: &ObjectKeys) -> Self {
+        Self { email: Some(email.to_owned()), owned: keys.owned_by(email) }
+    }
 }
 
 /// The token of a request was shown, and is not good.
@@ -43,16 +58,16 @@ impl Access {
     ) -> Result<Principal, BadToken> {
         let token = authorization.and_then(bearer);
         if let Some(email) = token.and_then(|token| keys.email_of_token(token)) {
-            return Ok(Principal { email: Some(email.to_owned()) });
+            return Ok(Principal::of(email, keys));
         }
         match (self, token) {
-            (Self::Open, _) => Ok(Principal { email: Some(DEVELOPMENT_ACCOUNT.to_owned()) }),
+            (Self::Open, _) => Ok(Principal::of(DEVELOPMENT_ACCOUNT, keys)),
             (Self::Checked(Some(verifier)), Some(token)) => {
-                verifier.email(token, now).map(|email| Principal { email: Some(email) }).ok_or(BadToken)
+                verifier.email(token, now).map(|email| Principal::of(&email, keys)).ok_or(BadToken)
             }
             (Self::Checked(None), Some(_)) => Err(BadToken),
             (Self::Checked(_), None) if authorization.is_some() => Err(BadToken),
-            (Self::Checked(_), None) => Ok(Principal { email: None }),
+            (Self::Checked(_), None) => Ok(Principal { email: None, owned: BTreeSet::new() }),
         }
     }
 }

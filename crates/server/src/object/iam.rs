@@ -34,8 +34,9 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         name: &str,
     ) -> Result<Reply, Failure> {
-        self.bucket(name).await?;
-        let held: Vec<&str> = exchange.query.all("permissions").collect();
+        let bucket = self.bucket(name).await?;
+        let asked = exchange.query.all("permissions");
+        let held: Vec<&str> = asked.filter(|permission| self.holds(exchange, permission, &bucket)).collect();
         resource(exchange, json!({ "kind": "storage#testIamPermissionsResponse", "permissions": held }))
     }
 

@@ -45,7 +45,7 @@ impl ObjectService {
         while let Some(piece) = self.piece(exchange, body).await? {
             receiver.take(piece.bytes.clone()).await?;
         }
-        let received = receiver.finish(&described.announced).await?;
+        let received = receiver.finish(&[described.announced]).await?;
         self.insert(exchange, &bucket, described, received).await
     }
 
@@ -83,7 +83,7 @@ impl ObjectService {
             let message = "A multipart upload has two parts: the resource in JSON, and the bytes.";
             return Err(ObjectError::new(ErrorKind::ParseError, message).into());
         };
-        let received = receiver.finish(&described.announced).await?;
+        let received = receiver.finish(&[described.announced]).await?;
         self.insert(exchange, &bucket, described, received).await
     }
 

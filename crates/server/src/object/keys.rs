@@ -7,14 +7,17 @@
 //!     "email": "reader@project.iam.gserviceaccount.com",
 //!     "public-keys": ["-----BEGIN PUBLIC KEY-----\n..."],
 //!     "hmac-keys": [{"id": "GOOG1EXAMPLE", "secret": "..."}],
-//!     "tokens": ["a token for tests"]
+//!     "tokens": ["a token for tests"],
+//!     "owns": ["project"]
 //! }]}
 //! ```
+//!
+//! An owner of a project may do everything with its buckets and objects, and make buckets in it.
 //!
 //! Without a file there is one account, [`DEVELOPMENT_ACCOUNT`], with one token, which everybody knows. It is for
 //! objects what the well-known account is for tables.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use rustls::pki_types::SubjectPublicKeyInfoDer;
@@ -32,6 +35,7 @@ pub struct ObjectKeys {
     emails_by_token: BTreeMap<String, String>,
     public_keys: BTreeMap<String, Vec<Vec<u8>>>,
     hmac: BTreeMap<String, HmacKey>,
+    projects: BTreeMap<String, BTreeSet<String>>,
 }
 
 /// A secret with which a client signs, and the account that it belongs to.
@@ -46,7 +50,7 @@ pub struct HmacKey {
 /// Why a file of keys was refused.
 #[derive(Debug, thiserror::Error)]
 #[error(
-    "{path}: {reason}; expected JSON with \"accounts\", each with \"email\" and some of \"public-keys\" (PEM), \"hmac-keys\" and \"tokens\""
+    "{path}: {reason}; expected JSON with \"accounts\", each with \"email\" and some of \"public-keys\" (PEM), \"hmac-keys\", \"tokens\" and \"owns\" (projects)"
 )]
 pub struct KeysError {
     path: String,
@@ -69,6 +73,8 @@ struct Account {
     hmac_keys: Vec<Hmac>,
     #[serde(default)]
     tokens: Vec<String>,
+    #[serde(default)]
+    owns: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -107,6 +113,7 @@ impl ObjectKeys {
                     .map_err(|error| format!("a public key of {email} cannot be read: {error:?}"))?;
                 keys.public_keys.entry(email.clone()).or_default().push(key.to_vec());
             }
+            keys.projects.entry(email.clone()).or_default().extend(account.owns);
             for Hmac { id, secret } in account.hmac_keys {
                 if keys.hmac.contains_key(&id) {
                     return Err(format!("the HMAC key {id} is given twice"));
@@ -120,6 +127,11 @@ impl ObjectKeys {
     /// The e-mail of the account that `token` stands for.
     pub fn email_of_token(&self, token: &str) -> Option<&str> {
         self.emails_by_token.get(token).map(String::as_str)
+    }
+
+    /// The projects that an account owns.
+    pub fn owned_by(&self, email: &str) -> BTreeSet<String> {
+        self.projects.get(email).cloned().unwrap_or_default()
     }
 
     /// Whether a token of some account is known.

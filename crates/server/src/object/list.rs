@@ -1,8 +1,9 @@
 //! Listings of objects. A page is written while its rows are read, each range as of one moment.
 
 use rangehold_engine::Visit;
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::generation::Projection;
-use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, Want};
+use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Want};
 
 use super::ObjectService;
 use super::exchange::Exchange;
@@ -25,9 +26,28 @@ impl ObjectService {
             visit_of(listing.visit(key, row, |name, generation| page.put(name, generation)))
         });
         let (listing, mut page) = scanned.await?;
-        let end = listing.finish(|name, generation| page.put(name, generation))?;
+        let mut end = listing.finish(|name, generation| page.put(name, generation))?;
+        if exchange.query.flag("includeFoldersAsPrefixes")? {
+            add_folders(&request, &bucket, &mut end);
+        }
         Ok(Reply::json(200, page.finish(&end)))
     }
+}
+
+/// Adds the managed folders that lie in the page to its prefixes.
+fn add_folders(request: &ListRequest, bucket: &Bucket, end: &mut PageEnd) {
+    let begin = request.position.as_ref().map_or("", |position| position.name.as_str());
+    let rolled_up = bucket.managed_folders.keys().filter_map(|name| {
+        let rest = name.strip_prefix(&request.prefix).filter(|_| !request.delimiter.is_empty())?;
+        let length = rest.find(&request.delimiter)? + request.delimiter.len();
+        Some(&name[..request.prefix.len() + length])
+    });
+    let in_page =
+        |name: &&str| *name > begin && end.next.as_ref().is_none_or(|next| *name <= next.name.as_str());
+    let folders: Vec<String> = rolled_up.filter(in_page).map(str::to_owned).collect();
+    end.prefixes.extend(folders);
+    end.prefixes.sort();
+    end.prefixes.dedup();
 }
 
 /// What a listing wants, as the engine's scans take it.

@@ -21,15 +21,19 @@ mod failure;
 mod faults;
 mod finish;
 mod gunzip;
+mod hmac_keys;
 mod hosts;
 mod iam;
 mod insert;
 mod json;
 mod keys;
 mod list;
+mod managed_folders;
 mod media;
+mod notifications;
 mod objects;
 mod payload;
+mod permission;
 mod reply;
 mod retry_tests;
 mod rows;
@@ -41,6 +45,9 @@ use std::sync::Arc;
 use http::request::Parts;
 use http::{Request, Response};
 use hyper::body::Incoming;
+use parking_lot::Mutex;
+use rand::SeedableRng as _;
+use rand::rngs::StdRng;
 use rangehold_engine::blob::Blobs;
 use rangehold_engine::{Clock, Node, Router};
 use rangehold_map::Timestamp;
@@ -79,6 +86,8 @@ pub struct ObjectService {
     replies: Room,
     admission: Arc<Admission>,
     retry_tests: RetryTests,
+    /// Makes the secrets of HMAC keys.
+    secrets: Mutex<StdRng>,
     metrics: Arc<Metrics>,
 }
 
@@ -86,6 +95,8 @@ pub struct ObjectService {
 pub struct Options {
     /// Seed of request ids, and of everything else that is random.
     pub seed: u64,
+    /// Seed of the secrets of HMAC keys, which nobody may guess.
+    pub secret_seed: [u8; 32],
     /// Which requests are believed.
     pub access: Access,
     /// The accounts that are known.
@@ -140,8 +151,9 @@ impl ObjectService {
         let (bodies, replies, admission) = tables.shared();
         let ids = RequestIds::new(options.seed);
         let retry_tests = RetryTests::default();
+        let secrets = Mutex::new(StdRng::from_seed(options.secret_seed));
         let (router, blobs) = (node.router().clone(), node.blobs().clone());
-        Self { router, blobs, clock, ids, options, bodies, replies, admission, retry_tests, metrics }
+        Self { router, blobs, clock, ids, options, bodies, replies, admission, retry_tests, secrets, metrics }
     }
 
     /// Answers one request. It never fails: an error is a reply too.
@@ -303,6 +315,7 @@ impl ObjectService {
         method: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
+        self.authorise(exchange, call).await?;
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
             Op::BucketsList => self.list_buckets(exchange).await,
@@ -348,6 +361,21 @@ impl ObjectService {
             Op::ObjectsCopy => self.copy(exchange, call, body).await,
             Op::ObjectsRewrite => self.rewrite(exchange, call, body).await,
             Op::ObjectsCompose => self.compose(exchange, call, body).await,
+            Op::ObjectsMove => self.move_object(exchange, call).await,
+            Op::NotificationsList => self.list_notifications(exchange, bucket).await,
+            Op::NotificationsInsert => self.insert_notification(exchange, bucket, body).await,
+            Op::NotificationsGet => self.get_notification(exchange, bucket, &call.id).await,
+            Op::NotificationsDelete => self.delete_notification(exchange, bucket, &call.id).await,
+            Op::HmacKeyList => self.list_hmac_keys(exchange, bucket).await,
+            Op::HmacKeyCreate => self.create_hmac_key(exchange, bucket).await,
+            Op::HmacKeyGet => self.get_hmac_key(exchange, bucket, &call.id).await,
+            Op::HmacKeyUpdate => self.update_hmac_key(exchange, bucket, &call.id, body).await,
+            Op::HmacKeyDelete => self.delete_hmac_key(exchange, bucket, &call.id).await,
+            Op::ServiceAccountGet => self.service_account(exchange, bucket),
+            Op::ManagedFoldersList => self.list_managed_folders(exchange, bucket).await,
+            Op::ManagedFoldersInsert => self.insert_managed_folder(exchange, bucket, body).await,
+            Op::ManagedFoldersGet => self.get_managed_folder(exchange, bucket, &call.id).await,
+            Op::ManagedFoldersDelete => self.delete_managed_folder(exchange, bucket, &call.id).await,
             other => Err(ObjectError::not_implemented(other.name()).into()),
         }
     }

@@ -75,10 +75,12 @@ impl Receiver {
         Ok(Progress { bytes, total, crc32c, md5_state, extents })
     }
 
-    /// All bytes have arrived. Fails if they are not those that the client announced; then nothing of them is kept.
-    pub(crate) async fn finish(mut self, announced: &Announced) -> Result<Received, Failure> {
+    /// All bytes have arrived. Fails if they are not those that the client announced, perhaps in several requests; then
+    /// nothing of them is kept.
+    pub(crate) async fn finish(mut self, announced: &[Announced]) -> Result<Received, Failure> {
         let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
-        if let Err(wrong) = announced.check(crc32c, Some(md5)) {
+        let checked = announced.iter().try_for_each(|announced| announced.check(crc32c, Some(md5)));
+        if let Err(wrong) = checked {
             self.give_up().await;
             return Err(wrong.into());
         }

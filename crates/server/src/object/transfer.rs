@@ -151,6 +151,29 @@ impl ObjectService {
         made
     }
 
+    /// Moves an object to another name of its bucket: first the new name gets it, then the old one loses it. A reader may
+    /// see both names for a moment, and after a crash in between both are there.
+    pub(super) async fn move_object(&self, exchange: &Exchange<'_>, call: &Call) -> Result<Reply, Failure> {
+        let bucket = self.bucket(&call.bucket).await?;
+        check_object(&call.to_object)?;
+        let conditions = exchange.query.conditions(None, None)?;
+        let source_conditions = exchange.query.source_conditions()?;
+        let source = self.source(&bucket, &call.object, None, &source_conditions).await?;
+        let (from, to) =
+            (Name { bucket: &bucket, name: &call.object }, Name { bucket: &bucket, name: &call.to_object });
+        let period = bucket.retention_seconds();
+        source.generation.check_unprotected(&bucket.name, from.name, period, exchange.now.into())?;
+        let draft = Draft {
+            settings: source.generation.settings.clone(),
+            storage_class: Some(source.generation.storage_class),
+            acl: (!bucket.settings.uniform_access()).then(|| source.generation.acl.clone()),
+            ..Draft::default()
+        };
+        let made = self.take_over(exchange, to, &draft, &conditions, &source).await?;
+        self.delete_source(exchange, from, &source.generation).await?;
+        self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl)
+    }
+
     pub(super) async fn compose(
         &self,
         exchange: &Exchange<'_>,
@@ -168,9 +191,6 @@ impl ObjectService {
         }
         let destination = body.get("destination").and_then(Value::as_object).cloned().unwrap_or_default();
         let mut draft = Draft::from_body(&destination, exchange.now.into())?;
-        if draft.settings.content_type.is_none() {
-            draft.settings.content_type = sources[0].1.generation.settings.content_type.clone();
-        }
         draft.customer_key = key;
         draft.kms_key = exchange.parameter("kmsKeyName").map(str::to_owned).or(draft.kms_key);
         if let Some(list) = exchange.query.predefined("destinationPredefinedAcl", false)? {
@@ -185,6 +205,7 @@ impl ObjectService {
         let conditions = exchange.query.conditions(None, None)?;
         let of_others = (extents(&joined), &user);
         let made = self.write_of_others(exchange, to, &draft, &conditions, &payload, of_others).await?;
+        // A crash in between leaves sources that were to be deleted.
         if body.get("deleteSourceObjects").and_then(Value::as_bool) == Some(true) {
             for (name, source) in &sources {
                 self.delete_source(exchange, Name { bucket: &bucket, name }, &source.generation).await?;
@@ -257,15 +278,15 @@ impl ObjectService {
         Ok(receiver.persist(None).await?.extents)
     }
 
-    /// Deletes a generation that another object was made of, unless it was replaced meanwhile.
+    /// Deletes a generation that another object was made of, for good, unless that has happened meanwhile.
     async fn delete_source(
         &self,
         exchange: &Exchange<'_>,
         of: Name<'_>,
         generation: &Generation,
     ) -> Result<(), Failure> {
-        let conditions = Conditions { generation_match: Some(generation.id.0), ..Conditions::default() };
-        let delete = Delete { of, generation: None, conditions: &conditions };
+        let conditions = Conditions::default();
+        let delete = Delete { of, generation: Some(generation.id.0), conditions: &conditions };
         let judge = |rows: &[_], now| delete.judge(rows, now);
         let deleted = self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await;
         match deleted {

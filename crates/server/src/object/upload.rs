@@ -8,7 +8,6 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::blob::BlobUser;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
-use rangehold_protocol::object::checksum::Announced;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection};
 use rangehold_protocol::object::link::segment;
@@ -256,7 +255,7 @@ impl ObjectService {
         total: Option<u64>,
     ) -> Result<Done, Failure> {
         let of = upload.of;
-        let expected: Announced = announced(exchange, &Map::new())?.or(session.announced);
+        let expected = [session.announced, announced(exchange, &Map::new())?];
         let is_long = total.filter(|total| receiver.bytes() > *total);
         let received = match is_long {
             None => receiver.finish(&expected).await,

@@ -136,6 +136,7 @@ impl Service {
         );
         let object_options = object::Options {
             seed: 3,
+            secret_seed: [4; 32],
             access: Access::Open,
             keys: ObjectKeys::development(),
             hosts: Hosts::new([]),

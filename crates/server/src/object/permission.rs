@@ -1,0 +1,322 @@
+//! Who may do what, under `--objects-auth`.
+//!
+//! An operation needs a permission with the name that IAM gives it, such as `storage.objects.get`. A sender has it
+//!
+//! 1. as an owner of the bucket's project (`"owns"` in the file of `--object-keys`),
+//! 2. by a binding of the bucket's policy, if that has no condition,
+//! 3. by an access control list of the bucket or object, unless the bucket has uniform access.
+//!
+//! With open access everybody has every permission.
+
+use rangehold_protocol::object::acl::{AclEntry, Role};
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::request::{Call, Operation as Op};
+
+use super::ObjectService;
+use super::access::Principal;
+use super::exchange::Exchange;
+use super::failure::Failure;
+
+const CREATE: &str = "storage.objects.create";
+const DELETE: &str = "storage.objects.delete";
+const GET: &str = "storage.objects.get";
+
+impl ObjectService {
+    /// Checks that the sender may do what `call` asks for.
+    pub(super) async fn authorise(&self, exchange: &Exchange<'_>, call: &Call) -> Result<(), Failure> {
+        if self.options.access.is_open() {
+            return Ok(());
+        }
+        let object = Some(call.object.as_str()).filter(|name| !name.is_empty());
+        match call.operation {
+            Op::BucketsList | Op::BucketsInsert => {
+                let project = exchange.query.required("project")?;
+                Ok(owns(exchange, project, call.operation.name())?)
+            }
+            Op::HmacKeyList
+            | Op::HmacKeyCreate
+            | Op::HmacKeyGet
+            | Op::HmacKeyUpdate
+            | Op::HmacKeyDelete
+            | Op::ServiceAccountGet => Ok(owns(exchange, &call.bucket, call.operation.name())?),
+            // Everybody may ask which permissions it has.
+            Op::BucketsTestIamPermissions => Ok(()),
+            // The id of an upload is a secret of the one that began it.
+            Op::ObjectsInsert if exchange.parameter("upload_id").is_some() => Ok(()),
+            Op::ObjectsInsert | Op::ObjectsCompose => {
+                let bucket = self.bucket(&call.bucket).await?;
+                self.permit_write(exchange, &bucket).await?;
+                match call.operation {
+                    Op::ObjectsCompose => self.permit(exchange, GET, &bucket, object).await,
+                    _ => Ok(()),
+                }
+            }
+            Op::ObjectsCopy | Op::ObjectsRewrite => {
+                self.permit(exchange, GET, &self.bucket(&call.bucket).await?, object).await?;
+                self.permit_write(exchange, &self.bucket(&call.to_bucket).await?).await
+            }
+            Op::ObjectsMove => {
+                let bucket = self.bucket(&call.bucket).await?;
+                self.permit(exchange, DELETE, &bucket, object).await?;
+                self.permit(exchange, GET, &bucket, object).await?;
+                self.permit_write(exchange, &bucket).await
+            }
+            // A deleted bucket has no row of its name, so its project must be asked for in another way.
+            Op::BucketsRestore => {
+                let bucket =
+                    self.deleted_bucket(&call.bucket, exchange.query.required("generation")?).await?;
+                self.permit(exchange, "storage.buckets.restore", &bucket, None).await
+            }
+            operation => {
+                let bucket = self.bucket(&call.bucket).await?;
+                self.permit(exchange, permission_of(operation), &bucket, object).await
+            }
+        }
+    }
+
+    /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
+    pub(super) async fn permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
+        self.permit(exchange, CREATE, bucket, None).await?;
+        match exchange.query.number("ifGenerationMatch")? {
+            Some(0) => Ok(()),
+            _ => self.permit(exchange, DELETE, bucket, None).await,
+        }
+    }
+
+    /// Checks that the sender has a permission on a bucket, or on an object in it.
+    pub(super) async fn permit(
+        &self,
+        exchange: &Exchange<'_>,
+        permission: &str,
+        bucket: &Bucket,
+        object: Option<&str>,
+    ) -> Result<(), Failure> {
+        let sender = &exchange.principal;
+        if self.options.access.is_open() || has(sender, permission, bucket) {
+            return Ok(());
+        }
+        if let Some(name) = object.filter(|_| !bucket.settings.uniform_access()) {
+            let generation = self.generation(bucket, name, exchange.generation()?).await;
+            let entries =
+                generation.map(|found| found.acl.entries(bucket.project_number, Some(&found.owner)));
+            let role = entries.ok().and_then(|entries| role_in(sender, bucket, &entries));
+            let allowed = match permission {
+                GET => role.is_some(),
+                "storage.objects.update"
+                | "storage.objects.getIamPolicy"
+                | "storage.objects.setIamPolicy" => role == Some(Role::Owner),
+                _ => false,
+            };
+            if allowed {
+                return Ok(());
+            }
+        }
+        Err(refusal(sender, permission).into())
+    }
+
+    /// Whether the sender has a permission on a bucket.
+    pub(super) fn holds(&self, exchange: &Exchange<'_>, permission: &str, bucket: &Bucket) -> bool {
+        self.options.access.is_open() || has(&exchange.principal, permission, bucket)
+    }
+}
+
+/// Whether somebody has a permission by owning the project, by the policy, or by the list of the bucket.
+fn has(sender: &Principal, permission: &str, bucket: &Bucket) -> bool {
+    let by_policy = || {
+        let bindings = bucket.policy.bindings.iter().filter(|binding| binding.condition.is_none());
+        let mut roles = bindings.filter(|binding| gives(&binding.role, permission));
+        roles.any(|binding| binding.members.iter().any(|member| is_member(sender, member)))
+    };
+    let by_list = || {
+        let role = match bucket.settings.uniform_access() {
+            true => None,
+            false => role_in(sender, bucket, &bucket.acl_entries()),
+        };
+        role.is_some_and(|role| {
+            let role = match role {
+                Role::Owner => "roles/storage.legacyBucketOwner",
+                Role::Writer => "roles/storage.legacyBucketWriter",
+                Role::Reader => "roles/storage.legacyBucketReader",
+            };
+            gives(role, permission)
+        })
+    };
+    sender.owns(&bucket.project) || by_policy() || by_list()
+}
+
+/// The strongest role that somebody has in an access control list.
+fn role_in(sender: &Principal, bucket: &Bucket, entries: &[AclEntry]) -> Option<Role> {
+    let fits = |entity: &str| match (entity, &sender.email) {
+        ("allUsers", _) => true,
+        ("allAuthenticatedUsers", email) => email.is_some(),
+        (entity, Some(email)) => {
+            let domain = email.rsplit('@').next();
+            entity.strip_prefix("user-").is_some_and(|user| user == email)
+                || entity.strip_prefix("domain-").is_some_and(|known| Some(known) == domain)
+                || (entity.starts_with("project-owners-") && sender.owns(&bucket.project))
+        }
+        _ => false,
+    };
+    entries.iter().filter(|entry| fits(&entry.entity)).map(|entry| entry.role).max()
+}
+
+/// Whether a member of a binding is the sender.
+fn is_member(sender: &Principal, member: &str) -> bool {
+    let Some(email) = &sender.email else { return member == "allUsers" };
+    match member.split_once(':') {
+        None => matches!(member, "allUsers" | "allAuthenticatedUsers"),
+        Some(("user" | "serviceAccount", known)) => known == email,
+        Some(("domain", domain)) => email.rsplit('@').next() == Some(domain),
+        Some(("projectOwner" | "projectEditor", project)) => sender.owns(project),
+        Some(_) => false,
+    }
+}
+
+/// Whether a role has a permission. A role that is not known has none.
+fn gives(role: &str, permission: &str) -> bool {
+    let short = permission.strip_prefix("storage.").unwrap_or_default();
+    match role.strip_prefix("roles/storage.").unwrap_or_default() {
+        "admin" => true,
+        "objectAdmin" | "objectUser" => short.starts_with("objects."),
+        "objectViewer" => matches!(short, "objects.get" | "objects.list"),
+        "objectCreator" => short == "objects.create",
+        "bucketViewer" => matches!(short, "buckets.get" | "buckets.list"),
+        "legacyBucketReader" => matches!(short, "buckets.get" | "objects.list"),
+        "legacyBucketWriter" => {
+            matches!(short, "buckets.get" | "objects.list" | "objects.create" | "objects.delete")
+        }
+        "legacyBucketOwner" => {
+            (short.starts_with("buckets.") && short != "buckets.delete")
+                || matches!(short, "objects.list" | "objects.create" | "objects.delete")
+        }
+        "legacyObjectReader" => short == "objects.get",
+        "legacyObjectOwner" => {
+            matches!(
+                short,
+                "objects.get" | "objects.update" | "objects.getIamPolicy" | "objects.setIamPolicy"
+            )
+        }
+        _ => false,
+    }
+}
+
+/// The permission that an operation on a bucket or object needs.
+fn permission_of(operation: Op) -> &'static str {
+    match operation {
+        Op::ObjectsGet => GET,
+        Op::ObjectsList => "storage.objects.list",
+        Op::ObjectsDelete => DELETE,
+        Op::ObjectsPatch | Op::ObjectsUpdate => "storage.objects.update",
+        Op::ObjectsRestore => "storage.objects.restore",
+        Op::ObjectAclList | Op::ObjectAclGet => "storage.objects.getIamPolicy",
+        Op::ObjectAclInsert | Op::ObjectAclPatch | Op::ObjectAclUpdate | Op::ObjectAclDelete => {
+            "storage.objects.setIamPolicy"
+        }
+        Op::BucketsGet
+        | Op::BucketsGetStorageLayout
+        | Op::NotificationsList
+        | Op::NotificationsGet
+        | Op::ManagedFoldersList
+        | Op::ManagedFoldersGet => "storage.buckets.get",
+        Op::BucketsDelete => "storage.buckets.delete",
+        Op::BucketsGetIamPolicy
+        | Op::BucketAclList
+        | Op::BucketAclGet
+        | Op::DefaultObjectAclList
+        | Op::DefaultObjectAclGet => "storage.buckets.getIamPolicy",
+        Op::BucketsSetIamPolicy
+        | Op::BucketAclInsert
+        | Op::BucketAclPatch
+        | Op::BucketAclUpdate
+        | Op::BucketAclDelete
+        | Op::DefaultObjectAclInsert
+        | Op::DefaultObjectAclPatch
+        | Op::DefaultObjectAclUpdate
+        | Op::DefaultObjectAclDelete => "storage.buckets.setIamPolicy",
+        // All others change the bucket, or are refused by their names later.
+        _ => "storage.buckets.update",
+    }
+}
+
+fn owns(exchange: &Exchange<'_>, project: &str, operation: &str) -> Result<(), ObjectError> {
+    match exchange.principal.owns(project) {
+        true => Ok(()),
+        false => Err(refusal(&exchange.principal, operation)),
+    }
+}
+
+fn refusal(sender: &Principal, permission: &str) -> ObjectError {
+    match &sender.email {
+        Some(email) => {
+            let message = format!("{email} does not have {permission} access to the resource.");
+            ObjectError::new(ErrorKind::Forbidden, message)
+        }
+        None => {
+            let message = format!("Anonymous caller does not have {permission} access to the resource.");
+            ObjectError::new(ErrorKind::Unauthenticated, message)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rangehold_protocol::object::bucket::BucketParameters;
+    use rangehold_protocol::object::bucket::policy::Binding;
+    use rangehold_protocol::object::micros::Micros;
+    use serde_json::json;
+
+    use super::*;
+
+    fn sender(email: Option<&str>, owned: &[&str]) -> Principal {
+        Principal {
+            email: email.map(str::to_owned),
+            owned: owned.iter().map(|&project| project.to_owned()).collect(),
+        }
+    }
+
+    fn bucket(role: &str, member: &str) -> Bucket {
+        let body = json!({"name": "photos"});
+        let body = body.as_object().expect("an object");
+        let mut bucket = Bucket::insert("p", body, BucketParameters::default(), Micros::new(1)).unwrap();
+        let (role, members) = (format!("roles/storage.{role}"), vec![member.to_owned()]);
+        bucket.policy.bindings = vec![Binding { role, members, condition: None }];
+        bucket
+    }
+
+    #[test]
+    fn an_owner_of_the_project_has_everything_and_a_stranger_nothing() {
+        let bucket = bucket("objectViewer", "user:x@y");
+        for permission in [GET, CREATE, "storage.buckets.delete"] {
+            assert!(has(&sender(Some("a@b"), &["p"]), permission, &bucket));
+            assert!(!has(&sender(Some("a@b"), &["q"]), permission, &bucket));
+            assert!(!has(&sender(None, &[]), permission, &bucket));
+        }
+    }
+
+    #[test]
+    fn a_binding_gives_its_members_what_the_role_has() {
+        let somebody = sender(Some("a@b"), &[]);
+        for member in ["user:a@b", "serviceAccount:a@b", "domain:b", "allUsers", "allAuthenticatedUsers"] {
+            assert!(has(&somebody, GET, &bucket("objectViewer", member)), "{member}");
+            assert!(!has(&somebody, CREATE, &bucket("objectViewer", member)), "{member}");
+        }
+        assert!(has(&sender(None, &[]), GET, &bucket("objectViewer", "allUsers")));
+        assert!(!has(&sender(None, &[]), GET, &bucket("objectViewer", "allAuthenticatedUsers")));
+        let mut conditional = bucket("objectViewer", "allUsers");
+        conditional.policy.bindings[0].condition = Some(Default::default());
+        assert!(!has(&somebody, GET, &conditional));
+    }
+
+    #[test]
+    fn lists_count_unless_the_bucket_has_uniform_access() {
+        let entries = [
+            AclEntry::new("user-a@b", Role::Reader).unwrap(),
+            AclEntry::new("domain-b", Role::Owner).unwrap(),
+        ];
+        let bucket = bucket("objectViewer", "user:x@y");
+        assert_eq!(role_in(&sender(Some("a@b"), &[]), &bucket, &entries), Some(Role::Owner));
+        assert_eq!(role_in(&sender(Some("a@c"), &[]), &bucket, &entries), None);
+        assert_eq!(role_in(&sender(None, &[]), &bucket, &entries), None);
+    }
+}
