@@ -40,6 +40,10 @@ pub(crate) fn run(stores: &FromTo, done: &str) -> Result<()> {
     let clock = Clock::system();
     let copying = copy(&from, &to, StoreOptions::default(), &clock, seed, &mut progress);
     let report = runtime.block_on(copying)?;
-    println!("{done} {} rows ({} bytes) from {from} to {to}", report.rows, report.bytes);
+    let chunks = match report.chunks {
+        0 => String::new(),
+        chunks => format!(" and {chunks} files of large objects ({} bytes)", report.chunk_bytes),
+    };
+    println!("{done} {} rows ({} bytes){chunks} from {from} to {to}", report.rows, report.bytes);
     Ok(())
 }

@@ -18,6 +18,8 @@ use super::directory_of;
 /// Bytes of a whole block.
 pub(super) const BLOCK_BYTES: u64 = 64 << 10;
 const CHECK_BYTES: u64 = 4;
+/// Bytes of a whole block in the file, with its checksum.
+pub(crate) const BLOCK_FILE_BYTES: u64 = BLOCK_BYTES + CHECK_BYTES;
 /// Bytes of the first chunks.
 const FIRST_CHUNK_BYTES: u64 = 16 << 20;
 /// After so many chunks, a chunk has twice as many bytes.
@@ -92,16 +94,25 @@ impl Encoder {
 /// The bytes of the file that hold these blocks of a chunk of `chunk_bytes` bytes.
 pub(super) fn in_file(blocks: Range<u64>, chunk_bytes: u64) -> Range<u64> {
     let file_bytes = chunk_bytes + chunk_bytes.div_ceil(BLOCK_BYTES) * CHECK_BYTES;
-    let stride = BLOCK_BYTES + CHECK_BYTES;
-    blocks.start * stride..(blocks.end * stride).min(file_bytes)
+    blocks.start * BLOCK_FILE_BYTES..(blocks.end * BLOCK_FILE_BYTES).min(file_bytes)
 }
 
 /// Takes the first block off bytes that begin with a block. `None` if its checksum does not fit.
 pub(super) fn take_block(bytes: &mut Bytes) -> Option<Bytes> {
-    let length = bytes.len().min((BLOCK_BYTES + CHECK_BYTES) as usize);
+    let length = bytes.len().min(BLOCK_FILE_BYTES as usize);
     let mut block = bytes.split_to(length);
     let check = block.split_off(length.checked_sub(CHECK_BYTES as usize)?);
     (crc32c::crc32c(&block).to_be_bytes()[..] == check[..]).then_some(block)
+}
+
+/// Whether these bytes of a file, from the beginning of a block on, are whole blocks whose checksums fit.
+pub(crate) fn are_whole_blocks(mut bytes: Bytes) -> bool {
+    while !bytes.is_empty() {
+        if take_block(&mut bytes).is_none() {
+            return false;
+        }
+    }
+    true
 }
 
 #[cfg(test)]

@@ -11,10 +11,11 @@ use futures::StreamExt;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_map::Timestamp;
+use tokio::time::Instant;
 
 use super::{BlobError, Blobs};
 use crate::clock::{Clock, ticks};
-use crate::limits::CHECKPOINT_LIFETIME;
+use crate::limits::{CHECKPOINT_LIFETIME, CHECKPOINT_RENEWED_EVERY};
 use crate::store::ObjectError;
 
 /// The directory of the holds.
@@ -25,19 +26,28 @@ pub struct Hold {
     objects: Arc<dyn ObjectStore>,
     path: Path,
     clock: Clock,
+    renewed: Instant,
 }
 
 impl Hold {
     /// Holds all blobs of the store.
     pub async fn place(objects: Arc<dyn ObjectStore>, clock: &Clock) -> Result<Self, ObjectError> {
         let path = Path::from(format!("{HOLDS}/{}", clock.now().ticks()));
-        let hold = Self { objects, path, clock: clock.clone() };
-        hold.renew().await?;
+        let hold = Self { objects, path, clock: clock.clone(), renewed: Instant::now() };
+        hold.write().await?;
         Ok(hold)
     }
 
-    /// Lets it last for another while.
-    pub async fn renew(&self) -> Result<(), ObjectError> {
+    /// Lets it last for another while, if that is due.
+    pub(crate) async fn renew_when_due(&mut self) -> Result<(), ObjectError> {
+        if self.renewed.elapsed() >= CHECKPOINT_RENEWED_EVERY {
+            self.write().await?;
+            self.renewed = Instant::now();
+        }
+        Ok(())
+    }
+
+    async fn write(&self) -> Result<(), ObjectError> {
         let until = self.clock.wall().saturating_add(ticks(CHECKPOINT_LIFETIME));
         let bytes = until.ticks().to_be_bytes().to_vec();
         let written = self.objects.put(&self.path, bytes.into()).await;

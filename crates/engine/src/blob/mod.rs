@@ -41,6 +41,8 @@ use rangehold_map::blob::{BlobId, BlobUser, Extent};
 use rangehold_map::key::BlobRow;
 use tokio::time::Instant;
 
+pub(crate) use chunk::{BLOCK_FILE_BYTES, are_whole_blocks};
+
 pub use audit::{AuditCursor, Audited};
 pub use error::{BlobError, Never};
 pub use hold::Hold;

@@ -7,9 +7,14 @@
 //! is stored in rows too, and is copied with them. `moment` says how one moment is held while the range is
 //! being written, and `moments` how the moments of all ranges fit together while ranges change hands.
 //!
+//! **Large objects.** Their bytes lie outside of the ranges, so a hold keeps their files while the copy is made
+//! ([`Hold`](crate::blob::Hold)). A row that says who uses a blob must be there for every row that names the blob: so the
+//! moments of the ranges with those rows are taken last, in the order of their keys.
+//!
 //! **What an interrupted copy leaves.** In the target a mark, so that it is never opened. The next copy
-//! into it clears it first. In the source a checkpoint, which ends by itself after [`CHECKPOINT_LIFETIME`].
+//! into it clears it first. In the source a checkpoint and a hold, which end by themselves after [`CHECKPOINT_LIFETIME`].
 
+mod blobs;
 mod moment;
 mod moments;
 
@@ -18,6 +23,7 @@ use std::pin::pin;
 use std::sync::Arc;
 
 use rangehold_map::RangeId;
+use rangehold_map::key::is_of_objects;
 use slatedb::config::{FlushOptions, FlushType};
 use slatedb::{Db, WriteBatch};
 use tokio::time::timeout;
@@ -25,7 +31,7 @@ use tokio::time::timeout;
 use self::moments::Moments;
 use crate::clock::Clock;
 use crate::database::{self, Background, DatabaseError, Databases, DroppedTables, LeaveOut, Place, Shares};
-use crate::error::{ReadError, read_error};
+use crate::error::{Damaged, ReadError, read_error};
 use crate::housekeeping::keep_house;
 pub use crate::limits::CHECKPOINT_LIFETIME;
 use crate::limits::{
@@ -33,7 +39,7 @@ use crate::limits::{
 };
 use crate::map_store::{self, MapError};
 use crate::range::Identity;
-use crate::store::{Filling, Store, StoreError, StoreLocation, StoreOptions};
+use crate::store::{Filling, ObjectError, Store, StoreError, StoreLocation, StoreOptions};
 use crate::tasks::Tasks;
 
 /// What was copied so far, or in all.
@@ -47,6 +53,10 @@ pub struct CopyReport {
     pub rows: u64,
     /// The bytes of their keys and values.
     pub bytes: u64,
+    /// The number of files of large objects.
+    pub chunks: u64,
+    /// Their bytes.
+    pub chunk_bytes: u64,
 }
 
 /// Why a store was not copied. Whatever the reason, the source is unchanged. If anything was written to the
@@ -76,6 +86,12 @@ pub enum CopyError {
     /// The map of ranges could not be read or stored.
     #[error(transparent)]
     Map(#[from] MapError),
+    /// A file of a large object, or the hold that keeps these files, could not be read or written.
+    #[error(transparent)]
+    Object(#[from] ObjectError),
+    /// A file of a large object is damaged in the source.
+    #[error(transparent)]
+    Damaged(#[from] Damaged),
     /// The operating system gave no thread for compaction.
     #[error("the compaction runtime could not be started")]
     Runtime(#[source] std::io::Error),
@@ -166,6 +182,9 @@ pub async fn copy(
         report.ranges += 1;
         progress(&report);
     }
+    if copied.is_ok() {
+        copied = blobs::copy_blobs(&mut moments, &source, target.store(), &mut report, progress).await;
+    }
     moments.release().await;
     copied?;
     map_store::create(&databases.objects, &stored, "copy").await?;
@@ -245,17 +264,19 @@ async fn copy_rows(
     progress: &mut (dyn FnMut(&CopyReport) + Send),
 ) -> Result<(), CopyError> {
     let failed = |source| CopyError::Write { range, source };
-    let unreadable =
-        |(range, error): (RangeId, slatedb::Error)| CopyError::Read { range, source: read_error(error) };
+    let unreadable = |error| CopyError::Read { range, source: read_error(error) };
     loop {
         let moment = moments.of(range).expect("a moment of each range was taken");
         let mut batch = WriteBatch::new();
         let (mut rows, mut bytes) = (0, 0);
         while rows < COPY_BATCH_ROWS_MAX && bytes < COPY_BATCH_BYTES_MAX {
             let row = moment.rows.next().await;
-            let Some(row) = row.map_err(|error| unreadable((range, error)))? else {
+            let Some(row) = row.map_err(unreadable)? else {
                 break;
             };
+            if is_of_objects(&row.key) {
+                target.mark_objects()?;
+            }
             rows += 1;
             bytes += row.key.len() + row.value.len();
             batch.put(row.key, row.value);
@@ -267,7 +288,7 @@ async fn copy_rows(
         report.rows += rows as u64;
         report.bytes += bytes as u64;
         progress(report);
-        moments.renew_when_due().await.map_err(unreadable)?;
+        moments.renew_when_due().await?;
     }
     // This puts the rows into sorted files, so that the copy has no log to replay.
     for flush_type in [FlushType::Wal, FlushType::MemTable] {

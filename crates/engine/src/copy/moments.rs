@@ -7,20 +7,26 @@
 use std::collections::BTreeMap;
 
 use futures::StreamExt;
-use rangehold_map::{RangeEntry, RangeId, RangeMap};
+use rangehold_map::key::KIND_BLOB;
+use rangehold_map::{KeyRange, RangeEntry, RangeId, RangeMap};
 use tokio::time::sleep;
 
 use super::CopyError;
 use super::moment::Moment;
+use crate::blob::Hold;
 use crate::database::Databases;
+use crate::error::read_error;
 use crate::limits::{MOMENTS_AGAIN_AFTER, MOMENTS_ATTEMPTS_MAX, OPENINGS_AT_ONCE_MAX};
 use crate::map_store;
 use crate::range::Identity;
 use crate::store::{Store, StoreLocation};
 
-/// Moments of ranges, each with the entry that the map had for the range.
+/// Moments of ranges, each with the entry that the map had for the range; and the hold of all blobs.
 #[derive(Default)]
-pub(super) struct Moments(BTreeMap<RangeId, (RangeEntry, Moment)>);
+pub(super) struct Moments {
+    held: BTreeMap<RangeId, (RangeEntry, Moment)>,
+    blobs: Option<Hold>,
+}
 
 impl Moments {
     /// Takes a moment of each range of the source. Returns them with the version of the map to which all of them
@@ -30,7 +36,8 @@ impl Moments {
         source: &Store,
         databases: &Databases,
     ) -> Result<(RangeMap, Self), CopyError> {
-        let mut moments = Self::default();
+        let blobs = Hold::place(source.object_store(), &databases.clock).await?;
+        let mut moments = Self { blobs: Some(blobs), ..Self::default() };
         let held = moments.hold_all(from, source, databases).await;
         match held {
             Ok(map) => Ok((map, moments)),
@@ -75,6 +82,9 @@ impl Moments {
 
     /// Gives up moments that do not belong to this version, and takes those that are missing. Ranges that are being
     /// changed get none.
+    ///
+    /// If one is missing, the moments of the ranges with the rows of blobs are taken again too, in the order of their
+    /// keys and after all others.
     async fn hold_missing(
         &mut self,
         map: &RangeMap,
@@ -82,13 +92,16 @@ impl Moments {
         databases: &Databases,
     ) -> Result<(), CopyError> {
         let is_wanted = |entry: &RangeEntry| map.get(entry.id) == Some(entry);
-        let (kept, old) =
-            std::mem::take(&mut self.0).into_iter().partition(|(_, (entry, _))| is_wanted(entry));
-        self.0 = kept;
-        Self(old).release().await;
-        let missing =
-            map.entries().iter().filter(|entry| entry.intent.is_none() && !self.0.contains_key(&entry.id));
-        let held: Vec<_> = futures::stream::iter(missing.cloned().collect::<Vec<_>>())
+        self.give_up(|entry| !is_wanted(entry)).await;
+        let is_missing = |held: &BTreeMap<_, _>, entry: &&RangeEntry| !held.contains_key(&entry.id);
+        let steady = || map.entries().iter().filter(|entry| entry.intent.is_none());
+        if !steady().any(|entry| is_missing(&self.held, &entry)) {
+            return Ok(());
+        }
+        self.give_up(has_blobs).await;
+        let missing: Vec<_> =
+            steady().filter(|entry| is_missing(&self.held, entry) && !has_blobs(entry)).cloned().collect();
+        let taken: Vec<_> = futures::stream::iter(missing)
             .map(async |entry| {
                 let moment = Moment::hold(source, &Identity::of(&entry), databases).await;
                 (entry, moment)
@@ -97,41 +110,69 @@ impl Moments {
             .collect()
             .await;
         let mut failed = Ok(());
-        for (entry, moment) in held {
+        for (entry, moment) in taken {
             match moment {
                 Ok(moment) => {
-                    self.0.insert(entry.id, (entry, moment));
+                    self.held.insert(entry.id, (entry, moment));
                 }
                 Err(error) => failed = failed.and(Err(error)),
             }
         }
-        failed
+        failed?;
+        for entry in steady().filter(|entry| has_blobs(entry)) {
+            let moment = Moment::hold(source, &Identity::of(entry), databases).await?;
+            self.held.insert(entry.id, (entry.clone(), moment));
+        }
+        Ok(())
+    }
+
+    async fn give_up(&mut self, is_unwanted: impl Fn(&RangeEntry) -> bool) {
+        let (old, kept) =
+            std::mem::take(&mut self.held).into_iter().partition(|(_, (entry, _))| is_unwanted(entry));
+        self.held = kept;
+        release_all(old).await;
     }
 
     /// The moment of a range.
     pub(super) fn of(&mut self, range: RangeId) -> Option<&mut Moment> {
-        self.0.get_mut(&range).map(|(_, moment)| moment)
+        self.held.get_mut(&range).map(|(_, moment)| moment)
     }
 
-    /// Renews the checkpoints that are due.
-    pub(super) async fn renew_when_due(&mut self) -> Result<(), (RangeId, slatedb::Error)> {
-        for (range, (_, moment)) in &mut self.0 {
-            moment.renew_when_due().await.map_err(|error| (*range, error))?;
+    /// Renews the checkpoints that are due, and the hold.
+    pub(super) async fn renew_when_due(&mut self) -> Result<(), CopyError> {
+        for (range, (_, moment)) in &mut self.held {
+            let renewed = moment.renew_when_due().await;
+            renewed.map_err(|error| CopyError::Read { range: *range, source: read_error(error) })?;
+        }
+        if let Some(blobs) = &mut self.blobs {
+            blobs.renew_when_due().await?;
         }
         Ok(())
     }
 
     /// Gives up the moment of one range.
     pub(super) async fn release_one(&mut self, range: RangeId) {
-        if let Some((_, moment)) = self.0.remove(&range) {
+        if let Some((_, moment)) = self.held.remove(&range) {
             moment.release().await;
         }
     }
 
-    /// Gives up all moments.
+    /// Gives up all moments, and the hold.
     pub(super) async fn release(self) {
-        futures::stream::iter(self.0.into_values())
-            .for_each_concurrent(OPENINGS_AT_ONCE_MAX, async |(_, moment)| moment.release().await)
-            .await;
+        release_all(self.held).await;
+        if let Some(blobs) = self.blobs {
+            blobs.release().await;
+        }
     }
+}
+
+async fn release_all(held: BTreeMap<RangeId, (RangeEntry, Moment)>) {
+    futures::stream::iter(held.into_values())
+        .for_each_concurrent(OPENINGS_AT_ONCE_MAX, async |(_, moment)| moment.release().await)
+        .await;
+}
+
+/// Whether the range may have rows that say who uses a blob.
+fn has_blobs(entry: &RangeEntry) -> bool {
+    !entry.keys.intersect(&KeyRange::prefix(&[KIND_BLOB])).is_empty()
 }

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use rangehold_map::key::is_of_objects;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use slatedb::config::DurabilityLevel;
 use slatedb::{Db, WriteBatch, WriteHandle};
@@ -47,6 +48,10 @@ impl Range {
     ) -> Result<Timestamp, WriteError<E>> {
         let WriteRequest { partition, keys, deadline, .. } = *request;
         self.check_disk(request.gives_space_back)?;
+        if is_of_objects(partition.as_bytes()) {
+            let marked = self.store.mark_objects();
+            marked.map_err(|error| WriteError::Unavailable(Reason::failed(error)))?;
+        }
         let admitted = self.gate.enter(request.bytes, deadline).await.map_err(|turned| match turned {
             TurnedAway::Elsewhere => WriteError::NotOwned,
             TurnedAway::Busy(why) => WriteError::Busy(why),

@@ -19,11 +19,11 @@ impl Store {
         if !root.is_dir() {
             return Err(StoreError::Missing { directory: root.to_owned() });
         }
-        if format::check(root)?.is_none() {
+        let Some(format) = format::check(root)? else {
             let found = format::first_foreign_name(root)?.unwrap_or_default();
             return Err(StoreError::Foreign { directory: root.to_owned(), found });
-        }
-        Self::of_directory(root, options, None)
+        };
+        Self::of_directory(root, options, None, &format)
     }
 
     /// Makes a store at `root`, or clears one whose filling was interrupted, and marks it as being
@@ -39,8 +39,8 @@ impl Store {
             }
             format::write_plain(root, COPY_MARK, b"a copy is being written here\n", fsync)?;
         }
-        format::create(root, fsync)?;
-        Ok(Filling { store: Self::of_directory(root, options, Some(lock))?, fsync })
+        let format = format::create(root, fsync)?;
+        Ok(Filling { store: Self::of_directory(root, options, Some(lock), &format)?, fsync })
     }
 }
 
@@ -75,7 +75,7 @@ fn clear(root: &Path) -> io::Result<()> {
         if name == LOCK_FILE || name == COPY_MARK {
             continue;
         }
-        if name == "ranges" || name == "cluster" {
+        if name == "ranges" || name == "cluster" || name == "blobs" {
             fs::remove_dir_all(entry.path())?;
         } else if name == FORMAT_FILE || directory::is_staging(&name) {
             fs::remove_file(entry.path())?;

@@ -7,7 +7,9 @@
 //! { "format": 1, "engine": "slatedb 0.18", "log": "objects", "files": "sealed" }
 //! ```
 //!
-//! It is made once, when the directory is empty. A release opens the formats up to its own. It does not
+//! It is made once, when the directory is empty. Format 2 is the same with objects: before the first row of a bucket, an
+//! object or a blob is written, the format object is replaced by one of format 2. So releases without objects open
+//! directories that have only tables, and refuse the others. A release opens the formats up to its own. It does not
 //! guess about a format that it does not know: it refuses it, and the error names the format. A directory
 //! that has other files in it and no format object belongs to another program, and is not touched.
 //!
@@ -30,8 +32,10 @@ pub const FORMAT_FILE: &str = "rangehold-format.json";
 /// The name of the mark of a copy that is not finished.
 pub const COPY_MARK: &str = "COPYING";
 
-/// The newest format that this release writes and reads.
-pub const FORMAT: u32 = 1;
+/// The newest format that this release writes and reads: tables and objects.
+pub const FORMAT: u32 = 2;
+/// The format of a directory that has only tables.
+const TABLES_ONLY: u32 = 1;
 const ENGINE: &str = "slatedb 0.18";
 const LOG: &str = "objects";
 const FILES: &str = "sealed";
@@ -75,13 +79,18 @@ pub enum FormatError {
 }
 
 impl Format {
-    /// The format that this release writes.
-    pub fn current() -> Self {
-        Self { format: FORMAT, engine: ENGINE.into(), log: LOG.into(), files: FILES.into() }
+    /// The format of a directory in which this release has written tables only.
+    pub fn tables_only() -> Self {
+        Self { format: TABLES_ONLY, engine: ENGINE.into(), log: LOG.into(), files: FILES.into() }
     }
 
-    /// Reads the text of a format object. Fails if this release cannot open the format. The number is checked first, since it is the only member that every later format is sure to
-    /// have.
+    /// The format of a directory in which this release has written objects.
+    pub fn with_objects() -> Self {
+        Self { format: FORMAT, ..Self::tables_only() }
+    }
+
+    /// Reads the text of a format object. Fails if this release cannot open the format. The number is checked first,
+    /// since it is the only member that every later format is sure to have.
     fn parse(text: &[u8]) -> Result<Self, FormatError> {
         #[derive(Deserialize)]
         struct Number {
@@ -92,7 +101,7 @@ impl Format {
             return Err(FormatError::Later(format));
         }
         let found: Self = serde_json::from_slice(text)?;
-        let known = Self::current();
+        let known = Self::tables_only();
         for (member, found, known) in [
             ("engine", &found.engine, &known.engine),
             ("log", &found.log, &known.log),
@@ -102,7 +111,7 @@ impl Format {
                 return Err(FormatError::Other { member, found: found.clone(), known: known.clone() });
             }
         }
-        if found.format != FORMAT {
+        if !(TABLES_ONLY..=FORMAT).contains(&found.format) {
             return Err(FormatError::Unknown(found.format));
         }
         Ok(found)
@@ -138,11 +147,16 @@ pub(super) fn create(directory: &Path, fsync: bool) -> Result<Format, StoreError
     if let Some(foreign) = first_foreign_name(directory)? {
         return Err(StoreError::Foreign { directory: directory.to_owned(), found: foreign });
     }
-    let format = Format::current();
-    let mut text = serde_json::to_vec_pretty(&format).expect("plain strings and a number");
-    text.push(b'\n');
-    write_plain(directory, FORMAT_FILE, &text, fsync)?;
+    let format = Format::tables_only();
+    write(directory, &format, fsync)?;
     Ok(format)
+}
+
+/// Replaces the format object of `directory`.
+pub(super) fn write(directory: &Path, format: &Format, fsync: bool) -> Result<(), StoreError> {
+    let mut text = serde_json::to_vec_pretty(format).expect("plain strings and a number");
+    text.push(b'\n');
+    write_plain(directory, FORMAT_FILE, &text, fsync)
 }
 
 /// Writes a file without a seal. Afterwards the whole file is there, or none.
@@ -185,7 +199,7 @@ mod tests {
     fn formats_that_are_refused_by_name() {
         let refused = |text: &str| Format::parse(text.as_bytes()).expect_err("must be refused").to_string();
         assert!(
-            refused(r#"{"format":2,"news":[]}"#).contains("written in format 2; this program opens up to 1")
+            refused(r#"{"format":3,"news":[]}"#).contains("written in format 3; this program opens up to 2")
         );
         let other = r#"{"format":1,"engine":"slatedb 0.19","log":"objects","files":"sealed"}"#;
         assert!(refused(other).contains(r#"its engine is "slatedb 0.19""#));
@@ -202,10 +216,12 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         fs::create_dir(directory.path().join("lost+found")).unwrap();
         let made = check_or_create(directory.path(), true).unwrap();
-        assert_eq!(made, Format::current());
+        assert_eq!(made, Format::tables_only());
         assert_eq!(check_or_create(directory.path(), true).unwrap(), made);
         fs::write(directory.path().join("other"), "").unwrap();
         assert_eq!(check_or_create(directory.path(), true).unwrap(), made);
+        write(directory.path(), &Format::with_objects(), true).unwrap();
+        assert_eq!(check_or_create(directory.path(), true).unwrap(), Format::with_objects());
         fs::remove_file(directory.path().join(FORMAT_FILE)).unwrap();
         let refused = check_or_create(directory.path(), true).unwrap_err().to_string();
         assert!(refused.contains("other"), "{refused}");

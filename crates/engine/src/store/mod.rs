@@ -14,6 +14,8 @@
 //!     cluster/servers/<id>/   the lives of partition servers               lease
 //!     changes/<range>/        change records of splits and merges          change
 //!     ranges/<id>-<generation>-<attempt>/{manifest,wal,compacted,..}/      (SlateDB)
+//!     blobs/<id>/<n>.chunk    the bytes of large objects                   blob
+//!     holds/                  a copy that is under way                     blob
 //!     history/                the history of load                          (the server)
 //! ```
 //!
@@ -42,6 +44,7 @@ use std::sync::Arc;
 
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
+use parking_lot::Mutex;
 
 pub use self::damage::{Damage, DamagedFile, damaged_file};
 pub use self::disk::{DiskSpace, DiskWatch};
@@ -156,6 +159,9 @@ struct Inner {
     damage: DamageLog,
     /// `None` in memory, and if the store is only read.
     lock: Option<DirectoryLock>,
+    fsync: bool,
+    /// Whether the format object says that there are objects.
+    has_objects: Mutex<bool>,
 }
 
 impl Store {
@@ -182,18 +188,20 @@ impl Store {
             disk: DiskWatch::of_memory(),
             damage: DamageLog::default(),
             lock: None,
+            fsync: false,
+            has_objects: Mutex::new(true),
         }))
     }
 
     fn open_directory(root: &Path, options: StoreOptions) -> Result<Self, StoreError> {
         let fsync = !options.unsafe_no_fsync;
         let lock = Self::take_directory(root, fsync)?;
-        format::check_or_create(root, fsync)?;
+        let format = format::check_or_create(root, fsync)?;
         let swept = directory::sweep(root).map_err(|source| StoreError::io("sweep", root, source))?;
         if swept > 0 {
             tracing::info!(directory = %root.display(), swept, "removed what interrupted writes had left");
         }
-        Self::of_directory(root, options, Some(lock))
+        Self::of_directory(root, options, Some(lock), &format)
     }
 
     /// Makes the directory if it is missing, and takes its lock.
@@ -208,6 +216,7 @@ impl Store {
         root: &Path,
         options: StoreOptions,
         lock: Option<DirectoryLock>,
+        format: &Format,
     ) -> Result<Self, StoreError> {
         let failed = |source| StoreError::io("open", root, source);
         let root = root.canonicalize().map_err(failed)?;
@@ -222,7 +231,20 @@ impl Store {
             disk,
             damage,
             lock,
+            fsync: !options.unsafe_no_fsync,
+            has_objects: Mutex::new(format.format >= FORMAT),
         })))
+    }
+
+    /// Notes in the directory that it has objects, so that releases without objects refuse it. Call it before the first
+    /// row of an object is written; later calls cost nothing. This is durable when it returns.
+    pub(crate) fn mark_objects(&self) -> Result<(), StoreError> {
+        let mut has_objects = self.0.has_objects.lock();
+        if let (false, Some(root)) = (*has_objects, &self.0.root) {
+            format::write(root, &Format::with_objects(), self.0.fsync)?;
+        }
+        *has_objects = true;
+        Ok(())
     }
 
     /// The objects, for SlateDB and the map.

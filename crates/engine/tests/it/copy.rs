@@ -277,3 +277,168 @@ async fn what_cannot_be_copied_is_told_before_anything_is_touched() {
     drop(Store::open(&location(empty.path()), StoreOptions::default()).unwrap());
     assert!(told(copy_quietly(empty.path(), &missing).await).contains("never served"));
 }
+
+/// Bytes of large objects, each named by the row of its object.
+mod objects {
+    use std::collections::BTreeMap;
+
+    use bytes::Bytes;
+    use futures::TryStreamExt;
+    use rangehold_engine::blob::AuditCursor;
+    use rangehold_engine::store::FORMAT_FILE;
+    use rangehold_map::BucketId;
+    use rangehold_map::blob::{BlobUser, Extent};
+    use rangehold_map::key::{KIND_BLOB, bucket_objects};
+
+    use super::*;
+
+    const BUCKET: BucketId = BucketId(17);
+
+    fn user(name: &str, upload: u64) -> BlobUser {
+        BlobUser { bucket: BUCKET, name: name.to_owned(), upload: upload.to_string() }
+    }
+
+    /// What the row of an object says here: the upload, and the only extent.
+    type Row = (u64, Extent);
+
+    /// Overwrites an object: writes the new blob, then the row, then lets the old blob go.
+    async fn put(node: &Node, name: &str, upload: u64) {
+        let mut writer = node.blobs().begin(user(name, upload)).await.unwrap();
+        writer.write(payload(upload)).await.unwrap();
+        let extent = writer.persist().await.unwrap()[0];
+        let row: Row = (upload, extent);
+        let partition = PartitionPrefix::object(BUCKET, name);
+        let keys = [[partition.as_bytes(), &[0]].concat()];
+        let mut before = None;
+        let judge = |current: &[Option<Bytes>], _| -> Result<_, ()> {
+            before = current[0].clone();
+            Ok(vec![(keys[0].clone(), Some(serde_json::to_vec(&row).unwrap()))])
+        };
+        let deadline = Instant::now() + Duration::from_secs(60);
+        node.router().write(&WriteRequest::new(&partition, &keys, deadline), judge).await.unwrap();
+        if let Some(before) = before {
+            let (upload, extent): Row = serde_json::from_slice(&before).unwrap();
+            node.blobs().release(&[extent], &user(name, upload)).await.unwrap();
+        }
+    }
+
+    fn payload(upload: u64) -> Bytes {
+        (0..200_000_u64).map(|at| (at.wrapping_mul(upload | 1) >> 3) as u8).collect()
+    }
+
+    async fn rows(node: &Node) -> BTreeMap<String, Row> {
+        let visit = |found: &mut BTreeMap<String, Row>, key: &[u8], value: &Bytes| {
+            let key = rangehold_map::ObjectKey::decode(key).unwrap();
+            found.insert(key.name.into_owned(), serde_json::from_slice(value).unwrap());
+            ControlFlow::Continue(())
+        };
+        node.router().scan(&KeyRange::prefix(&bucket_objects(BUCKET)), BTreeMap::new, visit).await.unwrap()
+    }
+
+    /// Reads every object, before and after an audit.
+    async fn check(node: &Node, least: &BTreeMap<String, Row>) {
+        for _ in 0..2 {
+            let rows = rows(node).await;
+            assert!(least.iter().all(|(name, (upload, _))| rows[name].0 >= *upload), "an object was lost");
+            for (upload, extent) in rows.values() {
+                let read = node.blobs().read(&[*extent], 0..extent.bytes).await.unwrap();
+                let bytes: Vec<Bytes> = read.try_collect().await.unwrap();
+                assert_eq!(bytes.concat(), payload(*upload));
+            }
+            let mut cursor = Some(AuditCursor::default());
+            while let Some(from) = cursor {
+                let names = async |blob, user: BlobUser| {
+                    let named = rows.get(&user.name).is_some_and(|(_, extent)| extent.blob == blob);
+                    Ok(named)
+                };
+                cursor = node.blobs().audit(&from, names).await.unwrap().next;
+            }
+            node.blobs().audit_files().await.unwrap();
+        }
+    }
+
+    fn chunk_files(directory: &Path) -> Vec<std::path::PathBuf> {
+        let blobs = std::fs::read_dir(directory.join("blobs")).unwrap();
+        let files = blobs.flat_map(|blob| std::fs::read_dir(blob.unwrap().path()).unwrap());
+        files.map(|file| file.unwrap().path()).collect()
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_copy_has_the_bytes_of_every_object_that_it_names() {
+        let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = serve(from.path()).await;
+        // Objects in one range, and the rows of blobs in two others.
+        for at in [vec![KIND_BLOB], vec![KIND_BLOB, 0x01]] {
+            let entry = server.executor().maps().current().lookup(&at).unwrap().clone();
+            let change = Change::Split { range: entry.id, generation: entry.generation, at };
+            server.executor().carry_out(&change).await.unwrap();
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let writers: Vec<_> = (0..3)
+            .map(|number| {
+                let (server, stop) = (server.clone(), Arc::clone(&stop));
+                tokio::spawn(async move {
+                    for upload in 1.. {
+                        if stop.load(Ordering::Relaxed) {
+                            break;
+                        }
+                        put(&server, &format!("{number}/{}", upload % 4), upload).await;
+                    }
+                })
+            })
+            .collect();
+        for attempt in 0..3 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            let before = rows(&server).await;
+            let to = above.path().join(attempt.to_string());
+            let report = copy_quietly(from.path(), &to).await.unwrap();
+            assert!(report.chunks >= before.len() as u64, "{report:?}");
+            let copied = serve(&to).await;
+            check(&copied, &before).await;
+            assert_eq!(chunk_files(&to).len(), rows(&copied).await.len(), "files that nobody names");
+            copied.close().await;
+        }
+        stop.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.await.unwrap();
+        }
+        check(&server, &BTreeMap::new()).await;
+        assert_eq!(chunk_files(from.path()).len(), rows(&server).await.len());
+        server.close().await;
+    }
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_damaged_chunk_fails_the_copy_by_its_name() {
+        let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let server = serve(from.path()).await;
+        put(&server, "a", 1).await;
+        server.close().await;
+        let file = chunk_files(from.path()).remove(0);
+        let mut bytes = std::fs::read(&file).unwrap();
+        bytes[70_000] ^= 1;
+        std::fs::write(&file, bytes).unwrap();
+        let failed = copy_quietly(from.path(), &above.path().join("to")).await.unwrap_err();
+        assert!(failed.to_string().contains("0.chunk"), "{failed}");
+    }
+
+    #[tokio::test]
+    async fn the_format_tells_of_objects_from_the_first_one_on() {
+        let (from, above) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+        let format = |directory: &Path| std::fs::read_to_string(directory.join(FORMAT_FILE)).unwrap();
+        let server = serve(from.path()).await;
+        put_round(&server, 1, 1, 10).await;
+        assert!(format(from.path()).contains("\"format\": 1"));
+        let to = above.path().join("tables");
+        copy_quietly(from.path(), &to).await.unwrap();
+        assert!(format(&to).contains("\"format\": 1"));
+        put(&server, "a", 1).await;
+        assert!(format(from.path()).contains("\"format\": 2"));
+        let to = above.path().join("objects");
+        copy_quietly(from.path(), &to).await.unwrap();
+        assert!(format(&to).contains("\"format\": 2"));
+        server.close().await;
+        let server = serve(from.path()).await;
+        check(&server, &rows(&server).await).await;
+        server.close().await;
+    }
+}

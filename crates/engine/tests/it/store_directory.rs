@@ -41,9 +41,9 @@ fn what_is_not_ours_is_left_alone() {
     assert!(refused.contains("thesis.tex"), "{refused}");
 
     let later = tempfile::tempdir().unwrap();
-    fs::write(later.path().join(FORMAT_FILE), r#"{"format":2}"#).unwrap();
+    fs::write(later.path().join(FORMAT_FILE), r#"{"format":3}"#).unwrap();
     let refused = open(later.path()).unwrap_err().to_string();
-    assert!(refused.contains("format 2") && refused.contains("use a later release"), "{refused}");
+    assert!(refused.contains("format 3") && refused.contains("use a later release"), "{refused}");
 
     let half = tempfile::tempdir().unwrap();
     drop(open(half.path()).unwrap());

@@ -2,9 +2,9 @@
 
 use std::fmt;
 
-use super::BucketId;
 use super::partition::PartitionPrefix;
-use crate::codec::{MalformedKey, Reader, put_name, put_u64};
+use super::{BucketId, KIND_BLOB};
+use crate::codec::{MalformedKey, Reader, put_name, put_u64, put_u128};
 
 const STATE: u8 = 0x00;
 const USER: u8 = 0x01;
@@ -66,6 +66,14 @@ impl BlobRow {
 }
 
 impl PartitionPrefix {
+    /// The partition of a blob: the list of its users.
+    pub fn blob(blob: BlobId) -> Self {
+        let mut out = Vec::with_capacity(17);
+        out.push(KIND_BLOB);
+        put_u128(&mut out, blob.0);
+        Self(out)
+    }
+
     /// The stored key of a row of a blob. For [`PartitionPrefix::blob`] only.
     pub fn blob_row(&self, row: &BlobRow) -> Vec<u8> {
         let mut out = self.0.clone();

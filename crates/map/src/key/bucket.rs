@@ -1,6 +1,7 @@
 //! Buckets and projects.
 
 use super::partition::PartitionPrefix;
+use super::{KIND_BUCKET, KIND_PROJECT};
 use crate::codec::{MalformedKey, Reader, put_name, put_u64};
 
 const BUCKET: u8 = 0x01;
@@ -53,6 +54,23 @@ impl ProjectRow {
 }
 
 impl PartitionPrefix {
+    /// The partition of everything that is known of one bucket name.
+    pub fn bucket(name: &str) -> Self {
+        Self::of_name(KIND_BUCKET, name)
+    }
+
+    /// The partition of a project.
+    pub fn project(project: &str) -> Self {
+        Self::of_name(KIND_PROJECT, project)
+    }
+
+    fn of_name(kind: u8, name: &str) -> Self {
+        let mut out = Vec::with_capacity(name.len() + 12);
+        out.push(kind);
+        put_name(&mut out, name);
+        Self(out)
+    }
+
     /// The stored key of a row of a bucket. For [`PartitionPrefix::bucket`] only.
     pub fn bucket_row(&self, row: &BucketRow) -> Vec<u8> {
         let mut out = self.0.clone();

@@ -37,7 +37,7 @@ pub use bucket::{BucketId, BucketRow, ProjectRow};
 pub use object::{
     ObjectGeneration, ObjectKey, ObjectRow, bucket_objects, bucket_of, names_beginning_with, names_from,
 };
-pub use partition::{PartitionPrefix, after_prefix, is_partition_boundary, partition_length};
+pub use partition::{PartitionPrefix, after_prefix, is_of_objects, is_partition_boundary, partition_length};
 pub use table::{
     TableId, account_prefix, dropped_prefix, entity_keys, table_of, table_prefix, tables_prefix,
 };

@@ -163,6 +163,15 @@ impl<'a> ObjectKey<'a> {
 }
 
 impl PartitionPrefix {
+    /// The partition of an object name: all generations, uploads and parts of that name.
+    pub fn object(bucket: BucketId, name: &str) -> Self {
+        let mut out = Vec::with_capacity(name.len() + 20);
+        out.push(KIND_OBJECT);
+        put_u64(&mut out, bucket.0);
+        put_name(&mut out, name);
+        Self(out)
+    }
+
     /// The stored key of a row of an object name. For [`PartitionPrefix::object`] only.
     pub fn object_row(&self, row: &ObjectRow<'_>) -> Vec<u8> {
         let mut out = self.0.clone();

@@ -1,7 +1,7 @@
 //! Tables and their entities.
 
 use super::partition::PartitionPrefix;
-use super::{CATALOGUE_DROPPED, CATALOGUE_TABLE, KIND_ENTITY};
+use super::{CATALOGUE_DROPPED, CATALOGUE_TABLE, KIND_CATALOGUE, KIND_ENTITY};
 use crate::codec::{MalformedKey, Reader, put_text, put_u64};
 
 /// Names one incarnation of a table within its account. It is never used again; the module [`key`](super) says why.
@@ -59,4 +59,29 @@ pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
     reader.raw_text()?;
     reader.u64()?;
     Ok((reader.text()?, reader.text()?))
+}
+
+impl PartitionPrefix {
+    /// The partition that holds an account's catalogue.
+    pub fn catalogue(account: &str) -> Self {
+        let mut out = Vec::with_capacity(account.len() + 66);
+        out.push(KIND_CATALOGUE);
+        put_text(&mut out, account);
+        Self(out)
+    }
+
+    /// The partition of a table's entities with one PartitionKey.
+    pub fn entity(account: &str, table: TableId, partition_key: &str) -> Self {
+        let mut out = table_prefix(account, table);
+        put_text(&mut out, partition_key);
+        Self(out)
+    }
+
+    /// The stored key of the entity `row_key`. For partitions of entities only, not for a catalogue.
+    pub fn key(&self, row_key: &str) -> Vec<u8> {
+        let mut out = Vec::with_capacity(self.0.len() + row_key.len() + 1);
+        out.extend_from_slice(&self.0);
+        put_text(&mut out, row_key);
+        out
+    }
 }
