@@ -8,14 +8,17 @@ import time
 import psycopg
 
 GLOBAL, USER = sys.argv[1:]
-AGAIN = {"RH001", "RH002", "RH005", "40001"}  # moved, offline, changing, conflict: begin again
+AGAIN = {"RH001", "RH002", "RH003", "RH005", "40001"}  # moved, offline, changing, conflict: begin again
 places = {}  # what we remember of the global map
 
 
 def locate(tenant):
     with psycopg.connect(GLOBAL) as connection:
         question = "SELECT server, port, database FROM __shard_management.locate('tenants', %s::bigint)"
-        return connection.execute(question, [tenant]).fetchone()
+        found = connection.execute(question, [tenant]).fetchone()
+    if found is None:
+        raise LookupError(f"tenant {tenant} has no shard")
+    return found
 
 
 def transaction(tenant, work):
@@ -36,4 +39,7 @@ def transaction(tenant, work):
 for line in sys.stdin:
     tenant = int(line)
     order = "INSERT INTO orders VALUES (%s, now()) RETURNING tenant"
-    print(tenant, *transaction(tenant, lambda shard: shard.execute(order, [tenant]).rowcount), flush=True)
+    try:
+        print(tenant, *transaction(tenant, lambda shard: shard.execute(order, [tenant]).rowcount), flush=True)
+    except LookupError as error:
+        print(error, flush=True)

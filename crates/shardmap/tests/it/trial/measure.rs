@@ -134,6 +134,14 @@ async fn guard() {
     }
 }
 
+/// The memory of this process.
+fn resident_bytes() -> usize {
+    const PAGE_BYTES: usize = 4096;
+    let text = std::fs::read_to_string("/proc/self/statm").expect("the process's account");
+    let pages: Option<usize> = text.split(' ').nth(1).and_then(|pages| pages.parse().ok());
+    pages.expect("a number") * PAGE_BYTES
+}
+
 /// Finding a key in a warm cache.
 pub async fn warm_cache() {
     let directory = tempfile::tempdir().expect("a directory");
@@ -153,8 +161,11 @@ pub async fn warm_cache() {
     let began = Instant::now();
     fill(&directory.path().join("maps"), map.info().id, shard.id().0, &keys);
     let options = ManagerOptions { load: LoadPolicy::Eager, ..ManagerOptions::default() };
+    let before = resident_bytes();
     let manager = ShardMapManager::open(file("maps"), options).await.expect("a manager");
     let map = manager.list_map::<i64>("tenants").await.expect("a map");
+    let each = resident_bytes().saturating_sub(before) / map.cached();
+    println!("a mapping in the cache takes {each} bytes of memory");
     println!("{MAPPINGS} mappings written and loaded in {:.1} s", began.elapsed().as_secs_f64());
     let asked = manager.transactions_begun(manager.location());
     let cached = map.cached();

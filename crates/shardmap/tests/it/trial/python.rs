@@ -59,6 +59,10 @@ pub async fn run(python: &Path) {
     assert_eq!(shop.answer().await, format!("1 1 {DATABASE}"));
     assert_eq!((orders(0).as_str(), orders(1).as_str()), ("1", "0"));
 
+    // It says which tenant has no shard, and goes on.
+    shop.ask(-1).await;
+    assert_eq!(shop.answer().await, "tenant -1 has no shard");
+
     // Offline it waits, and on the other shard it goes on, with old knowledge to begin with.
     let mapping = map.offline(&map.get(&1).await.expect("a mapping")).await.expect("offline");
     shop.ask(1).await;

@@ -1,12 +1,10 @@
-//! What many mappings cost: to make them, to place one more, to compare them, to keep them in memory, and to ask for each
+//! What many mappings cost: to make them, to place one more, to compare them, and to ask for each
 //! row whether it is here.
 
 use rangehold_shardmap::postgres::{Credentials, PostgresAccess, Tls};
 use rangehold_shardmap::query::owned_view;
 use rangehold_shardmap::tenants::PlacementPolicy;
-use rangehold_shardmap::{
-    CreateMode, ListShardMap, LoadPolicy, Location, ManagerOptions, ShardMapManager, limits,
-};
+use rangehold_shardmap::{CreateMode, ListShardMap, Location, ManagerOptions, ShardMapManager, limits};
 use tokio::time::Instant;
 
 use crate::support::local::connect;
@@ -24,13 +22,12 @@ pub async fn run() {
         server.create_database(database);
     }
     let global = place(server.port(), "global");
-    let manager = ShardMapManager::create(global.clone(), CreateMode::KeepExisting, options()).await;
+    let manager = ShardMapManager::create(global, CreateMode::KeepExisting, options()).await;
     let map = manager.expect("a manager").create_list_map::<i64>("tenants").await.expect("a map");
     let places = [place(server.port(), "a"), place(server.port(), "b")];
     create(&map, &places).await;
     provision(&map).await;
     check(&map, &places[0]).await;
-    memory(&global).await;
     rows(&server, &map, &places[0]).await;
 }
 
@@ -72,21 +69,6 @@ async fn check(map: &ListShardMap<i64>, place: &Location) {
     let found = map.manager().recovery().detect(place, None).await.expect("a comparison");
     assert!(found.iter().all(rangehold_shardmap::recovery::MapDifferences::is_empty));
     println!("half of them compared with their shard in {:.2} s", began.elapsed().as_secs_f64());
-}
-
-async fn memory(global: &Location) {
-    let before = resident_bytes();
-    let options = ManagerOptions { load: LoadPolicy::Eager, ..options() };
-    let manager = ShardMapManager::open(global.clone(), options).await.expect("a manager");
-    let map = manager.list_map::<i64>("tenants").await.expect("a map");
-    let each = resident_bytes().saturating_sub(before) / map.cached();
-    println!("{} mappings loaded into a cache: {each} bytes of memory each", map.cached());
-}
-
-/// The memory of this process, in pages of 4 KiB.
-fn resident_bytes() -> usize {
-    let text = std::fs::read_to_string("/proc/self/statm").expect("the process's account");
-    text.split(' ').nth(1).and_then(|pages| pages.parse::<usize>().ok()).expect("a number") * 4096
 }
 
 async fn rows(server: &PostgresServer, map: &ListShardMap<i64>, place: &Location) {
