@@ -33,7 +33,7 @@ pub mod routing;
 mod rows;
 mod store;
 
-pub use error::{Category, Code, Error};
+pub use error::{Category, Code, Error, Failure};
 pub use location::Location;
 pub use manager::*;
 pub use metrics::{Counter, Metrics};
@@ -42,4 +42,4 @@ pub use rangehold_map::shard::{
     DateTime, DateTimeOffset, Lock, LockToken, MapKind, MappingId, OrderedUuid, ShardId, ShardKey,
     ShardKeyType, ShardKeyValue, TimeSpan,
 };
-pub use store::{Drain, Failure, StoreError, postgres};
+pub use store::{Drain, StoreError, postgres};

@@ -138,7 +138,7 @@ fn from_one_database_on(user: &User, first: &str, second: &str) {
     let rows = user.json(&["query", "select tenant, note from orders_here order by note"]);
     assert_eq!(rows.as_array().unwrap().len(), 1, "the rows of tenant 3: {rows}");
     assert_eq!((&rows[0]["note"], &rows[0]["shard"]), (&"three".into(), &first.into()));
-    let text = user.done(&["query", "select note, null as nothing from orders_here"]);
+    let text = user.done(&["query", "select note, null as gap from orders_here"]);
     assert_eq!(text, format!("three\tnull\t{first}\n"));
     match first.starts_with("sqlite:") {
         true => assert!(

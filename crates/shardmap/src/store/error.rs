@@ -1,37 +1,7 @@
 //! Failures of a database, and what they mean for the protocol.
 
-use crate::error::{Category, Code, Error};
+use crate::error::{Category, Code, Error, Failure};
 use crate::location::Location;
-
-/// What a failure means.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Failure {
-    /// There was no connection, and nothing was done.
-    Unreachable,
-    /// The connection broke. It is not known whether the last statement was done.
-    Lost,
-    /// Another transaction was in the way. This one was undone and may be tried again.
-    Busy,
-    /// Keys that already have a mapping were mapped again. The exclusion constraint found this, or the trigger in its
-    /// place.
-    Overlap,
-    /// Another row has the same name or location.
-    Duplicate,
-    /// The tables do not exist.
-    NoSchema,
-    /// An operation that another process has taken over wrote late, and was refused.
-    Outrun,
-    /// Transactions on keys that go offline or away did not end.
-    NotDrained,
-    /// The role has no right to do this.
-    Denied,
-    /// The database says that it is another shard than the one that was to be written or read.
-    OtherShard,
-    /// A row that this program would never write.
-    Damaged,
-    /// Any other error of the database.
-    Other,
-}
 
 /// A failure of a database, with its location.
 #[derive(Debug, thiserror::Error)]

@@ -20,12 +20,13 @@ use std::time::Duration;
 use futures::future::BoxFuture;
 
 pub use cell::{Cell, FromCell};
-pub use error::{Failure, StoreError};
+pub use error::StoreError;
 use postgres::{PostgresDatabase, PostgresTx};
 pub(crate) use reading::{Brake, Line, Stop};
 use sqlite::{SqliteDatabase, SqliteTx};
 pub(crate) use value::{Row, Value};
 
+pub(crate) use crate::error::Failure;
 use crate::limits::STOPPED_WITHIN_MIN;
 use crate::location::Location;
 use postgres::PostgresAccess;

@@ -2,7 +2,8 @@
 
 use uuid::Uuid;
 
-use super::error::{Failure, StoreError};
+use super::error::StoreError;
+use crate::error::Failure;
 use crate::location::Location;
 
 /// A value of a statement or a row.
