@@ -147,7 +147,7 @@ mod tests {
             ("GET /download/storage/v1/b/x/o/a%2Fb", "storage.objects.get <x> <a/b>"),
             ("GET /storage/v1/projects/p/serviceAccount", "storage.serviceaccount.get <p>"),
             ("DELETE /projects/p/hmacKeys/GOOG1", "storage.hmacKey.delete <p> <GOOG1>"),
-            ("POST /storage/v1/b/x/folders", "storage.folders.insert <x>"),
+            ("POST /storage/v1/b/x/folders", "storage.folders <x>"),
             ("DELETE /storage/v1/b", "405"),
             ("PUT /storage/v1/b/x/o/a/compose", "405"),
             ("GET /storage/v1/c", "404"),

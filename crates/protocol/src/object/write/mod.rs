@@ -192,3 +192,6 @@ fn live(head: Option<&Bytes>) -> Result<Option<Generation>, Refusal> {
 fn micros(stamp: Timestamp) -> Micros {
     Micros::from(stamp)
 }
+
+#[cfg(test)]
+mod tests;
