@@ -38,7 +38,7 @@ pub struct Autoclass {
     pub terminal_storage_class_update_time: Option<Micros>,
 }
 
-/// Who pays.
+/// How requests are paid for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Billing {
