@@ -287,3 +287,6 @@ fn fnv1a(text: &str) -> u64 {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01B3)
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,171 @@
+//! Buckets: what an insert makes, and what later requests may change.
+
+use serde_json::json;
+
+use super::*;
+use crate::object::generation::Projection;
+
+const BORN: Micros = Micros::new(1_700_000_000_123_456);
+
+fn map(value: Value) -> Map<String, Value> {
+    value.as_object().expect("an object").clone()
+}
+
+fn insert(body: Value) -> Result<Bucket, ObjectError> {
+    let mut all = json!({"name": "bucket"});
+    crate::object::merge::merge_patch(&mut all, &body);
+    Bucket::insert("p-1", &map(all), BucketParameters::default(), BORN)
+}
+
+fn patch(bucket: &Bucket, body: Value, seconds: u64) -> Result<Bucket, ObjectError> {
+    let now = BORN.plus_seconds(seconds);
+    bucket.changed(&map(body), BodyMode::Patch, BucketParameters::default(), now)
+}
+
+fn shown(bucket: &Bucket) -> Value {
+    bucket.json("http://h", Projection::NoAcl)
+}
+
+fn status<T>(result: Result<T, ObjectError>) -> u16 {
+    result.err().map_or(200, |error| error.kind.status())
+}
+
+#[test]
+fn a_new_bucket_has_the_defaults_of_the_service() {
+    let bucket = insert(json!({})).expect("a bucket");
+    let access = json!({"enabled": false});
+    assert_eq!(
+        shown(&bucket),
+        json!({
+            "kind": "storage#bucket", "id": "bucket", "name": "bucket",
+            "selfLink": "http://h/storage/v1/b/bucket",
+            "projectNumber": bucket.project_number.to_string(),
+            "generation": "1700000000123456", "metageneration": "1", "etag": "CAAAAAAAAAAB",
+            "location": "US", "locationType": "multi-region", "rpo": "DEFAULT", "storageClass": "STANDARD",
+            "timeCreated": "2023-11-14T22:13:20.123456Z", "updated": "2023-11-14T22:13:20.123456Z",
+            "iamConfiguration": {
+                "bucketPolicyOnly": access, "uniformBucketLevelAccess": access,
+                "publicAccessPrevention": "inherited"
+            },
+            "softDeletePolicy": {
+                "retentionDurationSeconds": "604800", "effectiveTime": "2023-11-14T22:13:20.123456Z"
+            },
+        })
+    );
+    assert_eq!(Bucket::decode(&bucket.encode()), Ok(bucket.clone()));
+    let full = bucket.json("http://h", Projection::Full);
+    assert_eq!(full["acl"].as_array().map(Vec::len), Some(3));
+    assert_eq!(full["defaultObjectAcl"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn a_patch_changes_what_it_names_and_an_update_everything() {
+    let body = json!({"labels": {"a": "1", "b": "2"}, "versioning": {"enabled": true}, "location": "eu"});
+    let bucket = insert(body).expect("a bucket");
+    let patched =
+        patch(&bucket, json!({"labels": {"a": null, "c": "3"}, "location": "US"}), 1).expect("patched");
+    assert_eq!(shown(&patched)["labels"], json!({"b": "2", "c": "3"}));
+    assert_eq!((patched.metageneration, patched.keeps_versions()), (2, true));
+    assert_eq!(shown(&patched)["location"], "EU");
+    assert_ne!(patched.etag(), bucket.etag());
+    let parameters = BucketParameters::default();
+    let updated = patched.changed(&map(json!({"labels": {}})), BodyMode::Update, parameters, BORN);
+    let updated = updated.expect("updated");
+    assert!(!updated.keeps_versions());
+    assert_eq!(shown(&updated)["location"], "EU");
+}
+
+#[test]
+fn a_locked_retention_policy_can_only_be_prolonged() {
+    let period = |seconds: u64| json!({"retentionPolicy": {"retentionPeriod": seconds.to_string()}});
+    let bucket = insert(period(10)).expect("a bucket");
+    assert_eq!(shown(&bucket)["retentionPolicy"]["effectiveTime"], "2023-11-14T22:13:20.123456Z");
+    let none = patch(&bucket, json!({"retentionPolicy": null}), 1).expect("it is not locked");
+    assert_eq!(none.retention_seconds(), None);
+    assert_eq!(status(none.locked(BORN)), 400);
+    let locked = bucket.locked(BORN).expect("locked");
+    assert_eq!(shown(&locked)["retentionPolicy"]["isLocked"], true);
+    assert_eq!(status(patch(&locked, period(9), 1)), 403);
+    assert_eq!(status(patch(&locked, json!({"retentionPolicy": null}), 1)), 403);
+    let longer = patch(&locked, period(11), 1).expect("longer");
+    assert_eq!(shown(&longer)["retentionPolicy"]["isLocked"], true);
+    assert_eq!(shown(&longer)["retentionPolicy"]["effectiveTime"], "2023-11-14T22:13:21.123456Z");
+}
+
+#[test]
+fn uniform_access_puts_lists_out_of_use_and_keeps_them() {
+    let uniform =
+        |enabled: bool| json!({"iamConfiguration": {"uniformBucketLevelAccess": {"enabled": enabled}}});
+    let bucket = insert(json!({})).expect("a bucket");
+    let on = patch(&bucket, uniform(true), 0).expect("switched on");
+    let iam = &shown(&on)["iamConfiguration"];
+    assert_eq!(iam["bucketPolicyOnly"], iam["uniformBucketLevelAccess"]);
+    assert_eq!(iam["uniformBucketLevelAccess"]["lockedTime"], "2024-02-12T22:13:20.123456Z");
+    assert_eq!(status(on.check_lists_in_use()), 400);
+    assert_eq!(status(patch(&on, json!({"acl": []}), 1)), 400);
+    assert!(on.json("http://h", Projection::Full).get("acl").is_none());
+    let off = patch(&on, uniform(false), 5).expect("it is not yet locked");
+    assert_eq!(off.acl, bucket.acl);
+    assert_eq!(status(patch(&on, uniform(false), 91 * 24 * 3600)), 412);
+}
+
+#[test]
+fn public_access_is_prevented_where_the_bucket_says_so() {
+    let public = json!({"acl": [{"entity": "allUsers", "role": "READER"}]});
+    let prevent = json!({"iamConfiguration": {"publicAccessPrevention": "enforced"}});
+    let bucket = insert(prevent).expect("a bucket");
+    assert_eq!(status(patch(&bucket, public.clone(), 1)), 412);
+    let open = patch(&bucket, json!({"iamConfiguration": {"publicAccessPrevention": "inherited"}}), 1);
+    assert_eq!(status(patch(&open.expect("opened"), public, 2)), 200);
+    let unknown = json!({"iamConfiguration": {"publicAccessPrevention": "sometimes"}});
+    assert_eq!(status(patch(&bucket, unknown, 1)), 400);
+}
+
+#[test]
+fn times_of_settings_are_those_of_their_last_change() {
+    let autoclass = |body: Value| json!({ "autoclass": body });
+    let bucket = insert(autoclass(json!({"enabled": true}))).expect("a bucket");
+    assert_eq!(shown(&bucket)["autoclass"]["terminalStorageClass"], "NEARLINE");
+    let archive =
+        patch(&bucket, autoclass(json!({"terminalStorageClass": "ARCHIVE"})), 5).expect("another class");
+    let (old, new) = (&shown(&bucket)["autoclass"], &shown(&archive)["autoclass"]);
+    assert_eq!(new["toggleTime"], old["toggleTime"]);
+    assert_ne!(new["terminalStorageClassUpdateTime"], old["terminalStorageClassUpdateTime"]);
+    let off = patch(&archive, autoclass(json!({"enabled": false})), 9).expect("switched off");
+    assert_eq!(
+        shown(&off)["autoclass"],
+        json!({"enabled": false, "toggleTime": "2023-11-14T22:13:29.123456Z"})
+    );
+    let restrict = |mode: &str| json!({"encryption": {"googleManagedEncryptionEnforcementConfig": {"restrictionMode": mode}}});
+    let bucket = insert(restrict("FullyRestricted")).expect("a bucket");
+    let config = &shown(&bucket)["encryption"]["googleManagedEncryptionEnforcementConfig"];
+    assert_eq!(config["effectiveTime"], "2023-11-14T22:13:20.123456Z");
+    assert_eq!(status(patch(&bucket, restrict("Sometimes"), 1)), 400);
+}
+
+#[test]
+fn wrong_settings_are_refused_by_their_name() {
+    for (body, field) in [
+        (json!({"name": "Bad"}), "name"),
+        (json!({"storageClass": "WARM"}), "storageClass"),
+        (json!({"labels": {"A": "b"}}), "labels"),
+        (json!({"labels": {"a": 5}}), "labels"),
+        (json!({"softDeletePolicy": {"retentionDurationSeconds": "60"}}), "softDeletePolicy"),
+        (json!({"rpo": "ASYNC_TURBO", "location": "EUROPE-WEST1"}), "rpo"),
+        (json!({"lifecycle": {"rule": [{"action": {"type": "Burn"}}]}}), "lifecycle"),
+        (json!({"hierarchicalNamespace": {"enabled": true}}), "hierarchicalNamespace"),
+        (json!({"versioning": true}), "versioning"),
+        (json!({"retentionPolicy": {"retentionPeriod": "9999999999"}}), "retentionPolicy"),
+    ] {
+        let error = insert(body).expect_err(field);
+        assert_eq!((error.kind.status(), error.location.as_str()), (400, field), "{}", error.message);
+    }
+}
+
+#[test]
+fn two_buckets_of_one_microsecond_have_two_ids() {
+    assert_ne!(bucket_id("one", BORN), bucket_id("two", BORN));
+    assert!(bucket_id("one", BORN) < bucket_id("one", Micros::new(BORN.get() + 1)));
+    let turbo = insert(json!({"location": "nam4", "rpo": "ASYNC_TURBO"})).expect("two regions");
+    assert_eq!(shown(&turbo)["locationType"], "dual-region");
+}
