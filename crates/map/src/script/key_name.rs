@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use super::object_name::{self, BucketRef, write_object};
 use super::words::{Malformed, malformed, put_text, take_text};
 use crate::key::TableId;
 
@@ -19,6 +20,11 @@ use crate::key::TableId;
 /// | `catalogue` | where the account's list of tables begins |
 /// | `start` | the least key of all |
 /// | `entities` | where the entities of all accounts begin |
+/// | `gs://photos/2024/a.jpg` | where the object name `2024/a.jpg` of the bucket `photos` begins |
+/// | `gs://photos/"a b"` | the same, for a name with other characters than letters, digits and `-_./` |
+/// | `gs://photos/*` | where the objects of the bucket begin |
+/// | `gs://#17/a` | the same, for a bucket that is named by its id |
+/// | `gs://*` | where the objects of all buckets begin |
 /// | `0x2061` | any bytes |
 ///
 /// A script has one account. Another account is written in front: `acct:marathon/Half`, `acct:*`. The end of
@@ -56,6 +62,17 @@ pub enum KeyName {
         partition_key: String,
         /// Its RowKey.
         row_key: String,
+    },
+    /// Where the objects of all buckets begin.
+    Objects,
+    /// Where the objects of a bucket begin.
+    Bucket(BucketRef),
+    /// Where the rows of an object name begin.
+    Object {
+        /// The bucket.
+        bucket: BucketRef,
+        /// The object name.
+        name: String,
     },
     /// Any bytes.
     Bytes(Vec<u8>),
@@ -106,6 +123,9 @@ impl fmt::Display for KeyName {
                 put_text(&mut text, row_key);
                 f.write_str(&text)
             }
+            Self::Objects => f.write_str("gs://*"),
+            Self::Bucket(bucket) => write!(f, "{bucket}/*"),
+            Self::Object { bucket, name } => write_object(f, bucket, name),
             Self::Bytes(bytes) => f.write_str(&const_hex::encode_prefixed(bytes)),
         }
     }
@@ -160,6 +180,9 @@ impl FromStr for KeyName {
             "start" => return Ok(Self::Start),
             "entities" => return Ok(Self::Entities),
             _ => {}
+        }
+        if let Some(object) = object_name::parse(word) {
+            return object;
         }
         let (account, rest) = take_account(word)?;
         match (rest, rest.split_once('/')) {

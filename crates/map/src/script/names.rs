@@ -5,11 +5,15 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::key_name::{KeyName, TableName, TableRef, is_plain};
+use super::object_name::{BucketRef, is_bucket_name};
 use crate::codec::Reader;
-use crate::key::{KIND_CATALOGUE, KIND_ENTITY, PartitionPrefix, TableId, account_prefix, table_prefix};
+use crate::key::{
+    BucketId, KIND_CATALOGUE, KIND_ENTITY, KIND_OBJECT, PartitionPrefix, TableId, account_prefix,
+    bucket_objects, table_prefix,
+};
 use crate::range::KeyRange;
 
-/// A written table that is not known.
+/// A written table or bucket that is not known.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum UnknownTable {
     /// It does not exist.
@@ -31,6 +35,9 @@ pub enum UnknownTable {
         /// The name.
         name: String,
     },
+    /// A bucket of this name is not known.
+    #[error("bucket {0:?} is not known: create it first, or name it by its id, such as gs://#17/*")]
+    Bucket(String),
 }
 
 /// What is needed for written keys: the account that is meant if none is written, and the ids of tables.
@@ -41,6 +48,8 @@ pub struct Names {
     ids: BTreeMap<(String, String), TableId>,
     /// By account and id; the names as they were given.
     names: BTreeMap<(String, TableId), String>,
+    buckets: BTreeMap<String, BucketId>,
+    bucket_names: BTreeMap<BucketId, String>,
     /// Whether there may be tables that are not among these.
     are_partial: bool,
 }
@@ -48,7 +57,14 @@ pub struct Names {
 impl Names {
     /// No tables yet. `account` is meant if none is written.
     pub fn new(account: &str) -> Self {
-        Self { account: account.to_owned(), ids: BTreeMap::new(), names: BTreeMap::new(), are_partial: false }
+        Self {
+            account: account.to_owned(),
+            ids: BTreeMap::new(),
+            names: BTreeMap::new(),
+            buckets: BTreeMap::new(),
+            bucket_names: BTreeMap::new(),
+            are_partial: false,
+        }
     }
 
     /// The same tables, but there may be others: of a table that is not among these it is not said that it does not
@@ -67,6 +83,23 @@ impl Names {
         self.names.insert((account, id), name.to_owned());
     }
 
+    /// Gives a bucket its id. A bucket that had the same name before is written by its id from now on.
+    pub fn add_bucket(&mut self, name: &str, id: BucketId) {
+        if let Some(before) = self.buckets.insert(name.to_owned(), id) {
+            self.bucket_names.remove(&before);
+        }
+        self.bucket_names.insert(id, name.to_owned());
+    }
+
+    fn bucket(&self, bucket: &BucketRef) -> Result<BucketId, UnknownTable> {
+        match bucket {
+            BucketRef::Id(id) => Ok(*id),
+            BucketRef::Name(name) => {
+                self.buckets.get(name).copied().ok_or_else(|| UnknownTable::Bucket(name.clone()))
+            }
+        }
+    }
+
     /// The stored bytes of a written key. Fails if it names an unknown table.
     pub fn key(&self, name: &KeyName) -> Result<Vec<u8>, UnknownTable> {
         let account = |account: &Option<String>| account.clone().unwrap_or_else(|| self.account.clone());
@@ -83,6 +116,11 @@ impl Names {
             }
             KeyName::Entity { table, partition_key, row_key } => {
                 self.partition(table, partition_key)?.key(row_key)
+            }
+            KeyName::Objects => vec![KIND_OBJECT],
+            KeyName::Bucket(bucket) => bucket_objects(self.bucket(bucket)?),
+            KeyName::Object { bucket, name } => {
+                PartitionPrefix::object(self.bucket(bucket)?, name).as_bytes().to_vec()
             }
             KeyName::Bytes(bytes) => bytes.clone(),
         })
@@ -126,6 +164,9 @@ impl Names {
         if kind == KIND_ENTITY && reader.is_at_end() {
             return Some(KeyName::Entities);
         }
+        if kind == KIND_OBJECT {
+            return self.object_in_words(reader);
+        }
         if kind != KIND_ENTITY && kind != KIND_CATALOGUE {
             return None;
         }
@@ -149,6 +190,21 @@ impl Names {
         }
         let row_key = reader.text().ok()?;
         reader.is_at_end().then_some(KeyName::Entity { table, partition_key, row_key })
+    }
+
+    /// The written form of a key of objects; `reader` is after the kind.
+    fn object_in_words(&self, mut reader: Reader<'_>) -> Option<KeyName> {
+        if reader.is_at_end() {
+            return Some(KeyName::Objects);
+        }
+        let id = BucketId(reader.u64().ok()?);
+        let name = self.bucket_names.get(&id).filter(|name| is_bucket_name(name)).cloned();
+        let bucket = name.map_or(BucketRef::Id(id), BucketRef::Name);
+        if reader.is_at_end() {
+            return Some(KeyName::Bucket(bucket));
+        }
+        let name = reader.name().ok()?.into_owned();
+        reader.is_at_end().then_some(KeyName::Object { bucket, name })
     }
 
     /// The written form of an interval of stored keys, such as `[marathon/Half, end)`.

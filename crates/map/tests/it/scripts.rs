@@ -11,7 +11,7 @@ use rangehold_map::script::{
     Asked, CauseName, Command, KeyName, Live, MapScript, Names, Observed, Profile, Step, TableName, TableRef,
     Target, golden, parse, parse_lines,
 };
-use rangehold_map::{Generation, Key, RangeId, RangeMap, ServerId, TableId};
+use rangehold_map::{BucketId, Generation, Key, ObjectKey, ObjectRow, RangeId, RangeMap, ServerId, TableId};
 
 #[test]
 fn golden_scripts_have_their_recorded_outputs() {
@@ -209,6 +209,7 @@ proptest! {
         let mut names = Names::new("acct");
         names.add_table(None, "marathon", TableId(1));
         names.add_table(Some("other"), "marathon", TableId(2));
+        names.add_bucket("photos", BucketId(1));
         let name = names.name(&key);
         let written = name.to_string();
         prop_assert_eq!(names.key(&written.parse().unwrap()), Ok(key), "{}", written);
@@ -222,6 +223,9 @@ fn any_stored() -> impl Strategy<Value = Key> {
         4 => (account(), 0..4u64, any_text(), any_text()).prop_map(|(account, table, partition_key, row_key)| {
             Key::Entity { account, table: TableId(table), partition_key, row_key }
         }),
+        4 => (0..3u64, any_text()).prop_map(|(bucket, name)| {
+            Key::Object(ObjectKey { bucket: BucketId(bucket), name: name.into(), row: ObjectRow::Head })
+        }),
     ]
 }
 
@@ -230,6 +234,7 @@ fn keys_are_written_for_people() {
     let mut names = Names::new("acct");
     names.add_table(None, "Marathon", TableId(7));
     names.add_table(Some("other"), "Marathon", TableId(7));
+    names.add_bucket("photos", BucketId(17));
     for (written, bytes) in [
         ("start", "10"),
         ("catalogue", "10 61636374 00"),
@@ -245,6 +250,11 @@ fn keys_are_written_for_people() {
         ("other:Marathon/*", "20 6f74686572 00 0000000000000007"),
         ("other:#9/*", "20 6f74686572 00 0000000000000009"),
         ("0x20616363740000", "20 61636374 00 00"),
+        ("gs://*", "30"),
+        ("gs://photos/*", "30 0000000000000011"),
+        ("gs://photos/2024/a.jpg", "30 0000000000000011 323032342f612e6a7067 00"),
+        (r#"gs://photos/"*""#, "30 0000000000000011 2a 00"),
+        ("gs://#18/a", "30 0000000000000012 61 00"),
     ] {
         let bytes: Vec<u8> = bytes.replace(' ', "").as_bytes().chunks(2).map(unhex).collect();
         assert_eq!(names.name(&bytes).to_string(), written);

@@ -1,12 +1,13 @@
-//! The names of tables. Keys are written with them for people.
+//! The names of tables and buckets. Keys are written with them for people.
 
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
 use rangehold_engine::Router;
-use rangehold_map::key::{KIND_CATALOGUE, table_prefix};
+use rangehold_map::key::{KIND_BUCKET, KIND_CATALOGUE, table_prefix};
 use rangehold_map::script::{KeyName, Names, TableRef};
-use rangehold_map::{Key, KeyRange, TableId};
+use rangehold_map::{BucketId, BucketRow, Key, KeyRange, TableId};
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::table::catalogue::TableRecord;
 use tokio::time::timeout;
 use tracing::debug;
@@ -21,6 +22,9 @@ pub(super) async fn read(router: &Router, account: &str) -> Option<Names> {
     for (account, name, id) in &tables {
         names.add_table(Some(account), name, *id);
     }
+    for (name, id) in buckets(router).await.unwrap_or_default() {
+        names.add_bucket(&name, id);
+    }
     Some(if tables.len() < NAMED_TABLES_MAX { names } else { names.partial() })
 }
 
@@ -28,6 +32,27 @@ pub(super) async fn read(router: &Router, account: &str) -> Option<Names> {
 pub(crate) async fn table_prefixes(router: &Router) -> Vec<Vec<u8>> {
     let tables = tables(router).await.unwrap_or_default();
     tables.into_iter().map(|(account, _, id)| table_prefix(&account, id)).collect()
+}
+
+/// The name and id of each bucket, or of the first [`NAMED_TABLES_MAX`].
+async fn buckets(router: &Router) -> Option<Vec<(String, BucketId)>> {
+    let note = |buckets: &mut Vec<(String, BucketId)>, key: &[u8], value: &Bytes| {
+        if let (Ok(Key::Bucket { name, row: BucketRow::Bucket }), Ok(bucket)) =
+            (Key::decode(key), Bucket::decode(value))
+        {
+            buckets.push((name, bucket.id));
+        }
+        if buckets.len() < NAMED_TABLES_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    };
+    let keys = KeyRange::prefix(&[KIND_BUCKET]);
+    match timeout(NAMES_WITHIN, router.scan(&keys, Vec::new, note)).await {
+        Ok(Ok(buckets)) => Some(buckets),
+        Ok(Err(error)) => {
+            debug!(%error, "the names of buckets could not be read");
+            None
+        }
+        Err(_) => None,
+    }
 }
 
 /// The account, name and id of each table.

@@ -13,7 +13,7 @@ use super::axis::Axis;
 use super::boundaries::Boundaries;
 use super::limits::{BUCKETS_MAX, FAIR_PARTS, SAMPLES_MAX, SEEN_MAX, SURVEY_EVERY_MAX, TICKS_BEFORE_SURVEY};
 use crate::codec::Reader;
-use crate::key::KIND_ENTITY;
+use crate::key::{KIND_ENTITY, KIND_OBJECT};
 use crate::load::{Place, Tally, partition_of};
 
 /// The axis, and what is remembered to choose the next one.
@@ -140,13 +140,18 @@ impl Survey {
     }
 }
 
-/// The bytes with which all keys of the partition's table begin; `None` if it is not a partition of entities.
+/// The bytes with which all keys of the partition's table or bucket begin; `None` if it is in neither.
 fn table_of(partition: &[u8]) -> Option<&[u8]> {
     let mut reader = Reader::new(partition);
-    let is_entity = reader.u8().ok()? == KIND_ENTITY;
-    reader.raw_text().ok()?;
+    match reader.u8().ok()? {
+        KIND_ENTITY => {
+            reader.raw_text().ok()?;
+        }
+        KIND_OBJECT => {}
+        _ => return None,
+    }
     reader.u64().ok()?;
-    is_entity.then(|| &partition[..reader.position()])
+    Some(&partition[..reader.position()])
 }
 
 /// The partitions at which buckets with much more than a fair part of the load are cut. `keys` are the

@@ -3,7 +3,7 @@
 //! Load is counted by partition, because a range can only be cut between partitions.
 
 use crate::codec::Reader;
-use crate::key::{KIND_CATALOGUE, Key, TableId, after_prefix, partition_length};
+use crate::key::{KIND_CATALOGUE, KIND_OBJECT, Key, ObjectKey, TableId, after_prefix, partition_length};
 
 /// The bytes with which all keys of the partition of `key` begin; `None` if `key` lies in no partition.
 pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
@@ -42,6 +42,17 @@ fn partition_in_words(
         let account = reader.text().ok()?;
         return reader.is_at_end().then(|| format!("the list of tables of account {account}"));
     }
+    if partition.first() == Some(&KIND_OBJECT) {
+        let head = [partition, &[0]].concat();
+        let ObjectKey { bucket, name, .. } = ObjectKey::decode(&head).ok()?;
+        return Some(format!("object {name:?} of bucket number {}", bucket.0));
+    }
+    if let Ok(Key::Bucket { name, .. }) = Key::decode(&[partition, &[1]].concat()) {
+        return Some(format!("the settings of bucket {name}"));
+    }
+    if let Ok(Key::Blob { blob, .. }) = Key::decode(&[partition, &[0]].concat()) {
+        return Some(format!("the users of blob {blob}"));
+    }
     // An entity with the empty RowKey: its bytes are the partition's and one closing byte.
     let Ok(Key::Entity { account, table, partition_key, .. }) = Key::decode(&[partition, &[0]].concat())
     else {
@@ -56,6 +67,7 @@ pub(super) fn row_in_words(key: &[u8]) -> String {
     match Key::decode(key) {
         Ok(Key::Entity { row_key, .. }) => format!("{row_key:?}"),
         Ok(Key::Table { lower_name, .. }) => format!("of table {lower_name}"),
+        Ok(Key::Object(object)) => format!("of object {:?}", object.name),
         _ => key.escape_ascii().to_string(),
     }
 }
@@ -63,7 +75,7 @@ pub(super) fn row_in_words(key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{PartitionPrefix, is_partition_boundary};
+    use crate::key::{BlobId, BucketId, ObjectRow, PartitionPrefix, is_partition_boundary};
 
     #[test]
     fn the_partition_of_a_key_is_its_prefix() {
@@ -97,6 +109,15 @@ mod tests {
         let catalogue = PartitionPrefix::catalogue("acme");
         assert_eq!(in_words(catalogue.as_bytes(), &named), "the list of tables of account acme");
         assert_eq!(in_words(b"\x30x\xff", &named), "key 0x\\xff");
+        let object = PartitionPrefix::object(BucketId(7), "a/b");
+        assert_eq!(partition_of(&object.object_row(&ObjectRow::Head)), object.as_bytes());
+        let words = "object \"a/b\" of bucket number 7";
+        assert_eq!(in_words(object.as_bytes(), &named), words);
+        assert_eq!(in_words(&just_above(object.as_bytes()), &named), format!("just above {words}"));
+        let bucket = PartitionPrefix::bucket("photos");
+        assert_eq!(in_words(bucket.as_bytes(), &named), "the settings of bucket photos");
+        let blob = PartitionPrefix::blob(BlobId(7));
+        assert_eq!(in_words(blob.as_bytes(), &named), format!("the users of blob {}", BlobId(7)));
         assert_eq!(row_in_words(&partition.key("r")), "\"r\"");
     }
 }
