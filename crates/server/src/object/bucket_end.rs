@@ -1,17 +1,22 @@
 //! The end of a bucket, and its return.
 //!
+//! A bucket is closed in all ranges before anybody looks whether it is empty, so no acknowledged object is lost between
+//! the look and the deletion. If it is not empty, it is opened again. After a crash in between, the first write that finds
+//! the bucket closed opens it, since no deletion is under way in this process.
+//!
 //! A bucket with a soft-delete policy is kept for some time after it was deleted, under its name and id, and can come
 //! back with the objects that it had.
 
 use std::ops::ControlFlow;
 
-use rangehold_map::key::{BucketId, BucketRow, ObjectKey, ObjectRow, bucket_objects};
-use rangehold_map::{KeyRange, PartitionPrefix};
+use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects, bucket_of};
+use rangehold_map::{Key, KeyRange, PartitionPrefix};
 use rangehold_protocol::object::bucket::{Bucket, bucket_id};
-use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection, State};
 use rangehold_protocol::object::micros::Micros;
+use tokio::time::Instant;
 
 use super::ObjectService;
 use super::exchange::Exchange;
@@ -25,15 +30,40 @@ impl ObjectService {
         let conditions = exchange.conditions()?;
         let bucket = self.bucket(name).await?;
         conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
+        let deadline = exchange.deadline();
+        let _ending = self.ending.lock().await;
+        let deleted = match self.router.close_bucket(bucket.id, deadline).await {
+            Ok(()) => self.delete_closed(&bucket, &conditions, deadline).await,
+            Err(error) => Err(error.into()),
+        };
+        if deleted.is_err() {
+            // If this fails, the next write to the bucket opens it.
+            let _ = self.router.reopen_bucket(bucket.id, deadline).await;
+        }
+        deleted.map(|()| Reply::empty(204))
+    }
+
+    /// Deletes a bucket that is closed, if nothing lives in it.
+    async fn delete_closed(
+        &self,
+        bucket: &Bucket,
+        conditions: &Conditions,
+        deadline: Instant,
+    ) -> Result<(), Failure> {
         if self.has_objects(bucket.id).await? {
             let message = "The bucket you tried to delete is not empty.";
             return Err(ObjectError::new(ErrorKind::BucketNotEmpty, message).into());
         }
+        let name = bucket.name.as_str();
+        let id = bucket.id;
         let partition = PartitionPrefix::bucket(name);
         let key = partition.bucket_row(&BucketRow::Bucket);
-        self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), |rows, now| {
+        self.change(&partition, std::slice::from_ref(&key), deadline, |rows, now| {
             let row = rows[0].as_ref().ok_or_else(ObjectError::no_such_bucket)?;
             let mut bucket = Bucket::decode(row)?;
+            if bucket.id != id {
+                return Err(ObjectError::no_such_bucket());
+            }
             conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
             let mut changes = vec![(key.clone(), None)];
             if let Some(seconds) = bucket.soft_delete_seconds() {
@@ -44,8 +74,33 @@ impl ObjectService {
             }
             Ok((changes, ()))
         })
-        .await?;
-        Ok(Reply::empty(204))
+        .await
+    }
+
+    /// Opens a bucket again that a deletion left closed, when the process ended before it did. A deletion that is under
+    /// way in this process is waited for. Returns false if the bucket of the partition is gone.
+    pub(super) async fn open_again(
+        &self,
+        partition: &PartitionPrefix,
+        deadline: Instant,
+    ) -> Result<bool, Failure> {
+        let Some(id) = bucket_of(partition.as_bytes()) else { return Ok(false) };
+        let _ending = self.ending.lock().await;
+        let buckets = KeyRange::prefix(&[KIND_BUCKET]);
+        let found = self.router.scan(
+            &buckets,
+            || false,
+            |found, key, row| {
+                let is_live = matches!(Key::decode(key), Ok(Key::Bucket { row: BucketRow::Bucket, .. }));
+                *found = is_live && Bucket::decode(row).is_ok_and(|bucket| bucket.id == id);
+                if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            },
+        );
+        let exists = found.await?;
+        if exists {
+            self.router.reopen_bucket(id, deadline).await?;
+        }
+        Ok(exists)
     }
 
     /// Whether a bucket has an object that somebody can read: a live one, or an older one that is kept.
@@ -97,6 +152,7 @@ impl ObjectService {
             Ok((vec![(deleted.clone(), None), (live.clone(), Some(bucket.encode()))], bucket))
         });
         let restored = restored.await?;
+        self.router.reopen_bucket(id, exchange.deadline()).await?;
         resource(exchange, restored.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
     }
 }

@@ -86,6 +86,8 @@ pub struct ObjectService {
     replies: Room,
     admission: Arc<Admission>,
     retry_tests: RetryTests,
+    /// Held while a bucket is deleted, so that nobody opens it meanwhile.
+    ending: tokio::sync::Mutex<()>,
     /// Makes the secrets of HMAC keys.
     secrets: Mutex<StdRng>,
     metrics: Arc<Metrics>,
@@ -153,7 +155,20 @@ impl ObjectService {
         let retry_tests = RetryTests::default();
         let secrets = Mutex::new(StdRng::from_seed(options.secret_seed));
         let (router, blobs) = (node.router().clone(), node.blobs().clone());
-        Self { router, blobs, clock, ids, options, bodies, replies, admission, retry_tests, secrets, metrics }
+        Self {
+            router,
+            blobs,
+            clock,
+            ids,
+            options,
+            bodies,
+            replies,
+            admission,
+            retry_tests,
+            ending: tokio::sync::Mutex::default(),
+            secrets,
+            metrics,
+        }
     }
 
     /// Answers one request. It never fails: an error is a reply too.

@@ -1,7 +1,7 @@
 //! Rows: how handlers read and change them.
 
 use bytes::Bytes;
-use rangehold_engine::{RowChanges, WriteRequest};
+use rangehold_engine::{RowChanges, WriteError, WriteRequest};
 use rangehold_map::key::BucketRow;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::Bucket;
@@ -57,12 +57,17 @@ impl ObjectService {
     ) -> Result<T, Failure> {
         let request = WriteRequest::new(partition, keys, deadline);
         let mut decided = None;
-        let judged = |rows: &[Option<Bytes>], now: Timestamp| {
+        let mut judged = |rows: &[Option<Bytes>], now: Timestamp| {
             let outcome = judge(rows, now)?;
             decided = Some((outcome.answer, outcome.releases));
             Ok::<_, Refusal>(outcome.changes)
         };
-        self.router.write(&request, judged).await?;
+        match self.router.write(&request, &mut judged).await {
+            Err(WriteError::BucketClosed) if self.open_again(partition, deadline).await? => {
+                self.router.write(&request, &mut judged).await?
+            }
+            written => written?,
+        };
         let (answer, releases) = decided.expect("a write that was made was judged");
         self.release(releases).await;
         Ok(answer)

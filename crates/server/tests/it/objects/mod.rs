@@ -3,6 +3,7 @@
 mod addresses;
 mod buckets;
 mod pages;
+mod payloads;
 mod retries;
 
 use serde_json::Value;

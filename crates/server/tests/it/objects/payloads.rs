@@ -1,0 +1,130 @@
+//! Payloads of every size, in every form in which they are sent and read.
+
+use serde_json::{Value, json};
+
+use crate::support::Service;
+use crate::support::wire::{Answer, Request};
+
+/// More than fits into a row, and no multiple of anything.
+const LARGE: usize = 600_001;
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at * at % 251) as u8).collect()
+}
+
+impl Service {
+    async fn with_bucket() -> Self {
+        let service = Self::start().await;
+        service.create_bucket("photos").await;
+        service
+    }
+
+    async fn put(&self, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.send_object(&Request::new("PUT", target, headers, body)).await
+    }
+
+    /// Begins a resumable upload, and returns the path and query of its address.
+    async fn begin(&self, query: &str, resource: &str) -> String {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=resumable{query}");
+        let answer = self.object("POST", &target, resource).await;
+        assert_eq!(answer.status, 200, "{}", answer.body);
+        let location = answer.header("Location").expect("the address of the upload");
+        let id = answer.header("X-GUploader-UploadID").expect("the id of the upload");
+        assert!(location.ends_with(&format!("upload_id={id}")), "{location}");
+        location[location.find("/upload/").expect("a path")..].to_owned()
+    }
+}
+
+fn parsed(answer: &Answer) -> Value {
+    assert_eq!(answer.status, 200, "{}", answer.body);
+    serde_json::from_str(&answer.body).expect("JSON")
+}
+
+#[tokio::test]
+async fn small_and_large_objects_come_back_whole_and_in_parts() {
+    let service = Service::with_bucket().await;
+    for size in [0, 1, 65_536, 65_537, LARGE] {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name=a%2F{size}");
+        let payload: String = bytes(size).into_iter().map(|byte| char::from(byte % 26 + b'a')).collect();
+        let headers = [("Content-Type", "text/x")];
+        let request = Request::new("POST", &target, &headers, payload.as_bytes());
+        let made = parsed(&service.send_object(&request).await);
+        assert_eq!((&made["size"], &made["contentType"]), (&json!(size.to_string()), &json!("text/x")));
+        let target = format!("/storage/v1/b/photos/o/a%2F{size}?alt=media");
+        let answer = service.object("GET", &target, "").await;
+        assert!(answer.status == 200 && answer.body == payload, "{size}");
+        let hash = answer.header("x-goog-hash").expect("checksums");
+        assert!(hash.contains(made["crc32c"].as_str().expect("a checksum")), "{hash}");
+        assert_eq!(answer.header("x-goog-generation").as_deref(), made["generation"].as_str());
+        if size > 10 {
+            let part = Request::new("GET", &target, &[("Range", "bytes=3-6")], b"");
+            let part = service.send_object(&part).await;
+            assert_eq!((part.status, part.body.as_str()), (206, &payload[3..7]));
+            assert_eq!(part.header("Content-Range").as_deref(), Some(&*format!("bytes 3-6/{size}")));
+        }
+    }
+    let beyond = Request::new("GET", "/storage/v1/b/photos/o/a%2F1?alt=media", &[("Range", "bytes=5-")], b"");
+    let beyond = service.send_object(&beyond).await;
+    assert!(beyond.status == 416 && beyond.body.starts_with("Request range not satisfiable"));
+    let missing = service.object("GET", "/storage/v1/b/photos/o/none?alt=media", "").await;
+    assert_eq!((missing.status, missing.body.as_str()), (404, "No such object: photos/none"));
+}
+
+#[tokio::test]
+async fn a_resumable_upload_tells_what_it_has_and_repeats_its_answer() {
+    let service = Service::with_bucket().await;
+    let upload = service.begin("&name=big&ifGenerationMatch=0", r#"{"metadata":{"a":"b"}}"#).await;
+    let payload = bytes(LARGE);
+    let asked = service.put(&upload, &[("Content-Range", "bytes */*")], b"").await;
+    assert_eq!((asked.status, asked.header("Range")), (308, None));
+    let odd = service.put(&upload, &[("Content-Range", "bytes 0-9/*")], &payload[..10]).await;
+    assert_eq!(odd.status, 400, "a chunk that is not the last has a multiple of 256 KiB");
+    let half = 256 * 1024;
+    let range = format!("bytes 0-{}/*", half - 1);
+    let first = service.put(&upload, &[("Content-Range", &range)], &payload[..half]).await;
+    assert_eq!((first.status, first.header("Range").as_deref()), (308, Some("bytes=0-262143")));
+    let again = service.put(&upload, &[("Content-Range", &range)], &payload[..half]).await;
+    assert_eq!((again.status, again.header("Range").as_deref()), (308, Some("bytes=0-262143")));
+    let range = format!("bytes {half}-{}/{LARGE}", LARGE - 1);
+    let last = parsed(&service.put(&upload, &[("Content-Range", &range)], &payload[half..]).await);
+    assert_eq!((&last["size"], &last["metadata"]["a"]), (&json!(LARGE.to_string()), &json!("b")));
+    service.object("DELETE", "/storage/v1/b/photos/o/big", "").await;
+    let repeated = parsed(&service.put(&upload, &[("Content-Range", "bytes */*")], b"").await);
+    assert_eq!(repeated["generation"], last["generation"]);
+}
+
+#[tokio::test]
+async fn an_upload_that_is_cancelled_or_has_wrong_bytes_makes_no_object() {
+    let service = Service::with_bucket().await;
+    let upload = service.begin("&name=never", "").await;
+    assert_eq!(service.object("DELETE", &upload, "").await.status, 499);
+    assert_eq!(service.put(&upload, &[("Content-Range", "bytes */*")], b"").await.status, 499);
+    let wrong = service.begin("", r#"{"name":"never","crc32c":"AAAAAA=="}"#).await;
+    let refused = service.put(&wrong, &[], b"other bytes").await;
+    assert!(refused.status == 400 && refused.body.contains("CRC32C"), "{}", refused.body);
+    assert_eq!(service.object("GET", "/storage/v1/b/photos/o/never", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn objects_are_composed_rewritten_moved_and_listed() {
+    let service = Service::with_bucket().await;
+    for (name, size) in [("small", 5), ("large", LARGE)] {
+        let target = format!("/upload/storage/v1/b/photos/o?uploadType=media&name={name}");
+        parsed(&service.send_object(&Request::new("POST", &target, &[], &vec![b'x'; size])).await);
+    }
+    let body = r#"{"sourceObjects":[{"name":"small"},{"name":"large"},{"name":"small"}]}"#;
+    let whole = service.object_json("POST", "/storage/v1/b/photos/o/whole/compose", body).await;
+    assert_eq!((&whole["size"], &whole["componentCount"]), (&json!((LARGE + 10).to_string()), &json!(3)));
+    assert_eq!(whole["md5Hash"], Value::Null);
+    let target = "/storage/v1/b/photos/o/whole/rewriteTo/b/photos/o/copy";
+    let rewritten = service.object_json("POST", target, "").await;
+    assert_eq!((&rewritten["done"], &rewritten["resource"]["crc32c"]), (&json!(true), &whole["crc32c"]));
+    service.object_json("POST", "/storage/v1/b/photos/o/whole/moveTo/o/moved", "").await;
+    for name in ["small", "large"] {
+        assert_eq!(service.object("DELETE", &format!("/storage/v1/b/photos/o/{name}"), "").await.status, 204);
+    }
+    let text = service.object("GET", "/storage/v1/b/photos/o/moved?alt=media", "").await;
+    assert_eq!(text.body, "x".repeat(LARGE + 10), "the chunks outlive the objects that they came from");
+    let page = service.object_json("GET", "/storage/v1/b/photos/o?fields=items/name", "").await;
+    assert_eq!(page, json!({"items": [{"name": "copy"}, {"name": "moved"}]}));
+}
