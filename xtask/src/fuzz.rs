@@ -20,7 +20,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rangehold_testkit::workspace;
 
 /// The targets: one binary of the crate `fuzz/` each.
-const TARGETS: [&str; 11] = [
+const TARGETS: [&str; 12] = [
     "filter",
     "batch",
     "entity_json",
@@ -32,6 +32,7 @@ const TARGETS: [&str; 11] = [
     "glob",
     "object_batch",
     "signed_url",
+    "object_xml",
 ];
 
 /// Makes rustc count the edges of the control flow and report comparisons, as libFuzzer reads them.

@@ -27,6 +27,12 @@ pub enum ErrorKind {
     ParseError,
     /// 400: the bytes that arrived do not have the checksum that the client announced.
     WrongChecksum,
+    /// 400: a list of parts names one that was not sent.
+    InvalidPart,
+    /// 400: a list of parts is not in ascending order.
+    InvalidPartOrder,
+    /// 400: a part that is not the last has too few bytes.
+    PartTooSmall,
     /// 400: the object needs the key with which it was encrypted.
     CustomerKey,
     /// 401: the request names nobody, or a token that is not known.
@@ -88,6 +94,9 @@ impl ErrorKind {
             Self::Invalid => (400, "invalid", "InvalidArgument"),
             Self::ParseError => (400, "parseError", "MalformedXML"),
             Self::WrongChecksum => (400, "invalid", "BadDigest"),
+            Self::InvalidPart => (400, "invalid", "InvalidPart"),
+            Self::InvalidPartOrder => (400, "invalid", "InvalidPartOrder"),
+            Self::PartTooSmall => (400, "invalid", "EntityTooSmall"),
             Self::CustomerKey => (400, "resourceIsEncryptedWithCustomerEncryptionKey", "InvalidArgument"),
             Self::Unauthenticated => (401, "authError", "AuthenticationRequired"),
             Self::Forbidden => (403, "forbidden", "AccessDenied"),

@@ -8,6 +8,7 @@
 //! | the decision of a write | [`mod@write`], [`upload`] |
 //! | listings | [`list`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
+//! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
 //! | patterns of names | [`glob`] |
 //! | signatures, and what forms may upload | [`signed`], [`policy`] |
 //! | limits | [`limits`] |
@@ -29,6 +30,7 @@ pub mod merge;
 pub mod micros;
 pub mod multipart;
 pub mod name;
+pub mod parts;
 pub mod policy;
 pub mod request;
 pub mod row;
@@ -36,3 +38,4 @@ pub mod signed;
 pub mod storage_class;
 pub mod upload;
 pub mod write;
+pub mod xml;
