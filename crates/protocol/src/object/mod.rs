@@ -5,7 +5,7 @@
 //! | the stored form of buckets and objects, and their JSON | [`bucket`], [`generation`], [`acl`], [`row`] |
 //! | names, checksums, times and numbers in their forms | [`name`], [`checksum`], [`micros`], [`int64`], [`storage_class`] |
 //! | what requests ask for, and on which conditions | [`request`], [`condition`] |
-//! | the decision of a write | [`mod@write`], [`upload`] |
+//! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
 //! | listings | [`list`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
@@ -23,6 +23,7 @@ pub mod fields;
 pub mod generation;
 pub mod glob;
 pub mod int64;
+pub mod intent;
 pub mod limits;
 pub mod link;
 pub mod list;

@@ -5,6 +5,7 @@ mod entity;
 mod filter_examples;
 mod filter_properties;
 mod golden;
+mod intents;
 mod render;
 mod settings;
 mod signatures;

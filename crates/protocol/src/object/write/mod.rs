@@ -136,31 +136,41 @@ impl Name<'_> {
     /// names the generation: such a deletion is final even if the bucket keeps versions.
     fn retire<T>(
         &self,
-        mut generation: Generation,
+        generation: Generation,
         may_version: bool,
         now: Micros,
         out: &mut Outcome<T>,
     ) -> Result<(), ObjectError> {
+        if !(may_version && self.bucket.keeps_versions()) {
+            let period = self.bucket.retention_seconds();
+            generation.check_unprotected(&self.bucket.name, self.name, period, now)?;
+        }
+        self.retire_checked(generation, may_version, now, out);
+        Ok(())
+    }
+
+    /// Retires a generation of which it was checked before that nothing protects it.
+    pub(in crate::object) fn retire_checked<T>(
+        &self,
+        mut generation: Generation,
+        may_version: bool,
+        now: Micros,
+        out: &mut Outcome<T>,
+    ) {
         if may_version && self.bucket.keeps_versions() {
             generation.state = State::Noncurrent(now);
             self.put(&generation, &mut out.changes);
-            return Ok(());
+        } else if let Some(seconds) = self.bucket.soft_delete_seconds() {
+            let noncurrent = match generation.state {
+                State::Noncurrent(at) => Some(at),
+                _ => None,
+            };
+            let hard_delete = now.plus_seconds(seconds);
+            generation.state = State::SoftDeleted { at: now, hard_delete, noncurrent };
+            self.put(&generation, &mut out.changes);
+        } else {
+            self.remove(&generation, out);
         }
-        let period = self.bucket.retention_seconds();
-        generation.check_unprotected(&self.bucket.name, self.name, period, now)?;
-        match self.bucket.soft_delete_seconds() {
-            Some(seconds) => {
-                let noncurrent = match generation.state {
-                    State::Noncurrent(at) => Some(at),
-                    _ => None,
-                };
-                let hard_delete = now.plus_seconds(seconds);
-                generation.state = State::SoftDeleted { at: now, hard_delete, noncurrent };
-                self.put(&generation, &mut out.changes);
-            }
-            None => self.remove(&generation, out),
-        }
-        Ok(())
     }
 
     /// Removes the rows of a generation. If it was live, the caller changes the head.
