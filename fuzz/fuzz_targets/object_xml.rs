@@ -3,10 +3,10 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use rangehold_protocol::object::request::Query;
 use rangehold_protocol::object::xml::list::{ListRequest, Page};
 use rangehold_protocol::object::xml::parts::{PART_NUMBER_MAX, read_complete};
 use rangehold_protocol::object::xml::request::XmlRequest;
-use rangehold_protocol::uri::Query;
 
 fuzz_target!(|data: &[u8]| {
     if let Ok(parts) = read_complete(data) {

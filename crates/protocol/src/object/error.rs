@@ -33,12 +33,18 @@ pub enum ErrorKind {
     InvalidPartOrder,
     /// 400: a part that is not the last has too few bytes.
     PartTooSmall,
+    /// 400: the request's signature was valid until a time that has passed.
+    ExpiredSignature,
+    /// 400: a form does not meet the conditions of its policy.
+    InvalidPolicy,
     /// 400: the object needs the key with which it was encrypted.
     CustomerKey,
     /// 401: the request names nobody, or a token that is not known.
     Unauthenticated,
     /// 403: the caller may not do this.
     Forbidden,
+    /// 403: the request's signature does not fit the request.
+    WrongSignature,
     /// 403: a retention policy protects the object or cannot be weakened.
     Retention,
     /// 403: a hold protects the object.
@@ -97,9 +103,12 @@ impl ErrorKind {
             Self::InvalidPart => (400, "invalid", "InvalidPart"),
             Self::InvalidPartOrder => (400, "invalid", "InvalidPartOrder"),
             Self::PartTooSmall => (400, "invalid", "EntityTooSmall"),
+            Self::ExpiredSignature => (400, "invalid", "ExpiredToken"),
+            Self::InvalidPolicy => (400, "invalid", "InvalidPolicyDocument"),
             Self::CustomerKey => (400, "resourceIsEncryptedWithCustomerEncryptionKey", "InvalidArgument"),
             Self::Unauthenticated => (401, "authError", "AuthenticationRequired"),
             Self::Forbidden => (403, "forbidden", "AccessDenied"),
+            Self::WrongSignature => (403, "forbidden", "SignatureDoesNotMatch"),
             Self::Retention => (403, "retentionPolicyNotMet", "RetentionPolicyNotMet"),
             Self::Hold => (403, "objectUnderActiveHold", "ObjectUnderActiveHold"),
             Self::NoSuchBucket => (404, "notFound", "NoSuchBucket"),

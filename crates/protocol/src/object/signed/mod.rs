@@ -118,7 +118,7 @@ pub enum SignedError {
     /// The signature does not fit: 403.
     #[error(
         "The request signature we calculated does not match the signature you provided. Check your Google secret key and \
-         signing method."
+         signing method. The string to sign was: {string_to_sign}"
     )]
     Mismatch {
         /// What the signer should have signed.

@@ -12,39 +12,17 @@ use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::policy::PolicyError;
 use crate::object::signed::SignedError;
 
-/// A refusal as the XML API tells it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct XmlError {
-    /// The HTTP status.
-    pub status: u16,
-    /// The word for programs.
-    pub code: &'static str,
-    /// What went wrong this time.
-    pub details: String,
-    /// More elements, which the service adds to some refusals: names and texts.
-    pub more: Vec<(&'static str, String)>,
-}
-
-impl XmlError {
-    /// A refusal without more elements.
-    pub fn new(status: u16, code: &'static str, details: impl Into<String>) -> Self {
-        Self { status, code, details: details.into(), more: Vec::new() }
+/// The body of a refusal. It is empty for a 304.
+pub fn body(error: &ObjectError) -> Vec<u8> {
+    if error.kind == ErrorKind::NotModified {
+        return Vec::new();
     }
-
-    /// The body. It is empty for a 304.
-    pub fn body(&self) -> Vec<u8> {
-        if self.status == 304 {
-            return Vec::new();
-        }
-        let mut writer = Writer::new("Error", "");
-        writer.text("Code", self.code);
-        writer.text("Message", message(self.code));
-        writer.text("Details", &self.details);
-        for (name, text) in &self.more {
-            writer.text(name, text);
-        }
-        writer.finish().into_bytes()
-    }
+    let code = error.kind.xml_code();
+    let mut writer = Writer::new("Error", "");
+    writer.text("Code", code);
+    writer.text("Message", message(code));
+    writer.text("Details", &error.message);
+    writer.finish().into_bytes()
 }
 
 /// The sentence that belongs to a code.
@@ -81,36 +59,21 @@ fn message(code: &str) -> &'static str {
     }
 }
 
-impl From<&ObjectError> for XmlError {
-    fn from(error: &ObjectError) -> Self {
-        // The real service names a wrong CRC32C and a wrong MD5 differently.
-        let code = match error.kind {
-            ErrorKind::WrongChecksum if error.message.contains("CRC32C") => "BadDigest",
-            kind => kind.xml_code(),
+impl From<SignedError> for ObjectError {
+    fn from(error: SignedError) -> Self {
+        let kind = match &error {
+            SignedError::Malformed(_) => ErrorKind::Invalid,
+            SignedError::Expired(_) => ErrorKind::ExpiredSignature,
+            SignedError::NotYetValid(_) => ErrorKind::Forbidden,
+            SignedError::Mismatch { .. } => ErrorKind::WrongSignature,
         };
-        Self::new(error.kind.status(), code, error.message.clone())
+        Self::new(kind, error.to_string())
     }
 }
 
-impl From<&SignedError> for XmlError {
-    fn from(error: &SignedError) -> Self {
-        let details = error.to_string();
-        match error {
-            SignedError::Malformed(_) => Self::new(400, "InvalidArgument", details),
-            SignedError::Expired(_) => Self::new(400, "ExpiredToken", details),
-            SignedError::NotYetValid(_) => Self::new(403, "AccessDenied", details),
-            SignedError::Mismatch { string_to_sign, canonical_request } => {
-                let mut more = vec![("StringToSign", string_to_sign.clone())];
-                more.extend(canonical_request.clone().map(|request| ("CanonicalRequest", request)));
-                Self { more, ..Self::new(403, "SignatureDoesNotMatch", details) }
-            }
-        }
-    }
-}
-
-impl From<&PolicyError> for XmlError {
-    fn from(error: &PolicyError) -> Self {
-        Self::new(400, "InvalidPolicyDocument", error.to_string())
+impl From<PolicyError> for ObjectError {
+    fn from(error: PolicyError) -> Self {
+        Self::new(ErrorKind::InvalidPolicy, error.to_string())
     }
 }
 
@@ -118,21 +81,20 @@ impl From<&PolicyError> for XmlError {
 mod tests {
     use super::*;
 
-    fn body(error: &XmlError) -> String {
-        String::from_utf8(error.body()).expect("XML is UTF-8")
-    }
-
     #[test]
     fn bodies_have_the_documented_form() {
+        let text = |error: &ObjectError| String::from_utf8(body(error)).expect("XML is UTF-8");
         assert_eq!(
-            body(&XmlError::from(&ObjectError::no_such_object("b", "a<b>"))),
+            text(&ObjectError::no_such_object("b", "a<b>")),
             "<?xml version='1.0' encoding='UTF-8'?><Error><Code>NoSuchKey</Code><Message>The specified key does not \
              exist.</Message><Details>No such object: b/a&lt;b&gt;</Details></Error>"
         );
-        let wrong = SignedError::Mismatch { string_to_sign: "text".to_owned(), canonical_request: None };
-        let refused = XmlError::from(&wrong);
-        assert_eq!(refused.status, 403);
-        assert!(body(&refused).ends_with("</Details><StringToSign>text</StringToSign></Error>"));
-        assert!(body(&XmlError::from(&ObjectError::not_modified())).is_empty());
+        let wrong =
+            SignedError::Mismatch { string_to_sign: "first\nsecond".to_owned(), canonical_request: None };
+        let refused = ObjectError::from(wrong);
+        assert_eq!(refused.kind.status(), 403);
+        assert!(text(&refused).contains("<Code>SignatureDoesNotMatch</Code>"));
+        assert!(text(&refused).contains("first\nsecond"), "the signer sees what it should have signed");
+        assert!(text(&ObjectError::not_modified()).is_empty());
     }
 }

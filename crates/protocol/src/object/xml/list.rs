@@ -9,7 +9,7 @@ use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 use super::writer::Writer;
 use crate::object::error::ObjectError;
-use crate::uri::Query;
+use crate::object::request::Query;
 
 const NAMESPACE: &str = "http://doc.s3.amazonaws.com/2006-03-01";
 /// The most that a page has, and what it has if the client asks for no number.

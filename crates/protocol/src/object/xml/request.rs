@@ -14,7 +14,7 @@ use percent_encoding::percent_decode_str;
 
 use super::parts::part_number;
 use crate::object::error::{ErrorKind, ObjectError};
-use crate::uri::Query;
+use crate::object::request::Query;
 
 /// Parameters that choose another resource than the object or the listing itself, and are not served.
 const NOT_SERVED: [&str; 20] = [
