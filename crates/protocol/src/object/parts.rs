@@ -163,7 +163,21 @@ impl Stored {
         self.0.iter().map(|(number, ..)| (of.key(&part_row(upload, *number)), None)).collect()
     }
 
-    fn keys(&self, of: &Name<'_>, upload: &str) -> Vec<Vec<u8>> {
+    /// Whether there are no parts.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Decides that the rows are removed, if they are still as they were scanned. It reads the rows of
+    /// [`keys`](Self::keys).
+    pub fn judge_removal(&self, of: &Name<'_>, upload: &str, rows: &[Option<Bytes>]) -> Verdict<()> {
+        self.check(rows)?;
+        let releases = self.iter().flat_map(|(_, part)| part.releases(of, upload)).collect();
+        Ok(Outcome { changes: self.removal(of, upload), releases, answer: () })
+    }
+
+    /// The keys of the rows.
+    pub fn keys(&self, of: &Name<'_>, upload: &str) -> Vec<Vec<u8>> {
         self.0.iter().map(|(number, ..)| of.key(&part_row(upload, *number))).collect()
     }
 
@@ -240,11 +254,9 @@ impl AbortUpload<'_> {
     pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
         let own = self.cancel.keys().len();
         let mut out = self.cancel.judge(&rows[..own], stamp)?;
-        self.parts.check(&rows[own..])?;
-        out.changes.extend(self.parts.removal(&self.cancel.of, self.cancel.upload));
-        for (_, part) in self.parts.iter() {
-            out.releases.extend(part.releases(&self.cancel.of, self.cancel.upload));
-        }
+        let parts = self.parts.judge_removal(&self.cancel.of, self.cancel.upload, &rows[own..])?;
+        out.changes.extend(parts.changes);
+        out.releases.extend(parts.releases);
         Ok(out)
     }
 }

@@ -1,6 +1,7 @@
 //! Finishes a reply: the headers that every reply has, and the bodies of errors.
 
 use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::xml;
 use rangehold_protocol::time;
 
 use super::reply::Reply;
@@ -29,7 +30,7 @@ pub(super) fn refused(error: &ObjectError, speaks: Speaks) -> Reply {
     let reply = match speaks {
         Speaks::Json => Reply::json(status, error.json_body()),
         Speaks::Text => Reply::with_body(status, "text/html; charset=UTF-8", error.message.clone()),
-        Speaks::Xml => Reply::with_body(status, "text/plain; charset=UTF-8", error.message.clone()),
+        Speaks::Xml => Reply::with_body(status, "application/xml; charset=UTF-8", xml::error::body(error)),
     };
     match status {
         401 => reply.header("WWW-Authenticate", "Bearer realm=\"https://accounts.google.com/\""),

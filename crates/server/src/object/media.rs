@@ -63,11 +63,26 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
+        let conditions = exchange.conditions()?;
+        self.download_if(exchange, bucket, name, |generation| {
+            conditions.check(Some(generation), Purpose::Read)
+        })
+        .await
+    }
+
+    /// The bytes of an object, if `check` lets its generation pass.
+    pub(super) async fn download_if(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        check: impl Fn(&Generation) -> Result<(), ObjectError>,
+    ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
         let key = customer_key(exchange, "x-goog-encryption")?;
         for _ in 0..TRIES_MAX {
             let generation = self.generation(&bucket, name, exchange.generation()?).await?;
-            exchange.conditions()?.check(Some(&generation), Purpose::Read)?;
+            check(&generation)?;
             check_key(&generation, key)?;
             // Without its content row or its blob, the generation was removed since it was read.
             let Some(content) = self.content(&bucket, name, &generation).await? else { continue };
@@ -184,6 +199,17 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
             reply.set(name, value);
         }
     }
+    put_stored_headers(reply, generation);
+    reply.set("Last-Modified", time::http_date(generation.updated.timestamp()));
+    reply.set("Accept-Ranges", if unpacked { "none" } else { "bytes" });
+    for (name, value) in &settings.metadata {
+        reply.named.push((format!("x-goog-meta-{name}"), value.clone()));
+    }
+}
+
+/// The headers that say which generation is stored, and what is known of its bytes.
+pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation) {
+    let encoding = generation.settings.content_encoding.as_deref();
     let mut hash = format!("crc32c={}", generation.crc32c.text());
     if let Some(md5) = generation.md5 {
         hash += &format!(",md5={}", md5.text());
@@ -195,9 +221,4 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
     reply.set("x-goog-stored-content-length", generation.size.to_string());
     reply.set("x-goog-stored-content-encoding", encoding.unwrap_or("identity"));
     reply.set("ETag", generation.etag());
-    reply.set("Last-Modified", time::http_date(generation.updated.timestamp()));
-    reply.set("Accept-Ranges", if unpacked { "none" } else { "bytes" });
-    for (name, value) in &settings.metadata {
-        reply.named.push((format!("x-goog-meta-{name}"), value.clone()));
-    }
 }

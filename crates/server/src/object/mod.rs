@@ -39,6 +39,7 @@ mod retry_tests;
 mod rows;
 mod transfer;
 mod upload;
+mod xml;
 
 use std::sync::Arc;
 
@@ -58,6 +59,7 @@ use tokio::time::Instant;
 use tracing::debug;
 
 pub use self::access::Access;
+use self::access::Principal;
 use self::exchange::{Exchange, RequestBody, text};
 use self::failure::Failure;
 pub use self::hosts::Hosts;
@@ -234,16 +236,23 @@ impl ObjectService {
             )));
         };
         let query = Query::parse(uri.query().unwrap_or_default()).map_err(|error| refused(UNKNOWN, error))?;
-        let authorization = text(&head.headers, "authorization");
-        let token = authorization.map(str::to_owned);
-        let token = token.or_else(|| query.get("access_token").map(|token| format!("Bearer {token}")));
-        let principal = self
-            .options
-            .access
-            .principal(token.as_deref(), &self.options.keys, arrival.now)
-            .map_err(|_| {
-                refused(UNAUTHENTICATED, ObjectError::new(ErrorKind::Unauthenticated, "Invalid Credentials"))
-            })?;
+        let is_xml = bucket_in_host.is_some() || api_of(uri.path()) == Api::Xml;
+        let signer = match is_xml {
+            true => xml::signature::signer_of(
+                (&self.options.access, &self.options.keys),
+                head,
+                host,
+                bucket_in_host,
+                arrival.now,
+            ),
+            false => Ok(None),
+        };
+        let signer =
+            signer.map_err(|error| Outcome { speaks: Speaks::Xml, ..refused(UNAUTHENTICATED, error) })?;
+        let principal = match signer {
+            Some(signer) => signer,
+            None => self.sender(head, &query, arrival).map_err(|error| refused(UNAUTHENTICATED, error))?,
+        };
         connection.prove();
         let scheme = if connection.tls { "https" } else { "http" };
         let group = self.admission.hash(("objects", &principal.email));
@@ -258,6 +267,14 @@ impl ObjectService {
             tenant: Tenant { group, member: self.admission.hash(uri.path()) },
             principal,
         })
+    }
+
+    /// The sender of a request that is not signed, from its token.
+    fn sender(&self, head: &Parts, query: &Query, arrival: &Arrival) -> Result<Principal, ObjectError> {
+        let token = text(&head.headers, "authorization").map(str::to_owned);
+        let token = token.or_else(|| query.get("access_token").map(|token| format!("Bearer {token}")));
+        let principal = self.options.access.principal(token.as_deref(), &self.options.keys, arrival.now);
+        principal.map_err(|_| ObjectError::new(ErrorKind::Unauthenticated, "Invalid Credentials"))
     }
 
     async fn answer(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
@@ -295,7 +312,7 @@ impl ObjectService {
                 let result = self.batch(exchange, body).await;
                 return Outcome { operation: BATCH, speaks, result };
             }
-            Api::Xml => return refused(UNKNOWN, ObjectError::not_implemented("The XML API")),
+            Api::Xml => return self.xml(exchange, body).await,
             Api::Json | Api::Upload | Api::Download => {}
         }
         let method = exchange.head.method.as_str();

@@ -9,6 +9,8 @@ use rangehold_map::blob::BlobUser;
 use rangehold_protocol::object::checksum::{Announced, Running};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Content;
+use rangehold_protocol::object::micros::Micros;
+use rangehold_protocol::object::parts::Part;
 use rangehold_protocol::object::upload::Progress;
 use rangehold_protocol::object::write::Payload;
 
@@ -92,6 +94,24 @@ impl Receiver {
         Ok(Received { payload, writer: self.writer })
     }
 
+    /// As [`finish`](Self::finish), for a part of a multipart upload: its bytes lie in a blob, however few they are.
+    pub(crate) async fn finish_part(
+        mut self,
+        announced: &Announced,
+        modified: Micros,
+    ) -> Result<ReceivedPart, Failure> {
+        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
+        if let Err(wrong) = announced.check(crc32c, Some(md5)) {
+            self.give_up().await;
+            return Err(wrong.into());
+        }
+        let extents = match self.bytes() {
+            0 => Vec::new(),
+            _ => self.writer().await?.persist().await?.to_vec(),
+        };
+        Ok(ReceivedPart { part: Part { modified, md5, crc32c, extents }, writer: self.writer })
+    }
+
     /// Forgets what has arrived.
     pub(crate) async fn give_up(self) {
         discard(self.writer).await;
@@ -109,6 +129,19 @@ impl Receiver {
 }
 
 impl Received {
+    /// The row that would name the bytes was not written.
+    pub(crate) async fn give_up(self) {
+        discard(self.writer).await;
+    }
+}
+
+/// A part that has arrived. Keep it until the row that names its bytes is durable, or give it up.
+pub(crate) struct ReceivedPart {
+    pub(crate) part: Part,
+    writer: Option<BlobWriter>,
+}
+
+impl ReceivedPart {
     /// The row that would name the bytes was not written.
     pub(crate) async fn give_up(self) {
         discard(self.writer).await;

@@ -23,8 +23,8 @@ use super::payload::Receiver;
 use super::reply::Reply;
 
 /// A source, as it was read.
-struct Source {
-    generation: Generation,
+pub(super) struct Source {
+    pub(super) generation: Generation,
     content: Content,
 }
 
@@ -93,7 +93,7 @@ impl ObjectService {
     }
 
     /// A generation and its content, of which the conditions hold.
-    async fn source(
+    pub(super) async fn source(
         &self,
         bucket: &Bucket,
         name: &str,
@@ -108,7 +108,7 @@ impl ObjectService {
     }
 
     /// Writes an object with the bytes of another one.
-    async fn take_over(
+    pub(super) async fn take_over(
         &self,
         exchange: &Exchange<'_>,
         to: Name<'_>,

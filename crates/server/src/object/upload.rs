@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::blob::BlobUser;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection};
 use rangehold_protocol::object::link::segment;
@@ -66,7 +67,8 @@ impl ObjectService {
         let media_type = exchange.header("x-upload-content-type");
         let described = described(exchange, &resource, media_type)?;
         let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
-        let id = self.store_session(exchange, &bucket, described, total).await?;
+        let conditions = exchange.conditions()?;
+        let id = self.store_session(exchange, &bucket, described, conditions, total).await?;
         let location = format!(
             "{}/upload/storage/v1/b/{}/o?uploadType=resumable&upload_id={id}",
             exchange.base,
@@ -81,6 +83,7 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &Bucket,
         described: Described,
+        conditions: Conditions,
         total: Option<u64>,
     ) -> Result<String, Failure> {
         let Described { name, draft, announced } = described;
@@ -88,7 +91,7 @@ impl ObjectService {
             kind: UploadKind::Resumable,
             begun: exchange.now.into(),
             draft,
-            conditions: exchange.conditions()?,
+            conditions,
             announced,
             owner: exchange.owner(bucket),
             progress: Progress { total, ..Progress::default() },

@@ -40,6 +40,16 @@ pub fn copied(modified: &str, etag: &str) -> String {
     writer.finish()
 }
 
+/// The answer to a form that asks for the status 201. The tag is without quotes.
+pub fn posted(location: &str, bucket: &str, name: &str, etag: &str) -> String {
+    let mut writer = Writer::new("PostResponse", "");
+    writer.text("Location", location);
+    writer.text("Bucket", bucket);
+    writer.text("Key", name);
+    writer.text("ETag", &format!("\"{etag}\""));
+    writer.finish()
+}
+
 /// An upload in a list of uploads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ListedUpload {

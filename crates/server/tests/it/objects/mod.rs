@@ -5,6 +5,7 @@ mod buckets;
 mod pages;
 mod payloads;
 mod retries;
+mod xml;
 
 use serde_json::Value;
 

@@ -1,0 +1,65 @@
+//! Copies: a put whose bytes are those of another object.
+
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::{Draft, Encryption, Settings};
+use rangehold_protocol::object::write::Name;
+use rangehold_protocol::object::xml::request::CopySource;
+use rangehold_protocol::object::xml::{headers, parts};
+
+use super::object::xml_described;
+use super::{conditions, xml_reply};
+use crate::object::ObjectService;
+use crate::object::encryption::{check_key, customer_key};
+use crate::object::exchange::Exchange;
+use crate::object::failure::Failure;
+use crate::object::reply::Reply;
+
+impl ObjectService {
+    pub(super) async fn xml_copy(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        source: &CopySource,
+    ) -> Result<Reply, Failure> {
+        let described = xml_described(exchange, name)?;
+        let source_conditions = headers::source_conditions(|name| exchange.header(name))?;
+        let wanted = exchange.header("x-goog-copy-source-generation");
+        let number = |text: &str| {
+            let hint = "Give a generation.";
+            text.parse().map_err(|_| ObjectError::invalid("x-goog-copy-source-generation", text, hint))
+        };
+        let wanted: Option<u64> = wanted.map(number).transpose()?;
+        let (from, to) = (self.bucket(&source.bucket).await?, self.bucket(bucket).await?);
+        let source = self.source(&from, &source.name, wanted, &source_conditions).await?;
+        check_key(&source.generation, customer_key(exchange, "x-goog-copy-source-encryption")?)?;
+        let draft = match exchange.header("x-goog-metadata-directive") {
+            None | Some("COPY") => {
+                copied_draft(&source.generation.settings, &source.generation.encryption, described.draft)
+            }
+            Some("REPLACE") => described.draft,
+            Some(other) => {
+                let hint = "Give COPY or REPLACE.";
+                return Err(ObjectError::invalid("x-goog-metadata-directive", other, hint).into());
+            }
+        };
+        let to = Name { bucket: &to, name };
+        let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, &source).await?;
+        let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.etag()));
+        Ok(reply
+            .header("x-goog-generation", made.id.0.to_string())
+            .header("x-goog-metageneration", made.metageneration.to_string())
+            .header("ETag", format!("\"{}\"", made.etag())))
+    }
+}
+
+/// What the source has, without what protects it, and with what the request says of the list, class and key.
+fn copied_draft(settings: &Settings, encryption: &Encryption, said: Draft) -> Draft {
+    let settings =
+        Settings { temporary_hold: false, event_based_hold: false, retention: None, ..settings.clone() };
+    let source_key = match encryption {
+        Encryption::Kms(key) => Some(key.clone()),
+        Encryption::Default | Encryption::Customer(_) => None,
+    };
+    Draft { settings, kms_key: said.kms_key.or(source_key), ..said }
+}

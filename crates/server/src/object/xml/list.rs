@@ -1,0 +1,65 @@
+//! Listings, of both versions.
+
+use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::list::{ListRequest, Listing, PageEnd, Position};
+use rangehold_protocol::object::xml::list::{ListRequest as XmlListRequest, ListedObject, Page};
+
+use super::xml_reply;
+use crate::object::ObjectService;
+use crate::object::exchange::Exchange;
+use crate::object::failure::Failure;
+use crate::object::list::visit_of;
+use crate::object::reply::Reply;
+
+impl ObjectService {
+    pub(super) async fn xml_list(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
+        let asked = XmlListRequest::read(&exchange.query)?;
+        let request = ListRequest {
+            prefix: asked.prefix.clone(),
+            delimiter: asked.delimiter.clone(),
+            max_results: asked.keys_max as usize,
+            position: position(&asked)?,
+            ..ListRequest::default()
+        };
+        let bucket = self.bucket(bucket).await?;
+        if asked.keys_max == 0 {
+            return Ok(xml_reply(200, asked.render(&bucket.name, &Page::default())));
+        }
+        let begin = || (Listing::new(&request, bucket.id, exchange.now.into()), Vec::new());
+        let keys = request.keys(bucket.id);
+        let scanned = self.router.scan(&keys, begin, |(listing, objects), key, row| {
+            visit_of(listing.visit(key, row, |name, generation| objects.push(listed(name, generation))))
+        });
+        let (listing, mut objects) = scanned.await?;
+        let PageEnd { prefixes, next } =
+            listing.finish(|name, generation| objects.push(listed(name, generation)))?;
+        let next = next.map(|next| if asked.second_version { next.token() } else { next.name });
+        Ok(xml_reply(200, asked.render(&bucket.name, &Page { objects, prefixes, next })))
+    }
+}
+
+/// Where the page begins.
+fn position(asked: &XmlListRequest) -> Result<Option<Position>, Failure> {
+    if let Some(token) = &asked.token {
+        return Ok(Some(Position::parse(token)?));
+    }
+    if asked.after.is_empty() {
+        return Ok(None);
+    }
+    // A marker may be a prefix that was listed; then none of its names is listed again.
+    let delimiter = asked.delimiter.as_str();
+    let prefix_done = !asked.second_version && !delimiter.is_empty() && asked.after.ends_with(delimiter);
+    Ok(Some(Position { name: asked.after.clone(), generation: u64::MAX, prefix_done }))
+}
+
+fn listed(name: &str, generation: &Generation) -> ListedObject {
+    ListedObject {
+        name: name.to_owned(),
+        generation: generation.id.0,
+        metageneration: generation.metageneration,
+        modified: generation.updated.text(),
+        etag: generation.etag(),
+        size: generation.size,
+        storage_class: generation.storage_class.name().to_owned(),
+    }
+}

@@ -1,0 +1,105 @@
+//! The XML API: objects at `/bucket/name`.
+//!
+//! It shares everything below with the JSON API: the same rows, judges and blobs. The files here read its requests and
+//! write its replies. [`signature`] decides for all of them whether a signed request is believed.
+
+mod copy;
+mod form;
+mod list;
+mod object;
+mod parts;
+pub(super) mod signature;
+
+use rangehold_protocol::object::condition::Conditions;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::xml::headers;
+use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
+
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::reply::Reply;
+use super::{ObjectService, Outcome, Speaks, UNKNOWN};
+
+impl ObjectService {
+    /// Finds the operation that a request of the XML API asks for, and carries it out.
+    pub(super) async fn xml(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
+        let (method, path) = (exchange.head.method.as_str(), exchange.head.uri.path());
+        let host_bucket = exchange.bucket_in_host.as_deref();
+        let header = |name: &str| exchange.header(name);
+        let speaks = Speaks::Xml;
+        match XmlRequest::read(method, path, host_bucket, &exchange.query, header) {
+            Ok(request) => {
+                let result = self.xml_run(exchange, &request, body).await;
+                Outcome { operation: request.name(), speaks, result }
+            }
+            Err(error) => Outcome { operation: UNKNOWN, speaks, result: Err(error.into()) },
+        }
+    }
+
+    async fn xml_run(
+        &self,
+        exchange: &Exchange<'_>,
+        request: &XmlRequest,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        match request {
+            XmlRequest::Bucket(BucketCall::List, bucket) => self.xml_list(exchange, bucket).await,
+            XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.xml_form(exchange, bucket, body).await,
+            XmlRequest::Bucket(BucketCall::ListUploads, _) => {
+                Err(ObjectError::not_implemented("The list of a bucket's multipart uploads").into())
+            }
+            XmlRequest::Object(call, bucket, name) => match call {
+                ObjectCall::Get | ObjectCall::Head => self.xml_get(exchange, bucket, name).await,
+                ObjectCall::Put => self.xml_put(exchange, bucket, name, body).await,
+                ObjectCall::Copy(source) => self.xml_copy(exchange, bucket, name, source).await,
+                ObjectCall::Delete => self.xml_delete(exchange, bucket, name).await,
+                ObjectCall::BeginSession => self.xml_begin_session(exchange, bucket, name).await,
+                ObjectCall::ContinueSession(_) => self.continue_upload(exchange, bucket, body).await,
+                ObjectCall::CancelSession(_) => self.cancel_upload(exchange, bucket).await,
+                ObjectCall::BeginUpload => self.xml_begin_upload(exchange, bucket, name).await,
+                ObjectCall::PutPart { upload, number } => {
+                    self.xml_put_part(exchange, bucket, name, (upload, *number), body).await
+                }
+                ObjectCall::CompleteUpload(upload) => {
+                    self.xml_complete_upload(exchange, bucket, name, upload, body).await
+                }
+                ObjectCall::AbortUpload(upload) => {
+                    self.xml_abort_upload(exchange, bucket, name, upload).await
+                }
+                ObjectCall::ListParts(upload) => self.xml_list_parts(exchange, bucket, name, upload).await,
+            },
+        }
+    }
+}
+
+/// The headers of a request that are text.
+fn all_headers<'a>(exchange: &'a Exchange<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
+    let headers = exchange.head.headers.iter();
+    headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
+}
+
+/// The conditions in the headers.
+fn conditions(exchange: &Exchange<'_>) -> Result<Conditions, ObjectError> {
+    headers::conditions(|name| exchange.header(name))
+}
+
+/// A reply that tells of a generation which was just written, without its bytes.
+fn written(status: u16, made: &Generation) -> Reply {
+    let mut reply = Reply::empty(status);
+    super::media::put_stored_headers(&mut reply, made);
+    quote_etag(&mut reply);
+    reply
+}
+
+/// In this API an entity tag has quotes.
+fn quote_etag(reply: &mut Reply) {
+    for (_, value) in reply.headers.iter_mut().filter(|(name, _)| *name == "ETag") {
+        *value = format!("\"{value}\"");
+    }
+}
+
+/// A reply with XML.
+fn xml_reply(status: u16, body: String) -> Reply {
+    Reply::with_body(status, "application/xml; charset=UTF-8", body)
+}

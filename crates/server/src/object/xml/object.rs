@@ -1,0 +1,126 @@
+//! Objects: put, get, head, delete, and the beginning of a resumable upload.
+
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::link::segment;
+use rangehold_protocol::object::name::check_object;
+use rangehold_protocol::object::write::{Delete, Name};
+use rangehold_protocol::object::xml::headers;
+use rangehold_protocol::time::parse_http_date;
+
+use super::{all_headers, conditions, quote_etag, written};
+use crate::object::ObjectService;
+use crate::object::encryption::customer_key;
+use crate::object::exchange::{Exchange, RequestBody};
+use crate::object::failure::Failure;
+use crate::object::insert::Described;
+use crate::object::reply::Reply;
+
+/// Parameters of a download that replace a header of the reply. Signed URLs use them.
+const REPLACED: [(&str, &str); 6] = [
+    ("response-cache-control", "Cache-Control"),
+    ("response-content-disposition", "Content-Disposition"),
+    ("response-content-encoding", "Content-Encoding"),
+    ("response-content-language", "Content-Language"),
+    ("response-content-type", "Content-Type"),
+    ("response-expires", "Expires"),
+];
+
+impl ObjectService {
+    /// The bytes of an object. For a `HEAD` the connection sends the headers alone.
+    pub(super) async fn xml_get(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let conditions = conditions(exchange)?;
+        let (since, until) = (exchange.header("if-modified-since"), exchange.header("if-unmodified-since"));
+        // HTTP gives entity tags the precedence over times.
+        let since = since.filter(|_| conditions.tag_not_match.is_none());
+        let until = until.filter(|_| conditions.tag_match.is_none());
+        let check = |generation: &Generation| {
+            conditions.check(Some(generation), rangehold_protocol::object::condition::Purpose::Read)?;
+            let updated = generation.updated.timestamp().unix_seconds();
+            let after = |text: &str| parse_http_date(text).map(|time| updated > time.unix_seconds());
+            if until.and_then(after) == Some(true) {
+                return Err(ObjectError::condition_not_met("If-Unmodified-Since"));
+            }
+            match since.and_then(after) {
+                Some(false) => Err(ObjectError::not_modified()),
+                _ => Ok(()),
+            }
+        };
+        let mut reply = self.download_if(exchange, bucket, name, check).await?;
+        quote_etag(&mut reply);
+        for (parameter, header) in REPLACED {
+            if let Some(value) = exchange.parameter(parameter) {
+                reply.headers.retain(|(name, _)| *name != header);
+                reply.set(header, value);
+            }
+        }
+        Ok(reply)
+    }
+
+    /// Writes an object with the bytes of the body.
+    pub(super) async fn xml_put(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let described = xml_described(exchange, name)?;
+        let conditions = conditions(exchange)?;
+        let mut receiver = self.receiver(exchange, &bucket, name);
+        while let Some(piece) = self.piece(exchange, body).await? {
+            receiver.take(piece.bytes.clone()).await?;
+        }
+        let received = receiver.finish(&described.announced).await?;
+        let to = Name { bucket: &bucket, name };
+        let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
+        Ok(written(200, &made))
+    }
+
+    pub(super) async fn xml_delete(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let (bucket, conditions) = (self.bucket(bucket).await?, conditions(exchange)?);
+        let of = Name { bucket: &bucket, name };
+        let delete = Delete { of, generation: exchange.generation()?, conditions: &conditions };
+        let judge = |rows: &[_], now| delete.judge(rows, now);
+        self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await?;
+        Ok(Reply::empty(204))
+    }
+
+    /// Begins a resumable upload. Its bytes come as those of an upload that the JSON API began.
+    pub(super) async fn xml_begin_session(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let described = xml_described(exchange, name)?;
+        let id = self.store_session(exchange, &bucket, described, conditions(exchange)?, None).await?;
+        let in_path = match exchange.bucket_in_host {
+            Some(_) => String::new(),
+            None => format!("/{}", segment(&bucket.name)),
+        };
+        let location = format!("{}{in_path}/{}?upload_id={id}", exchange.base, segment(name));
+        Ok(Reply::empty(201).header("Location", location).header("X-GUploader-UploadID", id))
+    }
+}
+
+/// What the headers say about a new object.
+pub(super) fn xml_described(exchange: &Exchange<'_>, name: &str) -> Result<Described, ObjectError> {
+    check_object(name)?;
+    let mut draft = headers::draft(all_headers(exchange), exchange.now.into())?;
+    draft.customer_key = customer_key(exchange, "x-goog-encryption")?;
+    let announced = headers::announced(all_headers(exchange))?;
+    Ok(Described { name: name.to_owned(), draft, announced })
+}

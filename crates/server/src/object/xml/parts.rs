@@ -1,0 +1,253 @@
+//! Multipart uploads.
+
+use rangehold_map::KeyRange;
+use rangehold_map::blob::BlobUser;
+use rangehold_map::key::{ObjectKey, ObjectRow};
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::parts::{AbortUpload, CompleteUpload, PutPart, Stored};
+use rangehold_protocol::object::upload::{Answer, Progress, Session, UploadKind};
+use rangehold_protocol::object::write::{BeginUpload, CancelUpload, Create, Name};
+use rangehold_protocol::object::xml::parts::{
+    self, COMPLETE_BYTES_MAX, ListedPart, ListedUpload, PART_NUMBER_MAX, read_complete,
+};
+use rangehold_protocol::object::{checksum::goog_hash, link::segment};
+
+use super::object::xml_described;
+use super::{conditions, xml_reply};
+use crate::object::ObjectService;
+use crate::object::exchange::{Exchange, RequestBody};
+use crate::object::failure::Failure;
+use crate::object::payload::Receiver;
+use crate::object::reply::Reply;
+
+impl ObjectService {
+    pub(super) async fn xml_begin_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let described = xml_described(exchange, name)?;
+        let session = Session {
+            kind: UploadKind::Parts,
+            begun: exchange.now.into(),
+            draft: described.draft,
+            conditions: conditions(exchange)?,
+            announced: described.announced,
+            owner: exchange.owner(&bucket),
+            progress: Progress::default(),
+        };
+        let upload = exchange.id.replace('-', "");
+        let of = Name { bucket: &bucket, name };
+        let begin = BeginUpload { of, upload: &upload, session: &session };
+        let judge = |rows: &[_], now| begin.judge(rows, now);
+        self.change_object(&of.partition(), &begin.keys(), exchange.deadline(), judge).await?;
+        Ok(xml_reply(200, parts::begun(&bucket.name, name, &upload)))
+    }
+
+    pub(super) async fn xml_put_part(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        (upload, number): (&str, u32),
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let of = Name { bucket: &bucket, name };
+        self.parts_session(exchange, &of, upload)
+            .await?
+            .ok_or_else(|| ObjectError::no_such_upload(upload))?;
+        let described = xml_described(exchange, name)?;
+        let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.to_owned() };
+        let mut receiver = Receiver::new(self.blobs.clone(), user);
+        while let Some(piece) = self.piece(exchange, body).await? {
+            receiver.take(piece.bytes.clone()).await?;
+        }
+        let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
+        let put = PutPart { of, upload, number, part: &received.part };
+        let judge = |rows: &[_], now| put.judge(rows, now);
+        let stored = self.change_object(&of.partition(), &put.keys(), exchange.deadline(), judge).await;
+        if let Err(refused) = stored {
+            received.give_up().await;
+            return Err(refused);
+        }
+        let part = &received.part;
+        Ok(Reply::empty(200)
+            .header("ETag", format!("\"{}\"", part.etag()))
+            .header("x-goog-hash", goog_hash(part.crc32c, Some(part.md5))))
+    }
+
+    pub(super) async fn xml_complete_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        upload: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let list = read_complete(&self.whole_body(exchange, body, COMPLETE_BYTES_MAX).await?)?;
+        let bucket = self.bucket(bucket).await?;
+        let of = Name { bucket: &bucket, name };
+        let made = match self.parts_session(exchange, &of, upload).await? {
+            Some(session) => self.join_parts(exchange, of, upload, &session, &list).await?,
+            // The client did not hear the first answer, and asks again.
+            None => {
+                let answer = self.router.get(&of.key(&ObjectRow::Answer(upload.into()))).await?;
+                let answer = answer.ok_or_else(|| ObjectError::no_such_upload(upload))?;
+                Answer::decode(&answer)?.generation()?
+            }
+        };
+        let location = format!("{}/{}/{}", exchange.base, segment(&bucket.name), segment(name));
+        let reply = xml_reply(200, parts::completed(&location, &bucket.name, name, &made.etag()));
+        Ok(reply
+            .header("ETag", format!("\"{}\"", made.etag()))
+            .header("x-goog-generation", made.id.0.to_string())
+            .header("x-goog-metageneration", made.metageneration.to_string())
+            .header("x-goog-hash", goog_hash(made.crc32c, made.md5)))
+    }
+
+    /// Makes the object of the parts in `list`.
+    async fn join_parts(
+        &self,
+        exchange: &Exchange<'_>,
+        of: Name<'_>,
+        upload: &str,
+        session: &Session,
+        list: &[(u32, String)],
+    ) -> Result<Generation, Failure> {
+        let stored = self.stored_parts(&of, upload).await?;
+        let payload = stored.payload(list, upload)?;
+        let unused: Vec<u32> = stored
+            .iter()
+            .map(|(number, _)| number)
+            .filter(|number| list.iter().all(|(named, _)| named != number))
+            .collect();
+        let own = conditions(exchange)?;
+        let create = Create {
+            to: of,
+            draft: &session.draft,
+            conditions: if own.is_empty() { &session.conditions } else { &own },
+            payload: &payload,
+            owner: &session.owner,
+            ends_upload: Some(upload),
+            also: &stored.removal(&of, upload),
+        };
+        let complete = CompleteUpload { create, parts: &stored, unused: &unused };
+        let judge = |rows: &[_], now| complete.judge(rows, now);
+        let made = self.change_object(&of.partition(), &complete.keys(), exchange.deadline(), judge).await?;
+        self.remove_late_parts(exchange, of, upload).await;
+        Ok(made)
+    }
+
+    pub(super) async fn xml_abort_upload(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        upload: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let of = Name { bucket: &bucket, name };
+        self.remove_parts(exchange, of, upload).await?;
+        self.remove_late_parts(exchange, of, upload).await;
+        Ok(Reply::empty(204))
+    }
+
+    async fn remove_parts(&self, exchange: &Exchange<'_>, of: Name<'_>, upload: &str) -> Result<(), Failure> {
+        let stored = self.stored_parts(&of, upload).await?;
+        let abort = AbortUpload { cancel: CancelUpload { of, upload }, parts: &stored };
+        let judge = |rows: &[_], now| abort.judge(rows, now);
+        self.change_object(&of.partition(), &abort.keys(), exchange.deadline(), judge).await
+    }
+
+    /// Removes parts that came while the upload ended.
+    async fn remove_late_parts(&self, exchange: &Exchange<'_>, of: Name<'_>, upload: &str) {
+        let removal = async {
+            let late = self.stored_parts(&of, upload).await?;
+            if late.is_empty() {
+                return Ok(());
+            }
+            let judge = |rows: &[_], _| late.judge_removal(&of, upload, rows);
+            let keys = late.keys(&of, upload);
+            self.change_object(&of.partition(), &keys, exchange.deadline(), judge).await
+        };
+        let removed: Result<(), Failure> = removal.await;
+        if let Err(error) = removed {
+            tracing::warn!(%error, upload, "parts that came while their upload ended stay for now");
+        }
+    }
+
+    pub(super) async fn xml_list_parts(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        upload: &str,
+    ) -> Result<Reply, Failure> {
+        let bucket = self.bucket(bucket).await?;
+        let of = Name { bucket: &bucket, name };
+        let session = self.parts_session(exchange, &of, upload).await?;
+        let session = session.ok_or_else(|| ObjectError::no_such_upload(upload))?;
+        let after = exchange.query.number("part-number-marker")?.unwrap_or(0);
+        let most = exchange.query.number("max-parts")?.unwrap_or(1000).min(1000) as usize;
+        let stored = self.stored_parts(&of, upload).await?;
+        let mut listed: Vec<ListedPart> = stored
+            .iter()
+            .filter(|(number, _)| u64::from(*number) > after)
+            .take(most + 1)
+            .map(|(number, part)| ListedPart {
+                number,
+                modified: part.modified.text(),
+                etag: part.etag(),
+                size: part.size(),
+            })
+            .collect();
+        let more = listed.len() > most;
+        listed.truncate(most);
+        let class = session.draft.storage_class.unwrap_or(bucket.storage_class());
+        let shown = ListedUpload {
+            name: name.to_owned(),
+            upload: upload.to_owned(),
+            storage_class: class.name().to_owned(),
+            begun: session.begun.text(),
+        };
+        Ok(xml_reply(200, parts::listed(&bucket.name, &shown, &listed, more)))
+    }
+
+    /// The session of a multipart upload; `None` if there is none, or it is too old.
+    async fn parts_session(
+        &self,
+        exchange: &Exchange<'_>,
+        of: &Name<'_>,
+        upload: &str,
+    ) -> Result<Option<Session>, Failure> {
+        let row = self.router.get(&of.key(&ObjectRow::Upload(upload.into()))).await?;
+        let session = row.map(|row| Session::decode(&row)).transpose()?;
+        Ok(session
+            .filter(|session| session.kind == UploadKind::Parts && !session.is_over(exchange.now.into())))
+    }
+
+    /// All parts of an upload, in the order of their numbers.
+    async fn stored_parts(&self, of: &Name<'_>, upload: &str) -> Result<Stored, Failure> {
+        let key = |part| of.key(&ObjectRow::Part { upload: upload.into(), part });
+        let range = KeyRange::new(key(0), Some(key(PART_NUMBER_MAX + 1)));
+        let begin = || (Stored::default(), None);
+        let scanned = self.router.scan(&range, begin, |(stored, fault), key, row| {
+            let pushed = match ObjectKey::decode(key) {
+                Ok(ObjectKey { row: ObjectRow::Part { part, .. }, .. }) => stored.push(part, row.clone()),
+                _ => Err(ObjectError::damaged("a row between the parts of an upload")),
+            };
+            if let Err(error) = pushed {
+                fault.get_or_insert(error);
+            }
+            rangehold_engine::Visit::Next
+        });
+        match scanned.await? {
+            (_, Some(fault)) => Err(fault.into()),
+            (stored, None) => Ok(stored),
+        }
+    }
+}

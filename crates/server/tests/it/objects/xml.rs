@@ -1,0 +1,190 @@
+//! The XML API over HTTP.
+
+use serde_json::json;
+
+use crate::support::Service;
+use crate::support::wire::{Answer, Request};
+
+impl Service {
+    async fn xml(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        self.send_object(&Request::new(method, target, headers, body)).await
+    }
+
+    async fn with_bucket() -> Self {
+        let service = Self::start().await;
+        service.create_bucket("photos").await;
+        service
+    }
+}
+
+/// The text of an element.
+fn element<'a>(body: &'a str, name: &str) -> &'a str {
+    let rest = body.split_once(&format!("<{name}>")).unwrap_or_else(|| panic!("no {name} in {body}")).1;
+    rest.split_once("</").expect("a closed element").0
+}
+
+#[tokio::test]
+async fn an_object_is_put_read_copied_and_deleted() {
+    let service = Service::with_bucket().await;
+    let headers =
+        [("Content-Type", "text/plain"), ("x-goog-meta-color", "red"), ("x-goog-if-generation-match", "0")];
+    let made = service.xml("PUT", "/%70hotos/a%2Fb%20c", &headers, b"hello").await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    let generation = made.header("x-goog-generation").expect("a generation");
+    let again = service.xml("PUT", "/photos/a%2Fb%20c", &headers, b"other").await;
+    assert_eq!((again.status, element(&again.body, "Code")), (412, "PreconditionFailed"));
+
+    let read = service.xml("GET", "/photos/a/b%20c", &[("Range", "bytes=1-2")], b"").await;
+    assert_eq!((read.status, read.body.as_str()), (206, "el"));
+    assert_eq!(read.header("x-goog-meta-color").as_deref(), Some("red"));
+    let etag = read.header("etag").expect("an entity tag");
+    assert!(etag.starts_with('"') && etag.ends_with('"'), "{etag}");
+    let unchanged = service.xml("GET", "/photos/a/b%20c", &[("If-None-Match", &etag)], b"").await;
+    assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
+    let later = [("If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")];
+    assert_eq!(service.xml("GET", "/photos/a/b%20c", &later, b"").await.status, 304);
+    let earlier = [("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")];
+    assert_eq!(service.xml("GET", "/photos/a/b%20c", &earlier, b"").await.status, 412);
+
+    let source = [("x-goog-copy-source", "photos/a%2Fb%20c")];
+    let copied = service.xml("PUT", "/photos/copy", &source, b"").await;
+    assert_eq!(copied.status, 200, "{}", copied.body);
+    let resource = service.object_json("GET", "/b/photos/o/copy", "").await;
+    assert_eq!((&resource["size"], &resource["metadata"]["color"]), (&json!("5"), &json!("red")));
+
+    let wrong = [("x-goog-if-generation-match", "1")];
+    assert_eq!(service.xml("DELETE", "/photos/a%2Fb%20c", &wrong, b"").await.status, 412);
+    let right = [("x-goog-if-generation-match", generation.as_str())];
+    assert_eq!(service.xml("DELETE", "/photos/a%2Fb%20c", &right, b"").await.status, 204);
+    let missing = service.xml("GET", "/photos/a%2Fb%20c", &[], b"").await;
+    assert_eq!((missing.status, element(&missing.body, "Code")), (404, "NoSuchKey"));
+    let bucket = service.xml("PUT", "/nowhere/a", &[], b"").await;
+    assert_eq!((bucket.status, element(&bucket.body, "Code")), (404, "NoSuchBucket"));
+    let named = service.xml("GET", "/photos?cors", &[], b"").await;
+    assert_eq!((named.status, element(&named.body, "Code")), (501, "NotImplemented"));
+}
+
+#[tokio::test]
+async fn listings_of_both_versions_go_on_where_the_page_before_ended() {
+    let service = Service::with_bucket().await;
+    for name in ["a", "dir/1", "dir/2", "e", "f"] {
+        service.xml("PUT", &format!("/photos/{name}"), &[], b"x").await;
+    }
+    let keys = |body: &str| -> Vec<String> {
+        body.split("<Key>").skip(1).map(|rest| rest.split_once('<').expect("text").0.to_owned()).collect()
+    };
+    let first = service.xml("GET", "/photos?delimiter=/&max-keys=2", &[], b"").await;
+    assert_eq!((first.status, keys(&first.body)), (200, vec!["a".to_owned()]));
+    assert_eq!(element(&first.body, "NextMarker"), "dir/");
+    let second = service.xml("GET", "/photos/?delimiter=/&marker=dir/", &[], b"").await;
+    assert_eq!(keys(&second.body), ["e", "f"]);
+    assert!(!second.body.contains("CommonPrefixes"), "{}", second.body);
+
+    let first = service.xml("GET", "/photos?list-type=2&max-keys=3", &[], b"").await;
+    assert_eq!(keys(&first.body), ["a", "dir/1", "dir/2"]);
+    let token = element(&first.body, "NextContinuationToken");
+    let second =
+        service.xml("GET", &format!("/photos?list-type=2&continuation-token={token}"), &[], b"").await;
+    assert_eq!(keys(&second.body), ["e", "f"]);
+    assert_eq!(element(&second.body, "IsTruncated"), "false");
+    let after = service.xml("GET", "/photos?list-type=2&start-after=dir/2", &[], b"").await;
+    assert_eq!(keys(&after.body), ["e", "f"]);
+}
+
+#[tokio::test]
+async fn an_upload_in_parts_becomes_an_object_once() {
+    let service = Service::with_bucket().await;
+    let begun = service.xml("POST", "/photos/big?uploads", &[("Content-Type", "image/png")], b"").await;
+    assert!(begun.body.contains("xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""), "{}", begun.body);
+    let upload = element(&begun.body, "UploadId").to_owned();
+    let part = |number: u32| format!("/photos/big?partNumber={number}&uploadId={upload}");
+    let wrong = service.xml("PUT", &part(1), &[("x-goog-hash", "crc32c=AAAAAA==")], b"first").await;
+    assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+    let large = vec![b'x'; 5 << 20];
+    let mut tags = Vec::new();
+    for (number, bytes) in [(1, large.as_slice()), (2, b"replaced"), (2, b"second"), (3, b"unused")] {
+        let stored = service.xml("PUT", &part(number), &[], bytes).await;
+        assert_eq!(stored.status, 200, "{}", stored.body);
+        tags.push(stored.header("etag").expect("an entity tag"));
+    }
+    let target = format!("/photos/big?uploadId={upload}");
+    let listed = service.xml("GET", &target, &[], b"").await;
+    assert_eq!(listed.body.matches("<Part>").count(), 3, "{}", listed.body);
+    let list = |parts: &[(u32, &str)]| {
+        let parts: Vec<String> = parts
+            .iter()
+            .map(|(number, tag)| format!("<Part><PartNumber>{number}</PartNumber><ETag>{tag}</ETag></Part>"))
+            .collect();
+        format!("<CompleteMultipartUpload>{}</CompleteMultipartUpload>", parts.concat())
+    };
+    let refused = service.xml("POST", &target, &[], list(&[(1, &tags[0]), (2, &tags[1])]).as_bytes()).await;
+    assert_eq!((refused.status, element(&refused.body, "Code")), (400, "InvalidPart"));
+    let wanted = list(&[(1, &tags[0]), (2, &tags[2])]);
+    let completed = service.xml("POST", &target, &[], wanted.as_bytes()).await;
+    assert_eq!(completed.status, 200, "{}", completed.body);
+    let repeated = service.xml("POST", &target, &[], wanted.as_bytes()).await;
+    assert_eq!(repeated.status, 200, "{}", repeated.body);
+    assert_eq!(repeated.header("x-goog-generation"), completed.header("x-goog-generation"));
+    let read = service.xml("GET", "/photos/big", &[("Range", "bytes=-8")], b"").await;
+    assert_eq!(read.body, "xxsecond");
+    assert_eq!(read.header("content-type").as_deref(), Some("image/png"));
+    assert_eq!(service.xml("PUT", &part(4), &[], b"late").await.status, 404);
+
+    let begun = service.xml("POST", "/photos/other?uploads=", &[], b"").await;
+    let target = format!("/photos/other?uploadId={}", element(&begun.body, "UploadId"));
+    service.xml("PUT", &format!("{target}&partNumber=1"), &[], b"bytes").await;
+    assert_eq!(service.xml("DELETE", &target, &[], b"").await.status, 204);
+    let gone = service.xml("GET", &target, &[], b"").await;
+    assert_eq!((gone.status, element(&gone.body, "Code")), (404, "NoSuchUpload"));
+}
+
+#[tokio::test]
+async fn a_form_uploads_a_file() {
+    let service = Service::with_bucket().await;
+    let form = |fields: &str| {
+        format!(
+            "--B\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nup/${{filename}}\r\n{fields}--B\r\n\
+             Content-Disposition: form-data; name=\"file\"; filename=\"a.txt\"\r\nContent-Type: text/plain\r\n\r\n\
+             hello\r\n--B--\r\n"
+        )
+    };
+    let headers = [("Content-Type", "multipart/form-data; boundary=B")];
+    let posted = service.xml("POST", "/photos/", &headers, form("").as_bytes()).await;
+    assert_eq!(posted.status, 204, "{}", posted.body);
+    let resource = service.object_json("GET", "/b/photos/o/up%2Fa.txt", "").await;
+    assert_eq!((&resource["size"], &resource["contentType"]), (&json!("5"), &json!("text/plain")));
+    let status = "--B\r\nContent-Disposition: form-data; name=\"success_action_status\"\r\n\r\n201\r\n";
+    let posted = service.xml("POST", "/photos", &headers, form(status).as_bytes()).await;
+    assert_eq!((posted.status, element(&posted.body, "Key")), (201, "up/a.txt"));
+    let policy = "--B\r\nContent-Disposition: form-data; name=\"policy\"\r\n\r\ne30=\r\n";
+    let refused = service.xml("POST", "/photos", &headers, form(policy).as_bytes()).await;
+    assert_eq!(refused.status, 400, "a policy without a signature: {}", refused.body);
+}
+
+#[tokio::test]
+async fn a_signed_url_is_valid_between_its_dates() {
+    let service = Service::with_bucket().await;
+    service.xml("PUT", "/photos/a", &[], b"hello").await;
+    let url = |year: u32| {
+        format!(
+            "/photos/a?X-Goog-Algorithm=GOOG4-RSA-SHA256&X-Goog-Credential=a%40b%2F{year}0201%2Fauto%2Fstorage%2F\
+             goog4_request&X-Goog-Date={year}0201T090000Z&X-Goog-Expires=10&X-Goog-SignedHeaders=host&X-Goog-Signature=00"
+        )
+    };
+    let expired = service.xml("GET", &url(2019), &[], b"").await;
+    assert_eq!((expired.status, element(&expired.body, "Code")), (400, "ExpiredToken"));
+    let early = service.xml("GET", &url(2999), &[], b"").await;
+    assert_eq!((early.status, element(&early.body, "Code")), (403, "AccessDenied"));
+}
+
+#[tokio::test]
+async fn a_resumable_upload_begins_with_a_header() {
+    let service = Service::with_bucket().await;
+    let begun = service.xml("POST", "/photos/a%2Fb", &[("x-goog-resumable", "start")], b"").await;
+    assert_eq!(begun.status, 201, "{}", begun.body);
+    let location = begun.header("location").expect("an address");
+    let target = &location[location.find("/photos").expect("a path")..];
+    let sent = service.xml("PUT", target, &[], b"hello").await;
+    assert_eq!(sent.status, 200, "{}", sent.body);
+    assert_eq!(service.xml("GET", "/photos/a%2Fb", &[], b"").await.body, "hello");
+}
