@@ -63,13 +63,13 @@ pub struct ListedUpload {
     pub begun: String,
 }
 
-/// The uploads of a bucket. `next` is the last upload of this page, if there are more.
-pub fn uploads(bucket: &str, uploads: &[ListedUpload], next: Option<&ListedUpload>) -> String {
+/// The uploads of a bucket. `next` is the name and the upload id after which the next page begins, if there is one.
+pub fn uploads(bucket: &str, uploads: &[ListedUpload], next: Option<(&str, &str)>) -> String {
     let mut writer = Writer::new("ListMultipartUploadsResult", NAMESPACE);
     writer.text("Bucket", bucket);
-    if let Some(next) = next {
-        writer.text("NextKeyMarker", &next.name);
-        writer.text("NextUploadIdMarker", &next.upload);
+    if let Some((name, upload)) = next {
+        writer.text("NextKeyMarker", name);
+        writer.text("NextUploadIdMarker", upload);
     }
     writer.text("IsTruncated", if next.is_some() { "true" } else { "false" });
     for upload in uploads {

@@ -9,6 +9,7 @@ mod list;
 mod object;
 mod parts;
 pub(super) mod signature;
+mod uploads;
 
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
@@ -46,8 +47,8 @@ impl ObjectService {
         match request {
             XmlRequest::Bucket(BucketCall::List, bucket) => self.xml_list(exchange, bucket).await,
             XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.xml_form(exchange, bucket, body).await,
-            XmlRequest::Bucket(BucketCall::ListUploads, _) => {
-                Err(ObjectError::not_implemented("The list of a bucket's multipart uploads").into())
+            XmlRequest::Bucket(BucketCall::ListUploads, bucket) => {
+                self.xml_list_uploads(exchange, bucket).await
             }
             XmlRequest::Object(call, bucket, name) => match call {
                 ObjectCall::Get | ObjectCall::Head => self.xml_get(exchange, bucket, name).await,

@@ -1,12 +1,14 @@
 //! Objects: put, get, head, delete, and the beginning of a resumable upload.
 
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::write::{Delete, Name};
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::time::parse_http_date;
+use sha2::{Digest, Sha256};
 
 use super::{all_headers, conditions, quote_etag, written};
 use crate::object::ObjectService;
@@ -14,6 +16,7 @@ use crate::object::encryption::customer_key;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::insert::Described;
+use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
 /// Parameters of a download that replace a header of the reply. Signed URLs use them.
@@ -40,7 +43,7 @@ impl ObjectService {
         let since = since.filter(|_| conditions.tag_not_match.is_none());
         let until = until.filter(|_| conditions.tag_match.is_none());
         let check = |generation: &Generation| {
-            conditions.check(Some(generation), rangehold_protocol::object::condition::Purpose::Read)?;
+            conditions.check(Some(generation), Purpose::Read)?;
             let updated = generation.updated.timestamp().unix_seconds();
             let after = |text: &str| parse_http_date(text).map(|time| updated > time.unix_seconds());
             if until.and_then(after) == Some(true) {
@@ -74,13 +77,37 @@ impl ObjectService {
         let described = xml_described(exchange, name)?;
         let conditions = conditions(exchange)?;
         let mut receiver = self.receiver(exchange, &bucket, name);
-        while let Some(piece) = self.piece(exchange, body).await? {
-            receiver.take(piece.bytes.clone()).await?;
-        }
+        self.xml_receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish(&described.announced).await?;
         let to = Name { bucket: &bucket, name };
         let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
         Ok(written(200, &made))
+    }
+
+    /// Receives the bytes of a body. If their SHA-256 was announced, as a signer can demand, it is checked.
+    pub(super) async fn xml_receive(
+        &self,
+        exchange: &Exchange<'_>,
+        body: &mut RequestBody,
+        receiver: &mut Receiver,
+    ) -> Result<(), Failure> {
+        let announced = exchange.header("x-goog-content-sha256").filter(|text| *text != "UNSIGNED-PAYLOAD");
+        let mut sum = Sha256::new();
+        while let Some(piece) = self.piece(exchange, body).await? {
+            if announced.is_some() {
+                sum.update(&piece.bytes);
+            }
+            receiver.take(piece.bytes.clone()).await?;
+        }
+        let found = const_hex::encode(sum.finalize());
+        match announced {
+            Some(announced) if !announced.eq_ignore_ascii_case(&found) => {
+                let message =
+                    format!("Provided SHA-256 \"{announced}\" doesn't match calculated SHA-256 \"{found}\".");
+                Err(ObjectError::new(ErrorKind::WrongChecksum, message).into())
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) async fn xml_delete(

@@ -63,9 +63,7 @@ impl ObjectService {
         let described = xml_described(exchange, name)?;
         let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.to_owned() };
         let mut receiver = Receiver::new(self.blobs.clone(), user);
-        while let Some(piece) = self.piece(exchange, body).await? {
-            receiver.take(piece.bytes.clone()).await?;
-        }
+        self.xml_receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
         let put = PutPart { of, upload, number, part: &received.part };
         let judge = |rows: &[_], now| put.judge(rows, now);

@@ -46,6 +46,10 @@ async fn an_object_is_put_read_copied_and_deleted() {
     let earlier = [("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")];
     assert_eq!(service.xml("GET", "/photos/a/b%20c", &earlier, b"").await.status, 412);
 
+    let sum = [("x-goog-content-sha256", "00")];
+    let wrong = service.xml("PUT", "/photos/wrong", &sum, b"hello").await;
+    assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+
     let source = [("x-goog-copy-source", "photos/a%2Fb%20c")];
     let copied = service.xml("PUT", "/photos/copy", &source, b"").await;
     assert_eq!(copied.status, 200, "{}", copied.body);
@@ -133,6 +137,13 @@ async fn an_upload_in_parts_becomes_an_object_once() {
     let begun = service.xml("POST", "/photos/other?uploads=", &[], b"").await;
     let target = format!("/photos/other?uploadId={}", element(&begun.body, "UploadId"));
     service.xml("PUT", &format!("{target}&partNumber=1"), &[], b"bytes").await;
+    let uploads = service.xml("GET", "/photos?uploads", &[], b"").await;
+    assert_eq!((uploads.status, element(&uploads.body, "Key")), (200, "other"), "{}", uploads.body);
+    assert_eq!(uploads.body.matches("<Upload>").count(), 1, "{}", uploads.body);
+    let later = service.xml("GET", "/photos?uploads&key-marker=other", &[], b"").await;
+    assert_eq!(later.body.matches("<Upload>").count(), 0, "a marker without an id: {}", later.body);
+    let before = service.xml("GET", "/photos?uploads&key-marker=other&upload-id-marker=-", &[], b"").await;
+    assert_eq!(before.body.matches("<Upload>").count(), 1, "{}", before.body);
     assert_eq!(service.xml("DELETE", &target, &[], b"").await.status, 204);
     let gone = service.xml("GET", &target, &[], b"").await;
     assert_eq!((gone.status, element(&gone.body, "Code")), (404, "NoSuchUpload"));
