@@ -18,9 +18,14 @@ use super::access::Principal;
 use super::exchange::Exchange;
 use super::failure::Failure;
 
-const CREATE: &str = "storage.objects.create";
-const DELETE: &str = "storage.objects.delete";
-const GET: &str = "storage.objects.get";
+/// The permission to write new objects.
+pub(super) const CREATE: &str = "storage.objects.create";
+/// The permission to delete objects; to replace one needs it too.
+pub(super) const DELETE: &str = "storage.objects.delete";
+/// The permission to read an object.
+pub(super) const GET: &str = "storage.objects.get";
+/// The permission to list objects.
+pub(super) const LIST: &str = "storage.objects.list";
 
 impl ObjectService {
     /// Checks that the sender may do what `call` asks for.
@@ -115,6 +120,15 @@ impl ObjectService {
         Err(refusal(sender, permission).into())
     }
 
+    /// Checks that the signer of a form may write objects of a bucket, also in the place of others.
+    pub(super) fn permit_signer(&self, signer: &Principal, bucket: &Bucket) -> Result<(), Failure> {
+        let missing = |permission: &&str| !self.options.access.is_open() && !has(signer, permission, bucket);
+        match [CREATE, DELETE].into_iter().find(missing) {
+            None => Ok(()),
+            Some(permission) => Err(refusal(signer, permission).into()),
+        }
+    }
+
     /// Whether the sender has a permission on a bucket.
     pub(super) fn holds(&self, exchange: &Exchange<'_>, permission: &str, bucket: &Bucket) -> bool {
         self.options.access.is_open() || has(&exchange.principal, permission, bucket)
@@ -205,7 +219,7 @@ fn gives(role: &str, permission: &str) -> bool {
 fn permission_of(operation: Op) -> &'static str {
     match operation {
         Op::ObjectsGet => GET,
-        Op::ObjectsList => "storage.objects.list",
+        Op::ObjectsList => LIST,
         Op::ObjectsDelete => DELETE,
         Op::ObjectsPatch | Op::ObjectsUpdate => "storage.objects.update",
         Op::ObjectsRestore => "storage.objects.restore",

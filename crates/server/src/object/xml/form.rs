@@ -106,7 +106,8 @@ impl ObjectService {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
                     .map_err(ObjectError::from)?;
-                verify((&self.options.access, &self.options.keys), &claim, exchange.now)?;
+                let signer = verify((&self.options.access, &self.options.keys), &claim, exchange.now)?;
+                self.permit_signer(&signer, bucket)?;
                 let policy = Policy::parse(encoded).map_err(ObjectError::from)?;
                 policy.check(&bucket.name, &fields, exchange.now).map_err(ObjectError::from)?;
                 Some(policy)
@@ -142,7 +143,7 @@ impl ObjectService {
         }
         let pairs = || fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let draft = headers::draft(pairs(), exchange.now.into())?;
-        let received = receiver.finish(&headers::announced(pairs())?).await?;
+        let received = receiver.finish(&[headers::announced(pairs())?]).await?;
         let to = Name { bucket, name: &name };
         let made = self.create(exchange, to, &draft, &Conditions::default(), received).await?;
         Ok(answer(exchange, bucket, &name, &fields, &made))

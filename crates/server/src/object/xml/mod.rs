@@ -11,6 +11,7 @@ mod parts;
 pub(super) mod signature;
 mod uploads;
 
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
@@ -19,6 +20,7 @@ use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlReques
 
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::permission::{CREATE, DELETE, GET, LIST};
 use super::reply::Reply;
 use super::{ObjectService, Outcome, Speaks, UNKNOWN};
 
@@ -38,12 +40,55 @@ impl ObjectService {
         }
     }
 
+    /// Checks that the sender may do what the request asks for.
+    async fn xml_authorise(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
+        if self.options.access.is_open() {
+            return Ok(());
+        }
+        let (call, bucket, name) = match request {
+            // The signer of the policy must have the permission. It is not known before the fields are read.
+            XmlRequest::Bucket(BucketCall::PostForm, _) => return Ok(()),
+            XmlRequest::Bucket(BucketCall::List | BucketCall::ListUploads, bucket) => {
+                return self.permit(exchange, LIST, &self.bucket(bucket).await?, None).await;
+            }
+            XmlRequest::Object(call, bucket, name) => (call, self.bucket(bucket).await?, name),
+        };
+        match call {
+            ObjectCall::Get | ObjectCall::Head => self.permit(exchange, GET, &bucket, Some(name)).await,
+            ObjectCall::Delete => self.permit(exchange, DELETE, &bucket, Some(name)).await,
+            // The id of an upload is a secret of the one that began it.
+            ObjectCall::ContinueSession(_) | ObjectCall::CancelSession(_) => Ok(()),
+            ObjectCall::Copy(source) => {
+                let from = self.bucket(&source.bucket).await?;
+                self.permit(exchange, GET, &from, Some(&source.name)).await?;
+                self.xml_permit_write(exchange, &bucket).await
+            }
+            ObjectCall::Put
+            | ObjectCall::BeginSession
+            | ObjectCall::BeginUpload
+            | ObjectCall::CompleteUpload(_) => self.xml_permit_write(exchange, &bucket).await,
+            ObjectCall::PutPart { .. } | ObjectCall::AbortUpload(_) | ObjectCall::ListParts(_) => {
+                self.permit(exchange, CREATE, &bucket, None).await
+            }
+        }
+    }
+
+    /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
+    async fn xml_permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
+        self.permit(exchange, CREATE, bucket, None).await?;
+        match conditions(exchange)?.generation_match {
+            Some(0) => Ok(()),
+            _ => self.permit(exchange, DELETE, bucket, None).await,
+        }
+    }
+
     async fn xml_run(
         &self,
         exchange: &Exchange<'_>,
         request: &XmlRequest,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
+        self.xml_authorise(exchange, request).await?;
         match request {
             XmlRequest::Bucket(BucketCall::List, bucket) => self.xml_list(exchange, bucket).await,
             XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.xml_form(exchange, bucket, body).await,

@@ -78,7 +78,7 @@ impl ObjectService {
         let conditions = conditions(exchange)?;
         let mut receiver = self.receiver(exchange, &bucket, name);
         self.xml_receive(exchange, body, &mut receiver).await?;
-        let received = receiver.finish(&described.announced).await?;
+        let received = receiver.finish(&[described.announced]).await?;
         let to = Name { bucket: &bucket, name };
         let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
         Ok(written(200, &made))

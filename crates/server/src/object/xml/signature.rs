@@ -42,9 +42,10 @@ pub(super) fn verify(
 ) -> Result<Principal, ObjectError> {
     claim.check_time(now)?;
     let signer = claim.signer.as_str();
+    let principal = |email: &str| Principal { email: Some(email.to_owned()), owned: keys.owned_by(email) };
     if let Some(key) = keys.hmac(signer) {
         claim.verify(&Key::Secret(&key.secret))?;
-        return Ok(Principal { email: Some(key.email.clone()) });
+        return Ok(principal(&key.email));
     }
     let public_keys = keys.public_keys(signer);
     let check = |text: &[u8], signature: &[u8]| {
@@ -58,7 +59,7 @@ pub(super) fn verify(
         let message = format!("The signer '{signer}' is not known to this server; add it to --object-keys.");
         return Err(ObjectError::new(ErrorKind::Forbidden, message));
     }
-    Ok(Principal { email: Some(signer.to_owned()) })
+    Ok(principal(signer))
 }
 
 #[cfg(test)]
@@ -95,7 +96,7 @@ mod tests {
     fn a_url_that_was_signed_with_a_known_rsa_key_is_believed_and_no_other() {
         let (url, now) = vector();
         for access in [Access::Open, Access::Checked(None)] {
-            let believed = Ok(Some(Principal { email: Some(EMAIL.to_owned()) }));
+            let believed = Ok(Some(Principal { email: Some(EMAIL.to_owned()), owned: Default::default() }));
             assert_eq!(signer(&access, &url, now), believed);
             let other = url.replace("test-object", "other-object");
             assert_eq!(signer(&access, &other, now).expect_err("another").kind, ErrorKind::WrongSignature);
