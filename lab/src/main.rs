@@ -5,11 +5,12 @@
 //! - `ranges`: what a thousand ranges in one process cost ([`ranges`]);
 //! - `cloud`: whether the profile `cloud` behaves as the cloud's documents say ([`cloud`]);
 //! - `scale`: compares a large service with a small one ([`scale`]);
+//! - `bench`: what each sort of request costs here, in a bare HTTP server and in Azurite ([`peers`]);
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first six drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
+//! The first seven drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
 //! `map`.
 
 #![expect(
@@ -23,6 +24,7 @@ mod cloud;
 mod cores;
 mod handoff;
 mod neighbours;
+mod peers;
 mod ranges;
 mod scale;
 mod space;
@@ -48,6 +50,10 @@ enum Experiment {
     Ranges(ranges::Arguments),
     Cloud(cloud::Arguments),
     Scale(scale::Arguments),
+    Bench(peers::Arguments),
+    /// The bare HTTP server that `bench` compares with.
+    #[command(hide = true)]
+    Floor,
     Neighbours(neighbours::Arguments),
     Balance(balance::Arguments),
     Verdicts(verdicts::Arguments),
@@ -60,6 +66,8 @@ fn main() -> ExitCode {
         Experiment::Ranges(arguments) => ranges::run(&arguments),
         Experiment::Cloud(arguments) => cloud::run(&arguments),
         Experiment::Scale(arguments) => scale::run(&arguments),
+        Experiment::Bench(arguments) => peers::run(&arguments),
+        Experiment::Floor => peers::floor(),
         Experiment::Neighbours(arguments) => neighbours::run(&arguments),
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),

@@ -6,6 +6,7 @@
 //! - [`client`]: a small client of the table service and of the admin API;
 //! - [`server`]: the program as a process that is started, killed and stopped;
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
+//! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
 //! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
@@ -15,6 +16,7 @@
 #![expect(clippy::disallowed_methods, reason = "real processes are driven from outside, in real time")]
 
 pub mod allowed;
+pub mod azurite;
 pub mod client;
 pub mod http;
 pub mod load;

@@ -189,38 +189,53 @@ impl Server {
         }
     }
 
+    /// The server's process.
+    pub fn process(&self) -> Pid {
+        self.process
+    }
+
     /// Memory that the process holds, in bytes.
     pub fn resident_bytes(&self) -> Result<u64> {
-        self.status_bytes("VmRSS:")
+        resident_bytes(self.process)
     }
 
     /// The most memory that the process held at any time since it began, in bytes.
     pub fn peak_bytes(&self) -> Result<u64> {
-        self.status_bytes("VmHWM:")
-    }
-
-    /// A line of what the kernel says about the process; the kernel gives it in KiB.
-    fn status_bytes(&self, label: &str) -> Result<u64> {
-        let path = format!("/proc/{}/status", self.process.as_raw_nonzero());
-        let status = std::fs::read_to_string(&path)?;
-        let line = status.lines().find_map(|line| line.strip_prefix(label));
-        let kib: u64 = line
-            .and_then(|line| line.trim().strip_suffix(" kB"))
-            .and_then(|text| text.trim().parse().ok())
-            .ok_or_else(|| anyhow!("no {label} in {path}"))?;
-        Ok(kib * 1024)
+        status_bytes(self.process, "VmHWM:")
     }
 
     /// Processor time that the process has used, in user mode and for it in the kernel.
     pub fn processor_time(&self) -> Result<Duration> {
-        let path = format!("/proc/{}/stat", self.process.as_raw_nonzero());
-        let text = std::fs::read_to_string(&path)?;
-        // The name may hold anything, so count after it: the state is field 3, the times are 14 and 15.
-        let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
-        let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
-        let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
-        Ok(Duration::from_millis((user + kernel) * 1_000 / TICKS_PER_SECOND))
+        processor_time(self.process)
     }
+}
+
+/// Memory that a process holds, in bytes.
+pub fn resident_bytes(process: Pid) -> Result<u64> {
+    status_bytes(process, "VmRSS:")
+}
+
+/// A line of what the kernel says about a process; the kernel gives it in KiB.
+fn status_bytes(process: Pid, label: &str) -> Result<u64> {
+    let path = format!("/proc/{}/status", process.as_raw_nonzero());
+    let status = std::fs::read_to_string(&path)?;
+    let line = status.lines().find_map(|line| line.strip_prefix(label));
+    let kib: u64 = line
+        .and_then(|line| line.trim().strip_suffix(" kB"))
+        .and_then(|text| text.trim().parse().ok())
+        .ok_or_else(|| anyhow!("no {label} in {path}"))?;
+    Ok(kib * 1024)
+}
+
+/// Processor time that a process has used, in user mode and for it in the kernel.
+pub fn processor_time(process: Pid) -> Result<Duration> {
+    let path = format!("/proc/{}/stat", process.as_raw_nonzero());
+    let text = std::fs::read_to_string(&path)?;
+    // The name may hold anything, so count after it: the state is field 3, the times are 14 and 15.
+    let fields: Vec<&str> = text.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let ticks = |at: usize| fields.get(at).and_then(|text| text.parse::<u64>().ok());
+    let (Some(user), Some(kernel)) = (ticks(11), ticks(12)) else { bail!("no times in {path}") };
+    Ok(Duration::from_millis((user + kernel) * 1_000 / TICKS_PER_SECOND))
 }
 
 impl Drop for Server {

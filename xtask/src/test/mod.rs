@@ -4,7 +4,6 @@
 //! from running: one run shows all that is wrong. A duration is printed and never judged. What a step needs from a
 //! registry it installs below the build directory; it names what must come from the operating system.
 
-mod azurite;
 mod steps;
 mod tools;
 

@@ -7,9 +7,9 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use super::azurite::Azurite;
 use super::tools;
 use crate::itself;
+use rangehold_testkit::azurite::Azurite;
 use rangehold_testkit::client::TOKEN_FILE;
 use rangehold_testkit::needs;
 use rangehold_testkit::server::{Server, Setup};

@@ -1,29 +1,32 @@
 //! Azurite, the emulator that the cloud's vendor ships, as a process of its own.
 
-use std::net::TcpListener;
+use std::net::{SocketAddr, TcpListener};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
+use rustix::process::Pid;
 
-use rangehold_testkit::http::Connection;
-use rangehold_testkit::sign::{ACCOUNT, KEY};
+use crate::http::Connection;
+use crate::sign::{ACCOUNT, KEY};
 
 /// Longest wait for Azurite to accept connections.
 const READY_WAIT: Duration = Duration::from_secs(60);
 
 /// A running table service. Dropping it ends the process.
-pub(super) struct Azurite {
+pub struct Azurite {
     process: Child,
+    /// Where it listens.
+    pub address: SocketAddr,
     /// How a client reaches it.
-    pub(super) connection: String,
+    pub connection: String,
 }
 
 impl Azurite {
     /// Starts the Azurite that is installed in `directory`, with its tables in memory.
-    pub(super) fn start(directory: &Path) -> Result<Self> {
+    pub fn start(directory: &Path) -> Result<Self> {
         // Azurite does not say which port it took, so it is told one that was free a moment ago.
         let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;
         let process = Command::new("node")
@@ -36,7 +39,7 @@ impl Azurite {
             .context("cannot start Azurite")?;
         let connection =
             format!("AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{address}/{ACCOUNT}");
-        let azurite = Self { process, connection };
+        let azurite = Self { process, address, connection };
         let begin = Instant::now();
         while Connection::open(address).is_err() {
             if begin.elapsed() > READY_WAIT {
@@ -45,6 +48,11 @@ impl Azurite {
             thread::sleep(Duration::from_millis(20));
         }
         Ok(azurite)
+    }
+
+    /// Its process.
+    pub fn process(&self) -> Pid {
+        Pid::from_child(&self.process)
     }
 }
 
