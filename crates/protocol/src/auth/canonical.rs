@@ -7,6 +7,8 @@
 //! them decodes to the path that is routed, or differs from it only in the endpoint, so a signature never
 //! counts for another resource.
 
+use std::iter;
+
 use super::AuthRequest;
 use crate::uri;
 
@@ -15,8 +17,12 @@ const SECONDARY: &str = "-secondary";
 
 /// The texts, each once, that a `SharedKey` signature of the request may cover: method, `Content-MD5`,
 /// `Content-Type`, date and resource, one on each line.
-pub fn shared_key(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
-    with_resources(&first_lines(request, date), request, account)
+pub fn shared_key<'a>(
+    request: &'a AuthRequest<'_>,
+    account: &'a str,
+    date: &str,
+) -> Box<dyn Iterator<Item = String> + 'a> {
+    Box::new(with_resources(first_lines(request, date), request, account))
 }
 
 /// The text that a client signs for `SharedKey`: the first of [`shared_key`], with the path as it is sent.
@@ -35,8 +41,12 @@ fn first_lines(request: &AuthRequest<'_>, date: &str) -> String {
 }
 
 /// The texts, each once, that a `SharedKeyLite` signature may cover: date and resource.
-pub fn shared_key_lite(request: &AuthRequest<'_>, account: &str, date: &str) -> Vec<String> {
-    with_resources(&format!("{date}\n"), request, account)
+pub fn shared_key_lite<'a>(
+    request: &'a AuthRequest<'_>,
+    account: &'a str,
+    date: &str,
+) -> Box<dyn Iterator<Item = String> + 'a> {
+    Box::new(with_resources(format!("{date}\n"), request, account))
 }
 
 /// The one query parameter that is signed.
@@ -44,18 +54,29 @@ fn comp_of(request: &AuthRequest<'_>) -> String {
     request.query.get("comp").map_or_else(String::new, |comp| format!("?comp={comp}"))
 }
 
-fn with_resources(begin: &str, request: &AuthRequest<'_>, account: &str) -> Vec<String> {
-    let comp = comp_of(request);
-    let mut texts: Vec<String> = Vec::new();
-    for path in spellings(request.path) {
-        for resource in resources(account, &path) {
-            let text = format!("{begin}{resource}{comp}");
-            if !texts.contains(&text) {
-                texts.push(text);
+/// Nearly all clients sign the path as they send it. So that text comes first, and the others are made only if they
+/// are asked for.
+fn with_resources<'a>(
+    begin: String,
+    request: &'a AuthRequest<'_>,
+    account: &'a str,
+) -> impl Iterator<Item = String> + 'a {
+    let sent = format!("{begin}/{account}{}{}", request.path, comp_of(request));
+    let first = sent.clone();
+    let others = move || {
+        let comp = comp_of(request);
+        let mut texts = vec![first];
+        for path in spellings(request.path) {
+            for resource in resources(account, &path) {
+                let text = format!("{begin}{resource}{comp}");
+                if !texts.contains(&text) {
+                    texts.push(text);
+                }
             }
         }
-    }
-    texts
+        texts.into_iter().skip(1)
+    };
+    iter::once(sent).chain(iter::once_with(others).flatten())
 }
 
 /// The path as it was sent, the decoded path, and the path with `'(),` all plain or all encoded.
@@ -135,7 +156,7 @@ mod tests {
             client: IpAddr::V4(Ipv4Addr::LOCALHOST),
             https: false,
         };
-        shared_key_lite(&request, "acct", "D")
+        shared_key_lite(&request, "acct", "D").collect()
     }
 
     #[test]

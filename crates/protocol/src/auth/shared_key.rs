@@ -36,7 +36,7 @@ pub fn authenticate(
         ));
     };
     // The signature is computed before the name is compared, so that both failures take the same time.
-    let signed = is_signed(keys, &texts, signature);
+    let signed = is_signed(keys, texts, signature);
     if !signed || name != account {
         return Err(unproven());
     }

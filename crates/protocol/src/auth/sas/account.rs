@@ -29,7 +29,7 @@ impl AccountSas {
     ) -> Result<Principal, TableError> {
         let query = request.query;
         let version = Version::of(query).filter(|version| *version >= Version::WITH_ADDRESS);
-        check_signature(query, keys, &[string_to_sign(request, account, version)])?;
+        check_signature(query, keys, string_to_sign(request, account, version))?;
         if version.is_none() {
             return Err(failed("sv is not a version since 2015-04-05; write it as 2019-02-02."));
         }

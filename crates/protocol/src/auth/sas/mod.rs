@@ -61,9 +61,9 @@ fn filled<'a>(query: &'a Query, name: &str) -> Option<&'a str> {
     query.get(name).filter(|value| !value.is_empty())
 }
 
-/// Checks that the request's `sig` is the signature of one of `texts`.
-fn check_signature(query: &Query, keys: &[AccountKey], texts: &[String]) -> Result<(), TableError> {
-    if is_signed(keys, texts, field(query, "sig")) {
+/// Checks that the request's `sig` is the signature of `text`.
+fn check_signature(query: &Query, keys: &[AccountKey], text: String) -> Result<(), TableError> {
+    if is_signed(keys, [text], field(query, "sig")) {
         Ok(())
     } else {
         Err(ErrorCode::AuthenticationFailed.into())

@@ -38,7 +38,7 @@ impl TableSas {
         let table = field(query, "tn").to_lowercase();
         let version = Version::of(query).filter(|version| *version >= Version::FIRST);
         let text = string_to_sign(request, account, &table, version.unwrap_or(Version::WITH_ADDRESS));
-        check_signature(query, keys, &[text])?;
+        check_signature(query, keys, text)?;
         if version.is_none() {
             return Err(failed("sv is not a version since 2012-02-12; write it as 2019-02-02."));
         }
