@@ -189,6 +189,11 @@ impl<'a> Reader<'a> {
 
     /// Reads one text and its closing byte.
     pub fn text(&mut self) -> Result<String, MalformedKey> {
+        self.text_in_place().map(Cow::into_owned)
+    }
+
+    /// Reads one text and its closing byte. The text is not copied if it is stored as it is read.
+    pub fn text_in_place(&mut self) -> Result<Cow<'a, str>, MalformedKey> {
         let raw = self.raw_text()?;
         decode_text(raw).ok_or(MalformedKey { at: self.at, what: "CESU-8 text" })
     }
@@ -212,9 +217,9 @@ impl<'a> Reader<'a> {
 }
 
 /// Decodes the bytes of a text, without its closing byte.
-fn decode_text(raw: &[u8]) -> Option<String> {
+fn decode_text(raw: &[u8]) -> Option<Cow<'_, str>> {
     if raw.iter().copied().all(is_itself) {
-        return String::from_utf8(raw.to_vec()).ok();
+        return std::str::from_utf8(raw).ok().map(Cow::Borrowed);
     }
     let mut units = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -235,5 +240,5 @@ fn decode_text(raw: &[u8]) -> Option<String> {
         units.push(unit);
         rest = &rest[used..];
     }
-    String::from_utf16(&units).ok()
+    String::from_utf16(&units).ok().map(Cow::Owned)
 }

@@ -76,6 +76,8 @@ pub const PAGE_STEP_BYTES: usize = 64 * 1024;
 pub const PAGE_WITHIN: Duration = Duration::from_secs(20);
 /// The most rows that a full page looks at to find the next match for its token.
 pub const LOOK_AHEAD_ROWS_MAX: usize = 1000;
+/// Rows that a page looks at before it reads the clock again.
+pub const ROWS_BY_CLOCK: usize = 64;
 /// The time from the head of a request to its answer, including the body. When it is over, the outcome of a write is
 /// unknown.
 pub const REQUEST_WITHIN: Duration = Duration::from_secs(30);

@@ -1,5 +1,7 @@
 //! Tables and their entities.
 
+use std::borrow::Cow;
+
 use super::partition::PartitionPrefix;
 use super::{CATALOGUE_DROPPED, CATALOGUE_TABLE, KIND_CATALOGUE, KIND_ENTITY};
 use crate::codec::{MalformedKey, Reader, put_text, put_u64};
@@ -50,15 +52,16 @@ pub fn table_of(key: &[u8]) -> Option<(&[u8], TableId)> {
     Some((account, TableId(reader.u64().ok()?)))
 }
 
-/// PartitionKey and RowKey in the stored key of an entity. Fails on a key of another kind.
-pub fn entity_keys(key: &[u8]) -> Result<(String, String), MalformedKey> {
+/// PartitionKey and RowKey in the stored key of an entity. A text that is stored as it is read, such as one of ASCII
+/// letters, is not copied. Fails on a key of another kind.
+pub fn entity_keys(key: &[u8]) -> Result<(Cow<'_, str>, Cow<'_, str>), MalformedKey> {
     let mut reader = Reader::new(key);
     if reader.u8()? != KIND_ENTITY {
         return Err(MalformedKey { at: 0, what: "the key of an entity" });
     }
     reader.raw_text()?;
     reader.u64()?;
-    Ok((reader.text()?, reader.text()?))
+    Ok((reader.text_in_place()?, reader.text_in_place()?))
 }
 
 impl PartitionPrefix {

@@ -179,7 +179,7 @@ proptest! {
                 let mut encoded_account = Vec::new();
                 put_text_open(&mut encoded_account, &account);
                 prop_assert_eq!(table_of(&bytes), Some((&encoded_account[..], table)));
-                prop_assert_eq!(entity_keys(&bytes), Ok((partition_key, row_key)));
+                prop_assert_eq!(entity_keys(&bytes), Ok((partition_key.into(), row_key.into())));
             }
             _ => {
                 prop_assert_eq!(table_of(&bytes), None);

@@ -81,6 +81,25 @@ fn name_hash(name: &str) -> u32 {
     name.bytes().fold(0x811C_9DC5, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193))
 }
 
+/// A name that is looked up in many rows: its hash is computed once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PropertyName {
+    text: String,
+    hash: u32,
+}
+
+impl PropertyName {
+    /// The name with this text.
+    pub fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), hash: name_hash(text) }
+    }
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+}
+
 /// A row, read in place.
 #[derive(Debug, Clone, Copy)]
 pub struct RowView<'a> {
@@ -157,7 +176,16 @@ impl<'a> RowView<'a> {
 
     /// The value of a property by its name, which is case-sensitive; `None` if the row lacks it.
     pub fn get(&self, name: &str) -> Result<Option<ValueRef<'a>>, DamagedRow> {
-        let hash = name_hash(name).to_le_bytes();
+        self.find(name, name_hash(name))
+    }
+
+    /// The same as [`Self::get`], for a name that is looked up in many rows.
+    pub fn get_named(&self, name: &PropertyName) -> Result<Option<ValueRef<'a>>, DamagedRow> {
+        self.find(&name.text, name.hash)
+    }
+
+    fn find(&self, name: &str, hash: u32) -> Result<Option<ValueRef<'a>>, DamagedRow> {
+        let hash = hash.to_le_bytes();
         for index in 0..self.len() {
             if self.slots[index * SLOT_BYTES..][..4] == hash {
                 let (found, value) = self.property(index)?;

@@ -55,6 +55,7 @@ impl TableService {
             Touched { account, table: table.id, key: keys.low(), access: Access::Scan, entities: 1 };
         let begin = || EntityPage {
             query: &query,
+            reads_keys: query.filter.as_ref().is_some_and(Filter::reads_keys),
             writer: EntityWriter {
                 base: &exchange.address.base,
                 account,

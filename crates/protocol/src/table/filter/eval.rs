@@ -32,6 +32,7 @@ impl<'a> Row<'a> {
             (Self::Entity(entity), Field::PartitionKey) => Ok(Some(ValueRef::String(entity.partition_key))),
             (Self::Entity(entity), Field::RowKey) => Ok(Some(ValueRef::String(entity.row_key))),
             (Self::Entity(entity), Field::Timestamp) => Ok(Some(ValueRef::DateTime(entity.row.timestamp()))),
+            (Self::Entity(entity), Field::Property(name)) => entity.row.get_named(name),
             (Self::Entity(entity), other) => entity.row.get(other.name()),
             (Self::Table { name }, Field::TableName) => Ok(Some(ValueRef::String(name))),
             (Self::Table { .. }, _) => Ok(None),

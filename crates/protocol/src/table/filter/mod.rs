@@ -41,7 +41,7 @@ pub struct Filter {
 /// An entity to which a filter is applied.
 #[derive(Debug, Clone, Copy)]
 pub struct Subject<'a> {
-    /// The entity's PartitionKey.
+    /// The entity's PartitionKey. It is looked at only if [`Filter::reads_keys`]; the same holds for the RowKey.
     pub partition_key: &'a str,
     /// The entity's RowKey.
     pub row_key: &'a str,
@@ -65,6 +65,11 @@ impl Filter {
     /// The tree.
     pub fn root(&self) -> &Expr {
         &self.root
+    }
+
+    /// Whether the answer depends on PartitionKey or RowKey. If it does not, a caller need not decode them.
+    pub fn reads_keys(&self) -> bool {
+        self.root.reads_keys()
     }
 
     /// Whether an entity meets the filter. Fails if the entity's stored row is damaged.

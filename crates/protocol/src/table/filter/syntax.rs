@@ -8,6 +8,7 @@ use std::cmp::Ordering;
 
 use strum::{EnumString, IntoStaticStr};
 
+use crate::table::row::PropertyName;
 use crate::table::value::{EdmType, Value};
 
 /// A condition, which is true or false for each row.
@@ -25,6 +26,20 @@ pub enum Expr {
     And(Vec<Expr>),
     /// True if one is true. There are at least two.
     Or(Vec<Expr>),
+}
+
+impl Expr {
+    /// Whether PartitionKey or RowKey is in it.
+    pub(super) fn reads_keys(&self) -> bool {
+        match self {
+            Self::Always(_) => false,
+            Self::Flag(field) | Self::Compare(Comparison { field, .. }) => {
+                matches!(field, Field::PartitionKey | Field::RowKey)
+            }
+            Self::Not(inner) => inner.reads_keys(),
+            Self::And(list) | Self::Or(list) => list.iter().any(Self::reads_keys),
+        }
+    }
 }
 
 /// A property compared with a constant; the property is on the left.
@@ -50,7 +65,7 @@ pub enum Field {
     /// `TableName`: the only property of a table, and an ordinary property of an entity.
     TableName,
     /// Any other property.
-    Property(String),
+    Property(PropertyName),
 }
 
 impl Field {
@@ -61,7 +76,7 @@ impl Field {
             "RowKey" => Self::RowKey,
             "Timestamp" => Self::Timestamp,
             "TableName" => Self::TableName,
-            _ => Self::Property(name.to_owned()),
+            _ => Self::Property(PropertyName::new(name)),
         }
     }
 
@@ -72,7 +87,7 @@ impl Field {
             Self::RowKey => "RowKey",
             Self::Timestamp => "Timestamp",
             Self::TableName => "TableName",
-            Self::Property(name) => name,
+            Self::Property(name) => name.as_str(),
         }
     }
 
