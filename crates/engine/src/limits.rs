@@ -39,6 +39,28 @@ pub(crate) const SCAN_READ_AHEAD_BYTES: usize = 16 << 10;
 /// How long a scan runs before it lets other tasks use the thread. A page of a thousand entities takes ten
 /// milliseconds, and where requests keep the processors busy, all other requests waited for it.
 pub(crate) const SCAN_TURN: Duration = Duration::from_micros(500);
+/// Rows that a scan visits before it reads the clock again.
+pub(crate) const SCAN_ROWS_BY_CLOCK: usize = 64;
+
+// ---- The cache of rows ----
+
+/// A block of the cache with so many rows, or so many bytes, is cut in two. A change of a row copies the list of the
+/// block's rows if a scan holds it.
+pub(crate) const CACHED_BLOCK_ROWS: usize = 64;
+/// See [`CACHED_BLOCK_ROWS`].
+pub(crate) const CACHED_BLOCK_BYTES: usize = 32 << 10;
+/// Blocks in one chunk. A change of a row copies the list of the chunk's blocks if a scan holds it.
+pub(crate) const CACHED_CHUNK_BLOCKS: usize = 256;
+/// A fill hands over what it has read after so many rows or bytes, and needs memory for no more.
+pub(crate) const FILL_PIECE_ROWS: usize = 256;
+/// See [`FILL_PIECE_ROWS`].
+pub(crate) const FILL_PIECE_BYTES: usize = 128 << 10;
+/// A fill during which writes touch more keys than this in one piece of it is given up.
+pub(crate) const FILL_TOUCHED_MAX: usize = 10_000;
+/// Blocks that are looked at for one to evict.
+pub(crate) const CACHE_EVICTION_STEPS: usize = 8;
+/// Searches for a block to evict that one change of a cache makes.
+pub(crate) const CACHE_EVICTIONS_MAX: usize = 1_000;
 
 /// When a scan is told to go on at a later key, it makes so many steps before it seeks. A listing of objects that were
 /// never overwritten steps over one or two rows for each name.

@@ -25,6 +25,8 @@ use crate::store::{Door, Passage};
 
 /// Memory of one process: the least that the engine takes.
 const MEMORY_BYTES: u64 = 64 << 20;
+/// Memory for cached rows, by seed: one that evicts rows all the time, one that sometimes does, and the usual share.
+const ROW_CACHE_BYTES: [Option<u64>; 3] = [Some(4 << 10), Some(64 << 10), None];
 /// Bytes under way on one connection, in each direction.
 const PIPE_BYTES: usize = 64 << 10;
 /// How much unused budget is saved in a cluster with the rules of the cloud.
@@ -80,6 +82,7 @@ impl Process {
         let Start { number, life, servers, planner, clock, door, freezer, seed, .. } = start;
         let options = Options {
             compact_on_callers_runtime: true,
+            row_cache_bytes: ROW_CACHE_BYTES[(seed % 3) as usize],
             servers,
             first_server: first_server(number, servers),
             after_step: start.after_step,

@@ -2,7 +2,8 @@
 //!
 //! | share | for |
 //! |---|---|
-//! | 45 % | blocks of sorted files, cached, for all ranges together |
+//! | 20 % | blocks of sorted files, cached, for all ranges together |
+//! | 25 % | rows that are cached, for all ranges together |
 //! | 10 % | their indexes and filters, cached in the same way |
 //! | 25 % | memtables: what is not yet in sorted files |
 //! | 10 % | building sorted files: flushing and compacting |
@@ -21,6 +22,8 @@ use crate::limits::{CACHE_SHARDS, MEMORY_BYTES_MIN, MEMTABLE_OVERHEAD};
 pub struct Shares {
     /// Cached blocks.
     pub block_cache_bytes: u64,
+    /// Cached rows.
+    pub row_cache_bytes: u64,
     /// Cached indexes and filters.
     pub metadata_cache_bytes: u64,
     /// Memtables, as they lie in memory.
@@ -47,7 +50,8 @@ impl Shares {
         }
         let percent = |share: u64| memory_bytes / 100 * share;
         Ok(Self {
-            block_cache_bytes: percent(45),
+            block_cache_bytes: percent(20),
+            row_cache_bytes: percent(25),
             metadata_cache_bytes: percent(10),
             memtable_bytes: percent(25),
             request_bytes: percent(10),
@@ -106,7 +110,7 @@ mod tests {
         fn shares_stay_within_what_is_given(memory in MEMORY_BYTES_MIN..1u64 << 40) {
             let shares = Shares::of(memory).unwrap();
             let sum = shares.block_cache_bytes + shares.metadata_cache_bytes + shares.memtable_bytes
-                + shares.request_bytes;
+                + shares.request_bytes + shares.row_cache_bytes;
             prop_assert!(sum <= memory / 100 * 90 && sum > memory / 100 * 89);
             prop_assert!(shares.memtable_flush_bytes() < shares.unflushed_bytes_max());
         }

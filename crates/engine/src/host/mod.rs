@@ -16,7 +16,7 @@ use crate::database::{Background, Databases, Shares};
 use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
-use crate::range::{HeldBytes, OpenRanges, RangeContext};
+use crate::range::{HeldBytes, OpenRanges, RangeContext, RowBudget};
 use crate::steps::{BlobHook, SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
@@ -29,6 +29,8 @@ use seconds::end_seconds;
 pub struct Options {
     /// Memory for caches, memtables and held requests together, in bytes.
     pub memory_bytes: u64,
+    /// Memory for rows that are kept beside the databases, in bytes; `None` for the usual share of `memory_bytes`.
+    pub row_cache_bytes: Option<u64>,
     /// The process's clock.
     pub clock: Clock,
     /// The seed of all random choices in the databases.
@@ -58,6 +60,7 @@ impl Options {
     pub fn new(memory_bytes: u64, clock: Clock, seed: u64) -> Self {
         Self {
             memory_bytes,
+            row_cache_bytes: None,
             clock,
             seed,
             servers: 1,
@@ -82,6 +85,7 @@ struct Inner {
     shares: Shares,
     options: Options,
     held_bytes: Arc<HeldBytes>,
+    rows: Arc<RowBudget>,
     load: Arc<LoadPolicy>,
     ranges: Arc<OpenRanges>,
     tasks: Mutex<Tasks>,
@@ -100,6 +104,7 @@ impl Host {
             Background::own().map_err(HostError::Runtime)?
         };
         let clock = options.clock.clone();
+        let row_cache_bytes = options.row_cache_bytes.unwrap_or(shares.row_cache_bytes);
         let databases = Databases {
             after_space_step: options.after_space_step.clone(),
             ..Databases::new(store.object_store(), shares, clock, options.seed, background.handle())
@@ -118,6 +123,7 @@ impl Host {
             load: Arc::new(options.load.clone()),
             options,
             held_bytes: Arc::default(),
+            rows: RowBudget::new(row_cache_bytes),
             ranges,
             panicked: tasks.panicked(),
             tasks: Mutex::new(tasks),
@@ -172,6 +178,7 @@ impl Host {
             store: Arc::clone(&self.0.store),
             lease,
             held_bytes: Arc::clone(&self.0.held_bytes),
+            rows: Arc::clone(&self.0.rows),
             load: Arc::clone(&self.0.load),
         }
     }

@@ -12,8 +12,9 @@
 //! the range may have been opened again or moved, or the table may have been dropped.
 //!
 //! Architecture Invariant: every read of a client goes through [`read`], and every row enters the log
-//! through [`write`]. A cache of rows will be put there, and nowhere else.
+//! through [`write`]. The cache of rows ([`cache`]) is asked and told there, and nowhere else.
 
+mod cache;
 mod closed;
 mod dropped;
 mod flush;
@@ -42,6 +43,7 @@ use rangehold_map::load::LoadPolicy;
 use rangehold_map::{BucketId, DatabaseName, Generation, KeyRange, RangeEntry, RangeId, TableId, Timestamp};
 use slatedb::Db;
 
+pub(crate) use cache::RowBudget;
 use closed::ClosedBuckets;
 pub(crate) use dropped::Remains;
 use gate::Gate;
@@ -91,6 +93,8 @@ pub(crate) struct RangeContext {
     pub(crate) store: Arc<Store>,
     pub(crate) lease: Lease,
     pub(crate) held_bytes: Arc<HeldBytes>,
+    /// The memory that the caches of rows share.
+    pub(crate) rows: Arc<RowBudget>,
     /// The rules that say when its load is hot, and why.
     pub(crate) load: Arc<LoadPolicy>,
 }
@@ -111,6 +115,7 @@ pub(crate) struct Range {
     identity: Identity,
     place: Place,
     databases: Databases,
+    rows: Arc<RowBudget>,
     store: Arc<Store>,
     /// Counts how often the range changed hands. A command that names another generation is refused.
     generation: AtomicU64,
@@ -198,7 +203,7 @@ impl Range {
         dropped: Arc<DroppedTables>,
         db: Db,
     ) -> Result<Arc<Self>, DatabaseError> {
-        let opening = Opening::new(1, db);
+        let opening = Opening::new(1, db, &context.rows);
         let meta =
             read::load_meta(&opening.db, &dropped).await.map_err(DatabaseError::reading(&place.path))?;
         // The seed differs from range to range, so the ranges do not all look closely at the same requests.
@@ -207,6 +212,7 @@ impl Range {
             identity,
             place,
             databases: context.databases.clone(),
+            rows: Arc::clone(&context.rows),
             store: Arc::clone(&context.store),
             generation: AtomicU64::new(generation.0),
             lease: context.lease.clone(),
@@ -295,6 +301,7 @@ impl Range {
             store: Arc::new(store),
             lease,
             held_bytes: Arc::default(),
+            rows: RowBudget::new(1 << 20),
             load: Arc::new(LoadPolicy::fast()),
         };
         let database = DatabaseName { range: RangeId(1), generation: Generation::FIRST, attempt: 1 };

@@ -6,10 +6,13 @@
 //! of it, whatever is written while a scan goes on. (A batch goes into one memtable as a whole. If a
 //! memtable is begun between the two steps, the set lacks all of it.)
 //!
+//! Rows that are in the cache are taken from there: also as of one moment, and also durable rows only.
+//!
 //! When everything has been read, the range checks whether it may still answer. On an error the
 //! caller throws away what it saw.
 
 use std::collections::BTreeSet;
+use std::marker::PhantomData;
 use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
@@ -21,11 +24,12 @@ use slatedb::{Db, DbIterator};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
+use super::cache::{View, just_after};
 use super::load::Scanned;
-use super::{Range, meta};
+use super::{Opening, Range, meta};
 use crate::database::{DatabaseError, DroppedTable, DroppedTables, NEWEST_FILE_KEY};
 use crate::error::{Damaged, ReadError, read_error};
-use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_TURN, STEPS_BEFORE_SEEK};
+use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_ROWS_BY_CLOCK, SCAN_TURN, STEPS_BEFORE_SEEK};
 use crate::record_name::RecordName;
 
 /// What the visitor of a scan wants next.
@@ -62,8 +66,13 @@ impl Range {
     pub(crate) async fn get(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         self.counts.reads.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_now()?;
-        let value = get(&opening.db, key, DurabilityLevel::Remote).await;
-        let value = value.map_err(|error| self.unless_handed_over(error))?;
+        let value = match opening.rows.get(key) {
+            Some(value) => value,
+            None => {
+                let value = opening.read_row(key, DurabilityLevel::Remote).await;
+                value.map_err(|error| self.unless_handed_over(error))?
+            }
+        };
         self.still_serves(&opening)?;
         if self.dropped.covers(key) {
             return Err(ReadError::TableDropped);
@@ -81,38 +90,22 @@ impl Range {
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_now()?;
-        let failed = |error| self.unless_handed_over(error);
-        let mut rows = scan(&opening.db, keys, DurabilityLevel::Remote).await.map_err(failed)?;
-        let some_dropped = !self.dropped.is_empty();
-        let mut end = ScanEnd::Exhausted;
-        let mut scanned = Scanned::default();
-        let mut turn = Instant::now();
-        let mut found = next(&mut rows).await.map_err(failed)?;
-        while let Some(row) = found {
-            if turn.elapsed() >= SCAN_TURN {
-                yield_now().await;
-                turn = Instant::now();
+        let mut walk = Walk {
+            keys,
+            visitor,
+            dropped: (!self.dropped.is_empty()).then_some(&self.dropped),
+            scanned: Scanned::default(),
+            turn: Turn::begin(),
+            answer: PhantomData,
+        };
+        let end = match opening.rows.view(keys) {
+            Some(view) => walk.in_cache(view).await,
+            None => {
+                let end = walk.in_database(&opening).await;
+                end.map_err(|error| self.unless_handed_over(error))?
             }
-            let wants = if some_dropped && self.dropped.covers(&row.key) {
-                Visit::Next
-            } else {
-                scanned.row(&row.key, &row.value);
-                visitor(&row.key, &row.value).into()
-            };
-            found = match wants {
-                Visit::Next => next(&mut rows).await.map_err(failed)?,
-                Visit::Stop => {
-                    scanned.stopped_at(&row.key);
-                    end = ScanEnd::Stopped;
-                    break;
-                }
-                Visit::Seek(key) if keys.high().is_some_and(|high| *key >= *high) => {
-                    end = ScanEnd::SoughtPast(key);
-                    break;
-                }
-                Visit::Seek(key) => seek(&mut rows, &key).await.map_err(failed)?,
-            };
-        }
+        };
+        let scanned = walk.scanned;
         self.still_serves(&opening)?;
         if self.dropped.covers_all(keys) {
             return Err(ReadError::TableDropped);
@@ -146,7 +139,7 @@ impl Range {
         level: DurabilityLevel,
     ) -> Result<Vec<Bytes>, ReadError> {
         let opening = self.open_now()?;
-        let mut rows = scan(&opening.db, keys, level).await?;
+        let mut rows = scan(&opening.db, keys, level, true).await?;
         let mut found = Vec::new();
         while found.len() < limit {
             let Some(row) = next(&mut rows).await? else {
@@ -159,19 +152,151 @@ impl Range {
     }
 }
 
+/// A scan under way.
+struct Walk<'a, F, V> {
+    keys: &'a KeyRange,
+    visitor: &'a mut F,
+    /// The dropped tables, if there are any. Their rows are not shown.
+    dropped: Option<&'a DroppedTables>,
+    scanned: Scanned,
+    turn: Turn,
+    answer: PhantomData<fn() -> V>,
+}
+
+impl<F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'_, F, V> {
+    /// Shows rows that are in the cache.
+    async fn in_cache(&mut self, mut view: View) -> ScanEnd {
+        while let Some(rows) = view.next_rows() {
+            let count = rows.len();
+            let mut sought = None;
+            for (key, value) in rows {
+                if sought.as_ref().is_some_and(|sought| key < sought) {
+                    continue;
+                }
+                match self.show(key, value) {
+                    Ok(Some(key)) => sought = Some(Bytes::from(key)),
+                    Ok(None) => {}
+                    Err(end) => return end,
+                }
+            }
+            if let Some(sought) = sought {
+                view.seek(sought);
+            }
+            self.turn.after(count).await;
+        }
+        ScanEnd::Exhausted
+    }
+
+    /// Shows rows of the database, and puts them into the cache.
+    async fn in_database(&mut self, opening: &Opening) -> Result<ScanEnd, ReadError> {
+        let durable = || opening.durable_sequence();
+        let mut filling = opening.rows.fill(self.keys);
+        let caches_blocks = !filling.keeps_rows();
+        let mut rows = scan(&opening.db, self.keys, DurabilityLevel::Remote, caches_blocks).await?;
+        let mut found = next(&mut rows).await?;
+        while let Some(row) = found {
+            filling.row(&row.key, &row.value, durable);
+            found = match self.show(&row.key, &row.value) {
+                Ok(None) => next(&mut rows).await?,
+                Ok(Some(key)) => {
+                    filling.pass_over(&row.key, &key, durable);
+                    seek(&mut rows, &key).await?
+                }
+                Err(end) => {
+                    filling.end(Some(&row.key), durable);
+                    return Ok(end);
+                }
+            };
+            self.turn.after(1).await;
+        }
+        filling.end(None, durable);
+        Ok(ScanEnd::Exhausted)
+    }
+
+    /// Shows a row to the visitor. Returns the key at which the visitor wants to go on, if that is not the next, or
+    /// how the scan ends.
+    fn show(&mut self, key: &[u8], value: &Bytes) -> Result<Option<Vec<u8>>, ScanEnd> {
+        if self.dropped.is_some_and(|dropped| dropped.covers(key)) {
+            return Ok(None);
+        }
+        self.scanned.row(key, value);
+        match (self.visitor)(key, value).into() {
+            Visit::Next => Ok(None),
+            Visit::Stop => {
+                self.scanned.stopped_at(key);
+                Err(ScanEnd::Stopped)
+            }
+            Visit::Seek(sought) if self.keys.high().is_some_and(|high| *sought >= *high) => {
+                Err(ScanEnd::SoughtPast(sought))
+            }
+            Visit::Seek(sought) => Ok((*sought > *key).then_some(sought)),
+        }
+    }
+}
+
+/// When a scan lets other tasks use the thread.
+struct Turn {
+    begun: Instant,
+    /// Rows that were visited since the clock was read. It is not read for each row: that costs as much as to look
+    /// at a row in the cache.
+    rows: usize,
+}
+
+impl Turn {
+    fn begin() -> Self {
+        Self { begun: Instant::now(), rows: 0 }
+    }
+
+    async fn after(&mut self, rows: usize) {
+        self.rows += rows;
+        if self.rows < SCAN_ROWS_BY_CLOCK {
+            return;
+        }
+        self.rows = 0;
+        if self.begun.elapsed() >= SCAN_TURN {
+            yield_now().await;
+            self.begun = Instant::now();
+        }
+    }
+}
+
+impl Opening {
+    /// One row of the database, at the given level, which is then in the cache. At the level `Memory` the caller
+    /// holds the lock of the partition and has found no pending write of the key: then the newest row is durable.
+    pub(super) async fn read_row(
+        &self,
+        key: &[u8],
+        level: DurabilityLevel,
+    ) -> Result<Option<Bytes>, ReadError> {
+        let key_alone = KeyRange::new(key.to_vec(), Some(just_after(key).to_vec()));
+        let filling = self.rows.fill(&key_alone);
+        let value = get(&self.db, key, level).await?;
+        // A judge that finds no row mostly makes one, which nobody may ever read.
+        if value.is_some() || level == DurabilityLevel::Remote {
+            filling.end_of_get(key, value.as_ref(), || self.durable_sequence());
+        }
+        Ok(value)
+    }
+}
+
 /// One row, at the given level.
-pub(super) async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes>, ReadError> {
+async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes>, ReadError> {
     let options = ReadOptions::default().with_durability_filter(level);
     db.get_with_options(key, &options).await.map_err(read_error)
 }
 
-/// Rows in order, at the given level. The blocks that it reads go to the cache, which halves the cost of a page
-/// of ten rows. It is the task of the cache that a scan of a large table does not push out the blocks that
-/// single reads need.
-async fn scan(db: &Db, keys: &KeyRange, level: DurabilityLevel) -> Result<DbIterator, ReadError> {
+/// Rows in order, at the given level. With `caches_blocks` the blocks that it reads go to the cache of blocks, which
+/// halves the cost of a page of ten rows. It is the task of that cache that a scan of a large table does not push out
+/// the blocks that single reads need.
+async fn scan(
+    db: &Db,
+    keys: &KeyRange,
+    level: DurabilityLevel,
+    caches_blocks: bool,
+) -> Result<DbIterator, ReadError> {
     let options = ScanOptions::default()
         .with_durability_filter(level)
-        .with_cache_blocks(true)
+        .with_cache_blocks(caches_blocks)
         .with_read_ahead_bytes(SCAN_READ_AHEAD_BYTES);
     let low = Bound::Included(keys.low().to_vec());
     let high = match keys.high() {
@@ -211,7 +336,7 @@ pub(super) struct Meta {
 /// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
 pub(super) async fn load_meta(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
     let mut meta = Meta { reserved: Timestamp::default(), retired: None, closed: BTreeSet::new() };
-    let mut rows = scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote).await?;
+    let mut rows = scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote, true).await?;
     while let Some(row) = next(&mut rows).await? {
         if row.key.starts_with(meta::RESERVATIONS) {
             meta.reserved = meta.reserved.max(time_of(&row)?);

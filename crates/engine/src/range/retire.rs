@@ -186,7 +186,7 @@ impl Range {
         let before = self.open_now().map_err(DatabaseError::reading(&self.place.path))?;
         let epoch = before.db.manifest().writer_epoch();
         let db = database::open(&self.databases, &self.place, Some(epoch)).await?;
-        let opening = Arc::new(Opening::new(before.number + 1, db));
+        let opening = Arc::new(Opening::new(before.number + 1, db, &self.rows));
         if !self.change_state(State::Open(Arc::clone(&opening))) {
             let _ = opening.db.close().await;
         }

@@ -6,6 +6,7 @@ use slatedb::{Db, DbStatus};
 use tokio::sync::watch;
 
 use super::Range;
+use super::cache::{RowBudget, RowCache};
 use super::flush::Flusher;
 use super::unflushed::{Unflushed, Unsorted};
 use crate::database::Borrowed;
@@ -35,6 +36,7 @@ pub(crate) struct Opening {
     pub(super) status: watch::Receiver<DbStatus>,
     pub(super) flusher: Flusher,
     pub(super) unflushed: Unflushed,
+    pub(super) rows: RowCache,
 }
 
 impl Range {
@@ -102,13 +104,14 @@ impl Range {
 }
 
 impl Opening {
-    pub(super) fn new(number: u64, db: Db) -> Self {
+    pub(super) fn new(number: u64, db: Db, rows: &Arc<RowBudget>) -> Self {
         Self {
             number,
             status: db.subscribe(),
             db,
             flusher: Flusher::default(),
             unflushed: Unflushed::default(),
+            rows: RowCache::new(rows),
         }
     }
 

@@ -163,7 +163,10 @@ impl Drop for Left {
 impl Opening {
     /// Flushes for the writes that wait, until the database is closed.
     async fn serve(&self, may_come: impl Fn() -> bool) -> Ended {
-        let flushed = || self.unflushed.mark(self.sorted_sequence());
+        let flushed = || {
+            self.unflushed.mark(self.sorted_sequence());
+            self.rows.durable(self.durable_sequence());
+        };
         tokio::select! {
             _ = self.flusher.run(&self.db, may_come, flushed) => {}
             () = self.closed() => {}
@@ -206,7 +209,7 @@ mod tests {
         assert!(!range.change_state(State::Reopening(Reason::Found("it failed"))));
         let db = database::open(&range.databases, &range.place, None).await.unwrap();
         let late = db.clone();
-        assert!(!range.take(Opening::new(2, db)).await);
+        assert!(!range.take(Opening::new(2, db, &range.rows)).await);
         assert_eq!(late.status().close_reason, Some(CloseReason::Clean));
         match range.open_now().err() {
             Some(ReadError::Unavailable(why)) => assert!(why.to_string().contains("shut down"), "{why}"),
@@ -232,7 +235,7 @@ mod tests {
         // Give the supervisor time to change the state, if it wrongly does so.
         sleep(Duration::from_millis(50)).await;
         assert!(!range.is_lost());
-        assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db)))));
+        assert!(range.change_state(State::Open(Arc::new(Opening::new(2, db, &range.rows)))));
         drop(opening_again);
         let written = timeout(Duration::from_secs(10), range.write_ungated(batch)).await;
         assert!(written.is_ok_and(|written| written.is_ok()), "nobody flushes");

@@ -18,18 +18,28 @@ use bytes::Bytes;
 use rangehold_map::key::is_of_objects;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use slatedb::config::DurabilityLevel;
-use slatedb::{Db, WriteBatch, WriteHandle};
+use slatedb::{WriteBatch, WriteHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 
+use super::cache::Change;
 use super::flush::Ticket;
 use super::gate::{Admitted, TurnedAway};
 use super::request::{RowChanges, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::{Grain, Stamp};
-use super::{Opening, Range, meta, read};
+use super::{Opening, Range, meta};
 use crate::error::{ReadError, Reason, WriteError};
 use crate::limits::OWN_WRITE_WAITS_MAX;
 use crate::run_to_end::RunToEnd;
+
+/// A batch that is to enter the log.
+struct Batch {
+    batch: WriteBatch,
+    /// The rows in it that clients read.
+    rows: Vec<Change>,
+    /// About how many bytes it takes.
+    bytes: u64,
+}
 
 /// What a write holds on its way into the log.
 struct Entrance {
@@ -68,7 +78,7 @@ impl Range {
         if self.closed.covers(partition.as_bytes()) {
             return Err(WriteError::BucketClosed);
         }
-        let current = in_time(deadline, newest_rows(&opening.db, keys)).await??;
+        let current = in_time(deadline, newest_rows(&opening, keys)).await??;
         let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {
             Err(refusal) => {
@@ -117,15 +127,10 @@ impl Range {
         self.high_water.lock().next(self.databases.clock.now(), Grain::of(partition))
     }
 
-    /// The rows of one batch, with the reservation that they have to carry, and their size.
-    fn batch(
-        &self,
-        partition: &PartitionPrefix,
-        changes: RowChanges,
-        stripe: u16,
-        stamp: Stamp,
-    ) -> (WriteBatch, u64) {
+    /// The rows of one batch, with the reservation that they have to carry.
+    fn batch(&self, partition: &PartitionPrefix, changes: RowChanges, stripe: u16, stamp: Stamp) -> Batch {
         let mut batch = WriteBatch::new();
+        let mut rows = Vec::with_capacity(changes.len());
         let mut bytes = 0;
         if let Some(reservation) = stamp.reserve {
             batch.put(meta::reservation_key(stripe), meta::encode_time(reservation));
@@ -137,12 +142,14 @@ impl Range {
                 "a write of a partition may change that partition's rows only"
             );
             bytes += key.len() as u64 + value.as_ref().map_or(0, |value| value.len() as u64);
-            match value {
-                Some(value) => batch.put_bytes(Bytes::from(key), Bytes::from(value)),
-                None => batch.delete(key),
+            let (key, value) = (Bytes::from(key), value.map(Bytes::from));
+            match &value {
+                Some(value) => batch.put_bytes(key.clone(), value.clone()),
+                None => batch.delete(&key),
             }
+            rows.push((key, value));
         }
-        (batch, bytes)
+        Batch { batch, rows, bytes }
     }
 
     /// Puts the batch into the log, releases the stripe, and waits until the batch is durable.
@@ -150,14 +157,17 @@ impl Range {
         &self,
         opening: Arc<Opening>,
         entrance: Entrance,
-        (batch, bytes): (WriteBatch, u64),
+        batch: Batch,
         stamp: Stamp,
         deadline: Instant,
     ) -> Result<Timestamp, WriteError<E>> {
-        let entering = RunToEnd::new(enter(opening, batch, bytes, Some(entrance)));
+        let entering = RunToEnd::new(enter(Arc::clone(&opening), batch, Some(entrance)));
         let durable = async {
-            let ticket = entering.await.map_err(WriteError::OutcomeUnknown)?;
-            settled(ticket).await.map_err(WriteError::OutcomeUnknown)
+            let (ticket, sequence) = entering.await.map_err(WriteError::OutcomeUnknown)?;
+            settled(ticket).await.map_err(WriteError::OutcomeUnknown)?;
+            // A read that comes after the answer must see the rows.
+            opening.rows.durable(sequence);
+            Ok::<_, WriteError<E>>(())
         };
         match timeout_at(deadline, durable).await {
             Ok(result) => result?,
@@ -195,7 +205,9 @@ impl Range {
     pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let written = async {
-            let ticket = RunToEnd::new(enter(opening, batch, 0, None)).await?;
+            // No client reads these rows, so the cache need not know of them.
+            let batch = Batch { batch, rows: Vec::new(), bytes: 0 };
+            let (ticket, _) = RunToEnd::new(enter(opening, batch, None)).await?;
             settled(ticket).await
         };
         // A change of the range waits for this. It must come to its end also on a full disk.
@@ -213,10 +225,13 @@ async fn in_time<E, T>(deadline: Instant, step: impl Future<Output = T>) -> Resu
 }
 
 /// The newest rows, durable or not. The next batch will be applied to these.
-async fn newest_rows(db: &Db, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
+async fn newest_rows(opening: &Opening, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
-        rows.push(read::get(db, key, DurabilityLevel::Memory).await?);
+        rows.push(match opening.rows.newest(key) {
+            Some(row) => row,
+            None => opening.read_row(key, DurabilityLevel::Memory).await?,
+        });
     }
     Ok(rows)
 }
@@ -228,11 +243,15 @@ const NEVER_DURABLE: u64 = u64::MAX;
 /// then, and its place until it is durable.
 async fn enter(
     opening: Arc<Opening>,
-    batch: WriteBatch,
-    bytes: u64,
+    Batch { batch, rows, bytes }: Batch,
     entrance: Option<Entrance>,
-) -> Result<Ticket, Reason> {
+) -> Result<(Ticket, u64), Reason> {
+    let number = opening.rows.announce(rows);
     let written = opening.db.write(batch).await;
+    match &written {
+        Ok(handle) => opening.rows.entered(number, handle.seqnum()),
+        Err(_) => opening.rows.shut(),
+    }
     let mut admitted = None;
     if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
         admitted = Some(let_in);
@@ -248,7 +267,7 @@ async fn enter(
     let (entry, place) = admitted.map(|Admitted { entry, place }| (entry, place)).unzip();
     let ticket = opening.flusher.ticket(place);
     drop(entry);
-    Ok(ticket)
+    Ok((ticket, handle.seqnum()))
 }
 
 async fn settled(ticket: Ticket) -> Result<(), Reason> {
@@ -266,12 +285,17 @@ async fn wait_until_durable<E>(
         return Ok(());
     };
     if opening.durable_sequence() >= newest.sequence {
+        opening.rows.durable(newest.sequence);
         return Ok(());
     }
     let mut status = opening.status.clone();
     let reached = status.wait_for(|s| s.durable_seq >= newest.sequence || s.close_reason.is_some());
     match timeout_at(deadline, reached).await {
-        Ok(Ok(status)) if status.durable_seq >= newest.sequence => Ok(()),
+        Ok(Ok(status)) if status.durable_seq >= newest.sequence => {
+            // A read that comes after the refusal must see the rows.
+            opening.rows.durable(newest.sequence);
+            Ok(())
+        }
         Ok(_) => Err(WriteError::Unavailable(Reason::Found(
             "its database closed before the rows were durable on which the write was judged",
         ))),
@@ -298,7 +322,8 @@ mod tests {
         let deadline = Instant::now() + Duration::from_secs(5);
         let guard = range.stripes.lock(7).await;
         let entrance = Entrance { guard, admitted: range.gate.enter(0, deadline).await.unwrap() };
-        assert!(enter(Arc::clone(&opening), batch, 0, Some(entrance)).await.is_err());
+        let batch = Batch { batch, rows: Vec::new(), bytes: 0 };
+        assert!(enter(Arc::clone(&opening), batch, Some(entrance)).await.is_err());
         let newest = *range.stripes.lock(7).await;
         let told = wait_until_durable::<()>(&opening, newest, deadline).await;
         assert!(matches!(told, Err(WriteError::Unavailable(_))), "{told:?}");

@@ -1,0 +1,219 @@
+//! Blocks in the order of their keys, which are copied only where they are changed.
+//!
+//! A scan takes a clone and reads it without a lock. A change then copies what the clone shares with it: the list
+//! of chunks, one chunk (a list of some hundred blocks) and one block. Without a clone, all changes are made in place.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+
+use super::block::{Block, Row};
+use crate::limits::CACHED_CHUNK_BLOCKS;
+
+/// See the module. Clones share the blocks.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Blocks {
+    /// None of them is empty. Keys that lie in no block are not known.
+    chunks: Arc<Vec<Arc<Chunk>>>,
+    bytes: usize,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Chunk {
+    blocks: Vec<Arc<Block>>,
+    /// How many of its blocks begin after the end of the one before, so that keys between them are not known.
+    gaps: usize,
+}
+
+impl Chunk {
+    fn low(&self) -> &Bytes {
+        self.blocks[0].low()
+    }
+
+    fn count_gaps(&mut self) {
+        self.gaps = self.blocks.windows(2).filter(|pair| pair[0].high() < pair[1].low()).count();
+    }
+}
+
+/// The place of a block: the number of its chunk, and its number there.
+type At = (usize, usize);
+
+impl Blocks {
+    /// About how many bytes they take.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The block in whose interval `key` lies.
+    pub(super) fn find(&self, key: &[u8]) -> Option<&Block> {
+        self.at(key).map(|at| self.block(at)).filter(|block| block.high() > key)
+    }
+
+    /// Whether every key from `low` on and below `high` lies in a block.
+    pub(super) fn cover(&self, low: &[u8], high: &[u8]) -> bool {
+        let mut known = low;
+        let mut next = self.at(low);
+        while known < high {
+            let Some(at) = next else { return false };
+            let chunk = &self.chunks[at.0];
+            let block = self.block(at);
+            if block.low() > known {
+                return false;
+            }
+            if at.1 == 0 && chunk.gaps == 0 {
+                known = chunk.blocks[chunk.blocks.len() - 1].high();
+                next = (at.0 + 1 < self.chunks.len()).then_some((at.0 + 1, 0));
+            } else if block.high() > known {
+                known = block.high();
+                next = self.after(at);
+            } else {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The first interval from `low` on and below `high` that no block covers.
+    pub(super) fn first_gap(&self, low: &Bytes, high: &Bytes) -> Option<(Bytes, Bytes)> {
+        let mut known = low.clone();
+        let mut next = self.at(low).or_else(|| self.first());
+        while let Some(at) = next {
+            let block = self.block(at);
+            if block.low() >= high {
+                break;
+            }
+            if *block.low() > known {
+                return Some((known, block.low().clone()));
+            }
+            known = known.max(block.high().clone());
+            next = self.after(at);
+        }
+        (known < *high).then(|| (known, high.clone()))
+    }
+
+    /// The rows from `low` on and below `high` that the first block with such keys has, and where its interval ends.
+    /// Notes that the block was read.
+    pub(super) fn rows_from(&self, low: &[u8], high: &[u8]) -> Option<(&[Row], &Bytes)> {
+        let block = self.find(low)?;
+        block.mark_read();
+        Some((block.rows(low, high), block.high()))
+    }
+
+    /// Adds a block whose interval no other block covers a part of.
+    pub(super) fn add(&mut self, block: Block) {
+        let before = self.at(block.low());
+        if let Some(at) = before
+            && self.block(at).high() == block.low()
+            && self.block(at).has_room()
+            && block.has_room()
+        {
+            self.edit(at, |last| last.append(&block));
+            return;
+        }
+        self.bytes += block.bytes();
+        self.insert(before, block);
+    }
+
+    /// Sets or removes the row of a key, if the key is known; false if it is not.
+    pub(super) fn set(&mut self, key: &Bytes, value: Option<&Bytes>) -> bool {
+        let Some(at) = self.at(key).filter(|at| self.block(*at).high() > key) else { return false };
+        self.edit(at, |block| block.set(key, value));
+        true
+    }
+
+    /// Goes through at most so many blocks from `hand` on. Takes a life from each, and removes the first that has none.
+    /// Returns where to go on, or `None` at the end.
+    pub(super) fn evict(&mut self, hand: &[u8], most: usize) -> Option<Bytes> {
+        let mut next = self.at(hand).or_else(|| self.first());
+        for _ in 0..most {
+            let at = next?;
+            let block = self.block(at);
+            if !block.take_life() {
+                let hand = block.high().clone();
+                self.remove(at);
+                return Some(hand);
+            }
+            next = self.after(at);
+        }
+        next.map(|at| self.block(at).low().clone())
+    }
+
+    fn block(&self, (chunk, index): At) -> &Block {
+        &self.chunks[chunk].blocks[index]
+    }
+
+    fn first(&self) -> Option<At> {
+        (!self.chunks.is_empty()).then_some((0, 0))
+    }
+
+    /// The last block whose interval does not begin after `key`.
+    fn at(&self, key: &[u8]) -> Option<At> {
+        let chunk = self.chunks.partition_point(|chunk| chunk.low() <= key).checked_sub(1)?;
+        let index = self.chunks[chunk].blocks.partition_point(|block| block.low() <= key) - 1;
+        Some((chunk, index))
+    }
+
+    fn after(&self, (chunk, index): At) -> Option<At> {
+        if index + 1 < self.chunks[chunk].blocks.len() {
+            return Some((chunk, index + 1));
+        }
+        (chunk + 1 < self.chunks.len()).then_some((chunk + 1, 0))
+    }
+
+    /// Changes a block, and cuts it in two if it has become too large.
+    fn edit(&mut self, at: At, change: impl FnOnce(&mut Block)) {
+        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0]);
+        let block = Arc::make_mut(&mut chunk.blocks[at.1]);
+        let (bytes, high) = (block.bytes(), block.high().clone());
+        change(block);
+        let is_longer = *block.high() != high;
+        let upper = if block.has_room() { None } else { block.split_off_half() };
+        self.bytes += block.bytes();
+        self.bytes -= bytes;
+        if is_longer {
+            chunk.count_gaps();
+        }
+        if let Some(upper) = upper {
+            self.bytes += upper.bytes();
+            self.insert(Some(at), upper);
+        }
+    }
+
+    /// Inserts a block after the one at `before`.
+    fn insert(&mut self, before: Option<At>, block: Block) {
+        let chunks = Arc::make_mut(&mut self.chunks);
+        if chunks.is_empty() {
+            chunks.push(Arc::default());
+        }
+        let (number, index) = before.map_or((0, 0), |(chunk, index)| (chunk, index + 1));
+        let chunk = Arc::make_mut(&mut chunks[number]);
+        chunk.blocks.insert(index, Arc::new(block));
+        if chunk.blocks.len() > CACHED_CHUNK_BLOCKS {
+            let blocks = chunk.blocks.split_off(CACHED_CHUNK_BLOCKS / 2);
+            chunk.count_gaps();
+            let mut upper = Chunk { blocks, gaps: 0 };
+            upper.count_gaps();
+            chunks.insert(number + 1, Arc::new(upper));
+        } else {
+            chunk.count_gaps();
+        }
+    }
+
+    fn remove(&mut self, (number, index): At) {
+        let chunks = Arc::make_mut(&mut self.chunks);
+        let chunk = Arc::make_mut(&mut chunks[number]);
+        self.bytes -= chunk.blocks.remove(index).bytes();
+        chunk.count_gaps();
+        if chunk.blocks.is_empty() {
+            chunks.remove(number);
+        }
+    }
+}
+
+/// The least key above `key`.
+pub(in crate::range) fn just_after(key: &[u8]) -> Bytes {
+    let mut after = Vec::with_capacity(key.len() + 1);
+    after.extend_from_slice(key);
+    after.push(0);
+    Bytes::from(after)
+}

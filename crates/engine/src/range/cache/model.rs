@@ -1,0 +1,267 @@
+//! The cache against a model: a database that is a list of writes, read at any of the moments that are allowed.
+//!
+//! The model's database makes writes durable in their order, and the cache is told late that a write is in the log
+//! and that it is durable, as in the product. In every order of the steps each answer must be one that the database
+//! could give, and no reader may see an older state after a newer one, wherever either comes from.
+
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::blocks::just_after;
+use super::core::{Core, FillNumber, WriteNumber};
+
+/// Keys are single letters, so that writes, fills and blocks meet often.
+const KEYS: u8 = 12;
+
+#[derive(Debug, Clone)]
+enum Step {
+    /// Announces a write of these keys; `true` deletes.
+    Announce(Vec<(u8, bool)>),
+    /// An announced write enters the log.
+    Log(usize),
+    /// The cache is told of a write in the log.
+    Enter(usize),
+    /// So many of the writes in the log become durable. The cache is told if the flag says so.
+    Durable(usize, bool),
+    /// Begins a fill and reads the database.
+    Fill(u8, u8),
+    /// Hands over the rows of a fill up to this key, or to its end. The flag says whether the cache is told first what
+    /// is durable.
+    Publish(usize, Option<u8>, bool),
+    Evict,
+    Get(u8),
+    Newest(u8),
+    Scan(u8, u8),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let key = || 0..KEYS;
+    prop_oneof![
+        4 => vec((key(), any::<bool>()), 1..4).prop_map(Step::Announce),
+        4 => (0..3usize).prop_map(Step::Log),
+        4 => (0..3usize).prop_map(Step::Enter),
+        3 => (0..4usize, any::<bool>()).prop_map(|(count, told)| Step::Durable(count, told)),
+        3 => (key(), key()).prop_map(|(low, high)| Step::Fill(low, high)),
+        3 => (0..3usize, proptest::option::of(key()), any::<bool>())
+            .prop_map(|(fill, cut, told)| Step::Publish(fill, cut, told)),
+        1 => Just(Step::Evict),
+        3 => key().prop_map(Step::Get),
+        3 => key().prop_map(Step::Newest),
+        3 => (key(), key()).prop_map(|(low, high)| Step::Scan(low, high)),
+    ]
+}
+
+type State = BTreeMap<Bytes, Bytes>;
+
+/// A write of the model.
+struct Write {
+    number: WriteNumber,
+    changes: Vec<(Bytes, Option<Bytes>)>,
+    /// Whether the cache knows that it is in the log.
+    is_entered: bool,
+    /// Whether the cache knows that it is durable. It is answered after that.
+    is_settled: bool,
+}
+
+impl Write {
+    fn changes_key(&self, key: &Bytes) -> bool {
+        self.changes.iter().any(|(changed, _)| changed == key)
+    }
+}
+
+/// A fill under way: what the database showed when it was read.
+struct Reading {
+    number: FillNumber,
+    /// From where on nothing is handed over.
+    from: Bytes,
+    low: Bytes,
+    high: Bytes,
+    rows: State,
+}
+
+#[derive(Default)]
+struct Model {
+    core: Core,
+    announced: Vec<Write>,
+    /// In the log, with the sequence numbers 1 and on.
+    log: Vec<Write>,
+    durable: usize,
+    /// Up to where the cache was told that writes are durable.
+    told: usize,
+    /// Up to where readers have certainly seen writes.
+    seen: usize,
+    fills: Vec<Reading>,
+    next_value: u32,
+}
+
+fn key(letter: u8) -> Bytes {
+    Bytes::from(vec![b'a' + letter])
+}
+
+impl Model {
+    /// The rows from `low` on and below `high` after the first writes of the log, without those that are left out.
+    fn part(
+        &self,
+        through: usize,
+        bounds: (&Bytes, &Bytes),
+        left_out: impl Fn(usize, &Write) -> bool,
+    ) -> State {
+        let mut state = State::new();
+        for (index, write) in self.log[..through].iter().enumerate() {
+            if left_out(index + 1, write) {
+                continue;
+            }
+            for (key, value) in &write.changes {
+                match value {
+                    Some(value) => drop(state.insert(key.clone(), value.clone())),
+                    None => drop(state.remove(key)),
+                }
+            }
+        }
+        state.retain(|key, _| key >= bounds.0 && key < bounds.1);
+        state
+    }
+
+    /// All states that the cache may show now. A write may be missing if the cache does not know that it is durable and
+    /// no reader has seen it.
+    fn allowed(&self, low: &Bytes, high: &Bytes) -> Vec<State> {
+        let least = self.told.max(self.seen);
+        let known = (least..=self.durable).map(|through| self.part(through, (low, high), |_, _| false));
+        let unknown = |sequence, write: &Write| !write.is_settled && sequence > self.seen;
+        let without = (least..=self.durable).map(|through| self.part(through, (low, high), unknown));
+        known.chain(without).collect()
+    }
+
+    /// Whether a judge of the key would have to wait: the lock of its partition is held.
+    fn is_locked(&self, key: &Bytes) -> bool {
+        let on_the_way = self.log.iter().filter(|write| !write.is_entered).chain(&self.announced);
+        on_the_way.into_iter().any(|write| write.changes_key(key))
+    }
+
+    fn tell(&mut self) {
+        self.core.durable(self.durable as u64);
+        self.told = self.durable;
+        let told = self.log[..self.told].iter_mut();
+        told.for_each(|write| write.is_settled = write.is_entered);
+    }
+
+    fn take(&mut self, step: Step) {
+        match step {
+            Step::Announce(keys) => self.announce(keys),
+            Step::Log(which) if which < self.announced.len() => {
+                let write = self.announced.remove(which);
+                self.log.push(write);
+            }
+            Step::Enter(which) => {
+                let mut unknown = self.log.iter_mut().enumerate().filter(|(_, write)| !write.is_entered);
+                if let Some((index, write)) = unknown.nth(which) {
+                    write.is_entered = true;
+                    self.core.entered(write.number, index as u64 + 1);
+                }
+            }
+            Step::Durable(count, told) => {
+                self.durable = self.log.len().min(self.durable + count);
+                if told {
+                    self.tell();
+                }
+            }
+            Step::Fill(low, high) => {
+                let (low, high) = (key(low), key(high));
+                if let Some(number) = self.core.begin_fill(low.clone(), high.clone()) {
+                    let rows = self.part(self.durable, (&low, &high), |_, _| false);
+                    self.fills.push(Reading { number, from: low.clone(), low, high, rows });
+                }
+            }
+            Step::Publish(fill, cut, told) if fill < self.fills.len() => {
+                self.publish(fill, cut.map(key), told)
+            }
+            Step::Evict => {
+                self.core.evict(4);
+            }
+            Step::Get(letter) => {
+                let key = key(letter);
+                if let Some(row) = self.core.get(&key) {
+                    let allowed = self.allowed(&key, &just_after(&key));
+                    assert!(
+                        allowed.iter().any(|state| state.get(&key) == row.as_ref()),
+                        "{key:?} is {row:?}"
+                    );
+                }
+            }
+            Step::Newest(letter) => {
+                let key = key(letter);
+                if let Some(row) =
+                    Some(()).filter(|()| !self.is_locked(&key)).and_then(|()| self.core.newest(&key))
+                {
+                    let newest = self.part(self.log.len(), (&key, &just_after(&key)), |_, _| false);
+                    assert_eq!(row.as_ref(), newest.get(&key), "the newest {key:?}");
+                }
+            }
+            Step::Log(_) | Step::Publish(..) => {}
+            Step::Scan(low, high) => self.scan(&key(low), &key(high)),
+        }
+    }
+
+    fn announce(&mut self, keys: Vec<(u8, bool)>) {
+        let mut changes: Vec<(Bytes, Option<Bytes>)> = Vec::new();
+        for (letter, deletes) in keys {
+            let key = key(letter);
+            // A batch names a key once.
+            if self.is_locked(&key) || changes.iter().any(|(changed, _)| *changed == key) {
+                continue;
+            }
+            self.next_value += 1;
+            let value = (!deletes).then(|| Bytes::from(self.next_value.to_string()));
+            changes.push((key, value));
+        }
+        let number = self.core.announce(changes.clone());
+        self.announced.push(Write { number, changes, is_entered: false, is_settled: false });
+    }
+
+    fn publish(&mut self, fill: usize, cut: Option<Bytes>, told: bool) {
+        let mut reading = self.fills.remove(fill);
+        let end = cut.filter(|cut| *cut > reading.from && *cut < reading.high);
+        let end = end.unwrap_or_else(|| reading.high.clone());
+        if told {
+            self.tell();
+        }
+        let rows = reading.rows.range(reading.from.clone()..end.clone());
+        let rows = rows.map(|(key, value)| (key.clone(), value.clone())).collect();
+        let goes_on = self.core.publish(reading.number, rows, &end, true);
+        if goes_on && end < reading.high {
+            reading.from = end;
+            self.fills.push(reading);
+            return;
+        }
+        self.core.end_fill(reading.number);
+        // The reader is answered. It saw at least the writes without which its answer would be another one.
+        let bounds = (&reading.low, &reading.high);
+        let fits = |through: &usize| self.part(*through, bounds, |_, _| false) == reading.rows;
+        let seen = (0..=self.durable).find(fits).expect("the database was in that state");
+        self.seen = self.seen.max(seen);
+    }
+
+    fn scan(&mut self, low: &Bytes, high: &Bytes) {
+        let Some(mut view) = self.core.view(low, high) else { return };
+        let mut shown = State::new();
+        while let Some(rows) = view.next_rows() {
+            shown.extend(rows.iter().cloned());
+        }
+        assert!(self.allowed(low, high).contains(&shown), "{low:?} to {high:?} are {shown:?}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(2_000))]
+
+    #[test]
+    fn every_answer_is_one_that_the_database_could_give(steps in vec(step(), 1..120)) {
+        let mut model = Model::default();
+        for step in steps {
+            model.take(step);
+        }
+    }
+}
