@@ -21,6 +21,11 @@ pub(crate) const FLUSH_YIELDS: usize = 10;
 /// How long the yields may take together: where readers keep the processors busy, each yield waits for all
 /// of them, and ten of them were seen to cost a write 60 ms.
 pub(crate) const FLUSH_YIELDS_WITHIN: Duration = Duration::from_millis(1);
+/// How many refused writes of a row get their turn when a change of the row is durable. With the writer of that change
+/// they are three that try: each change then takes about six requests.
+pub(crate) const TURNS_AT_ONCE: usize = 2;
+/// The longest time for which a refusal waits for its turn, after it may be told.
+pub(crate) const TURN_MAX: Duration = Duration::from_millis(100);
 
 // ---- Timestamps ----
 

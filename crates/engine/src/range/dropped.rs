@@ -106,6 +106,10 @@ impl Range {
         let mut batch = WriteBatch::new();
         batch.delete(meta::dropped_key(&dropped.account, dropped.table));
         self.write_own(batch).await?;
+        // The cache was not told that the rows were erased or left out.
+        if let Ok(opening) = self.open_now() {
+            opening.rows.forget(&dropped.keys());
+        }
         self.dropped.remove(dropped);
         Ok(())
     }

@@ -31,6 +31,7 @@ mod statistics;
 mod stripes;
 mod supervise;
 mod timestamps;
+mod turns;
 mod unflushed;
 mod write;
 
@@ -59,6 +60,7 @@ use statistics::Counts;
 pub use statistics::RangeStatistics;
 use stripes::Stripes;
 use timestamps::HighWater;
+use turns::Turns;
 pub(crate) use unflushed::Unsorted;
 
 use crate::database::{self, DatabaseError, Databases, DroppedTables, LeaveOut, Place, database_path};
@@ -126,6 +128,7 @@ pub(crate) struct Range {
     opening_again: tokio::sync::Mutex<()>,
     gate: Arc<Gate>,
     stripes: Stripes,
+    turns: Turns,
     high_water: Mutex<HighWater>,
     dropped: Arc<DroppedTables>,
     closed: ClosedBuckets,
@@ -220,6 +223,7 @@ impl Range {
             opening_again: tokio::sync::Mutex::default(),
             gate: Arc::new(Gate::new(Arc::clone(&context.held_bytes))),
             stripes: Stripes::new(),
+            turns: Turns::default(),
             high_water: Mutex::new(HighWater::starting_at(meta.reserved)),
             dropped,
             closed: ClosedBuckets::of(meta.closed),

@@ -379,7 +379,15 @@ fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rangehold_map::PartitionPrefix;
+    use slatedb::config::FlushType;
+
+    use super::super::request::WriteRequest;
     use super::*;
+    use crate::database::flush;
+    use crate::error::Reason;
 
     #[tokio::test]
     async fn a_read_whose_database_is_closed_behind_it_is_sent_on() {
@@ -390,5 +398,45 @@ mod tests {
         let failed = get(&opening.db, b"key", DurabilityLevel::Remote).await.unwrap_err();
         assert!(matches!(failed, ReadError::Unavailable(_)), "{failed:?}");
         assert!(matches!(range.unless_handed_over(failed), ReadError::NotOwned));
+    }
+
+    #[tokio::test]
+    async fn what_is_in_the_cache_changes_when_a_write_is_durable_and_not_before() {
+        let range = Range::in_memory().await;
+        let opening = range.open_now().unwrap();
+        let partition = PartitionPrefix::catalogue("account");
+        let key = [partition.as_bytes(), b"row"].concat();
+        let keys = KeyRange::prefix(partition.as_bytes());
+        let shown = async || {
+            let mut rows = 0;
+            let mut count = |_: &[u8], _: &Bytes| {
+                rows += 1;
+                Visit::Next
+            };
+            range.scan(&keys, &mut count).await.unwrap();
+            (range.get(&key).await.unwrap(), rows)
+        };
+        assert_eq!(shown().await, (None, 0));
+        assert!(opening.rows.view(&keys).is_some(), "an empty interval is known too");
+        let asked = [key.clone()];
+        let request = WriteRequest::new(&partition, &asked, Instant::now() + Duration::from_secs(60));
+        let mut judge = |_: &[Option<Bytes>], _| Ok::<_, ()>(vec![(key.clone(), Some(b"value".to_vec()))]);
+        let reads = async {
+            while !opening.rows.is_changing(&key) {
+                yield_now().await;
+            }
+            assert_eq!(shown().await, (None, 0));
+            assert!(opening.rows.view(&keys).is_some());
+            // The range has no supervisor, which would do this.
+            while shown().await == (None, 0) {
+                flush(&opening.db, FlushType::Wal).await.unwrap();
+                opening.rows.durable(opening.durable_sequence());
+                yield_now().await;
+            }
+            assert_eq!(shown().await, (Some(Bytes::from_static(b"value")), 1));
+            assert!(opening.rows.view(&keys).is_some());
+            opening.flusher.end(&Reason::Found("the test ends"));
+        };
+        let (_unknown, ()) = tokio::join!(range.write(&request, &mut judge), reads);
     }
 }

@@ -83,10 +83,16 @@ impl Range {
         match judge(&current, stamp.at) {
             Err(refusal) => {
                 let newest = *guard;
+                let key = keys.first().filter(|_| request.is_tried_again);
+                let turn = key.and_then(|key| self.turns.enter(key, opening.rows.is_changing(key)));
                 drop((guard, admitted.entry));
                 self.counts.refusals.fetch_add(1, Ordering::Relaxed);
                 self.meter.judged(keys);
                 wait_until_durable(&opening, newest, deadline).await?;
+                if let Some(turn) = turn {
+                    drop(admitted.place);
+                    turn.come().await;
+                }
                 // A refusal tells the client something about the rows that were read, so it is checked like a read.
                 self.still_serves(&opening)?;
                 Err(WriteError::Refused(refusal))
@@ -161,12 +167,14 @@ impl Range {
         stamp: Stamp,
         deadline: Instant,
     ) -> Result<Timestamp, WriteError<E>> {
+        let keys: Vec<Bytes> = batch.rows.iter().map(|(key, _)| key.clone()).collect();
         let entering = RunToEnd::new(enter(Arc::clone(&opening), batch, Some(entrance)));
         let durable = async {
             let (ticket, sequence) = entering.await.map_err(WriteError::OutcomeUnknown)?;
             settled(ticket).await.map_err(WriteError::OutcomeUnknown)?;
             // A read that comes after the answer must see the rows.
             opening.rows.durable(sequence);
+            self.turns.next(keys.iter().map(|key| key.as_ref()));
             Ok::<_, WriteError<E>>(())
         };
         match timeout_at(deadline, durable).await {
@@ -205,7 +213,7 @@ impl Range {
     pub(super) async fn write_ungated(&self, batch: WriteBatch) -> Result<(), ReadError> {
         let opening = self.open_now()?;
         let written = async {
-            // No client reads these rows, so the cache need not know of them.
+            // No client reads these rows, so the cache is not told of them.
             let batch = Batch { batch, rows: Vec::new(), bytes: 0 };
             let (ticket, _) = RunToEnd::new(enter(opening, batch, None)).await?;
             settled(ticket).await

@@ -49,6 +49,18 @@ pub enum WriteKind {
     Delete(IfMatch),
 }
 
+impl WriteKind {
+    /// Whether it is for one version of the entity only.
+    pub fn names_etag(self) -> bool {
+        matches!(
+            self,
+            Self::Replace(IfMatch::Exactly(_))
+                | Self::Merge(IfMatch::Exactly(_))
+                | Self::Delete(IfMatch::Exactly(_))
+        )
+    }
+}
+
 /// One write of one entity.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Write {

@@ -174,7 +174,10 @@ impl TableService {
             }
             Ok::<_, Failure>(rows)
         };
-        let request = WriteRequest { bytes, ..WriteRequest::new(&partition, &keys, deadline) };
+        // A client that names an ETag works by reading, changing and trying again.
+        let is_tried_again = matches!(writes, [write] if write.kind.names_etag());
+        let request =
+            WriteRequest { bytes, is_tried_again, ..WriteRequest::new(&partition, &keys, deadline) };
         let touched =
             Touched { account, table, key: &keys[0], access: Access::Write, entities: writes.len() };
         self.admitted(touched, deadline, async { Ok(self.router.write(&request, decide).await?) }).await

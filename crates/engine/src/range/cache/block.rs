@@ -11,8 +11,8 @@ use crate::limits::{CACHED_BLOCK_BYTES, CACHED_BLOCK_ROWS};
 /// A row: key and value.
 pub(in crate::range) type Row = (Bytes, Bytes);
 
-/// What a block takes in memory beside its keys and values: the block itself and two pointers to it.
-const BLOCK_OVERHEAD: usize = 192;
+/// What a block takes in memory beside its keys and values: the block itself, and its entry in a chunk.
+const BLOCK_OVERHEAD: usize = 256;
 /// What a row takes in memory beside its key and value.
 const ROW_OVERHEAD: usize = 2 * size_of::<Bytes>();
 /// How often a block that is used outlives the search for a block to evict.

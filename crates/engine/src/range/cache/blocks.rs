@@ -14,24 +14,34 @@ use crate::limits::CACHED_CHUNK_BLOCKS;
 #[derive(Debug, Clone, Default)]
 pub(super) struct Blocks {
     /// None of them is empty. Keys that lie in no block are not known.
-    chunks: Arc<Vec<Arc<Chunk>>>,
+    chunks: Arc<Vec<Entry<Chunk>>>,
     bytes: usize,
+}
+
+/// A chunk or a block with the first key that it knows. A search compares only these, and follows no pointer to what
+/// they stand for.
+#[derive(Debug)]
+struct Entry<T> {
+    low: Bytes,
+    of: Arc<T>,
+}
+
+impl<T> Clone for Entry<T> {
+    fn clone(&self) -> Self {
+        Self { low: self.low.clone(), of: Arc::clone(&self.of) }
+    }
 }
 
 #[derive(Debug, Clone, Default)]
 struct Chunk {
-    blocks: Vec<Arc<Block>>,
+    blocks: Vec<Entry<Block>>,
     /// How many of its blocks begin after the end of the one before, so that keys between them are not known.
     gaps: usize,
 }
 
 impl Chunk {
-    fn low(&self) -> &Bytes {
-        self.blocks[0].low()
-    }
-
     fn count_gaps(&mut self) {
-        self.gaps = self.blocks.windows(2).filter(|pair| pair[0].high() < pair[1].low()).count();
+        self.gaps = self.blocks.windows(2).filter(|pair| *pair[0].of.high() < pair[1].low).count();
     }
 }
 
@@ -55,13 +65,13 @@ impl Blocks {
         let mut next = self.at(low);
         while known < high {
             let Some(at) = next else { return false };
-            let chunk = &self.chunks[at.0];
+            let chunk = &self.chunks[at.0].of;
             let block = self.block(at);
             if block.low() > known {
                 return false;
             }
             if at.1 == 0 && chunk.gaps == 0 {
-                known = chunk.blocks[chunk.blocks.len() - 1].high();
+                known = chunk.blocks[chunk.blocks.len() - 1].of.high();
                 next = (at.0 + 1 < self.chunks.len()).then_some((at.0 + 1, 0));
             } else if block.high() > known {
                 known = block.high();
@@ -138,8 +148,21 @@ impl Blocks {
         next.map(|at| self.block(at).low().clone())
     }
 
+    /// Removes every block that has keys from `low` on and below `high`.
+    pub(super) fn remove_between(&mut self, low: &[u8], high: Option<&[u8]>) {
+        let is_below = |key: &Bytes| high.is_none_or(|high| *key < *high);
+        loop {
+            let at = self.at(low).filter(|at| *self.block(*at).high() > *low);
+            let at = at.or_else(|| self.at(low).map_or_else(|| self.first(), |at| self.after(at)));
+            match at.filter(|at| is_below(self.block(*at).low())) {
+                Some(at) => self.remove(at),
+                None => break,
+            }
+        }
+    }
+
     fn block(&self, (chunk, index): At) -> &Block {
-        &self.chunks[chunk].blocks[index]
+        &self.chunks[chunk].of.blocks[index].of
     }
 
     fn first(&self) -> Option<At> {
@@ -148,13 +171,13 @@ impl Blocks {
 
     /// The last block whose interval does not begin after `key`.
     fn at(&self, key: &[u8]) -> Option<At> {
-        let chunk = self.chunks.partition_point(|chunk| chunk.low() <= key).checked_sub(1)?;
-        let index = self.chunks[chunk].blocks.partition_point(|block| block.low() <= key) - 1;
+        let chunk = self.chunks.partition_point(|chunk| chunk.low <= key).checked_sub(1)?;
+        let index = self.chunks[chunk].of.blocks.partition_point(|block| block.low <= key) - 1;
         Some((chunk, index))
     }
 
     fn after(&self, (chunk, index): At) -> Option<At> {
-        if index + 1 < self.chunks[chunk].blocks.len() {
+        if index + 1 < self.chunks[chunk].of.blocks.len() {
             return Some((chunk, index + 1));
         }
         (chunk + 1 < self.chunks.len()).then_some((chunk + 1, 0))
@@ -162,8 +185,8 @@ impl Blocks {
 
     /// Changes a block, and cuts it in two if it has become too large.
     fn edit(&mut self, at: At, change: impl FnOnce(&mut Block)) {
-        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0]);
-        let block = Arc::make_mut(&mut chunk.blocks[at.1]);
+        let chunk = Arc::make_mut(&mut Arc::make_mut(&mut self.chunks)[at.0].of);
+        let block = Arc::make_mut(&mut chunk.blocks[at.1].of);
         let (bytes, high) = (block.bytes(), block.high().clone());
         change(block);
         let is_longer = *block.high() != high;
@@ -181,19 +204,24 @@ impl Blocks {
 
     /// Inserts a block after the one at `before`.
     fn insert(&mut self, before: Option<At>, block: Block) {
+        // A key of its own: that of the block shares the memory of its rows.
+        let entry = Entry { low: Bytes::copy_from_slice(block.low()), of: Arc::new(block) };
         let chunks = Arc::make_mut(&mut self.chunks);
         if chunks.is_empty() {
-            chunks.push(Arc::default());
+            chunks.push(Entry { low: entry.low.clone(), of: Arc::default() });
         }
         let (number, index) = before.map_or((0, 0), |(chunk, index)| (chunk, index + 1));
-        let chunk = Arc::make_mut(&mut chunks[number]);
-        chunk.blocks.insert(index, Arc::new(block));
+        if index == 0 {
+            chunks[number].low = entry.low.clone();
+        }
+        let chunk = Arc::make_mut(&mut chunks[number].of);
+        chunk.blocks.insert(index, entry);
         if chunk.blocks.len() > CACHED_CHUNK_BLOCKS {
             let blocks = chunk.blocks.split_off(CACHED_CHUNK_BLOCKS / 2);
             chunk.count_gaps();
             let mut upper = Chunk { blocks, gaps: 0 };
             upper.count_gaps();
-            chunks.insert(number + 1, Arc::new(upper));
+            chunks.insert(number + 1, Entry { low: upper.blocks[0].low.clone(), of: Arc::new(upper) });
         } else {
             chunk.count_gaps();
         }
@@ -201,11 +229,12 @@ impl Blocks {
 
     fn remove(&mut self, (number, index): At) {
         let chunks = Arc::make_mut(&mut self.chunks);
-        let chunk = Arc::make_mut(&mut chunks[number]);
-        self.bytes -= chunk.blocks.remove(index).bytes();
+        let chunk = Arc::make_mut(&mut chunks[number].of);
+        self.bytes -= chunk.blocks.remove(index).of.bytes();
         chunk.count_gaps();
-        if chunk.blocks.is_empty() {
-            chunks.remove(number);
+        match chunk.blocks.first() {
+            Some(first) => chunks[number].low = first.low.clone(),
+            None => drop(chunks.remove(number)),
         }
     }
 }

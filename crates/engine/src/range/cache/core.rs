@@ -94,6 +94,11 @@ impl Core {
         }
     }
 
+    /// Whether a write of the key is pending.
+    pub(super) fn is_changing(&self, key: &[u8]) -> bool {
+        self.changing.contains_key(key)
+    }
+
     /// All rows from `low` on and below `high` as of now, if all of these keys are known.
     pub(super) fn view(&self, low: &[u8], high: &[u8]) -> Option<View> {
         self.blocks.cover(low, high).then(|| View::new(self.blocks.clone(), low, high))
@@ -162,9 +167,9 @@ impl Core {
             return None;
         }
         let number = FillNumber(self.next());
-        let mut fill = Fill { low, high, touched: BTreeMap::new() };
-        self.changing.keys().for_each(|key| fill.touch(key, &Touched::Pending));
-        self.fills.insert(number, fill);
+        let changing = self.changing.range(low.clone()..high.clone());
+        let touched = changing.map(|(key, _)| (key.clone(), Touched::Pending)).collect();
+        self.fills.insert(number, Fill { low, high, touched });
         Some(number)
     }
 
@@ -232,6 +237,12 @@ impl Core {
             }
             from = high;
         }
+    }
+
+    /// Forgets the rows from `low` on and below `high`, and what is being filled.
+    pub(super) fn forget_between(&mut self, low: &[u8], high: Option<&[u8]>) {
+        self.fills.clear();
+        self.blocks.remove_between(low, high);
     }
 
     /// Forgets all rows, and what is being filled. Writes that are pending stay so.

@@ -53,6 +53,11 @@ impl RowCache {
         self.core.lock().newest(key)
     }
 
+    /// Whether a write of the key is pending.
+    pub(super) fn is_changing(&self, key: &[u8]) -> bool {
+        self.core.lock().is_changing(key)
+    }
+
     /// All durable rows of an interval as of now, if all of its keys are known.
     pub(super) fn view(&self, keys: &KeyRange) -> Option<View> {
         self.core.lock().view(keys.low(), keys.high()?)
@@ -71,6 +76,11 @@ impl RowCache {
     /// All writes up to this sequence number are durable.
     pub(super) fn durable(&self, sequence: u64) {
         self.change(|core| core.durable(sequence));
+    }
+
+    /// Forgets the rows of an interval, and all that is being copied: rows were removed that no write has announced.
+    pub(super) fn forget(&self, keys: &KeyRange) {
+        self.change(|core| core.forget_between(keys.low(), keys.high()));
     }
 
     /// Forgets everything for good, because nobody knows whether a write is in the log.

@@ -32,6 +32,7 @@ enum Step {
     /// is durable.
     Publish(usize, Option<u8>, bool),
     Evict,
+    Forget(u8, Option<u8>),
     Get(u8),
     Newest(u8),
     Scan(u8, u8),
@@ -48,6 +49,7 @@ fn step() -> impl Strategy<Value = Step> {
         3 => (0..3usize, proptest::option::of(key()), any::<bool>())
             .prop_map(|(fill, cut, told)| Step::Publish(fill, cut, told)),
         1 => Just(Step::Evict),
+        1 => (key(), proptest::option::of(key())).prop_map(|(low, high)| Step::Forget(low, high)),
         3 => key().prop_map(Step::Get),
         3 => key().prop_map(Step::Newest),
         3 => (key(), key()).prop_map(|(low, high)| Step::Scan(low, high)),
@@ -180,6 +182,13 @@ impl Model {
             }
             Step::Evict => {
                 self.core.evict(4);
+            }
+            Step::Forget(low, high) => {
+                let high = high.map(key);
+                self.core.forget_between(&key(low), high.as_deref());
+                if let Some(high) = high.as_ref().filter(|high| **high > key(low)) {
+                    assert!(!self.core.view(&key(low), high).is_some(), "it is forgotten");
+                }
             }
             Step::Get(letter) => {
                 let key = key(letter);
