@@ -69,7 +69,9 @@ impl Range {
         let value = match opening.rows.get(key) {
             Some(value) => value,
             None => {
-                let value = opening.read_row(key, DurabilityLevel::Remote).await;
+                // In a box, as below: the database's futures are large, and each caller's would be as large. To move
+                // them was a sixth of the work of a request that finds its row in the cache.
+                let value = Box::pin(opening.read_row(key)).await;
                 value.map_err(|error| self.unless_handed_over(error))?
             }
         };
@@ -101,7 +103,7 @@ impl Range {
         let end = match opening.rows.view(keys) {
             Some(view) => walk.in_cache(view).await,
             None => {
-                let end = walk.in_database(&opening).await;
+                let end = Box::pin(walk.in_database(&opening)).await;
                 end.map_err(|error| self.unless_handed_over(error))?
             }
         };
@@ -261,21 +263,27 @@ impl Turn {
 }
 
 impl Opening {
-    /// One row of the database, at the given level, which is then in the cache. At the level `Memory` the caller
-    /// holds the lock of the partition and has found no pending write of the key: then the newest row is durable.
-    pub(super) async fn read_row(
-        &self,
-        key: &[u8],
-        level: DurabilityLevel,
-    ) -> Result<Option<Bytes>, ReadError> {
+    /// One durable row of the database, which is then in the cache.
+    async fn read_row(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         let key_alone = KeyRange::new(key.to_vec(), Some(just_after(key).to_vec()));
         let filling = self.rows.fill(&key_alone);
-        let value = get(&self.db, key, level).await?;
-        // A judge that finds no row mostly makes one, which nobody may ever read.
-        if value.is_some() || level == DurabilityLevel::Remote {
-            filling.end_of_get(key, value.as_ref(), || self.durable_sequence());
-        }
+        let value = get(&self.db, key, DurabilityLevel::Remote).await?;
+        filling.end_of_get(key, value.as_ref(), || self.durable_sequence());
         Ok(value)
+    }
+
+    /// The newest row, durable or not. The next batch will be applied to it. The caller holds the lock of its partition.
+    pub(super) async fn newest_row(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
+        if let Some(row) = self.rows.newest(key) {
+            return Ok(row);
+        }
+        // In a box, so that judges that find their rows in the cache have small futures.
+        let row = Box::pin(get(&self.db, key, DurabilityLevel::Memory)).await?;
+        // A judge that finds no row mostly makes one, which may never be read.
+        if let Some(value) = &row {
+            self.rows.learn(key, value);
+        }
+        Ok(row)
     }
 }
 

@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 use bytes::Bytes;
 use rangehold_map::key::is_of_objects;
 use rangehold_map::{PartitionPrefix, Timestamp};
-use slatedb::config::DurabilityLevel;
 use slatedb::{WriteBatch, WriteHandle};
 use tokio::time::{Instant, timeout, timeout_at};
 
@@ -236,10 +235,7 @@ async fn in_time<E, T>(deadline: Instant, step: impl Future<Output = T>) -> Resu
 async fn newest_rows(opening: &Opening, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
     let mut rows = Vec::with_capacity(keys.len());
     for key in keys {
-        rows.push(match opening.rows.newest(key) {
-            Some(row) => row,
-            None => opening.read_row(key, DurabilityLevel::Memory).await?,
-        });
+        rows.push(opening.newest_row(key).await?);
     }
     Ok(rows)
 }

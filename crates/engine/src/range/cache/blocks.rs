@@ -118,10 +118,23 @@ impl Blocks {
             && block.has_room()
         {
             self.edit(at, |last| last.append(&block));
-            return;
+            return self.join_next(at);
         }
         self.bytes += block.bytes();
-        self.insert(before, block);
+        let at = self.insert(before, block);
+        self.join_next(at);
+    }
+
+    /// Joins a block with the one that begins where it ends, if both have room. Rows that are read one by one make small
+    /// blocks, and a scan that finds the rows between them makes large ones of these.
+    fn join_next(&mut self, at: At) {
+        let Some(next) = self.after(at).filter(|next| next.0 == at.0) else { return };
+        let (block, following) = (self.block(at), self.block(next));
+        if block.high() == following.low() && block.has_room() && following.has_room() {
+            let following = following.clone();
+            self.remove(next);
+            self.edit(at, |block| block.append(&following));
+        }
     }
 
     /// Sets or removes the row of a key, if the key is known; false if it is not.
@@ -202,8 +215,8 @@ impl Blocks {
         }
     }
 
-    /// Inserts a block after the one at `before`.
-    fn insert(&mut self, before: Option<At>, block: Block) {
+    /// Inserts a block after the one at `before`. Returns its place.
+    fn insert(&mut self, before: Option<At>, block: Block) -> At {
         // A key of its own: that of the block shares the memory of its rows.
         let entry = Entry { low: Bytes::copy_from_slice(block.low()), of: Arc::new(block) };
         let chunks = Arc::make_mut(&mut self.chunks);
@@ -222,8 +235,13 @@ impl Blocks {
             let mut upper = Chunk { blocks, gaps: 0 };
             upper.count_gaps();
             chunks.insert(number + 1, Entry { low: upper.blocks[0].low.clone(), of: Arc::new(upper) });
+            match index.checked_sub(CACHED_CHUNK_BLOCKS / 2) {
+                Some(index) => (number + 1, index),
+                None => (number, index),
+            }
         } else {
             chunk.count_gaps();
+            (number, index)
         }
     }
 

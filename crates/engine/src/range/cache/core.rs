@@ -94,6 +94,14 @@ impl Core {
         }
     }
 
+    /// The database has this durable row, and no write of the key can be on its way.
+    pub(super) fn learn(&mut self, key: &[u8], value: &Bytes) {
+        if !self.is_shut && !self.is_changing(key) && self.blocks.find(key).is_none() {
+            let (low, high) = (Bytes::copy_from_slice(key), just_after(key));
+            self.blocks.add(Block::new(low.clone(), high, vec![(low, value.clone())]));
+        }
+    }
+
     /// Whether a write of the key is pending.
     pub(super) fn is_changing(&self, key: &[u8]) -> bool {
         self.changing.contains_key(key)

@@ -53,6 +53,14 @@ impl RowCache {
         self.core.lock().newest(key)
     }
 
+    /// The database has this row. The caller holds the lock of the key's partition since before it asked, and had found
+    /// nothing in the cache: so the row is durable, and no write can have touched it.
+    pub(super) fn learn(&self, key: &[u8], value: &Bytes) {
+        if !self.budget.is_nothing() {
+            self.change(|core| core.learn(key, value));
+        }
+    }
+
     /// Whether a write of the key is pending.
     pub(super) fn is_changing(&self, key: &[u8]) -> bool {
         self.core.lock().is_changing(key)

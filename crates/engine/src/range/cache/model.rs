@@ -202,11 +202,14 @@ impl Model {
             }
             Step::Newest(letter) => {
                 let key = key(letter);
-                if let Some(row) =
-                    Some(()).filter(|()| !self.is_locked(&key)).and_then(|()| self.core.newest(&key))
-                {
-                    let newest = self.part(self.log.len(), (&key, &just_after(&key)), |_, _| false);
-                    assert_eq!(row.as_ref(), newest.get(&key), "the newest {key:?}");
+                if self.is_locked(&key) {
+                    return;
+                }
+                let newest = self.part(self.log.len(), (&key, &just_after(&key)), |_, _| false);
+                match (self.core.newest(&key), newest.get(&key)) {
+                    (Some(row), newest) => assert_eq!(row.as_ref(), newest, "the newest {key:?}"),
+                    (None, Some(value)) => self.core.learn(&key, value),
+                    (None, None) => {}
                 }
             }
             Step::Log(_) | Step::Publish(..) => {}
