@@ -187,7 +187,7 @@ impl Model {
                 let high = high.map(key);
                 self.core.forget_between(&key(low), high.as_deref());
                 if let Some(high) = high.as_ref().filter(|high| **high > key(low)) {
-                    assert!(!self.core.view(&key(low), high).is_some(), "it is forgotten");
+                    assert!(self.core.view(&key(low), high).is_none(), "it is forgotten");
                 }
             }
             Step::Get(letter) => {
