@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-use super::object_name::{self, BucketRef, write_object};
+use super::object_name::{self, ObjectName};
 use super::words::{Malformed, malformed, put_text, take_text};
 use crate::key::TableId;
 
@@ -63,17 +63,8 @@ pub enum KeyName {
         /// Its RowKey.
         row_key: String,
     },
-    /// Where the objects of all buckets begin.
-    Objects,
-    /// Where the objects of a bucket begin.
-    Bucket(BucketRef),
-    /// Where the rows of an object name begin.
-    Object {
-        /// The bucket.
-        bucket: BucketRef,
-        /// The object name.
-        name: String,
-    },
+    /// A key of objects.
+    Objects(ObjectName),
     /// Any bytes.
     Bytes(Vec<u8>),
 }
@@ -123,9 +114,7 @@ impl fmt::Display for KeyName {
                 put_text(&mut text, row_key);
                 f.write_str(&text)
             }
-            Self::Objects => f.write_str("gs://*"),
-            Self::Bucket(bucket) => write!(f, "{bucket}/*"),
-            Self::Object { bucket, name } => write_object(f, bucket, name),
+            Self::Objects(name) => name.fmt(f),
             Self::Bytes(bytes) => f.write_str(&const_hex::encode_prefixed(bytes)),
         }
     }
@@ -182,7 +171,7 @@ impl FromStr for KeyName {
             _ => {}
         }
         if let Some(object) = object_name::parse(word) {
-            return object;
+            return object.map(Self::Objects);
         }
         let (account, rest) = take_account(word)?;
         match (rest, rest.split_once('/')) {

@@ -48,7 +48,7 @@ pub use key_name::{KeyName, TableName, TableRef};
 pub use live::{Live, OnlyInMemory};
 pub use map_script::MapScript;
 pub use names::{Names, UnknownTable};
-pub use object_name::BucketRef;
+pub use object_name::{BucketRef, ObjectName};
 pub use parse::{Line, parse, parse_lines};
 pub use show::{show_map, show_range};
 pub use words::Malformed;

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::key_name::{KeyName, TableName, TableRef, is_plain};
-use super::object_name::{BucketRef, is_bucket_name};
+use super::object_name::{BucketRef, ObjectName, is_bucket_name};
 use crate::codec::Reader;
 use crate::key::{
     BucketId, KIND_CATALOGUE, KIND_ENTITY, KIND_OBJECT, PartitionPrefix, TableId, account_prefix,
@@ -117,9 +117,9 @@ impl Names {
             KeyName::Entity { table, partition_key, row_key } => {
                 self.partition(table, partition_key)?.key(row_key)
             }
-            KeyName::Objects => vec![KIND_OBJECT],
-            KeyName::Bucket(bucket) => bucket_objects(self.bucket(bucket)?),
-            KeyName::Object { bucket, name } => {
+            KeyName::Objects(ObjectName::All) => vec![KIND_OBJECT],
+            KeyName::Objects(ObjectName::Bucket(bucket)) => bucket_objects(self.bucket(bucket)?),
+            KeyName::Objects(ObjectName::Object { bucket, name }) => {
                 PartitionPrefix::object(self.bucket(bucket)?, name).as_bytes().to_vec()
             }
             KeyName::Bytes(bytes) => bytes.clone(),
@@ -165,7 +165,7 @@ impl Names {
             return Some(KeyName::Entities);
         }
         if kind == KIND_OBJECT {
-            return self.object_in_words(reader);
+            return self.object_in_words(reader).map(KeyName::Objects);
         }
         if kind != KIND_ENTITY && kind != KIND_CATALOGUE {
             return None;
@@ -193,18 +193,18 @@ impl Names {
     }
 
     /// The written form of a key of objects; `reader` is after the kind.
-    fn object_in_words(&self, mut reader: Reader<'_>) -> Option<KeyName> {
+    fn object_in_words(&self, mut reader: Reader<'_>) -> Option<ObjectName> {
         if reader.is_at_end() {
-            return Some(KeyName::Objects);
+            return Some(ObjectName::All);
         }
         let id = BucketId(reader.u64().ok()?);
         let name = self.bucket_names.get(&id).filter(|name| is_bucket_name(name)).cloned();
         let bucket = name.map_or(BucketRef::Id(id), BucketRef::Name);
         if reader.is_at_end() {
-            return Some(KeyName::Bucket(bucket));
+            return Some(ObjectName::Bucket(bucket));
         }
         let name = reader.name().ok()?.into_owned();
-        reader.is_at_end().then_some(KeyName::Object { bucket, name })
+        reader.is_at_end().then_some(ObjectName::Object { bucket, name })
     }
 
     /// The written form of an interval of stored keys, such as `[marathon/Half, end)`.

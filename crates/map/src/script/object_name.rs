@@ -2,12 +2,27 @@
 
 use std::fmt;
 
-use super::key_name::KeyName;
 use super::words::{Malformed, malformed, put_text, take_text};
 use crate::key::BucketId;
 
 /// What stands before a bucket.
 const SCHEME: &str = "gs://";
+
+/// A key of objects, as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ObjectName {
+    /// Where the objects of all buckets begin.
+    All,
+    /// Where the objects of a bucket begin.
+    Bucket(BucketRef),
+    /// Where the rows of an object name begin.
+    Object {
+        /// The bucket.
+        bucket: BucketRef,
+        /// The object name.
+        name: String,
+    },
+}
 
 /// A bucket, by name or by id.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -37,24 +52,29 @@ fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_./".contains(&byte))
 }
 
-/// Writes where an object name begins.
-pub(super) fn write_object(f: &mut fmt::Formatter<'_>, bucket: &BucketRef, name: &str) -> fmt::Result {
-    let mut text = String::new();
-    match is_plain(name) {
-        true => text.push_str(name),
-        false => put_text(&mut text, name),
+impl fmt::Display for ObjectName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::All => write!(f, "{SCHEME}*"),
+            Self::Bucket(bucket) => write!(f, "{bucket}/*"),
+            Self::Object { bucket, name } if is_plain(name) => write!(f, "{bucket}/{name}"),
+            Self::Object { bucket, name } => {
+                let mut text = String::new();
+                put_text(&mut text, name);
+                write!(f, "{bucket}/{text}")
+            }
+        }
     }
-    write!(f, "{bucket}/{text}")
 }
 
 /// Reads a key of objects; `None` if the word does not begin as one.
-pub(super) fn parse(word: &str) -> Option<Result<KeyName, Malformed>> {
+pub(super) fn parse(word: &str) -> Option<Result<ObjectName, Malformed>> {
     word.strip_prefix(SCHEME).map(|rest| after_scheme(word, rest))
 }
 
-fn after_scheme(word: &str, rest: &str) -> Result<KeyName, Malformed> {
+fn after_scheme(word: &str, rest: &str) -> Result<ObjectName, Malformed> {
     if rest == "*" {
-        return Ok(KeyName::Objects);
+        return Ok(ObjectName::All);
     }
     let Some((bucket, name)) = rest.split_once('/') else {
         return malformed(word, "a key of objects: write one as gs://bucket/name, or gs://bucket/*");
@@ -67,13 +87,13 @@ fn after_scheme(word: &str, rest: &str) -> Result<KeyName, Malformed> {
         return malformed(word, "a bucket: write it as gs://photos, or as gs://#17 by its id");
     };
     if name == "*" {
-        return Ok(KeyName::Bucket(bucket));
+        return Ok(ObjectName::Bucket(bucket));
     }
     if is_plain(name) {
-        return Ok(KeyName::Object { bucket, name: name.to_owned() });
+        return Ok(ObjectName::Object { bucket, name: name.to_owned() });
     }
     match take_text(name)? {
-        (name, "") => Ok(KeyName::Object { bucket, name }),
+        (name, "") => Ok(ObjectName::Object { bucket, name }),
         (_, rest) => malformed(rest, "the end of a key: put the name of the object in quotes"),
     }
 }
