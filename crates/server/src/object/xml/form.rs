@@ -29,6 +29,22 @@ const FIELDS_BYTES_MAX: usize = 128 * 1024;
 /// What stands in `key` for the name of the file.
 const FILE_NAME: &str = "${filename}";
 
+/// The fields `x-goog-...` that are known, besides the metadata. A form with another one is refused, also if its policy
+/// names it.
+const GOOG_FIELDS: [&str; 11] = [
+    "x-goog-acl",
+    "x-goog-algorithm",
+    "x-goog-credential",
+    "x-goog-custom-time",
+    "x-goog-date",
+    "x-goog-encryption-algorithm",
+    "x-goog-encryption-key",
+    "x-goog-encryption-key-sha256",
+    "x-goog-hash",
+    "x-goog-signature",
+    "x-goog-storage-class",
+];
+
 /// A form while it arrives.
 struct Form {
     parser: Parser,
@@ -102,6 +118,7 @@ impl ObjectService {
         mut fields: Vec<(String, String)>,
         (file_name, content_type): (Option<String>, Option<String>),
     ) -> Result<Receiving, Failure> {
+        check_names(&fields)?;
         let policy = match value(&fields, "policy") {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
@@ -231,6 +248,20 @@ fn answer(
             xml_reply(201, body).header("Location", location)
         }
         _ => written(204, made).header("Location", location),
+    }
+}
+
+/// Checks that the form has no field `x-goog-...` that is not known.
+fn check_names(fields: &[(String, String)]) -> Result<(), ObjectError> {
+    let is_known = |name: &str| {
+        let name = name.to_ascii_lowercase();
+        !name.starts_with("x-goog-")
+            || name.starts_with("x-goog-meta-")
+            || GOOG_FIELDS.contains(&name.as_str())
+    };
+    match fields.iter().find(|(name, _)| !is_known(name)) {
+        None => Ok(()),
+        Some((name, value)) => Err(ObjectError::invalid(name, value, "A form cannot have this field.")),
     }
 }
 

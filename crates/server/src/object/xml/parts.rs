@@ -86,7 +86,16 @@ impl ObjectService {
         upload: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let list = read_complete(&self.whole_body(exchange, body, COMPLETE_BYTES_MAX).await?)?;
+        // Not decompressed: Python's client repeats the object's `Content-Encoding` here.
+        let list = match body {
+            RequestBody::Whole(bytes) => read_complete(bytes)?,
+            RequestBody::Incoming(incoming) => {
+                let deadline = exchange.deadline();
+                read_complete(
+                    &self.bodies.read(incoming, COMPLETE_BYTES_MAX, exchange.tenant, deadline).await?.bytes,
+                )?
+            }
+        };
         let bucket = self.bucket(bucket).await?;
         let of = Name { bucket: &bucket, name };
         let made = match self.parts_session(exchange, &of, upload).await? {

@@ -10,7 +10,7 @@ impl Service {
         self.send_object(&Request::new(method, target, headers, body)).await
     }
 
-    async fn with_bucket() -> Self {
+    async fn with_photos() -> Self {
         let service = Self::start().await;
         service.create_bucket("photos").await;
         service
@@ -25,7 +25,7 @@ fn element<'a>(body: &'a str, name: &str) -> &'a str {
 
 #[tokio::test]
 async fn an_object_is_put_read_copied_and_deleted() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let headers =
         [("Content-Type", "text/plain"), ("x-goog-meta-color", "red"), ("x-goog-if-generation-match", "0")];
     let made = service.xml("PUT", "/%70hotos/a%2Fb%20c", &headers, b"hello").await;
@@ -70,7 +70,7 @@ async fn an_object_is_put_read_copied_and_deleted() {
 
 #[tokio::test]
 async fn listings_of_both_versions_go_on_where_the_page_before_ended() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     for name in ["a", "dir/1", "dir/2", "e", "f"] {
         service.xml("PUT", &format!("/photos/{name}"), &[], b"x").await;
     }
@@ -97,7 +97,7 @@ async fn listings_of_both_versions_go_on_where_the_page_before_ended() {
 
 #[tokio::test]
 async fn an_upload_in_parts_becomes_an_object_once() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let begun = service.xml("POST", "/photos/big?uploads", &[("Content-Type", "image/png")], b"").await;
     assert!(begun.body.contains("xmlns=\"http://s3.amazonaws.com/doc/2006-03-01/\""), "{}", begun.body);
     let upload = element(&begun.body, "UploadId").to_owned();
@@ -151,7 +151,7 @@ async fn an_upload_in_parts_becomes_an_object_once() {
 
 #[tokio::test]
 async fn a_form_uploads_a_file() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let form = |fields: &str| {
         format!(
             "--B\r\nContent-Disposition: form-data; name=\"key\"\r\n\r\nup/${{filename}}\r\n{fields}--B\r\n\
@@ -167,6 +167,8 @@ async fn a_form_uploads_a_file() {
     let status = "--B\r\nContent-Disposition: form-data; name=\"success_action_status\"\r\n\r\n201\r\n";
     let posted = service.xml("POST", "/photos", &headers, form(status).as_bytes()).await;
     assert_eq!((posted.status, element(&posted.body, "Key")), (201, "up/a.txt"));
+    let unknown = "--B\r\nContent-Disposition: form-data; name=\"x-goog-random\"\r\n\r\n1\r\n";
+    assert_eq!(service.xml("POST", "/photos", &headers, form(unknown).as_bytes()).await.status, 400);
     let policy = "--B\r\nContent-Disposition: form-data; name=\"policy\"\r\n\r\ne30=\r\n";
     let refused = service.xml("POST", "/photos", &headers, form(policy).as_bytes()).await;
     assert_eq!(refused.status, 400, "a policy without a signature: {}", refused.body);
@@ -174,7 +176,7 @@ async fn a_form_uploads_a_file() {
 
 #[tokio::test]
 async fn a_signed_url_is_valid_between_its_dates() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     service.xml("PUT", "/photos/a", &[], b"hello").await;
     let url = |year: u32| {
         format!(
@@ -190,7 +192,7 @@ async fn a_signed_url_is_valid_between_its_dates() {
 
 #[tokio::test]
 async fn a_resumable_upload_begins_with_a_header() {
-    let service = Service::with_bucket().await;
+    let service = Service::with_photos().await;
     let begun = service.xml("POST", "/photos/a%2Fb", &[("x-goog-resumable", "start")], b"").await;
     assert_eq!(begun.status, 201, "{}", begun.body);
     let location = begun.header("location").expect("an address");
