@@ -79,7 +79,7 @@ pub fn api_of(path: &str) -> Api {
 /// of a POST. `path` is still percent-encoded, and has no query.
 ///
 /// A path that nobody knows is a 404, a method that a path does not have a 405. Operations that this server does not
-/// have are found as all others; see [`Operation::is_served`].
+/// have are found as all others; its handlers answer them with 501 and their names.
 pub fn parse(method: &str, path: &str) -> Result<Call, ObjectError> {
     let (api, rest) = split(path);
     let segments: Vec<&str> = rest.split('/').collect();

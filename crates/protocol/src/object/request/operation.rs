@@ -155,26 +155,6 @@ impl Operation {
             Op::Channels => "storage.channels",
         }
     }
-
-    /// Whether this server has the operation. It answers all others with 501 and their name.
-    pub const fn is_served(self) -> bool {
-        !matches!(
-            self,
-            Op::BucketsRelocate
-                | Op::ObjectsBulkRestore
-                | Op::ObjectsGetIamPolicy
-                | Op::ObjectsSetIamPolicy
-                | Op::ObjectsTestIamPermissions
-                | Op::ObjectsViewFullContext
-                | Op::ManagedFoldersUpdate
-                | Op::ManagedFoldersIam
-                | Op::Folders
-                | Op::AnywhereCaches
-                | Op::RapidCaches
-                | Op::Operations
-                | Op::Channels
-        )
-    }
 }
 
 /// An operation with the names in its path, decoded. A name that the operation does not have is empty.
