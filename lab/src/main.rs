@@ -7,6 +7,7 @@
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `bench`: what each sort of request costs here, in a bare HTTP server and in Azurite ([`peers`]);
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
+//! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
@@ -24,6 +25,7 @@ mod cloud;
 mod cores;
 mod handoff;
 mod neighbours;
+mod objects;
 mod peers;
 mod ranges;
 mod scale;
@@ -55,6 +57,7 @@ enum Experiment {
     #[command(hide = true)]
     Floor,
     Neighbours(neighbours::Arguments),
+    Objects(objects::Arguments),
     Balance(balance::Arguments),
     Verdicts(verdicts::Arguments),
 }
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Experiment::Bench(arguments) => peers::run(&arguments),
         Experiment::Floor => peers::floor(),
         Experiment::Neighbours(arguments) => neighbours::run(&arguments),
+        Experiment::Objects(arguments) => objects::run(&arguments),
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),
     };
