@@ -37,7 +37,7 @@ pub(super) fn path_of(blob: BlobId, number: u32) -> Path {
     directory_of(blob).join(format!("{number}.chunk"))
 }
 
-/// The number of the chunk in this file; `None` if the file is no chunk.
+/// The number of the chunk in this file; `None` if the file is not a chunk.
 pub(super) fn number_of(path: &Path) -> Option<u32> {
     path.filename()?.strip_suffix(".chunk")?.parse().ok()
 }

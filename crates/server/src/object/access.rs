@@ -1,4 +1,4 @@
-//! Who sends a request: from its bearer token to the e-mail of an account.
+//! The sender of a request: from its bearer token to the e-mail of an account.
 //!
 //! *Open* access is for development on one machine. A token that is known stands for its account; every other token,
 //! and none, stands for the account of development. *Checked* access believes a token only if it is one of the known

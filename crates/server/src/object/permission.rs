@@ -1,4 +1,4 @@
-//! Who may do what, under `--objects-auth`.
+//! What each sender may do, under `--objects-auth`.
 //!
 //! An operation needs a permission with the name that IAM gives it, such as `storage.objects.get`. A sender has it
 //!
