@@ -11,7 +11,7 @@
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first seven drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
+//! The first nine drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
 //! `map`.
 
 #![expect(

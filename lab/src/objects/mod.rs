@@ -41,14 +41,22 @@ pub(crate) struct Arguments {
 
 /// Starts a server for each number of names, loads it, drives it, and prints the medians.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    ensure!(arguments.names.iter().all(|names| *names >= 1_000), "--names: a listing needs at least 1000 names");
+    ensure!(
+        arguments.names.iter().all(|names| *names >= 1_000),
+        "--names: a listing needs at least 1000 names"
+    );
     for &names in &arguments.names {
         let server = Server::start(&arguments.build.setup("objects", &[])?)?;
         operation::load(&server, names)?;
         let mut runs = Operation::ALL.map(|_| Vec::<Driven>::new());
         for round in 0..arguments.rounds {
             for (operation, runs) in Operation::ALL.into_iter().zip(&mut runs) {
-                runs.push(drive(&server, operation, (names, round), Duration::from_secs_f64(arguments.seconds))?);
+                runs.push(drive(
+                    &server,
+                    operation,
+                    (names, round),
+                    Duration::from_secs_f64(arguments.seconds),
+                )?);
             }
         }
         print(names, &runs);

@@ -71,15 +71,8 @@ impl Clients {
 }
 
 impl Operation {
-    pub(super) const ALL: [Self; 7] = [
-        Self::Insert,
-        Self::Put,
-        Self::GetEntity,
-        Self::GetObject,
-        Self::Page,
-        Self::List,
-        Self::Folders,
-    ];
+    pub(super) const ALL: [Self; 7] =
+        [Self::Insert, Self::Put, Self::GetEntity, Self::GetObject, Self::Page, Self::List, Self::Folders];
 
     pub(super) fn label(self) -> &'static str {
         match self {

@@ -33,7 +33,10 @@ pub(super) fn compare(server: &Server, bytes: usize, rounds: usize) -> Result<()
         let (ours, bare): (Vec<Duration>, Vec<Duration>) = times.into_iter().unzip();
         let (ours, bare) = (median(ours), median(bare));
         let ratio = bare.as_secs_f64() / ours.as_secs_f64();
-        println!("{} MiB {way}: {ours:.0?}, bare copy {bare:.0?}: {ratio:.2} of its speed (0.5)", bytes >> 20);
+        println!(
+            "{} MiB {way}: {ours:.0?}, bare copy {bare:.0?}: {ratio:.2} of its speed (0.5)",
+            bytes >> 20
+        );
     }
     Ok(())
 }
