@@ -294,8 +294,10 @@ async fn wait_until_durable<E>(
     }
     let mut status = opening.status.clone();
     let reached = status.wait_for(|s| s.durable_seq >= newest.sequence || s.close_reason.is_some());
-    match timeout_at(deadline, reached).await {
-        Ok(Ok(status)) if status.durable_seq >= newest.sequence => {
+    // The status is not kept: while it is borrowed, the database cannot change it.
+    let reached = timeout_at(deadline, reached).await.map(|seen| seen.map(|status| status.durable_seq));
+    match reached {
+        Ok(Ok(sequence)) if sequence >= newest.sequence => {
             // A read that comes after the refusal must see the rows.
             opening.rows.durable(newest.sequence);
             Ok(())

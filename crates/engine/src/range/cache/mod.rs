@@ -180,9 +180,11 @@ impl Filling<'_> {
         let rows = std::mem::take(&mut self.rows);
         self.bytes = 0;
         let admitted = is_wanted || self.cache.budget.has_room_for_scans();
+        // The database may have shown rows of writes that became durable just now. This is asked before the cache is
+        // locked: a caller that is told the status of the database may wait for the cache.
+        let sequence = durable();
         let goes_on = self.cache.change(|core| {
-            // The database may have shown rows of writes that became durable just now.
-            core.durable(durable());
+            core.durable(sequence);
             core.publish(number, rows, &end, admitted)
         });
         if !goes_on {
