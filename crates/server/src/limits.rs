@@ -148,3 +148,9 @@ pub fn connections_max() -> usize {
     let spare = files.map_or(u64::MAX, |files| files.saturating_sub(STORE_FILES).max(16));
     CONNECTIONS_MAX.min(usize::try_from(spare).unwrap_or(CONNECTIONS_MAX))
 }
+/// The time from the start to the first audit of blobs: clients come first then.
+pub const BLOB_AUDIT_AFTER_START: Duration = Duration::from_secs(60);
+/// The time between two audits of blobs.
+pub const BLOB_AUDIT_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
+/// The time after which an audit that failed begins again.
+pub const BLOB_AUDIT_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);

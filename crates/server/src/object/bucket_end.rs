@@ -36,8 +36,8 @@ impl ObjectService {
             Ok(()) => self.delete_closed(&bucket, &conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
-        if deleted.is_err() {
-            // If this fails, the next write to the bucket opens it.
+        // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it looks.
+        if deleted.as_ref().is_err_and(|failure| failure.0.kind != ErrorKind::Unavailable) {
             let _ = self.router.reopen_bucket(bucket.id, deadline).await;
         }
         deleted.map(|()| Reply::empty(204))

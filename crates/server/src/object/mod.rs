@@ -38,6 +38,7 @@ mod reply;
 mod retry_tests;
 mod rows;
 mod transfer;
+mod upkeep;
 mod upload;
 mod xml;
 

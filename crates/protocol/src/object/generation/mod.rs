@@ -141,6 +141,12 @@ impl Generation {
         matches!(self.encryption, Encryption::Customer(_))
     }
 
+    /// Whether it uses this blob, under the name of this upload.
+    pub fn uses(&self, blob: BlobId, upload: &str) -> bool {
+        let uses = self.blobs.as_ref().filter(|uses| uses.upload == upload);
+        uses.is_some_and(|uses| uses.blobs.contains(&blob))
+    }
+
     /// The blobs that lose a user when this generation of `name` is gone.
     pub fn releases(&self, bucket: BucketId, name: &str) -> Vec<Release> {
         let user = |uses: &BlobUse| BlobUser { bucket, name: name.to_owned(), upload: uses.upload.clone() };
@@ -228,6 +234,15 @@ pub(super) mod tests {
         assert!(Head::decode(&row[..row.len() - 1]).is_err());
         assert!(Head::decode(&[]).is_err());
         assert!(Head::decode(&[9, 0]).expect_err("another form").message.contains("unknown form 9"));
+    }
+
+    #[test]
+    fn a_blob_is_used_in_the_name_of_one_upload() {
+        let mut live = generation(1_700_000_000_000_000);
+        assert!(!live.uses(BlobId(9), "u"));
+        live.blobs = Some(BlobUse { upload: "u".to_owned(), blobs: vec![BlobId(9)] });
+        assert!(live.uses(BlobId(9), "u"));
+        assert!(!live.uses(BlobId(9), "other") && !live.uses(BlobId(8), "u"));
     }
 
     #[test]

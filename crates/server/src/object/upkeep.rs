@@ -1,0 +1,116 @@
+//! The audit of blobs, in the background: some time after the start, and then each day.
+//!
+//! A crash between the steps of an upload, a copy or a deletion leaves a blob that nobody uses, never one that is missing.
+//! The audit asks for each user of each blob whether one of its rows still names the blob, and removes what nobody uses.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rangehold_engine::blob::{AuditCursor, BlobError};
+use rangehold_engine::{ReadError, with_causes};
+use rangehold_map::blob::{BlobId, BlobUser};
+use rangehold_map::key::{ObjectKey, ObjectRow};
+use rangehold_map::{KeyRange, PartitionPrefix};
+use rangehold_protocol::object::generation::{Generation, Head};
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tracing::{info, warn};
+
+use super::ObjectService;
+use crate::limits::{BLOB_AUDIT_AFTER_START, BLOB_AUDIT_AGAIN_AFTER, BLOB_AUDIT_EVERY};
+
+impl ObjectService {
+    /// Audits the blobs now and then, until `stop` is set.
+    pub(crate) async fn keep_up(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let mut wait = BLOB_AUDIT_AFTER_START;
+        while !stops_within(wait, &mut stop).await {
+            wait = tokio::select! {
+                audited = self.audit_blobs() => match audited {
+                    Ok(()) => BLOB_AUDIT_EVERY,
+                    Err(error) => {
+                        warn!(error = with_causes(&error), "the audit of blobs was broken off and begins again later");
+                        BLOB_AUDIT_AGAIN_AFTER
+                    }
+                },
+                _ = stop.wait_for(|stop| *stop) => return,
+            };
+        }
+    }
+
+    async fn audit_blobs(&self) -> Result<(), BlobError> {
+        let (mut from, mut removed, mut buried) = (AuditCursor::default(), 0, 0);
+        loop {
+            let audited = self.blobs.audit(&from, |blob, user| self.names(blob, user)).await?;
+            removed += audited.removed;
+            buried += audited.buried;
+            match audited.next {
+                Some(next) => from = next,
+                None => break,
+            }
+        }
+        buried += self.blobs.audit_files().await?.buried;
+        if removed + buried > 0 {
+            info!(
+                removed,
+                buried, "the audit of blobs removed users that are gone, and blobs that nobody uses"
+            );
+        }
+        Ok(())
+    }
+
+    /// Whether a row of this user names this blob.
+    async fn names(&self, blob: BlobId, user: BlobUser) -> Result<bool, ReadError> {
+        let partition = PartitionPrefix::object(user.bucket, &user.name);
+        let keys = KeyRange::prefix(partition.as_bytes());
+        let look = |found: &mut bool, key: &[u8], row: &Bytes| {
+            *found = row_names(key, row, blob, &user.upload);
+            if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        self.router.scan(&keys, || false, look).await
+    }
+}
+
+/// Whether a row of a name uses a blob in the name of this upload. A row that cannot be read may use it.
+fn row_names(key: &[u8], row: &[u8], blob: BlobId, upload: &str) -> bool {
+    match ObjectKey::decode(key).map(|key| key.row) {
+        Ok(ObjectRow::Head) => Head::decode(row).map_or(true, |head| head.live.uses(blob, upload)),
+        Ok(ObjectRow::NotLive(_)) => Generation::decode(row).map_or(true, |old| old.uses(blob, upload)),
+        Ok(ObjectRow::Upload(id) | ObjectRow::Part { upload: id, .. }) => id == upload,
+        Ok(ObjectRow::Content(_) | ObjectRow::Answer(_) | ObjectRow::Outcome(_)) => false,
+        Err(_) => true,
+    }
+}
+
+/// Waits for so long; true if `stop` is set before.
+async fn stops_within(wait: Duration, stop: &mut watch::Receiver<bool>) -> bool {
+    timeout(wait, stop.wait_for(|stop| *stop)).await.is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::borrow::Cow;
+
+    use rangehold_map::key::{BucketId, ObjectGeneration};
+
+    use super::*;
+
+    #[test]
+    fn rows_of_an_upload_keep_its_blobs_and_rows_that_cannot_be_read_keep_all() {
+        let partition = PartitionPrefix::object(BucketId(7), "a/b");
+        let names = |row: ObjectRow<'_>, value: &[u8]| {
+            row_names(&partition.object_row(&row), value, BlobId(1), "own")
+        };
+        let id = |text: &'static str| Cow::Borrowed(text);
+        assert!(names(ObjectRow::Upload(id("own")), b""));
+        assert!(names(ObjectRow::Part { upload: id("own"), part: 3 }, b""));
+        assert!(!names(ObjectRow::Upload(id("other")), b""));
+        assert!(!names(ObjectRow::Part { upload: id("other"), part: 3 }, b""));
+        assert!(!names(ObjectRow::Answer(id("own")), b""));
+        assert!(!names(ObjectRow::Content(ObjectGeneration(5)), b""));
+        assert!(names(ObjectRow::Head, b"damaged"));
+        assert!(names(ObjectRow::NotLive(ObjectGeneration(5)), b"damaged"));
+        assert!(row_names(b"not a key of an object", b"", BlobId(1), "own"));
+    }
+}
