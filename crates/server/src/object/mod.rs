@@ -68,6 +68,7 @@ pub use self::keys::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError,
 use self::reply::Reply;
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;
+use self::xml::XmlApi;
 use crate::admission::Admission;
 use crate::body::{Bodies, drain};
 use crate::fair::Tenant;
@@ -313,7 +314,7 @@ impl ObjectService {
                 let result = self.batch(exchange, body).await;
                 return Outcome { operation: BATCH, speaks, result };
             }
-            Api::Xml => return self.xml(exchange, body).await,
+            Api::Xml => return XmlApi(self).answer(exchange, body).await,
             Api::Json | Api::Upload | Api::Download => {}
         }
         let method = exchange.head.method.as_str();

@@ -6,23 +6,22 @@ use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::request::CopySource;
 use rangehold_protocol::object::xml::{headers, parts};
 
-use super::object::xml_described;
-use super::{conditions, xml_reply};
-use crate::object::ObjectService;
+use super::object::described;
+use super::{XmlApi, conditions, xml_reply};
 use crate::object::encryption::{check_key, customer_key};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::reply::Reply;
 
-impl ObjectService {
-    pub(super) async fn xml_copy(
+impl XmlApi<'_> {
+    pub(super) async fn copy(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
         name: &str,
         source: &CopySource,
     ) -> Result<Reply, Failure> {
-        let described = xml_described(exchange, name)?;
+        let described = described(exchange, name)?;
         let source_conditions = headers::source_conditions(|name| exchange.header(name))?;
         let wanted = exchange.header("x-goog-copy-source-generation");
         let number = |text: &str| {

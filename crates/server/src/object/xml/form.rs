@@ -17,8 +17,7 @@ use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::{headers, parts};
 
 use super::signature::verify;
-use super::{written, xml_reply};
-use crate::object::ObjectService;
+use super::{XmlApi, written, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::payload::Receiver;
@@ -73,8 +72,8 @@ struct Receiving {
     receiver: Receiver,
 }
 
-impl ObjectService {
-    pub(super) async fn xml_form(
+impl XmlApi<'_> {
+    pub(super) async fn form(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,

@@ -4,15 +4,14 @@ use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::list::{ListRequest, Listing, PageEnd, Position};
 use rangehold_protocol::object::xml::list::{ListRequest as XmlListRequest, ListedObject, Page};
 
-use super::xml_reply;
-use crate::object::ObjectService;
+use super::{XmlApi, xml_reply};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::list::visit_of;
 use crate::object::reply::Reply;
 
-impl ObjectService {
-    pub(super) async fn xml_list(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
+impl XmlApi<'_> {
+    pub(super) async fn list(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
         let asked = XmlListRequest::read(&exchange.query)?;
         let request = ListRequest {
             prefix: asked.prefix.clone(),

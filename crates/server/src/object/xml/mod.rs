@@ -11,6 +11,8 @@ mod parts;
 pub(super) mod signature;
 mod uploads;
 
+use std::ops::Deref;
+
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
@@ -24,16 +26,27 @@ use super::permission::{CREATE, DELETE, GET, LIST};
 use super::reply::Reply;
 use super::{ObjectService, Outcome, Speaks, UNKNOWN};
 
-impl ObjectService {
+/// The service as the XML API sees it: the handlers here are its own, and all below them is the service's.
+pub(super) struct XmlApi<'s>(pub(super) &'s ObjectService);
+
+impl Deref for XmlApi<'_> {
+    type Target = ObjectService;
+
+    fn deref(&self) -> &ObjectService {
+        self.0
+    }
+}
+
+impl XmlApi<'_> {
     /// Finds the operation that a request of the XML API asks for, and carries it out.
-    pub(super) async fn xml(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
+    pub(super) async fn answer(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
         let (method, path) = (exchange.head.method.as_str(), exchange.head.uri.path());
         let host_bucket = exchange.bucket_in_host.as_deref();
         let header = |name: &str| exchange.header(name);
         let speaks = Speaks::Xml;
         match XmlRequest::read(method, path, host_bucket, &exchange.query, header) {
             Ok(request) => {
-                let result = self.xml_run(exchange, &request, body).await;
+                let result = self.run(exchange, &request, body).await;
                 Outcome { operation: request.name(), speaks, result }
             }
             Err(error) => Outcome { operation: UNKNOWN, speaks, result: Err(error.into()) },
@@ -41,7 +54,7 @@ impl ObjectService {
     }
 
     /// Checks that the sender may do what the request asks for.
-    async fn xml_authorise(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
+    async fn authorise(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
         if self.options.access.is_open() {
             return Ok(());
         }
@@ -61,12 +74,12 @@ impl ObjectService {
             ObjectCall::Copy(source) => {
                 let from = self.bucket(&source.bucket).await?;
                 self.permit(exchange, GET, &from, Some(&source.name)).await?;
-                self.xml_permit_write(exchange, &bucket).await
+                self.permit_write(exchange, &bucket).await
             }
             ObjectCall::Put
             | ObjectCall::BeginSession
             | ObjectCall::BeginUpload
-            | ObjectCall::CompleteUpload(_) => self.xml_permit_write(exchange, &bucket).await,
+            | ObjectCall::CompleteUpload(_) => self.permit_write(exchange, &bucket).await,
             ObjectCall::PutPart { .. } | ObjectCall::AbortUpload(_) | ObjectCall::ListParts(_) => {
                 self.permit(exchange, CREATE, &bucket, None).await
             }
@@ -74,7 +87,7 @@ impl ObjectService {
     }
 
     /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
-    async fn xml_permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
+    async fn permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
         self.permit(exchange, CREATE, bucket, None).await?;
         match conditions(exchange)?.generation_match {
             Some(0) => Ok(()),
@@ -82,38 +95,34 @@ impl ObjectService {
         }
     }
 
-    async fn xml_run(
+    async fn run(
         &self,
         exchange: &Exchange<'_>,
         request: &XmlRequest,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        self.xml_authorise(exchange, request).await?;
+        self.authorise(exchange, request).await?;
         match request {
-            XmlRequest::Bucket(BucketCall::List, bucket) => self.xml_list(exchange, bucket).await,
-            XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.xml_form(exchange, bucket, body).await,
-            XmlRequest::Bucket(BucketCall::ListUploads, bucket) => {
-                self.xml_list_uploads(exchange, bucket).await
-            }
+            XmlRequest::Bucket(BucketCall::List, bucket) => self.list(exchange, bucket).await,
+            XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.form(exchange, bucket, body).await,
+            XmlRequest::Bucket(BucketCall::ListUploads, bucket) => self.list_uploads(exchange, bucket).await,
             XmlRequest::Object(call, bucket, name) => match call {
-                ObjectCall::Get | ObjectCall::Head => self.xml_get(exchange, bucket, name).await,
-                ObjectCall::Put => self.xml_put(exchange, bucket, name, body).await,
-                ObjectCall::Copy(source) => self.xml_copy(exchange, bucket, name, source).await,
-                ObjectCall::Delete => self.xml_delete(exchange, bucket, name).await,
-                ObjectCall::BeginSession => self.xml_begin_session(exchange, bucket, name).await,
+                ObjectCall::Get | ObjectCall::Head => self.get(exchange, bucket, name).await,
+                ObjectCall::Put => self.put(exchange, bucket, name, body).await,
+                ObjectCall::Copy(source) => self.copy(exchange, bucket, name, source).await,
+                ObjectCall::Delete => self.delete(exchange, bucket, name).await,
+                ObjectCall::BeginSession => self.begin_session(exchange, bucket, name).await,
                 ObjectCall::ContinueSession(_) => self.continue_upload(exchange, bucket, body).await,
                 ObjectCall::CancelSession(_) => self.cancel_upload(exchange, bucket).await,
-                ObjectCall::BeginUpload => self.xml_begin_upload(exchange, bucket, name).await,
+                ObjectCall::BeginUpload => self.begin_upload(exchange, bucket, name).await,
                 ObjectCall::PutPart { upload, number } => {
-                    self.xml_put_part(exchange, bucket, name, (upload, *number), body).await
+                    self.put_part(exchange, bucket, name, (upload, *number), body).await
                 }
                 ObjectCall::CompleteUpload(upload) => {
-                    self.xml_complete_upload(exchange, bucket, name, upload, body).await
+                    self.complete_upload(exchange, bucket, name, upload, body).await
                 }
-                ObjectCall::AbortUpload(upload) => {
-                    self.xml_abort_upload(exchange, bucket, name, upload).await
-                }
-                ObjectCall::ListParts(upload) => self.xml_list_parts(exchange, bucket, name, upload).await,
+                ObjectCall::AbortUpload(upload) => self.abort_upload(exchange, bucket, name, upload).await,
+                ObjectCall::ListParts(upload) => self.list_parts(exchange, bucket, name, upload).await,
             },
         }
     }

@@ -10,8 +10,7 @@ use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::time::parse_http_date;
 use sha2::{Digest, Sha256};
 
-use super::{all_headers, conditions, quote_etag, written};
-use crate::object::ObjectService;
+use super::{XmlApi, all_headers, conditions, quote_etag, written};
 use crate::object::encryption::customer_key;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
@@ -29,9 +28,9 @@ const REPLACED: [(&str, &str); 6] = [
     ("response-expires", "Expires"),
 ];
 
-impl ObjectService {
+impl XmlApi<'_> {
     /// The bytes of an object. For a `HEAD` the connection sends the headers alone.
-    pub(super) async fn xml_get(
+    pub(super) async fn get(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -66,7 +65,7 @@ impl ObjectService {
     }
 
     /// Writes an object with the bytes of the body.
-    pub(super) async fn xml_put(
+    pub(super) async fn put(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -74,10 +73,10 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
-        let described = xml_described(exchange, name)?;
+        let described = described(exchange, name)?;
         let conditions = conditions(exchange)?;
         let mut receiver = self.receiver(exchange, &bucket, name);
-        self.xml_receive(exchange, body, &mut receiver).await?;
+        self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish(&[described.announced]).await?;
         let to = Name { bucket: &bucket, name };
         let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
@@ -85,7 +84,7 @@ impl ObjectService {
     }
 
     /// Receives the bytes of a body. If their SHA-256 was announced, as a signer can demand, it is checked.
-    pub(super) async fn xml_receive(
+    pub(super) async fn receive(
         &self,
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
@@ -110,7 +109,7 @@ impl ObjectService {
         }
     }
 
-    pub(super) async fn xml_delete(
+    pub(super) async fn delete(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -125,14 +124,14 @@ impl ObjectService {
     }
 
     /// Begins a resumable upload. Its bytes come as those of an upload that the JSON API began.
-    pub(super) async fn xml_begin_session(
+    pub(super) async fn begin_session(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
-        let described = xml_described(exchange, name)?;
+        let described = described(exchange, name)?;
         let id = self.store_session(exchange, &bucket, described, conditions(exchange)?, None).await?;
         let in_path = match exchange.bucket_in_host {
             Some(_) => String::new(),
@@ -144,7 +143,7 @@ impl ObjectService {
 }
 
 /// What the headers say about a new object.
-pub(super) fn xml_described(exchange: &Exchange<'_>, name: &str) -> Result<Described, ObjectError> {
+pub(super) fn described(exchange: &Exchange<'_>, name: &str) -> Result<Described, ObjectError> {
     check_object(name)?;
     let mut draft = headers::draft(all_headers(exchange), exchange.now.into())?;
     draft.customer_key = customer_key(exchange, "x-goog-encryption")?;

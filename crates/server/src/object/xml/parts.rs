@@ -13,23 +13,22 @@ use rangehold_protocol::object::xml::parts::{
 };
 use rangehold_protocol::object::{checksum::goog_hash, link::segment};
 
-use super::object::xml_described;
-use super::{conditions, xml_reply};
-use crate::object::ObjectService;
+use super::object::described;
+use super::{XmlApi, conditions, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
-impl ObjectService {
-    pub(super) async fn xml_begin_upload(
+impl XmlApi<'_> {
+    pub(super) async fn begin_upload(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
-        let described = xml_described(exchange, name)?;
+        let described = described(exchange, name)?;
         let session = Session {
             kind: UploadKind::Parts,
             begun: exchange.now.into(),
@@ -47,7 +46,7 @@ impl ObjectService {
         Ok(xml_reply(200, parts::begun(&bucket.name, name, &upload)))
     }
 
-    pub(super) async fn xml_put_part(
+    pub(super) async fn put_part(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -60,10 +59,10 @@ impl ObjectService {
         self.parts_session(exchange, &of, upload)
             .await?
             .ok_or_else(|| ObjectError::no_such_upload(upload))?;
-        let described = xml_described(exchange, name)?;
+        let described = described(exchange, name)?;
         let user = BlobUser { bucket: bucket.id, name: name.to_owned(), upload: upload.to_owned() };
         let mut receiver = Receiver::new(self.blobs.clone(), user);
-        self.xml_receive(exchange, body, &mut receiver).await?;
+        self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
         let put = PutPart { of, upload, number, part: &received.part };
         let judge = |rows: &[_], now| put.judge(rows, now);
@@ -78,7 +77,7 @@ impl ObjectService {
             .header("x-goog-hash", goog_hash(part.crc32c, Some(part.md5))))
     }
 
-    pub(super) async fn xml_complete_upload(
+    pub(super) async fn complete_upload(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -149,7 +148,7 @@ impl ObjectService {
         Ok(made)
     }
 
-    pub(super) async fn xml_abort_upload(
+    pub(super) async fn abort_upload(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,
@@ -187,7 +186,7 @@ impl ObjectService {
         }
     }
 
-    pub(super) async fn xml_list_parts(
+    pub(super) async fn list_parts(
         &self,
         exchange: &Exchange<'_>,
         bucket: &str,

@@ -13,8 +13,7 @@ use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::upload::{Session, UploadKind};
 use rangehold_protocol::object::xml::parts::{self, ListedUpload};
 
-use super::xml_reply;
-use crate::object::ObjectService;
+use super::{XmlApi, xml_reply};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::reply::Reply;
@@ -40,12 +39,8 @@ struct Page<'a> {
     fault: Option<ObjectError>,
 }
 
-impl ObjectService {
-    pub(super) async fn xml_list_uploads(
-        &self,
-        exchange: &Exchange<'_>,
-        bucket: &str,
-    ) -> Result<Reply, Failure> {
+impl XmlApi<'_> {
+    pub(super) async fn list_uploads(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
         let bucket = self.bucket(bucket).await?;
         let text = |name: &str| exchange.parameter(name).unwrap_or_default();
         let (marker, prefix) = (text("key-marker"), text("prefix"));
