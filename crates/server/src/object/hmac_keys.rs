@@ -12,15 +12,18 @@ use rangehold_protocol::object::bucket::project_number;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::row::{decode_row, encode_row};
+use rangehold_protocol::object::signed::Claim;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::ObjectService;
+use super::access::Principal;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
 use super::keys::HmacKey;
 use super::reply::Reply;
+use super::xml::signature::verify;
 
 /// Whether a key may be used. The order of the variants is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,9 +84,15 @@ impl StoredKey {
 }
 
 impl ObjectService {
+    /// The account that made a signature, with a key of the settings or with an HMAC key that a client made.
+    pub(super) async fn signer(&self, claim: &Claim, now: Timestamp) -> Result<Principal, Failure> {
+        let is_email = claim.signer.contains('@');
+        let secret = if is_email { None } else { self.hmac_key(&claim.signer).await? };
+        Ok(verify((&self.options.access, &self.options.keys), secret.as_ref(), claim, now)?)
+    }
+
     /// The key behind an access id, if it may be used: one of the settings, or one that a client made.
-    #[allow(dead_code, reason = "for signed requests, which are not served yet")]
-    pub(crate) async fn hmac_key(&self, id: &str) -> Result<Option<HmacKey>, Failure> {
+    async fn hmac_key(&self, id: &str) -> Result<Option<HmacKey>, Failure> {
         if let Some(known) = self.options.keys.hmac(id) {
             return Ok(Some(known.clone()));
         }

@@ -69,6 +69,7 @@ use self::reply::Reply;
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;
 use self::xml::XmlApi;
+use self::xml::signature::claim_of;
 use crate::admission::Admission;
 use crate::body::{Bodies, drain};
 use crate::fair::Tenant;
@@ -182,7 +183,7 @@ impl ObjectService {
         let open = connection.open_request();
         let arrival = Arrival { id: self.ids.next(), now: self.clock.wall(), begun: Instant::now() };
         let _under_way = self.metrics.begin();
-        let (exchange, outcome) = match self.read(&connection, &head, &open, &arrival) {
+        let (exchange, outcome) = match self.read(&connection, &head, &open, &arrival).await {
             Ok(exchange) => {
                 let outcome = self.answer(&exchange, &mut body).await;
                 (Some(exchange), outcome)
@@ -211,7 +212,7 @@ impl ObjectService {
     }
 
     /// Reads what every handler needs from the head: the host, the query and the sender.
-    fn read<'a>(
+    async fn read<'a>(
         &self,
         connection: &Connection,
         head: &'a Parts,
@@ -239,20 +240,14 @@ impl ObjectService {
         };
         let query = Query::parse(uri.query().unwrap_or_default()).map_err(|error| refused(UNKNOWN, error))?;
         let is_xml = bucket_in_host.is_some() || api_of(uri.path()) == Api::Xml;
-        let signer = match is_xml {
-            true => xml::signature::signer_of(
-                (&self.options.access, &self.options.keys),
-                head,
-                host,
-                bucket_in_host,
-                arrival.now,
-            ),
-            false => Ok(None),
+        let unsigned =
+            |error: Failure| Outcome { operation: UNAUTHENTICATED, speaks: Speaks::Xml, result: Err(error) };
+        let claim = match is_xml {
+            true => claim_of(head, host, bucket_in_host).map_err(|error| unsigned(error.into()))?,
+            false => None,
         };
-        let signer =
-            signer.map_err(|error| Outcome { speaks: Speaks::Xml, ..refused(UNAUTHENTICATED, error) })?;
-        let principal = match signer {
-            Some(signer) => signer,
+        let principal = match claim {
+            Some(claim) => self.signer(&claim, arrival.now).await.map_err(unsigned)?,
             None => self.sender(head, &query, arrival).map_err(|error| refused(UNAUTHENTICATED, error))?,
         };
         connection.prove();

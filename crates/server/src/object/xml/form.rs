@@ -16,7 +16,6 @@ use rangehold_protocol::object::signed::Claim;
 use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::{headers, parts};
 
-use super::signature::verify;
 use super::{XmlApi, written, xml_reply};
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
@@ -97,7 +96,7 @@ impl XmlApi<'_> {
                     (Found::File(file_name, content_type), _) => {
                         let fields = std::mem::take(&mut form.fields);
                         let file = (file_name, content_type);
-                        receiving = Some(self.begin_file(exchange, &bucket, fields, file)?);
+                        receiving = Some(self.begin_file(exchange, &bucket, fields, file).await?);
                     }
                     (Found::Data(bytes), Some(receiving)) => receiving.take(bytes).await?,
                     (Found::Data(_), None) => {}
@@ -110,7 +109,7 @@ impl XmlApi<'_> {
     }
 
     /// Checks the fields of a form whose file begins.
-    fn begin_file(
+    async fn begin_file(
         &self,
         exchange: &Exchange<'_>,
         bucket: &Bucket,
@@ -122,7 +121,7 @@ impl XmlApi<'_> {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
                     .map_err(ObjectError::from)?;
-                let signer = verify((&self.options.access, &self.options.keys), &claim, exchange.now)?;
+                let signer = self.signer(&claim, exchange.now).await?;
                 self.permit_signer(&signer, bucket)?;
                 let policy = Policy::parse(encoded).map_err(ObjectError::from)?;
                 policy.check(&bucket.name, &fields, exchange.now).map_err(ObjectError::from)?;

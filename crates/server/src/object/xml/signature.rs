@@ -7,16 +7,14 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::signed::{Claim, Key, SignedRequest};
 
 use crate::object::access::{Access, Principal};
-use crate::object::keys::ObjectKeys;
+use crate::object::keys::{HmacKey, ObjectKeys};
 
-/// The sender of a signed request; `None` if it carries no signature.
-pub(in crate::object) fn signer_of(
-    (access, keys): (&Access, &ObjectKeys),
+/// The signature of a request; `None` if it carries none.
+pub(in crate::object) fn claim_of(
     head: &Parts,
     host: &str,
     host_bucket: Option<&str>,
-    now: Timestamp,
-) -> Result<Option<Principal>, ObjectError> {
+) -> Result<Option<Claim>, ObjectError> {
     let headers: Vec<(&str, &str)> =
         head.headers.iter().filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?))).collect();
     let request = SignedRequest {
@@ -27,23 +25,21 @@ pub(in crate::object) fn signer_of(
         host_bucket,
         headers: &headers,
     };
-    match Claim::read(&request)? {
-        Some(claim) => verify((access, keys), &claim, now).map(Some),
-        None => Ok(None),
-    }
+    Ok(Claim::read(&request)?)
 }
 
 /// Checks a signature. In open access a signer that is not known is believed, after its dates were checked: a program
 /// under development signs with keys that nobody has given to this server.
-pub(super) fn verify(
+pub(in crate::object) fn verify(
     (access, keys): (&Access, &ObjectKeys),
+    secret: Option<&HmacKey>,
     claim: &Claim,
     now: Timestamp,
 ) -> Result<Principal, ObjectError> {
     claim.check_time(now)?;
     let signer = claim.signer.as_str();
     let principal = |email: &str| Principal { email: Some(email.to_owned()), owned: keys.owned_by(email) };
-    if let Some(key) = keys.hmac(signer) {
+    if let Some(key) = secret {
         claim.verify(&Key::Secret(&key.secret))?;
         return Ok(principal(&key.email));
     }
@@ -89,7 +85,8 @@ mod tests {
 
     fn signer(access: &Access, url: &str, now: Timestamp) -> Result<Option<Principal>, ObjectError> {
         let (head, ()) = http::Request::get(url).body(()).expect("a request").into_parts();
-        signer_of((access, &keys()), &head, "storage.googleapis.com", None, now)
+        let claim = claim_of(&head, "storage.googleapis.com", None)?;
+        claim.map(|claim| verify((access, &keys()), None, &claim, now)).transpose()
     }
 
     #[test]

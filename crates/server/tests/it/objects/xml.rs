@@ -1,5 +1,8 @@
 //! The XML API over HTTP.
 
+use aws_lc_rs::hmac;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use serde_json::json;
 
 use crate::support::Service;
@@ -200,4 +203,24 @@ async fn a_resumable_upload_begins_with_a_header() {
     let sent = service.xml("PUT", target, &[], b"hello").await;
     assert_eq!(sent.status, 200, "{}", sent.body);
     assert_eq!(service.xml("GET", "/photos/a%2Fb", &[], b"").await.body, "hello");
+}
+
+#[tokio::test]
+async fn a_url_that_is_signed_with_an_hmac_key_of_the_api_is_valid() {
+    let service = Service::with_photos().await;
+    let put = service.xml("PUT", "/photos/a.txt", &[], b"hello").await;
+    assert_eq!(put.status, 200, "{}", put.body);
+    let keys = "/storage/v1/projects/test-project/hmacKeys";
+    let made = service.object_json("POST", &format!("{keys}?serviceAccountEmail=a@example.com"), "").await;
+    let (id, secret) = (made["metadata"]["accessId"].as_str().unwrap(), made["secret"].as_str().unwrap());
+    let url = |secret: &str| {
+        let text = "GET\n\n\n4102444800\n/photos/a.txt";
+        let key = hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, secret.as_bytes());
+        let signature = STANDARD.encode(hmac::sign(&key, text.as_bytes()));
+        let signature = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
+        format!("/photos/a.txt?GoogleAccessId={id}&Expires=4102444800&Signature={signature}")
+    };
+    assert_eq!(service.xml("GET", &url(secret), &[], b"").await.body, "hello");
+    let refused = service.xml("GET", &url("another secret"), &[], b"").await;
+    assert_eq!((refused.status, element(&refused.body, "Code")), (403, "SignatureDoesNotMatch"));
 }
