@@ -88,7 +88,7 @@ pub(super) const STEPS: &[Step] = &[
         "causes of load, and no useless splits, on 4 seeds of each workload",
         &["verdicts", "--seeds", "4"],
     ),
-    task("fuzz", "20 s for each parser", &["fuzz", "--seconds", "20"]),
+    task("fuzz", "12 s for each parser", &["fuzz", "--seconds", "12"]),
     task("sim", "whole clusters from 60 seeds, with faults", &["sim", "--seeds", "60", "--twice", "6"]),
     task("crash", "kill -9 under load, 10 rounds", &["crash", "--rounds", "10"]),
     task(
