@@ -161,6 +161,7 @@ fn object_service(
         keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
+        ageing_every: limits::AGEING_EVERY,
     };
     Ok(ObjectService::new(node, clock, options, tables, metrics.clone()))
 }

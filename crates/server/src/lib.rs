@@ -113,6 +113,7 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
     if let Some((objects, socket)) = objects {
         let objects = Arc::new(objects);
         tasks.push(tokio::spawn(objects.clone().keep_up(stopped.clone())));
+        tasks.push(tokio::spawn(objects.clone().age(stopped.clone())));
         let on_object = move |connection, request| {
             let objects = objects.clone();
             async move { objects.handle(connection, request).await }

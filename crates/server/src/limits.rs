@@ -154,3 +154,13 @@ pub const BLOB_AUDIT_AFTER_START: Duration = Duration::from_secs(60);
 pub const BLOB_AUDIT_EVERY: Duration = Duration::from_secs(24 * 60 * 60);
 /// The time after which an audit that failed begins again.
 pub const BLOB_AUDIT_AGAIN_AFTER: Duration = Duration::from_secs(10 * 60);
+/// The time from the start to the first walk over the buckets.
+pub const AGEING_AFTER_START: Duration = Duration::from_secs(5 * 60);
+/// The time between two walks over the buckets. The real service looks at its lifecycle rules once a day.
+pub const AGEING_EVERY: Duration = Duration::from_secs(60 * 60);
+/// Rows that the walk reads at once.
+pub const AGEING_PAGE_ROWS: usize = 1_000;
+/// The shortest pause of the walk after a page.
+pub const AGEING_PAUSE_MIN: Duration = Duration::from_millis(20);
+/// Changes of one bucket that may fail before the walk leaves the bucket to the next walk.
+pub const AGEING_FAILURES_MAX: u64 = 100;

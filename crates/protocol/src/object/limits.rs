@@ -26,6 +26,10 @@ pub const LABELS_MAX: usize = 64;
 pub const LIFECYCLE_RULES_MAX: usize = 100;
 /// Notification configurations of one bucket.
 pub const NOTIFICATIONS_MAX: usize = 100;
+/// Newer versions of a name that a lifecycle rule counts. A rule that asks for more (`numNewerVersions`) never holds.
+pub const NEWER_VERSIONS_COUNTED_MAX: usize = 1_000;
+/// Uploads of one name that the walk over a bucket remembers. The parts of others cost it a look at their upload each.
+pub const UPLOADS_REMEMBERED_MAX: usize = 1_000;
 /// Members of an IAM policy, in all of its bindings together.
 pub const POLICY_MEMBERS_MAX: usize = 1_500;
 /// How long a bucket that was created without a policy keeps soft-deleted objects, in seconds: a week.

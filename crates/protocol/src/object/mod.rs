@@ -7,6 +7,7 @@
 //! | what requests ask for, and on which conditions | [`request`], [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
 //! | listings | [`list`] |
+//! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
 //! | patterns of names | [`glob`] |
@@ -14,6 +15,7 @@
 //! | limits | [`limits`] |
 
 pub mod acl;
+pub mod ageing;
 pub mod batch;
 pub mod bucket;
 pub mod checksum;

@@ -10,7 +10,7 @@
 use std::ops::ControlFlow;
 
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects, bucket_of};
-use rangehold_map::{Key, KeyRange, PartitionPrefix};
+use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::{Bucket, bucket_id};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -24,6 +24,7 @@ use super::failure::Failure;
 use super::json::resource;
 use super::reply::Reply;
 use super::rows::seen;
+use crate::limits::REQUEST_WITHIN;
 
 impl ObjectService {
     pub(super) async fn delete_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
@@ -134,6 +135,42 @@ impl ObjectService {
         Ok(Bucket::decode(&row)?)
     }
 
+    /// Opens a deleted bucket in all ranges if it can no longer be restored, so that the rest of its rows can be removed. By
+    /// then no request that knew the bucket is under way. Returns whether it can no longer be restored. `key` is the key
+    /// of its row.
+    pub(super) async fn open_over(&self, key: &[u8], bucket: &Bucket) -> Result<bool, Failure> {
+        let _ending = self.ending.lock().await;
+        let row = self.router.get(key).await?;
+        let is_over = row.is_some_and(|row| is_over(&row, self.clock.now()));
+        if is_over {
+            self.router.reopen_bucket(bucket.id, Instant::now() + REQUEST_WITHIN).await?;
+        }
+        Ok(is_over)
+    }
+
+    /// Removes the row of a deleted bucket that can no longer be restored, if no row of its objects is left. Returns
+    /// whether it was removed.
+    pub(super) async fn remove_over(&self, key: &[u8], bucket: &Bucket) -> Result<bool, Failure> {
+        let rest = KeyRange::prefix(&bucket_objects(bucket.id));
+        let has_rows = self.router.scan(
+            &rest,
+            || false,
+            |found, _, _| {
+                *found = true;
+                ControlFlow::Break(())
+            },
+        );
+        if has_rows.await? {
+            return Ok(false);
+        }
+        let (partition, keys) = (PartitionPrefix::bucket(&bucket.name), [key.to_vec()]);
+        self.change(&partition, &keys, Instant::now() + REQUEST_WITHIN, |rows, now| {
+            let is_over = rows[0].as_ref().is_some_and(|row| is_over(row, now));
+            Ok((if is_over { vec![(key.to_vec(), None)] } else { Vec::new() }, is_over))
+        })
+        .await
+    }
+
     pub(super) async fn restore_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
         let id = id_of(name, exchange.query.required("generation")?)?;
         let partition = PartitionPrefix::bucket(name);
@@ -142,6 +179,9 @@ impl ObjectService {
         let keys = [live.clone(), deleted.clone()];
         let restored = self.change(&partition, &keys, exchange.deadline(), |rows, now| {
             let mut bucket = Bucket::decode(rows[1].as_ref().ok_or_else(ObjectError::no_such_bucket)?)?;
+            if bucket.is_over(now.into()) {
+                return Err(ObjectError::no_such_bucket());
+            }
             if rows[0].is_some() {
                 let message =
                     format!("There is a bucket {name} again: delete it before you restore the older one.");
@@ -155,6 +195,11 @@ impl ObjectService {
         self.router.reopen_bucket(id, exchange.deadline()).await?;
         resource(exchange, restored.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
     }
+}
+
+/// Whether the row is of a bucket that can no longer be restored.
+fn is_over(row: &[u8], now: Timestamp) -> bool {
+    Bucket::decode(row).is_ok_and(|bucket| bucket.is_over(now.into()))
 }
 
 /// The id of the bucket `name` whose resource shows this generation.

@@ -10,6 +10,7 @@
 
 mod access;
 mod acl;
+mod ageing;
 mod batch;
 mod bucket_end;
 mod buckets;
@@ -43,6 +44,7 @@ mod upload;
 mod xml;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use http::request::Parts;
 use http::{Request, Response};
@@ -112,6 +114,8 @@ pub struct Options {
     pub hosts: Hosts,
     /// Whether clients may ask for errors at `/retry_test`.
     pub retry_tests: bool,
+    /// The time between two walks over the buckets, which carry out lifecycle rules and remove rows whose life is over.
+    pub ageing_every: Duration,
 }
 
 /// What is known about a request before it is read.

@@ -84,7 +84,7 @@ fn row_names(key: &[u8], row: &[u8], blob: BlobId, upload: &str) -> bool {
 }
 
 /// Waits for so long; true if `stop` is set before.
-async fn stops_within(wait: Duration, stop: &mut watch::Receiver<bool>) -> bool {
+pub(super) async fn stops_within(wait: Duration, stop: &mut watch::Receiver<bool>) -> bool {
     timeout(wait, stop.wait_for(|stop| *stop)).await.is_ok()
 }
 

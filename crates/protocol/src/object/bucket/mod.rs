@@ -234,6 +234,11 @@ impl Bucket {
         Some(seconds).filter(|seconds| *seconds > 0)
     }
 
+    /// Whether it was deleted and can no longer be restored at `now`.
+    pub fn is_over(&self, now: Micros) -> bool {
+        self.deleted.is_some_and(|(_, end)| end <= now)
+    }
+
     /// How long an object is kept at least, in seconds.
     pub fn retention_seconds(&self) -> Option<u64> {
         Some(self.settings.retention_policy?.retention_period?.0)

@@ -169,3 +169,11 @@ fn two_buckets_of_one_microsecond_have_two_ids() {
     let turbo = insert(json!({"location": "nam4", "rpo": "ASYNC_TURBO"})).expect("two regions");
     assert_eq!(shown(&turbo)["locationType"], "dual-region");
 }
+
+#[test]
+fn a_deleted_bucket_is_over_when_it_can_no_longer_be_restored() {
+    let mut bucket = insert(json!({})).expect("a bucket");
+    assert!(!bucket.is_over(BORN.plus_seconds(9)));
+    bucket.deleted = Some((BORN, BORN.plus_seconds(7)));
+    assert!(!bucket.is_over(BORN.plus_seconds(6)) && bucket.is_over(BORN.plus_seconds(7)));
+}

@@ -1,6 +1,7 @@
 //! The object service as clients meet it.
 
 mod addresses;
+mod ageing;
 mod buckets;
 mod pages;
 mod payloads;

@@ -4,11 +4,14 @@
 
 pub(crate) mod wire;
 
+use std::time::Duration;
+
 use rangehold_engine::store::Store;
 use rangehold_engine::{Clock, Node, StepHook};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::history::{History, HistoryOptions};
+use rangehold_server::limits;
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
 use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
@@ -67,6 +70,8 @@ pub(crate) struct Wanted {
     /// Whether the manager plans.
     pub(crate) plans: bool,
     pub(crate) history: Option<HistoryOptions>,
+    /// The time between two walks over the buckets.
+    pub(crate) ageing_every: Duration,
     /// Called after each step of a change of ranges.
     pub(crate) after_step: StepHook,
 }
@@ -81,6 +86,7 @@ impl Default for Wanted {
             servers: 1,
             plans: false,
             history: None,
+            ageing_every: limits::AGEING_EVERY,
             after_step: StepHook::default(),
         }
     }
@@ -114,7 +120,7 @@ impl Service {
 
     /// Starts a service as `wanted` says.
     pub(crate) async fn open(wanted: Wanted) -> Self {
-        let Wanted { store, accounts, profile, servers, plans, history, after_step } = wanted;
+        let Wanted { store, accounts, profile, servers, plans, history, ageing_every, after_step } = wanted;
         let clock = Clock::system();
         let accounts = SharedAccounts::new(accounts);
         let options = rangehold_engine::Options {
@@ -141,6 +147,7 @@ impl Service {
             keys: ObjectKeys::development(),
             hosts: Hosts::new([]),
             retry_tests: true,
+            ageing_every,
         };
         let object_service =
             ObjectService::new(&node, clock.clone(), object_options, &service, metrics.clone());
