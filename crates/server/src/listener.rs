@@ -4,7 +4,7 @@
 //! Plain connections use HTTP/1.1, as every SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
 //! never guessed from the first bytes.
 //!
-//! Every connection has an [`Activity`]: the number of requests that are open on it, from the arrival of the head to
+//! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
 //! the last byte of the reply, and the time at which something last happened. A handler that streams a body notes
 //! each piece, so a long transfer may go on as long as it makes progress. Beside each connection runs a check
 //! that ends it when nothing has happened for too long. The module `places` says which connections are kept when there are too many.

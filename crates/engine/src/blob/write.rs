@@ -12,7 +12,7 @@ use crate::limits::BLOB_PART_BYTES;
 use crate::steps::BlobStep;
 use crate::store::ObjectError;
 
-/// Writes a payload into a blob. It keeps at most [`BLOB_PART_BYTES`] and one block in memory, besides what it is given.
+/// Writes a payload into a blob. It keeps at most `BLOB_PART_BYTES` and one block in memory, besides what it is given.
 ///
 /// If a call fails or its future is dropped before it ends, the writer takes no more bytes: what was durable before
 /// ([`BlobWriter::extents`]) counts.

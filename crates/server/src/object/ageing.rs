@@ -256,7 +256,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn refusals_are_not_failures_and_a_row_that_was_gone_is_no_change() {
+    fn refusals_are_not_failures_and_a_row_that_was_gone_changes_nothing() {
         let mut done = Done::default();
         let failed = |kind| Err(Failure(ObjectError::new(kind, "why")));
         let results =
