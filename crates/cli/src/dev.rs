@@ -54,8 +54,7 @@ fn refuse_huge_pages() {
 
 async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     let mut signals = Signals::new()?;
-    let secrets = Secrets::read(&config)?;
-    let (running, token) = start(&config, &secrets).await?;
+    let Started { running, secrets, token } = start(&config).await?;
     announce(&config, &running, &token);
     loop {
         tokio::select! {
@@ -79,8 +78,15 @@ async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     Ok(())
 }
 
-/// Starts everything. Returns the admin token too.
-async fn start(config: &Config, secrets: &Secrets) -> Result<(Running, String)> {
+/// A server that has started.
+struct Started {
+    running: Running,
+    secrets: Secrets,
+    /// The token of its admin endpoint.
+    token: String,
+}
+
+async fn start(config: &Config) -> Result<Started> {
     // The sockets come first, so that a port in use is reported before the store is opened.
     let table_socket = bind(config.host, config.table_port, "--table-port").await?;
     let object_socket = bind_objects(config).await?;
@@ -94,6 +100,8 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<(Running, String)> 
     let options =
         StoreOptions { unsafe_no_fsync: !config.fsync, disk_reserve_bytes: config.disk_reserve_bytes };
     let store = Store::open(&location, options)?;
+    // After the store, which must find a new directory empty: the development certificate is kept in it.
+    let secrets = Secrets::read(config)?;
     let acceptor = secrets.certificate.as_ref().map(Certificate::acceptor).transpose()?;
     let clock = Clock::system();
     let options = Options {
@@ -121,7 +129,7 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<(Running, String)> 
     );
     let objects = match object_socket {
         Some((objects, socket)) => {
-            Some((object_service(objects, secrets, &node, clock, &tables, &metrics)?, socket))
+            Some((object_service(objects, &secrets, &node, clock, &tables, &metrics)?, socket))
         }
         None => None,
     };
@@ -131,7 +139,7 @@ async fn start(config: &Config, secrets: &Secrets) -> Result<(Running, String)> 
     let admin = admin.with_history(history);
     let (tables, admin) = ((tables, table_socket), (admin, admin_socket));
     let running = rangehold_server::serve(node, Endpoints { tables, objects, tls: acceptor, admin })?;
-    Ok((running, token))
+    Ok(Started { running, secrets, token })
 }
 
 /// The token of the settings; or that of the data directory; or one for the life of a server without a directory.

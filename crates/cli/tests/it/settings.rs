@@ -37,6 +37,14 @@ fn what_the_server_makes_is_for_its_own_user() {
 }
 
 #[test]
+fn a_new_directory_gets_its_development_certificate() {
+    let parent = tempfile::tempdir().unwrap();
+    let data = parent.path().join("data");
+    drop(Program::start(&data, &["--tls", "self-signed"]));
+    assert!(data.join("tls/cert.pem").exists() && data.join("rangehold-format.json").exists());
+}
+
+#[test]
 fn shells_get_their_completions() {
     let mut command = rangehold();
     command.args(["completions", "bash"]);
