@@ -125,10 +125,13 @@ fn call(head: &PartHead, data: Bytes) -> Result<Call, String> {
     let (first, headers) = lines.split_first().ok_or("it is empty")?;
     let mut words = first.split_ascii_whitespace();
     let (Some(method), Some(target)) = (words.next(), words.next()) else {
-        return Err(format!("the request line '{first}'"));
+        return Err(format!("the request line {first:?}"));
     };
-    if !words.next().is_none_or(|version| version.starts_with("HTTP/")) {
-        return Err(format!("the request line '{first}'"));
+    // A vertical tab, or white space beyond ASCII, does not end a word of the line.
+    let is_odd = |c: char| c.is_whitespace() || c.is_control();
+    let is_version = |version: &str| version.starts_with("HTTP/");
+    if !words.next().is_none_or(is_version) || method.contains(is_odd) || target.contains(is_odd) {
+        return Err(format!("the request line {first:?}"));
     }
     let headers = PartHead::read(headers.iter().copied()).map_err(|error| error.to_string())?;
     let mut body = data.slice_ref(rest);
@@ -217,6 +220,7 @@ mod tests {
             "",
             "GET",
             "GET / FTP/1",
+            "GET /a\u{b}b HTTP/1.1",
             "GET / HTTP/1.1\r\nwrong",
             "PUT / HTTP/1.1\r\nContent-Length: 9\r\n\r\nshort",
         ] {
