@@ -3,7 +3,7 @@
 use rangehold_map::PartitionPrefix;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 use rangehold_protocol::object::bucket::{BodyMode, Bucket};
-use rangehold_protocol::object::condition::Purpose;
+use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Generation, Head, ObjectAddress, Projection, State};
 use rangehold_protocol::object::write::{Change, Delete, Edit, Name, Restore};
@@ -99,9 +99,20 @@ impl ObjectService {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, conditions) = (self.bucket(bucket).await?, exchange.conditions()?);
-        let of = Name { bucket: &bucket, name };
-        let delete = Delete { of, generation: exchange.generation()?, conditions: &conditions };
+        let bucket = self.bucket(bucket).await?;
+        self.delete_if(exchange, &bucket, name, &exchange.conditions()?).await
+    }
+
+    /// Deletes an object if the conditions hold.
+    pub(super) async fn delete_if(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        conditions: &Conditions,
+    ) -> Result<Reply, Failure> {
+        let of = Name { bucket, name };
+        let delete = Delete { of, generation: exchange.generation()?, conditions };
         let judge = |rows: &[_], now| delete.judge(rows, now);
         self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await?;
         Ok(Reply::empty(204))

@@ -5,7 +5,7 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::name::check_object;
-use rangehold_protocol::object::write::{Delete, Name};
+use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::time::parse_http_date;
 use sha2::{Digest, Sha256};
@@ -115,12 +115,8 @@ impl XmlApi<'_> {
         bucket: &str,
         name: &str,
     ) -> Result<Reply, Failure> {
-        let (bucket, conditions) = (self.bucket(bucket).await?, conditions(exchange)?);
-        let of = Name { bucket: &bucket, name };
-        let delete = Delete { of, generation: exchange.generation()?, conditions: &conditions };
-        let judge = |rows: &[_], now| delete.judge(rows, now);
-        self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await?;
-        Ok(Reply::empty(204))
+        let bucket = self.bucket(bucket).await?;
+        self.delete_if(exchange, &bucket, name, &conditions(exchange)?).await
     }
 
     /// Begins a resumable upload. Its bytes come as those of an upload that the JSON API began.
