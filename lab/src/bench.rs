@@ -76,3 +76,9 @@ pub(crate) fn kill_and_start(server: Server, setup: &Setup) -> Result<Server> {
 pub(crate) fn mib(bytes: u64) -> u64 {
     bytes >> 20
 }
+
+/// The median of some times, of which there is at least one.
+pub(crate) fn median(mut times: Vec<Duration>) -> Duration {
+    times.sort_unstable();
+    times[times.len() / 2]
+}

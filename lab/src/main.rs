@@ -23,6 +23,7 @@ mod balance;
 mod bench;
 mod cloud;
 mod cores;
+mod drive;
 mod handoff;
 mod neighbours;
 mod objects;

@@ -10,7 +10,7 @@ use anyhow::Result;
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
-use crate::bench::{Build, Missed, kill_and_start, mib, stop_and_start};
+use crate::bench::{Build, Missed, kill_and_start, median, mib, stop_and_start};
 use rangehold_testkit::client::{
     self, ACCOUNT, Client, Credential, Request, Step, must, percent_encode, send_all,
 };
@@ -179,9 +179,4 @@ fn request(kind: Kind, size: Size, round: u64, rng: &mut StdRng) -> (Request, u1
         }
         Kind::TableList => (client::get(format!("/{ACCOUNT}/Tables?$top=10")), 200),
     }
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times[times.len() / 2]
 }

@@ -7,18 +7,17 @@
 //! With several numbers of names the server starts afresh for each. So it is seen what a listing costs as a bucket grows.
 //! At the end one large object goes up and comes down, beside a bare copy of the same bytes with the same checksums.
 
-mod drive;
 mod operation;
 mod stream;
 
 use std::time::Duration;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use rangehold_testkit::server::Server;
 
 use crate::bench::{Build, mib};
-use drive::{Driven, drive};
-use operation::Operation;
+use crate::drive::{self, Driven, Loop};
+use operation::{Clients, Operation, Turn};
 
 /// Compares the costs of requests about objects with those of requests about tables.
 #[derive(clap::Args, Debug)]
@@ -51,12 +50,14 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         let mut runs = Operation::ALL.map(|_| Vec::<Driven>::new());
         for round in 0..arguments.rounds {
             for (operation, runs) in Operation::ALL.into_iter().zip(&mut runs) {
-                runs.push(drive(
-                    &server,
-                    operation,
-                    (names, round),
-                    Duration::from_secs_f64(arguments.seconds),
-                )?);
+                let time = Duration::from_secs_f64(arguments.seconds);
+                let clients = Loop { clients: operation.clients(), time, round };
+                let driven = clients.run(
+                    || server.processor_time(),
+                    || Clients::connect(&server),
+                    |clients, number, rng| operation.carry_out(clients, &Turn { names, round, number }, rng),
+                );
+                runs.push(driven.with_context(|| operation.label())?);
             }
         }
         print(names, &runs);
@@ -92,7 +93,5 @@ fn print(names: u64, runs: &[Vec<Driven>]) {
 }
 
 fn median(runs: &[Driven], figure: impl Fn(&Driven) -> f64) -> f64 {
-    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied().unwrap_or_default()
+    drive::median(runs, figure).unwrap_or_default()
 }

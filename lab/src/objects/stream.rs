@@ -17,6 +17,8 @@ use rangehold_testkit::http::{Connection, Request};
 use rangehold_testkit::server::Server;
 use rangehold_testkit::workspace::scratch;
 
+use crate::bench::median;
+
 /// Bytes that the bare copy moves at once.
 const STEP: usize = 256 << 10;
 
@@ -45,11 +47,6 @@ fn time(work: impl FnOnce() -> Result<()>) -> Result<Duration> {
     let begun = Instant::now();
     work()?;
     Ok(begun.elapsed())
-}
-
-fn median(mut times: Vec<Duration>) -> Duration {
-    times.sort_unstable();
-    times.get(times.len() / 2).copied().unwrap_or_default()
 }
 
 fn upload(server: &Server, body: &[u8]) -> Result<()> {

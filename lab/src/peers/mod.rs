@@ -7,20 +7,20 @@
 //!
 //! The bare server is a hyper server that answers 300 bytes to everything. No table service can be below it.
 
-mod drive;
 mod floor;
 mod peer;
 mod workload;
 
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
+use rangehold_testkit::client::{Client, Credential};
 
 use crate::bench::{Build, mib};
-use drive::Driven;
+use crate::drive::{Driven, Loop, median};
 pub(crate) use floor::serve as floor;
 use peer::{Peer, PeerKind};
-use workload::Workload;
+use workload::{Turn, Workload};
 
 /// Compares the costs of requests with those of a bare HTTP server and of Azurite.
 #[derive(clap::Args, Debug)]
@@ -75,8 +75,10 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
             let clients = arguments.clients.unwrap_or(workload.clients());
             for (peer, runs) in &mut peers {
                 if peer.kind != PeerKind::Floor || *workload == Workload::Get {
-                    let size = (arguments.entities, round);
-                    runs[index].push(drive::drive(peer, *workload, clients, seconds, size)?);
+                    let clients = Loop { clients, time: seconds, round };
+                    let driven = drive(peer, *workload, &clients, arguments.entities);
+                    let what = || format!("{} at {}", workload.label(), peer.kind.label());
+                    runs[index].push(driven.with_context(what)?);
                 }
             }
         }
@@ -86,6 +88,15 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
         println!("{:<8} afterwards: {} MiB", peer.kind.label(), mib(peer.resident_bytes()?));
     }
     Ok(())
+}
+
+fn drive(peer: &Peer, workload: Workload, clients: &Loop, entities: u64) -> Result<Driven> {
+    let (round, is_checked) = (clients.round as u64, peer.is_table_service());
+    clients.run(
+        || peer.processor_time(),
+        || Ok(Client::new(peer.address, Credential::SharedKey)),
+        |client, number, rng| workload.operate(client, &Turn { entities, round, number, is_checked }, rng),
+    )
 }
 
 fn chosen<T: Copy>(given: &[T], all: &[T]) -> Vec<T> {
@@ -116,10 +127,4 @@ fn print(peers: &[(Peer, Vec<Vec<Driven>>)], workloads: &[Workload], clients: Op
             );
         }
     }
-}
-
-fn median(runs: &[Driven], figure: impl Fn(&Driven) -> f64) -> Option<f64> {
-    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
-    figures.sort_unstable_by(f64::total_cmp);
-    figures.get(figures.len() / 2).copied()
 }

@@ -1,0 +1,90 @@
+//! The load generator of `bench` and `objects`: clients in a closed loop, and what a run of them showed.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use rand::SeedableRng;
+use rand::rngs::StdRng;
+
+/// What one run of an operation showed.
+#[derive(Clone, Debug)]
+pub(crate) struct Driven {
+    /// How long each operation took, ascending.
+    took: Vec<Duration>,
+    /// From the first request to the last answer.
+    time: Duration,
+    /// Processor time of the server's process.
+    processor: Duration,
+}
+
+impl Driven {
+    pub(crate) fn micros_each(&self) -> f64 {
+        self.processor.as_secs_f64() * 1e6 / self.took.len().max(1) as f64
+    }
+
+    pub(crate) fn each_second(&self) -> f64 {
+        self.took.len() as f64 / self.time.as_secs_f64()
+    }
+
+    pub(crate) fn percentile_ms(&self, percent: usize) -> f64 {
+        let at = (self.took.len() * percent / 100).min(self.took.len().saturating_sub(1));
+        self.took.get(at).map_or(0.0, |took| took.as_secs_f64() * 1e3)
+    }
+}
+
+/// The clients of a run.
+pub(crate) struct Loop {
+    /// How many work at once.
+    pub(crate) clients: usize,
+    /// For so long.
+    pub(crate) time: Duration,
+    /// The number of the round, which seeds their choices.
+    pub(crate) round: usize,
+}
+
+impl Loop {
+    /// Runs the clients. Each has what `connect` makes, and calls `operate` again and again with the number of the operation
+    /// in the run. `processor_time` is that of the server.
+    pub(crate) fn run<C>(
+        &self,
+        processor_time: impl Fn() -> Result<Duration>,
+        connect: impl Fn() -> Result<C> + Sync,
+        operate: impl Fn(&mut C, u64, &mut StdRng) -> Result<()> + Sync,
+    ) -> Result<Driven> {
+        let next = AtomicU64::new(0);
+        let client = |number: usize| -> Result<Vec<Duration>> {
+            let mut client = connect()?;
+            let mut rng = StdRng::seed_from_u64((self.round * 1_000 + number) as u64);
+            let mut took = Vec::new();
+            let begun = Instant::now();
+            while begun.elapsed() < self.time {
+                let number = next.fetch_add(1, Ordering::Relaxed);
+                let sent = Instant::now();
+                operate(&mut client, number, &mut rng)?;
+                took.push(sent.elapsed());
+            }
+            Ok(took)
+        };
+        let client = &client;
+        let before = processor_time()?;
+        let begun = Instant::now();
+        let took: Result<Vec<Vec<Duration>>> = thread::scope(|scope| {
+            let running: Vec<_> =
+                (0..self.clients).map(|number| scope.spawn(move || client(number))).collect();
+            running.into_iter().map(|client| client.join().expect("clients do not panic")).collect()
+        });
+        let (time, processor) = (begun.elapsed(), processor_time()? - before);
+        let mut took = took?.concat();
+        took.sort_unstable();
+        Ok(Driven { took, time, processor })
+    }
+}
+
+/// The median of a figure of several runs; `None` if there is no run.
+pub(crate) fn median(runs: &[Driven], figure: impl Fn(&Driven) -> f64) -> Option<f64> {
+    let mut figures: Vec<f64> = runs.iter().map(figure).collect();
+    figures.sort_unstable_by(f64::total_cmp);
+    figures.get(figures.len() / 2).copied()
+}
