@@ -30,7 +30,7 @@ use super::error::{ErrorKind, ObjectError};
 use super::generation::{Generation, Head, Intent};
 use super::micros::Micros;
 use super::row::{decode_row, encode_row};
-use super::write::{Create, Name, Outcome, Refusal, Verdict};
+use super::write::{Create, Judge, Name, Outcome, Refusal, Verdict};
 
 /// How a change of two names was decided. The order of the variants is stored.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]

@@ -25,7 +25,7 @@ use super::generation::{Content, Generation, Release};
 use super::micros::Micros;
 use super::row::{decode_row, encode_row};
 use super::upload::Session;
-use super::write::{CancelUpload, Create, Name, Outcome, Payload, RowChanges, Verdict};
+use super::write::{CancelUpload, Create, Judge, Name, Outcome, Payload, RowChanges, Verdict};
 
 /// Bytes that every part but the last must have.
 pub const PART_BYTES_MIN: u64 = 5 * 1024 * 1024;
@@ -85,15 +85,21 @@ pub struct PutPart<'a> {
     pub part: &'a Part,
 }
 
-impl PutPart<'_> {
+impl Judge for PutPart<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let upload = ObjectRow::Upload(self.upload.into());
         vec![self.of.key(&upload), self.of.key(&part_row(self.upload, self.number))]
     }
 
     /// Decides the change.
-    pub fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<()> {
+    fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<()> {
         let session = rows[0].as_ref().ok_or_else(|| ObjectError::no_such_upload(self.upload))?;
         Session::decode(session)?;
         let key = self.of.key(&part_row(self.upload, self.number));
@@ -168,14 +174,6 @@ impl Stored {
         self.0.is_empty()
     }
 
-    /// Decides that the rows are removed, if they are still as they were scanned. It reads the rows of
-    /// [`keys`](Self::keys).
-    pub fn judge_removal(&self, of: &Name<'_>, upload: &str, rows: &[Option<Bytes>]) -> Verdict<()> {
-        self.check(rows)?;
-        let releases = self.iter().flat_map(|(_, part)| part.releases(of, upload)).collect();
-        Ok(Outcome { changes: self.removal(of, upload), releases, answer: () })
-    }
-
     /// The keys of the rows.
     pub fn keys(&self, of: &Name<'_>, upload: &str) -> Vec<Vec<u8>> {
         self.0.iter().map(|(number, ..)| of.key(&part_row(upload, *number))).collect()
@@ -205,20 +203,22 @@ pub struct CompleteUpload<'a> {
     pub unused: &'a [u32],
 }
 
-impl CompleteUpload<'_> {
-    fn upload(&self) -> &str {
-        self.create.ends_upload.expect("a completion ends an upload")
+impl Judge for CompleteUpload<'_> {
+    type Answer = Generation;
+
+    fn name(&self) -> Name<'_> {
+        self.create.to
     }
 
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let mut keys = self.create.keys();
         keys.extend(self.parts.keys(&self.create.to, self.upload()));
         keys
     }
 
     /// Decides the write. The answer is the new generation; that of a repeated request is the first one.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
         let own = self.create.keys().len();
         let mut out = self.create.judge(&rows[..own], stamp)?;
         if out.changes.is_empty() {
@@ -233,6 +233,12 @@ impl CompleteUpload<'_> {
     }
 }
 
+impl CompleteUpload<'_> {
+    fn upload(&self) -> &str {
+        self.create.ends_upload.expect("a completion ends an upload")
+    }
+}
+
 /// Gives an upload up.
 #[derive(Debug, Clone, Copy)]
 pub struct AbortUpload<'a> {
@@ -242,22 +248,59 @@ pub struct AbortUpload<'a> {
     pub parts: &'a Stored,
 }
 
-impl AbortUpload<'_> {
+impl Judge for AbortUpload<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.cancel.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let mut keys = self.cancel.keys();
         keys.extend(self.parts.keys(&self.cancel.of, self.cancel.upload));
         keys
     }
 
     /// Decides the change.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
         let own = self.cancel.keys().len();
         let mut out = self.cancel.judge(&rows[..own], stamp)?;
-        let parts = self.parts.judge_removal(&self.cancel.of, self.cancel.upload, &rows[own..])?;
+        let CancelUpload { of, upload } = self.cancel;
+        let parts = RemoveParts { of, upload, parts: self.parts }.judge(&rows[own..], stamp)?;
         out.changes.extend(parts.changes);
         out.releases.extend(parts.releases);
         Ok(out)
+    }
+}
+
+/// Removes the rows of parts that belong to no upload any more.
+#[derive(Debug, Clone, Copy)]
+pub struct RemoveParts<'a> {
+    /// The name.
+    pub of: Name<'a>,
+    /// The upload id.
+    pub upload: &'a str,
+    /// The parts.
+    pub parts: &'a Stored,
+}
+
+impl Judge for RemoveParts<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
+    fn keys(&self) -> Vec<Vec<u8>> {
+        self.parts.keys(&self.of, self.upload)
+    }
+
+    /// Decides that the rows are removed, if they are still as they were scanned.
+    fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<()> {
+        self.parts.check(rows)?;
+        let releases = self.parts.iter().flat_map(|(_, part)| part.releases(&self.of, self.upload)).collect();
+        Ok(Outcome { changes: self.parts.removal(&self.of, self.upload), releases, answer: () })
     }
 }
 

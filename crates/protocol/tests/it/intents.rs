@@ -13,7 +13,7 @@ use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::generation::{Content, Draft, Head, Intent};
 use rangehold_protocol::object::intent::{Begin, Commit, Decided, Decision, End, Forget, Settle};
 use rangehold_protocol::object::micros::Micros;
-use rangehold_protocol::object::write::{Create, Name, Payload, Refusal, Verdict};
+use rangehold_protocol::object::write::{Create, Judge, Name, Payload, Refusal, Verdict};
 
 const SOURCE: &str = "source";
 const TARGET: &str = "target";

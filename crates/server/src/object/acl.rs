@@ -116,8 +116,7 @@ impl ObjectService {
                 let of = Name { bucket: &bucket, name };
                 let change =
                     Change { of, generation: wanted, conditions: &conditions, edit: Edit::Acl(edit) };
-                let judge = |rows: &[_], now| change.judge(rows, now);
-                self.change_object(&of.partition(), &change.keys(), exchange.deadline(), judge).await?
+                self.change_object(&change, exchange.deadline()).await?
             }
         };
         let parent = AclParent::Object { bucket: &bucket.name, name, generation: generation.id.0 };

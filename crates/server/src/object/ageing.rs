@@ -7,7 +7,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use bytes::Bytes;
 use rangehold_engine::Visit;
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, bucket_objects};
 use rangehold_map::{Key, KeyRange};
@@ -163,42 +162,36 @@ impl ObjectService {
     /// Makes a change that is due. Returns whether there was still something to change.
     async fn carry_out(&self, bucket: &Bucket, due: &Due) -> Result<bool, Failure> {
         let of = Name { bucket, name: &due.name };
-        let (partition, deadline) = (of.partition(), Instant::now() + REQUEST_WITHIN);
+        let deadline = Instant::now() + REQUEST_WITHIN;
         match &due.what {
             What::Delete(target) => {
                 let conditions = target.conditions();
                 let delete = Delete { of, generation: target.generation(), conditions: &conditions };
-                let judge = |rows: &[_], now| delete.judge(rows, now);
-                self.change_object(&partition, &delete.keys(), deadline, judge).await?;
+                self.change_object(&delete, deadline).await?;
                 Ok(true)
             }
             What::SetStorageClass(target, class) => {
                 let conditions = target.conditions();
                 let edit = Edit::Class(*class);
                 let change = Change { of, generation: target.generation(), conditions: &conditions, edit };
-                let judge = |rows: &[_], now| change.judge(rows, now);
-                self.change_object(&partition, &change.keys(), deadline, judge).await?;
+                self.change_object(&change, deadline).await?;
                 Ok(true)
             }
             What::Expire(generation) => {
                 let expire = Expire { of, generation: *generation };
-                let judge = |rows: &[Option<Bytes>], now| expire.judge(rows, now);
-                self.change_object(&partition, &expire.keys(), deadline, judge).await
+                self.change_object(&expire, deadline).await
             }
             What::EndUpload(upload) => {
                 let end = EndUpload { of, upload };
-                let judge = |rows: &[_], now| end.judge(rows, now);
-                self.change_object(&partition, &end.keys(), deadline, judge).await
+                self.change_object(&end, deadline).await
             }
             What::RemovePart(upload, number) => {
                 let remove = RemovePart { of, upload, number: *number };
-                let judge = |rows: &[_], now| remove.judge(rows, now);
-                self.change_object(&partition, &remove.keys(), deadline, judge).await
+                self.change_object(&remove, deadline).await
             }
             What::RemoveAnswer(upload) => {
                 let remove = RemoveAnswer { of, upload };
-                let judge = |rows: &[_], now| remove.judge(rows, now);
-                self.change_object(&partition, &remove.keys(), deadline, judge).await
+                self.change_object(&remove, deadline).await
             }
         }
     }

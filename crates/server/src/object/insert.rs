@@ -121,8 +121,7 @@ impl ObjectService {
             ends_upload: None,
             also: &Vec::new(),
         };
-        let judge = |rows: &[_], now| create.judge(rows, now);
-        let made = self.change_object(&to.partition(), &create.keys(), exchange.deadline(), judge).await;
+        let made = self.change_object(&create, exchange.deadline()).await;
         if made.is_err() {
             received.give_up().await;
         }

@@ -88,8 +88,7 @@ impl ObjectService {
         };
         let conditions = exchange.conditions()?;
         let change = Change { of, generation: exchange.generation()?, conditions: &conditions, edit };
-        let judge = |rows: &[_], now| change.judge(rows, now);
-        let changed = self.change_object(&of.partition(), &change.keys(), exchange.deadline(), judge).await?;
+        let changed = self.change_object(&change, exchange.deadline()).await?;
         self.object_resource(exchange, &bucket, name, &changed, Projection::Full)
     }
 
@@ -113,8 +112,7 @@ impl ObjectService {
     ) -> Result<Reply, Failure> {
         let of = Name { bucket, name };
         let delete = Delete { of, generation: exchange.generation()?, conditions };
-        let judge = |rows: &[_], now| delete.judge(rows, now);
-        self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await?;
+        self.change_object(&delete, exchange.deadline()).await?;
         Ok(Reply::empty(204))
     }
 
@@ -130,9 +128,7 @@ impl ObjectService {
         let copies_acl = exchange.query.flag("copySourceAcl")?;
         let generation = ObjectGeneration(generation);
         let restore = Restore { of, generation, conditions: &conditions, copies_acl };
-        let judge = |rows: &[_], now| restore.judge(rows, now);
-        let restored =
-            self.change_object(&of.partition(), &restore.keys(), exchange.deadline(), judge).await?;
+        let restored = self.change_object(&restore, exchange.deadline()).await?;
         self.object_resource(exchange, &bucket, name, &restored, Projection::NoAcl)
     }
 

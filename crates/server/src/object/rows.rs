@@ -9,7 +9,7 @@ use rangehold_protocol::object::condition::{Conditions, Purpose, Seen};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Release;
 use rangehold_protocol::object::micros::Micros;
-use rangehold_protocol::object::write::{Refusal, Verdict};
+use rangehold_protocol::object::write::{Judge, Refusal};
 use tokio::time::Instant;
 use tracing::warn;
 
@@ -47,23 +47,22 @@ impl ObjectService {
         Ok(answer.expect("a write that was made was judged"))
     }
 
-    /// Changes rows of an object's name by a judge of the protocol. Blobs that lose a user are released afterwards.
-    pub(super) async fn change_object<T: Send>(
+    /// Makes a write about an object. Blobs that lose a user are released afterwards.
+    pub(super) async fn change_object<J: Judge>(
         &self,
-        partition: &PartitionPrefix,
-        keys: &[Vec<u8>],
+        judge: &J,
         deadline: Instant,
-        judge: impl Fn(&[Option<Bytes>], Timestamp) -> Verdict<T> + Send + Sync,
-    ) -> Result<T, Failure> {
-        let request = WriteRequest::new(partition, keys, deadline);
+    ) -> Result<J::Answer, Failure> {
+        let (partition, keys) = (judge.name().partition(), judge.keys());
+        let request = WriteRequest::new(&partition, &keys, deadline);
         let mut decided = None;
         let mut judged = |rows: &[Option<Bytes>], now: Timestamp| {
-            let outcome = judge(rows, now)?;
+            let outcome = judge.judge(rows, now)?;
             decided = Some((outcome.answer, outcome.releases));
             Ok::<_, Refusal>(outcome.changes)
         };
         match self.router.write(&request, &mut judged).await {
-            Err(WriteError::BucketClosed) if self.open_again(partition, deadline).await? => {
+            Err(WriteError::BucketClosed) if self.open_again(&partition, deadline).await? => {
                 self.router.write(&request, &mut judged).await?
             }
             written => written?,

@@ -141,8 +141,7 @@ impl ObjectService {
         let owner = exchange.owner(to.bucket);
         let create =
             Create { to, draft, conditions, payload, owner: &owner, ends_upload: None, also: &Vec::new() };
-        let judge = |rows: &[_], now| create.judge(rows, now);
-        let made = self.change_object(&to.partition(), &create.keys(), exchange.deadline(), judge).await;
+        let made = self.change_object(&create, exchange.deadline()).await;
         if made.is_err()
             && let Err(error) = self.blobs.release(extents, user).await
         {
@@ -287,8 +286,7 @@ impl ObjectService {
     ) -> Result<(), Failure> {
         let conditions = Conditions::default();
         let delete = Delete { of, generation: Some(generation.id.0), conditions: &conditions };
-        let judge = |rows: &[_], now| delete.judge(rows, now);
-        let deleted = self.change_object(&of.partition(), &delete.keys(), exchange.deadline(), judge).await;
+        let deleted = self.change_object(&delete, exchange.deadline()).await;
         match deleted {
             Err(Failure(error))
                 if matches!(error.kind, ErrorKind::ConditionNotMet | ErrorKind::NoSuchObject) =>

@@ -99,8 +99,7 @@ impl ObjectService {
         let upload = exchange.id.replace('-', "");
         let of = Name { bucket, name: &name };
         let begin = BeginUpload { of, upload: &upload, session: &session };
-        let judge = |rows: &[_], now| begin.judge(rows, now);
-        self.change_object(&of.partition(), &begin.keys(), exchange.deadline(), judge).await?;
+        self.change_object(&begin, exchange.deadline()).await?;
         Ok(format!("{upload}-{}", URL_SAFE_NO_PAD.encode(&name)))
     }
 
@@ -114,8 +113,7 @@ impl ObjectService {
         let (id, name) = parts_of(exchange.query.required("upload_id")?)?;
         let of = Name { bucket: &bucket, name: &name };
         let cancel = CancelUpload { of, upload: id };
-        let judge = |rows: &[_], now| cancel.judge(rows, now);
-        self.change_object(&of.partition(), &cancel.keys(), exchange.deadline(), judge).await?;
+        self.change_object(&cancel, exchange.deadline()).await?;
         Ok(Reply::empty(499))
     }
 
@@ -244,8 +242,7 @@ impl ObjectService {
     ) -> Result<u64, Failure> {
         let progress = receiver.persist(total).await?;
         let save = SaveUpload { of: upload.of, upload: upload.id, from, progress: &progress };
-        let judge = |rows: &[_], now| save.judge(rows, now);
-        self.change_object(&upload.of.partition(), &save.keys(), exchange.deadline(), judge).await?;
+        self.change_object(&save, exchange.deadline()).await?;
         Ok(progress.bytes)
     }
 
@@ -273,8 +270,7 @@ impl ObjectService {
             Err(refused) => {
                 // The bytes that came are not those that were meant: the upload cannot become an object any more.
                 let cancel = CancelUpload { of, upload: upload.id };
-                let judge = |rows: &[_], now| cancel.judge(rows, now);
-                self.change_object(&of.partition(), &cancel.keys(), exchange.deadline(), judge).await?;
+                self.change_object(&cancel, exchange.deadline()).await?;
                 return Err(refused);
             }
         };
@@ -287,9 +283,8 @@ impl ObjectService {
             ends_upload: Some(upload.id),
             also: &Vec::new(),
         };
-        let judge = |rows: &[_], now| create.judge(rows, now);
         // After an error the bytes stay with the session, so that the client can ask again.
-        let made = self.change_object(&of.partition(), &create.keys(), exchange.deadline(), judge).await?;
+        let made = self.change_object(&create, exchange.deadline()).await?;
         Ok(Done::Finished(Box::new(made)))
     }
 }

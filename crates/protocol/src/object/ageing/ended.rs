@@ -9,7 +9,7 @@ use crate::object::generation::Release;
 use crate::object::micros::Micros;
 use crate::object::parts::Part;
 use crate::object::upload::{Answer, Session};
-use crate::object::write::{Name, Outcome, Verdict};
+use crate::object::write::{Judge, Name, Outcome, Verdict};
 
 /// Gives an upload up that is too old, or that a lifecycle rule gives up. A client that asks for it later is told that
 /// there is no such upload.
@@ -21,14 +21,20 @@ pub struct EndUpload<'a> {
     pub upload: &'a str,
 }
 
-impl EndUpload<'_> {
+impl Judge for EndUpload<'_> {
+    type Answer = bool;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.of.key(&ObjectRow::Upload(self.upload.into()))]
     }
 
     /// Decides whether it is removed. The answer says so.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
         let Some(row) = &rows[0] else { return Ok(kept()) };
         let session = Session::decode(row)?;
         if !is_over(self.of.bucket, self.of.name, &session, Micros::from(stamp)) {
@@ -50,15 +56,21 @@ pub struct RemovePart<'a> {
     pub number: u32,
 }
 
-impl RemovePart<'_> {
+impl Judge for RemovePart<'_> {
+    type Answer = bool;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let part = ObjectRow::Part { upload: self.upload.into(), part: self.number };
         vec![self.of.key(&part), self.of.key(&ObjectRow::Upload(self.upload.into()))]
     }
 
     /// Decides whether it is removed. The answer says so.
-    pub fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<bool> {
+    fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<bool> {
         match (&rows[0], &rows[1]) {
             (Some(part), None) => {
                 let releases = Part::decode(part)?.releases(&self.of, self.upload);
@@ -78,14 +90,20 @@ pub struct RemoveAnswer<'a> {
     pub upload: &'a str,
 }
 
-impl RemoveAnswer<'_> {
+impl Judge for RemoveAnswer<'_> {
+    type Answer = bool;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.of.key(&ObjectRow::Answer(self.upload.into()))]
     }
 
     /// Decides whether it is removed. The answer says so.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
         match &rows[0] {
             Some(row) if Answer::is_over(row, Micros::from(stamp))? => Ok(removed(self.keys(), Vec::new())),
             _ => Ok(kept()),

@@ -12,7 +12,7 @@ use crate::object::checksum::{Announced, Crc32c, Md5};
 use crate::object::generation::Draft;
 use crate::object::parts::Part;
 use crate::object::upload::Progress;
-use crate::object::write::Name;
+use crate::object::write::{Judge, Name};
 
 const BORN: u64 = 1_700_000_000_000_000;
 const DAY: u64 = 24 * 3600;

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use serde_json::{Map, Value};
 
-use super::{Name, Outcome, Verdict, micros};
+use super::{Judge, Name, Outcome, Verdict, micros};
 use crate::object::acl::{Acl, AclEntry, Predefined};
 use crate::object::bucket::BodyMode;
 use crate::object::condition::{Conditions, Purpose};
@@ -68,14 +68,20 @@ pub struct Change<'a> {
     pub edit: Edit<'a>,
 }
 
-impl Change<'_> {
+impl Judge for Change<'_> {
+    type Answer = Generation;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         self.of.keys_of(self.generation)
     }
 
     /// Decides the change. The answer is the generation as it is afterwards.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
         let mut generation = self.of.find(self.generation, rows)?;
         self.conditions.check(Some(&generation), Purpose::Write)?;
         self.apply(&mut generation, micros(stamp))?;
@@ -83,7 +89,9 @@ impl Change<'_> {
         self.of.put(&out.answer, &mut out.changes);
         Ok(out)
     }
+}
 
+impl Change<'_> {
     fn apply(&self, generation: &mut Generation, now: Micros) -> Result<(), ObjectError> {
         let bucket = self.of.bucket;
         match self.edit {

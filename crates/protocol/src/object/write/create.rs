@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 
-use super::{Name, Outcome, RowChanges, Verdict, live, micros, row};
+use super::{Judge, Name, Outcome, RowChanges, Verdict, live, micros, row};
 use crate::object::bucket::{Bucket, Enforcement};
 use crate::object::checksum::{Crc32c, Md5};
 use crate::object::condition::{Conditions, Purpose};
@@ -71,9 +71,15 @@ pub struct Create<'a> {
     pub also: &'a RowChanges,
 }
 
-impl Create<'_> {
+impl Judge for Create<'_> {
+    type Answer = Generation;
+
+    fn name(&self) -> Name<'_> {
+        self.to
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let mut keys = vec![self.to.key(&ObjectRow::Head)];
         if let Some(upload) = self.ends_upload {
             keys.push(self.to.key(&ObjectRow::Upload(upload.into())));
@@ -83,7 +89,7 @@ impl Create<'_> {
     }
 
     /// Decides the write. The answer is the new generation; that of a repeated request is the first one.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
         if let Some(upload) = self.ends_upload {
             if let Some(answer) = row(rows, 2) {
                 return Ok(Outcome::unchanged(Answer::decode(answer)?.generation()?));
@@ -109,7 +115,9 @@ impl Create<'_> {
         out.changes.extend(self.also.iter().cloned());
         Ok(out)
     }
+}
 
+impl Create<'_> {
     fn generation(&self, stamp: Timestamp) -> Result<Generation, ObjectError> {
         let (bucket, draft, payload, now) = (self.to.bucket, self.draft, self.payload, micros(stamp));
         let mut settings = draft.settings.clone();

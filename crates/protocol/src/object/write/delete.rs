@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 
-use super::{Name, Outcome, Verdict, micros, row};
+use super::{Judge, Name, Outcome, Verdict, micros, row};
 use crate::object::condition::{Conditions, Purpose};
 use crate::object::generation::{Generation, State};
 
@@ -20,14 +20,20 @@ pub struct Delete<'a> {
     pub conditions: &'a Conditions,
 }
 
-impl Delete<'_> {
+impl Judge for Delete<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         self.of.keys_of(self.generation)
     }
 
     /// Decides the deletion.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
         let generation = self.of.find(self.generation, rows)?;
         self.conditions.check(Some(&generation), Purpose::Write)?;
         let mut out = Outcome::unchanged(());
@@ -48,15 +54,21 @@ pub struct Expire<'a> {
     pub generation: ObjectGeneration,
 }
 
-impl Expire<'_> {
+impl Judge for Expire<'_> {
+    type Answer = bool;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.of.key(&ObjectRow::NotLive(self.generation))]
     }
 
     /// Decides whether it is removed: nothing changes if it is not there any more, or can still be restored. The
     /// answer says whether it is removed.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
         let Some(row) = row(rows, 0) else { return Ok(Outcome::unchanged(false)) };
         let generation = Generation::decode(row)?;
         let is_over = matches!(generation.state, State::SoftDeleted { .. })

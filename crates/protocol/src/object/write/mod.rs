@@ -1,6 +1,6 @@
 //! Decides what a write about an object changes.
 //!
-//! Every change of a name is one batch with one judge. A write of this module says which rows of the name it wants to
+//! Every change of a name is one batch with one [`Judge`]. A write of this module says which rows of the name it wants to
 //! see ([`Name`] makes their keys), and judges them: a pure function of those rows, the request and the time of the
 //! write. The engine calls the judge while the name is locked, perhaps several times, and applies what it decided.
 //!
@@ -73,6 +73,22 @@ pub enum Refusal {
 
 /// What a judge answers.
 pub type Verdict<T> = Result<Outcome<T>, Refusal>;
+
+/// A write about one name.
+pub trait Judge: Sync {
+    /// What the reply needs to know of the decision.
+    type Answer: Send;
+
+    /// The name whose rows change.
+    fn name(&self) -> Name<'_>;
+
+    /// The rows that the judge reads, all of the name.
+    fn keys(&self) -> Vec<Vec<u8>>;
+
+    /// Decides the write, by the rows of [`keys`](Self::keys) as they are now and by the time of the write. It may be
+    /// called several times; the last decision counts.
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Self::Answer>;
+}
 
 /// A name in a bucket, and the keys of its rows.
 #[derive(Debug, Clone, Copy)]

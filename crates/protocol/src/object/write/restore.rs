@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 
-use super::{Name, Outcome, Verdict, live, micros, row};
+use super::{Judge, Name, Outcome, Verdict, live, micros, row};
 use crate::object::condition::{Conditions, Purpose};
 use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::generation::{Generation, State};
@@ -22,16 +22,22 @@ pub struct Restore<'a> {
     pub copies_acl: bool,
 }
 
-impl Restore<'_> {
+impl Judge for Restore<'_> {
+    type Answer = Generation;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let rows =
             [ObjectRow::Head, ObjectRow::NotLive(self.generation), ObjectRow::Content(self.generation)];
         rows.iter().map(|row| self.of.key(row)).collect()
     }
 
     /// Decides the restoration. The answer is the new live generation.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<Generation> {
         let now = micros(stamp);
         let old = live(row(rows, 0))?;
         let deleted = row(rows, 1).map(|row| Generation::decode(row)).transpose()?;
@@ -71,7 +77,9 @@ impl Restore<'_> {
         out.changes.push((self.of.key(&ObjectRow::Content(deleted.id)), None));
         Ok(out)
     }
+}
 
+impl Restore<'_> {
     fn not_deleted(&self) -> ObjectError {
         let message = format!(
             "Generation {} of {}/{} is not soft-deleted, or can no longer be restored.",

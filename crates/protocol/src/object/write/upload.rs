@@ -4,7 +4,7 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::key::ObjectRow;
 
-use super::{Name, Outcome, Verdict, micros, row};
+use super::{Judge, Name, Outcome, Verdict, micros, row};
 use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::upload::{Answer, Progress, Session};
 
@@ -19,14 +19,20 @@ pub struct BeginUpload<'a> {
     pub session: &'a Session,
 }
 
-impl BeginUpload<'_> {
+impl Judge for BeginUpload<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads: none.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         Vec::new()
     }
 
     /// Decides the beginning, which never fails.
-    pub fn judge(&self, _: &[Option<Bytes>], _: Timestamp) -> Verdict<()> {
+    fn judge(&self, _: &[Option<Bytes>], _: Timestamp) -> Verdict<()> {
         let mut out = Outcome::unchanged(());
         let key = self.of.key(&ObjectRow::Upload(self.upload.into()));
         out.changes.push((key, Some(self.session.encode())));
@@ -47,14 +53,20 @@ pub struct SaveUpload<'a> {
     pub progress: &'a Progress,
 }
 
-impl SaveUpload<'_> {
+impl Judge for SaveUpload<'_> {
+    type Answer = Session;
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         vec![self.of.key(&ObjectRow::Upload(self.upload.into()))]
     }
 
     /// Decides the change. The answer is the session as it is afterwards.
-    pub fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<Session> {
+    fn judge(&self, rows: &[Option<Bytes>], _: Timestamp) -> Verdict<Session> {
         let row = row(rows, 0).ok_or_else(|| ObjectError::no_such_upload(self.upload))?;
         let mut session = Session::decode(row)?;
         if session.progress.bytes != self.from {
@@ -81,9 +93,15 @@ pub struct CancelUpload<'a> {
     pub upload: &'a str,
 }
 
-impl CancelUpload<'_> {
+impl Judge for CancelUpload<'_> {
+    type Answer = ();
+
+    fn name(&self) -> Name<'_> {
+        self.of
+    }
+
     /// The rows that the judge reads.
-    pub fn keys(&self) -> Vec<Vec<u8>> {
+    fn keys(&self) -> Vec<Vec<u8>> {
         let upload = || self.upload.into();
         [ObjectRow::Upload(upload()), ObjectRow::Answer(upload())]
             .iter()
@@ -92,7 +110,7 @@ impl CancelUpload<'_> {
     }
 
     /// Decides the cancellation. An upload that was cancelled before is cancelled again; one that was finished is gone.
-    pub fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
+    fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<()> {
         if let Some(answer) = row(rows, 1) {
             return match Answer::decode(answer)? {
                 Answer::Cancelled => Ok(Outcome::unchanged(())),

@@ -5,7 +5,7 @@ use rangehold_map::blob::BlobUser;
 use rangehold_map::key::{ObjectKey, ObjectRow};
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
-use rangehold_protocol::object::parts::{AbortUpload, CompleteUpload, PutPart, Stored};
+use rangehold_protocol::object::parts::{AbortUpload, CompleteUpload, PutPart, RemoveParts, Stored};
 use rangehold_protocol::object::upload::{Answer, Progress, Session, UploadKind};
 use rangehold_protocol::object::write::{BeginUpload, CancelUpload, Create, Name};
 use rangehold_protocol::object::xml::parts::{
@@ -41,8 +41,7 @@ impl XmlApi<'_> {
         let upload = exchange.id.replace('-', "");
         let of = Name { bucket: &bucket, name };
         let begin = BeginUpload { of, upload: &upload, session: &session };
-        let judge = |rows: &[_], now| begin.judge(rows, now);
-        self.change_object(&of.partition(), &begin.keys(), exchange.deadline(), judge).await?;
+        self.change_object(&begin, exchange.deadline()).await?;
         Ok(xml_reply(200, parts::begun(&bucket.name, name, &upload)))
     }
 
@@ -65,8 +64,7 @@ impl XmlApi<'_> {
         self.receive(exchange, body, &mut receiver).await?;
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
         let put = PutPart { of, upload, number, part: &received.part };
-        let judge = |rows: &[_], now| put.judge(rows, now);
-        let stored = self.change_object(&of.partition(), &put.keys(), exchange.deadline(), judge).await;
+        let stored = self.change_object(&put, exchange.deadline()).await;
         if let Err(refused) = stored {
             received.give_up().await;
             return Err(refused);
@@ -142,8 +140,7 @@ impl XmlApi<'_> {
             also: &stored.removal(&of, upload),
         };
         let complete = CompleteUpload { create, parts: &stored, unused: &unused };
-        let judge = |rows: &[_], now| complete.judge(rows, now);
-        let made = self.change_object(&of.partition(), &complete.keys(), exchange.deadline(), judge).await?;
+        let made = self.change_object(&complete, exchange.deadline()).await?;
         self.remove_late_parts(exchange, of, upload).await;
         Ok(made)
     }
@@ -165,8 +162,7 @@ impl XmlApi<'_> {
     async fn remove_parts(&self, exchange: &Exchange<'_>, of: Name<'_>, upload: &str) -> Result<(), Failure> {
         let stored = self.stored_parts(&of, upload).await?;
         let abort = AbortUpload { cancel: CancelUpload { of, upload }, parts: &stored };
-        let judge = |rows: &[_], now| abort.judge(rows, now);
-        self.change_object(&of.partition(), &abort.keys(), exchange.deadline(), judge).await
+        self.change_object(&abort, exchange.deadline()).await
     }
 
     /// Removes parts that came while the upload ended.
@@ -176,9 +172,7 @@ impl XmlApi<'_> {
             if late.is_empty() {
                 return Ok(());
             }
-            let judge = |rows: &[_], _| late.judge_removal(&of, upload, rows);
-            let keys = late.keys(&of, upload);
-            self.change_object(&of.partition(), &keys, exchange.deadline(), judge).await
+            self.change_object(&RemoveParts { of, upload, parts: &late }, exchange.deadline()).await
         };
         let removed: Result<(), Failure> = removal.await;
         if let Err(error) = removed {
