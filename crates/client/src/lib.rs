@@ -1,6 +1,6 @@
 //! A client of Azure Table Storage that does its part so that a partitioned store scales.
 //!
-//! It speaks to Rangehold, to Azure and to Azurite.
+//! It speaks to Rangehold, to Azure and to Azurite. [`object`] is a client of Google Cloud Storage.
 //!
 //! ```no_run
 //! use futures::TryStreamExt;
@@ -22,6 +22,8 @@
 //! The modules stand on floors. Each uses only those below it:
 //!
 //! ```text
+//!   bulk         many keys: an order that spreads, and a pace (pure), and what runs by them
+//!   object       objects and buckets of Google Cloud Storage, on wire, retry and transport
 //!   pattern      secondary rows, copies in other partitions, queries that fan out
 //!   sequence     numbers that are never given out twice
 //!   service      the account: its tables
@@ -37,11 +39,13 @@
 //! ```
 
 pub mod account;
+pub mod bulk;
 mod clock;
 mod entity;
 mod error;
 pub mod keys;
 pub mod limits;
+pub mod object;
 pub mod pattern;
 mod request;
 pub mod retry;
@@ -63,7 +67,7 @@ pub use retry::{Exponential, Policy};
 pub use service::Service;
 pub use table::{Page, Table};
 pub use transport::{Cause, Http, Lost, Transport};
-pub use wire::Options;
+pub use wire::{Ended, Options, Watch};
 
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client/guide.md")]

@@ -30,3 +30,9 @@ pub const SEQUENCE_WAIT: Exponential =
 pub const FAN_OUT_AT_ONCE: usize = 16;
 /// How often one copy is written, if others write it at the same time.
 pub const COPY_TRIES: u32 = 10;
+/// Bytes that one request of a download asks for. Below [`ANSWER_BYTES_MAX`], which bounds every answer.
+pub const DOWNLOAD_PIECE_BYTES: u64 = 8 * 1024 * 1024;
+/// Jobs of a bulk job that are drawn from by chance.
+pub const BULK_WINDOW: usize = 100_000;
+/// Jobs of a bulk job at the same time.
+pub const BULK_AT_ONCE: usize = 32;

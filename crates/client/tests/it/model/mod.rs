@@ -101,6 +101,7 @@ impl Network {
             clock: Clock::new(|| Timestamp::from_unix_seconds(1_700_000_000)),
             seed: Some(seed),
             retry,
+            watch: None,
         };
         Service::new(Account::development(), options).expect("a model needs no certificates")
     }

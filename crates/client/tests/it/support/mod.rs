@@ -14,7 +14,7 @@ pub(crate) struct Home {
     pub(crate) service: Service,
     pub(crate) connection: String,
     /// The server and its directory, if it is ours.
-    _server: Option<(Server, TempDir)>,
+    server: Option<(Server, TempDir)>,
 }
 
 impl Home {
@@ -42,7 +42,12 @@ impl Home {
     fn at(connection: String, server: Option<(Server, TempDir)>) -> Self {
         let service =
             Service::from_connection_string(&connection).expect("the connection string is complete");
-        Self { service, connection, _server: server }
+        Self { service, connection, server }
+    }
+
+    /// Where objects are served; `None` at a service that is not ours.
+    pub(crate) fn objects(&self) -> Option<String> {
+        self.server.as_ref().map(|(server, _)| format!("http://{}", server.objects))
     }
 
     /// A table that no other test uses.

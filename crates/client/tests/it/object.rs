@@ -1,0 +1,186 @@
+//! The client of objects at a real server, with faults on the way there.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use futures::future::BoxFuture;
+use futures::{FutureExt, StreamExt, TryStreamExt};
+use http::{Request, Response};
+use parking_lot::Mutex;
+use rangehold_client::object::{
+    Access, Bucket, Condition, Content, Crc32c, Error, Found, Listing, Object, Source, Storage,
+};
+use rangehold_client::{Http, Lost, Options, Policy, Transport};
+use serde_json::json;
+
+use super::support::Home;
+
+/// What happens to one request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    Fine,
+    /// It is not carried out, and answered with this status.
+    Refused(u16),
+    /// It is carried out, and its answer is lost.
+    AnswerLost,
+}
+
+/// The way to a real server, with the next fates in a list.
+struct Way {
+    http: Http,
+    fates: Mutex<Vec<Fate>>,
+    sent: Mutex<u32>,
+}
+
+impl Transport for Way {
+    fn send(&self, request: Request<Bytes>) -> BoxFuture<'_, Result<Response<Bytes>, Lost>> {
+        *self.sent.lock() += 1;
+        let fate = self.fates.lock().pop().unwrap_or(Fate::Fine);
+        async move {
+            if let Fate::Refused(status) = fate {
+                return Ok(Response::builder().status(status).body(Bytes::new()).expect("it is a status"));
+            }
+            let answer = self.http.send(request).await?;
+            match fate {
+                Fate::AnswerLost => Err(Lost::Unanswered("lost by the test".into())),
+                _ => Ok(answer),
+            }
+        }
+        .boxed()
+    }
+}
+
+impl Way {
+    /// Sets the fates of the next requests, the first one first.
+    fn next(&self, fates: &[Fate]) {
+        *self.fates.lock() = fates.iter().rev().copied().collect();
+        *self.sent.lock() = 0;
+    }
+
+    fn sent(&self) -> u32 {
+        *self.sent.lock()
+    }
+}
+
+/// A server with a new bucket, and the way there.
+async fn bucket(name: &str) -> Option<(Home, Arc<Way>, Storage, Bucket)> {
+    let home = Home::open();
+    let endpoint = home.objects()?;
+    let way = Way { http: Http::plain(), fates: Mutex::default(), sent: Mutex::default() };
+    let way = Arc::new(way);
+    let policy = Policy::fixed(std::time::Duration::from_millis(1), 4);
+    let options =
+        Options { transport: Some(way.clone()), retry: policy, seed: Some(1), ..Options::default() };
+    let storage = Storage::new(&endpoint, Access::Anonymous, options).expect("it is an endpoint");
+    storage.create_bucket("p", name, &json!({ "location": "EU" })).await.expect("the name is new");
+    let bucket = storage.bucket(name).expect("it is a name");
+    Some((home, way, storage, bucket))
+}
+
+async fn names(bucket: &Bucket, listing: Listing) -> Vec<String> {
+    let listed: Vec<Object> = bucket.list(listing).try_collect().await.expect("it can be listed");
+    listed.into_iter().map(|object| object.name).collect()
+}
+
+#[tokio::test]
+async fn each_operation_on_objects_does_what_its_name_says() {
+    let Some((_home, _way, storage, bucket)) = bucket("each").await else { return };
+    let content = Content::from("hello").of_type("text/plain");
+    let made = bucket.upload("a/it's ü//b", content.clone(), Condition::Absent).await.expect("it is new");
+    assert_eq!((made.size, made.crc32c), (5, Some(Crc32c::of(b"hello"))));
+    let again = bucket.upload(&made.name, content, Condition::Absent).await;
+    assert!(again.expect_err("it exists").has_status(412));
+    let second = bucket.upload(&made.name, Content::from("world!"), Condition::Is(made.generation)).await;
+    let second = second.expect("the generation is right");
+    assert_eq!(bucket.read(&made.name, None).await.expect("it is there"), "world!");
+    let mut part = bucket.download(&made.name, None).expect("it is a name").part(1..3);
+    assert_eq!(part.next().await.expect("there are such bytes").as_deref(), Some(&b"or"[..]));
+    assert_eq!(part.next().await.expect("it has ended"), None);
+
+    let source = Source { name: second.name.clone(), generation: Some(second.generation) };
+    let copied = bucket.copy(&bucket, &source, "copy", Condition::Absent).await.expect("the source exists");
+    bucket.upload("empty", Content::from(""), Condition::Any).await.expect("there is no condition");
+    assert_eq!(bucket.read("empty", None).await.expect("it is there"), "");
+    let both = [source.clone(), Source { name: "copy".to_owned(), generation: None }];
+    let whole =
+        bucket.compose(&both, "whole", Some("text/plain"), Condition::Absent).await.expect("they exist");
+    assert_eq!(bucket.read("whole", Some(whole.generation)).await.expect("it is there"), "world!world!");
+    let source = Source { name: "copy".to_owned(), generation: Some(copied.generation) };
+    bucket.rename(&source, "z/moved", Condition::Absent).await.expect("the source exists");
+
+    assert_eq!(names(&bucket, Listing::under("")).await, ["a/it's ü//b", "empty", "whole", "z/moved"]);
+    let pages: Vec<_> = bucket.pages(Listing::folder("")).collect().await;
+    let folders =
+        pages.into_iter().flat_map(|page| page.expect("it can be listed").prefixes).collect::<Vec<_>>();
+    assert_eq!(folders, ["a/", "z/"]);
+
+    let seen = bucket.stat("whole", None).await.expect("it can be read").expect("it is there");
+    assert_eq!(seen.content_type.as_deref(), Some("text/plain"));
+    let changes = json!({ "metadata": { "k": "v" } });
+    let changed = bucket.update("whole", &changes, Condition::Any, Some(seen.metageneration)).await;
+    assert_eq!(changed.expect("the version is right").metadata["k"], "v");
+    assert!(
+        bucket
+            .delete("whole", Condition::Is(made.generation))
+            .await
+            .expect_err("another one")
+            .has_status(412)
+    );
+    bucket.delete("whole", Condition::Is(whole.generation)).await.expect("it is there");
+    assert_eq!(bucket.stat("whole", None).await.expect("it can be read"), None);
+    assert!(bucket.upload("..", Content::from(""), Condition::Any).await.is_err(), "it is not a name");
+
+    let info = storage.describe_bucket("each").await.expect("it exists");
+    assert_eq!(info.json["location"], "EU");
+    let changes = json!({ "versioning": { "enabled": true } });
+    let info =
+        storage.update_bucket("each", &changes, Some(info.metageneration)).await.expect("nobody changed it");
+    assert_eq!(info.json["versioning"]["enabled"], true);
+    assert!(storage.delete_bucket("each").await.expect_err("it is not empty").has_status(409));
+    let buckets: Vec<_> = storage.buckets("p", "e").try_collect().await.expect("they can be listed");
+    assert_eq!(buckets.into_iter().map(|bucket| bucket.name).collect::<Vec<_>>(), ["each"]);
+}
+
+#[tokio::test]
+async fn a_lost_answer_is_not_an_unknown_outcome_where_a_condition_a_token_or_a_session_decides() {
+    let Some((_home, way, _storage, bucket)) = bucket("doubt").await else { return };
+    // Without a condition a call in doubt is not repeated, and one that was certainly not carried out is.
+    way.next(&[Fate::AnswerLost]);
+    let lost = bucket.upload("any", Content::from("1"), Condition::Any).await;
+    let Err(Error::OutcomeUnknown(unknown)) = lost else { panic!("{lost:?}") };
+    assert!(matches!(&unknown.found, Found::Object(object) if object.size == 1), "{unknown}");
+    assert_eq!((unknown.attempts, way.sent()), (1, 2), "one attempt and one look");
+    way.next(&[Fate::Refused(429), Fate::Refused(429)]);
+    bucket.upload("any", Content::from("2"), Condition::Any).await.expect("429 says that nothing was done");
+
+    // With a condition it is repeated, and a token tells whose object is there.
+    way.next(&[Fate::Refused(503), Fate::AnswerLost]);
+    let lost = bucket.upload("mine", Content::from("1"), Condition::Absent).await;
+    assert!(matches!(lost, Err(Error::OutcomeUnknown(_))), "equal bytes may be another client's");
+    let marked = bucket.clone().with_token("write");
+    way.next(&[Fate::AnswerLost]);
+    let mine =
+        marked.upload("marked", Content::from("1"), Condition::Absent).await.expect("the token is there");
+    assert!(mine.metadata.contains_key("write"));
+
+    // A session asks what the service has, and its last request may be repeated.
+    let chunk = Bytes::from(vec![7; 256 << 10]);
+    let mut session = bucket.begin("large", &Content::from(""), Condition::Absent).await.expect("a session");
+    way.next(&[Fate::AnswerLost]);
+    session.send(chunk.clone()).await.expect("the service has it");
+    way.next(&[Fate::Refused(500)]);
+    session.send(chunk.clone()).await.expect("it was sent again");
+    assert_eq!(session.saved(), 512 << 10);
+    let url = session.url().to_owned();
+    drop(session);
+    let mut session = bucket.resume("large", &url).await.expect("it is known").expect("it is not complete");
+    assert_eq!(session.saved(), 512 << 10);
+    session.set_sum(Crc32c::of(&[&chunk[..], &chunk[..]].concat()));
+    way.next(&[Fate::AnswerLost]);
+    let large = session.finish(Bytes::from("end")).await.expect("the object is remembered");
+    assert_eq!(large.size, (512 << 10) + 3);
+    let done = bucket.resume("large", &url).await.expect("it is known");
+    assert_eq!(done.err().map(|object| object.generation), Some(large.generation));
+    way.next(&[Fate::Refused(503), Fate::AnswerLost]);
+    assert_eq!(bucket.read("large", None).await.expect("reads are repeated").len(), (512 << 10) + 3);
+}
