@@ -1,8 +1,8 @@
 //! Connections: accepting them, TLS, HTTP, and cutting off clients that are slow or too many.
 //!
 //! A listener serves one `handler`, an async function from a request to a reply, whose body may be whole or a stream.
-//! Plain connections use HTTP/1.1, as every SDK does without TLS. On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. The protocol is
-//! never guessed from the first bytes.
+//! On TLS connections ALPN chooses HTTP/2 or HTTP/1.1. A plain connection is HTTP/2 if it begins with the preface that RFC 9113 gives
+//! to clients which know that the server speaks it, as those of gRPC do; otherwise it is HTTP/1.1.
 //!
 //! Every connection has an `Activity`: the number of requests that are open on it, from the arrival of the head to
 //! the last byte of the reply, and the time at which something last happened. A handler that streams a body notes
@@ -14,6 +14,7 @@ mod places;
 
 use std::convert::Infallible;
 use std::error::Error as StdError;
+use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
 
@@ -23,6 +24,7 @@ use hyper::body::{Body, Incoming};
 use hyper::server::conn::{http1, http2};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto;
 use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
@@ -125,7 +127,7 @@ async fn serve_connection<H, F, B>(
     let _ = stream.set_nodelay(true);
     let peer = connection.peer;
     let Some(acceptor) = tls else {
-        return serve_http1(stream, connection, handler, watcher).await;
+        return serve_plain(stream, connection, handler, watcher).await;
     };
     match timeout(limits::HANDSHAKE_WITHIN, acceptor.accept(stream)).await {
         Ok(Ok(stream)) if stream.get_ref().1.alpn_protocol() == Some(b"h2") => {
@@ -135,6 +137,39 @@ async fn serve_connection<H, F, B>(
         Ok(Err(error)) => debug!(%peer, %error, "TLS handshake failed"),
         Err(_) => debug!(%peer, "TLS handshake took too long"),
     }
+}
+
+/// Serves a connection without TLS, by the protocol with which its client begins.
+async fn serve_plain<S, H, F, B>(stream: S, connection: Connection, handler: H, watcher: Watcher)
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+    H: Fn(Connection, Request<Incoming>) -> F + Clone + Send + Sync + 'static,
+    F: Future<Output = Response<B>> + Send + 'static,
+    B: ReplyBody,
+{
+    let (peer, activity) = (connection.peer, connection.activity.clone());
+    let service = service_fn(move |request| {
+        let reply = handler(connection.clone(), request);
+        async move { Ok::<_, Infallible>(reply.await) }
+    });
+    let mut builder = auto::Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits::HEADERS_WITHIN)
+        .max_buf_size(limits::HEADER_BYTES_MAX)
+        .max_headers(limits::HEADER_FIELDS_MAX)
+        .auto_date_header(false);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_concurrent_streams(limits::HTTP2_STREAMS_MAX)
+        .max_pending_accept_reset_streams(limits::HTTP2_RESETS_MAX)
+        .max_local_error_reset_streams(limits::HTTP2_RESETS_MAX)
+        .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
+        .auto_date_header(false);
+    let serving = builder.serve_connection(TokioIo::new(stream), service);
+    end_or_quiet(peer, &activity, watcher.watch(serving)).await;
 }
 
 async fn serve_http1<S, H, F, B>(stream: S, connection: Connection, handler: H, watcher: Watcher)
@@ -187,7 +222,7 @@ where
 async fn end_or_quiet(
     peer: SocketAddr,
     activity: &Activity,
-    connection: impl Future<Output = Result<(), hyper::Error>>,
+    connection: impl Future<Output = Result<(), impl Display>>,
 ) {
     tokio::select! {
         ended = connection => if let Err(error) = ended {

@@ -11,6 +11,7 @@
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
 //! | patterns of names | [`glob`] |
+//! | the same over gRPC | [`grpc`] |
 //! | signatures, and what forms may upload | [`signed`], [`policy`] |
 //! | limits | [`limits`] |
 
@@ -24,6 +25,7 @@ pub mod error;
 pub mod fields;
 pub mod generation;
 pub mod glob;
+pub mod grpc;
 pub mod int64;
 pub mod intent;
 pub mod limits;

@@ -46,7 +46,7 @@ pub(crate) struct HeldBody {
 }
 
 /// The place of one body among the others. It ends when this is dropped, even in the middle of reading.
-struct Place {
+pub(crate) struct Place {
     bodies: Bodies,
     ticket: Ticket,
     told: Arc<Notify>,
@@ -132,7 +132,8 @@ impl Bodies {
         Ok(Some(HeldBody { bytes: bytes.freeze(), _place: place }))
     }
 
-    fn begin(&self, tenant: Tenant) -> Place {
+    /// A place for bytes that come and go while a stream of messages lasts.
+    pub(crate) fn begin(&self, tenant: Tenant) -> Place {
         let told = Arc::new(Notify::new());
         let now = self.0.begun.elapsed();
         let (growth, waiters) = &mut *self.0.state.lock();
@@ -164,6 +165,24 @@ impl Bodies {
 }
 
 impl Place {
+    /// The next bytes of a body, as soon as there are some; `None` at its end. The place has room for them until it ends.
+    ///
+    /// Fails as [`Bodies::read`] does, and with `RequestTimedOut` if nothing comes until `deadline`.
+    pub(crate) async fn more(
+        &self,
+        body: &mut Incoming,
+        deadline: Instant,
+    ) -> Result<Option<Bytes>, TableError> {
+        while let Some(frame) = self.next_frame(body, deadline).await? {
+            let Ok(data) = frame.into_data() else { continue };
+            if !data.is_empty() {
+                self.wait_for_room(data.len(), Instant::now() + limits::REQUEST_WITHIN).await?;
+                return Ok(Some(data));
+            }
+        }
+        Ok(None)
+    }
+
     fn state(&self) -> State {
         self.bodies.0.state.lock().0.state(self.ticket)
     }

@@ -84,7 +84,7 @@ impl ObjectService {
 fn rendered(content_id: Option<String>, reply: Reply) -> CallReply {
     let reply = match reply.content {
         Content::Whole(_) => reply,
-        Content::Stream(..) | Content::Unmeasured(_) => {
+        Content::Stream(..) | Content::Unmeasured(_) | Content::Frames(_) => {
             refused(&ObjectError::not_implemented("A download of this size in a batch"), Speaks::Json)
         }
     };

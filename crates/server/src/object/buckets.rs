@@ -116,7 +116,7 @@ impl ObjectService {
         &self,
         exchange: &Exchange<'_>,
         name: &str,
-        mode: BodyMode,
+        mode: BodyMode<'_>,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let (parameters, conditions) = (parameters(exchange)?, exchange.conditions()?);

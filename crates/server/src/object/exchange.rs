@@ -35,6 +35,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) now: Timestamp,
     /// The sender.
     pub(crate) principal: Principal,
+    /// Members of a patch that take the place of older ones as wholes; a mask of gRPC says so.
+    pub(crate) whole: &'a [String],
     /// In whose name it shares what requests share.
     pub(crate) tenant: Tenant,
 }

@@ -113,6 +113,7 @@ fn streamed(content: Content) -> (Option<u64>, Pieces) {
         Content::Whole(bytes) => (Some(bytes.len() as u64), stream::iter([Ok(bytes)]).boxed()),
         Content::Stream(length, pieces) => (Some(length), pieces),
         Content::Unmeasured(pieces) => (None, pieces),
+        Content::Frames(_) => unreachable!("faults are carried out in the work of a call, not in its reply"),
     }
 }
 

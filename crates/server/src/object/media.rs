@@ -22,11 +22,12 @@ use super::exchange::Exchange;
 use super::failure::Failure;
 use super::gunzip::gunzip;
 use super::reply::{Content, Reply};
+use crate::fair::Tenant;
 use crate::limits;
 use crate::room::no_room;
 
 /// How often a download begins again because its object was replaced at the same time.
-const TRIES_MAX: usize = 5;
+pub(super) const TRIES_MAX: usize = 5;
 
 /// The bytes of a stored object that a reply has.
 struct Selected {
@@ -81,18 +82,34 @@ impl ObjectService {
         let bucket = self.bucket(bucket).await?;
         let key = customer_key(exchange, "x-goog-encryption")?;
         for _ in 0..TRIES_MAX {
-            let generation = self.generation(&bucket, name, exchange.generation()?).await?;
-            check(&generation)?;
-            check_key(&generation, key)?;
-            // Without its content row or its blob, the generation was removed since it was read.
-            let Some(content) = self.content(&bucket, name, &generation).await? else { continue };
+            let Some((generation, content)) = self.opened(exchange, &bucket, name, key, &check).await? else {
+                continue;
+            };
             match self.media(exchange, &generation, content).await {
                 Err(MediaError::Gone) => {}
                 Err(MediaError::Failed(failure)) => return Err(failure),
                 Ok(reply) => return Ok(reply),
             }
         }
-        Err(Failure::unavailable("The object is replaced again and again while it is read. Try again."))
+        Err(replaced_again())
+    }
+
+    /// The generation that a request reads, with its content, if `check` lets it pass. `None` if it was removed at the
+    /// same time.
+    pub(super) async fn opened(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+        key: Option<[u8; 32]>,
+        check: impl Fn(&Generation) -> Result<(), ObjectError>,
+    ) -> Result<Option<(Generation, Stored)>, Failure> {
+        let generation = self.generation(bucket, name, exchange.generation()?).await?;
+        check(&generation)?;
+        check_key(&generation, key)?;
+        // Without its content row or its blob, the generation was removed since it was read.
+        let content = self.content(bucket, name, &generation).await?;
+        Ok(content.map(|content| (generation, content)))
     }
 
     /// The content of a generation; `None` if it was removed.
@@ -121,36 +138,49 @@ impl ObjectService {
             let Range { start, end } = selected.range;
             reply.set("Content-Range", format!("bytes {start}-{}/{}", end - 1, generation.size));
         }
-        reply.content = match content {
-            Stored::Inline(bytes) => {
-                let bytes = slice(&bytes, &selected.range)?;
-                match selected.unpacked {
-                    true => Content::Unmeasured(gunzip(stream::iter([Ok(bytes)]).boxed())),
-                    false => Content::Whole(bytes),
-                }
+        let content = self.pieces(exchange.tenant, content, selected.range).await?;
+        reply.content = match (selected.unpacked, content) {
+            (false, content) => content,
+            (true, Content::Whole(bytes)) => Content::Unmeasured(gunzip(stream::iter([Ok(bytes)]).boxed())),
+            (true, Content::Stream(_, pieces) | Content::Unmeasured(pieces)) => {
+                Content::Unmeasured(gunzip(pieces))
             }
-            Stored::Extents(extents) => {
-                let length = selected.range.end - selected.range.start;
-                let pieces = match self.blobs.read(&extents, selected.range).await {
-                    Err(BlobError::Gone(_)) => return Err(MediaError::Gone),
-                    other => other.map_err(Failure::from)?,
-                };
-                let place = self.replies.enter(exchange.tenant);
-                if timeout(limits::ROOM_WITHIN, place.take(limits::DOWNLOAD_BYTES)).await.is_err() {
-                    return Err(Failure::from(no_room()).into());
-                }
-                let pieces = pieces.map(move |piece| {
-                    let _held = &place;
-                    piece.map_err(std::io::Error::other)
-                });
-                match selected.unpacked {
-                    true => Content::Unmeasured(gunzip(pieces.boxed())),
-                    false => Content::Stream(length, pieces.boxed()),
-                }
-            }
+            (true, frames @ Content::Frames(_)) => frames,
         };
         Ok(reply)
     }
+
+    /// The bytes of a content in a range, whole or as they are read.
+    pub(super) async fn pieces(
+        &self,
+        tenant: Tenant,
+        content: Stored,
+        range: Range<u64>,
+    ) -> Result<Content, MediaError> {
+        let extents = match content {
+            Stored::Inline(bytes) => return Ok(Content::Whole(slice(&bytes, &range)?)),
+            Stored::Extents(extents) => extents,
+        };
+        let length = range.end - range.start;
+        let pieces = match self.blobs.read(&extents, range).await {
+            Err(BlobError::Gone(_)) => return Err(MediaError::Gone),
+            other => other.map_err(Failure::from)?,
+        };
+        let place = self.replies.enter(tenant);
+        if timeout(limits::ROOM_WITHIN, place.take(limits::DOWNLOAD_BYTES)).await.is_err() {
+            return Err(Failure::from(no_room()).into());
+        }
+        let pieces = pieces.map(move |piece| {
+            let _held = &place;
+            piece.map_err(std::io::Error::other)
+        });
+        Ok(Content::Stream(length, pieces.boxed()))
+    }
+}
+
+/// The object changed at each try to read it.
+pub(super) fn replaced_again() -> Failure {
+    Failure::unavailable("The object is replaced again and again while it is read. Try again.")
 }
 
 /// A part of bytes that are in a row. The row may be shorter than its generation says only if it is damaged.

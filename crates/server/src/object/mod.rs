@@ -21,6 +21,7 @@ mod exchange;
 mod failure;
 mod faults;
 mod finish;
+mod grpc;
 mod gunzip;
 mod hmac_keys;
 mod hosts;
@@ -181,7 +182,14 @@ impl ObjectService {
     }
 
     /// Answers one request. It never fails: an error is a reply too.
-    pub async fn handle(&self, connection: Connection, request: Request<Incoming>) -> Response<SentBody> {
+    pub async fn handle(
+        self: &Arc<Self>,
+        connection: Connection,
+        request: Request<Incoming>,
+    ) -> Response<SentBody> {
+        if grpc::is_call(request.headers()) {
+            return grpc::called(self, connection, request).await;
+        }
         let (head, body) = request.into_parts();
         let mut body = RequestBody::Incoming(body);
         let open = connection.open_request();
@@ -265,6 +273,7 @@ impl ObjectService {
             query,
             id: &arrival.id,
             now: arrival.now,
+            whole: &[],
             tenant: Tenant { group, member: self.admission.hash(uri.path()) },
             principal,
         })
@@ -327,16 +336,27 @@ impl ObjectService {
         };
         let is_media = exchange.query.get("alt") == Some("media");
         let speaks = if is_media { Speaks::Text } else { speaks };
-        let operation = call.operation.name();
-        let result = match self.ordered_fault(exchange, operation, None) {
-            None => self.run(exchange, &call, is_media, method, body).await,
+        let result = self.perform(exchange, &call, is_media, method, body).await;
+        Outcome { operation: call.operation.name(), speaks, result }
+    }
+
+    /// Carries an operation out, or a fault in its place.
+    async fn perform(
+        &self,
+        exchange: &Exchange<'_>,
+        call: &Call,
+        is_media: bool,
+        method: &str,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        match self.ordered_fault(exchange, call.operation.name(), None) {
+            None => self.run(exchange, call, is_media, method, body).await,
             Some(fault) if fault.is_early() => Ok(fault.spoil(Reply::empty(200))),
             Some(fault) => {
-                let reply = self.run(exchange, &call, is_media, method, body).await;
+                let reply = self.run(exchange, call, is_media, method, body).await;
                 reply.map(|reply| fault.spoil(reply))
             }
-        };
-        Outcome { operation, speaks, result }
+        }
     }
 
     /// Carries an operation out.
@@ -354,7 +374,9 @@ impl ObjectService {
             Op::BucketsList => self.list_buckets(exchange).await,
             Op::BucketsInsert => self.insert_bucket(exchange, body).await,
             Op::BucketsGet => self.get_bucket(exchange, bucket).await,
-            Op::BucketsPatch => self.write_bucket(exchange, bucket, BodyMode::Patch, body).await,
+            Op::BucketsPatch => {
+                self.write_bucket(exchange, bucket, BodyMode::Patch { whole: exchange.whole }, body).await
+            }
             Op::BucketsUpdate => self.write_bucket(exchange, bucket, BodyMode::Update, body).await,
             Op::BucketsDelete => self.delete_bucket(exchange, bucket).await,
             Op::BucketsLockRetentionPolicy => self.lock_retention(exchange, bucket).await,
@@ -387,7 +409,16 @@ impl ObjectService {
                 self.download(exchange, bucket, object).await
             }
             Op::ObjectsGet => self.get_object(exchange, bucket, object).await,
-            Op::ObjectsPatch => self.change_settings(exchange, bucket, object, BodyMode::Patch, body).await,
+            Op::ObjectsPatch => {
+                self.change_settings(
+                    exchange,
+                    bucket,
+                    object,
+                    BodyMode::Patch { whole: exchange.whole },
+                    body,
+                )
+                .await
+            }
             Op::ObjectsUpdate => self.change_settings(exchange, bucket, object, BodyMode::Update, body).await,
             Op::ObjectsDelete => self.delete_object(exchange, bucket, object).await,
             Op::ObjectsRestore => self.restore_object(exchange, bucket, object).await,

@@ -74,7 +74,7 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         bucket: &str,
         name: &str,
-        mode: BodyMode,
+        mode: BodyMode<'_>,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         let body = self.body_object(exchange, body).await?;

@@ -15,6 +15,9 @@ use crate::listener::OpenRequest;
 /// is not complete.
 pub(crate) type Pieces = BoxStream<'static, std::io::Result<Bytes>>;
 
+/// Bytes and trailers as they are made.
+pub(crate) type Frames = BoxStream<'static, std::io::Result<Frame<Bytes>>>;
+
 /// The body of a reply.
 #[allow(dead_code, reason = "downloads, which stream, are not served yet")]
 pub(crate) enum Content {
@@ -24,6 +27,8 @@ pub(crate) enum Content {
     Stream(u64, Pieces),
     /// Bytes of an unknown number.
     Unmeasured(Pieces),
+    /// Messages of gRPC, and at their end the trailers.
+    Frames(Frames),
 }
 
 /// A reply while it is built: to a request, or to a part of a batch.
@@ -112,6 +117,7 @@ impl Body for SentBody {
             Content::Stream(_, pieces) | Content::Unmeasured(pieces) => {
                 ready!(pieces.as_mut().poll_next(context))
             }
+            Content::Frames(frames) => return frames.as_mut().poll_next(context),
         };
         if let (Some(Ok(piece)), Content::Stream(left, _)) = (&piece, &mut self.content) {
             *left = left.saturating_sub(piece.len() as u64);
@@ -123,7 +129,7 @@ impl Body for SentBody {
         match &self.content {
             Content::Whole(bytes) => bytes.is_empty(),
             Content::Stream(left, _) => *left == 0,
-            Content::Unmeasured(_) => false,
+            Content::Unmeasured(_) | Content::Frames(_) => false,
         }
     }
 
@@ -131,7 +137,7 @@ impl Body for SentBody {
         match &self.content {
             Content::Whole(bytes) => SizeHint::with_exact(bytes.len() as u64),
             Content::Stream(left, _) => SizeHint::with_exact(*left),
-            Content::Unmeasured(_) => SizeHint::default(),
+            Content::Unmeasured(_) | Content::Frames(_) => SizeHint::default(),
         }
     }
 }

@@ -8,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::blob::BlobUser;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::checksum::Announced;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Projection};
@@ -29,10 +30,11 @@ use super::retry_tests::Fault;
 use crate::limits::UPLOAD_SAVED_EACH_BYTES;
 
 /// An upload that a request names.
-struct Upload<'a> {
-    of: Name<'a>,
+pub(super) struct Upload<'a> {
+    /// The name that gets the object.
+    pub(super) of: Name<'a>,
     /// The id of its rows.
-    id: &'a str,
+    pub(super) id: &'a str,
 }
 
 /// Bytes that a request brings to an upload.
@@ -143,7 +145,7 @@ impl ObjectService {
     }
 
     /// The session of an upload or, if it has ended, the generation that it made.
-    async fn session(
+    pub(super) async fn session(
         &self,
         exchange: &Exchange<'_>,
         upload: &Upload<'_>,
@@ -228,11 +230,13 @@ impl ObjectService {
             let saved = self.save(exchange, upload, saved, &mut receiver, incoming.total).await?;
             return Ok(Done::Saved(saved));
         }
-        self.end_upload(exchange, upload, &session, receiver, incoming.total).await
+        let expected = announced(exchange, &Map::new())?;
+        let made = self.end_upload(exchange, upload, &session, receiver, expected, incoming.total).await?;
+        Ok(Done::Finished(Box::new(made)))
     }
 
     /// Makes durable what an upload has received, and notes it in its session. Returns how many bytes that is.
-    async fn save(
+    pub(super) async fn save(
         &self,
         exchange: &Exchange<'_>,
         upload: &Upload<'_>,
@@ -246,16 +250,19 @@ impl ObjectService {
         Ok(progress.bytes)
     }
 
-    async fn end_upload(
+    /// Writes the object of an upload whose bytes have all come. `announced` are checksums of the last request, and `total`
+    /// is the size that the object must have.
+    pub(super) async fn end_upload(
         &self,
         exchange: &Exchange<'_>,
         upload: &Upload<'_>,
         session: &Session,
         receiver: Receiver,
+        announced: Announced,
         total: Option<u64>,
-    ) -> Result<Done, Failure> {
+    ) -> Result<Generation, Failure> {
         let of = upload.of;
-        let expected = [session.announced, announced(exchange, &Map::new())?];
+        let expected = [session.announced, announced];
         let is_long = total.filter(|total| receiver.bytes() > *total);
         let received = match is_long {
             None => receiver.finish(&expected).await,
@@ -284,8 +291,7 @@ impl ObjectService {
             also: &Vec::new(),
         };
         // After an error the bytes stay with the session, so that the client can ask again.
-        let made = self.change_object(&create, exchange.deadline()).await?;
-        Ok(Done::Finished(Box::new(made)))
+        self.change_object(&create, exchange.deadline()).await
     }
 }
 
@@ -302,7 +308,7 @@ fn told(exchange: &Exchange<'_>, bytes: u64) -> Reply {
 }
 
 /// The id of an upload's rows, and the name of its object.
-fn parts_of(id: &str) -> Result<(&str, String), ObjectError> {
+pub(super) fn parts_of(id: &str) -> Result<(&str, String), ObjectError> {
     let parts = id.split_once('-').and_then(|(upload, name)| {
         let name = String::from_utf8(URL_SAFE_NO_PAD.decode(name).ok()?).ok()?;
         Some((upload, name))

@@ -86,9 +86,12 @@ pub struct BucketParameters {
 
 /// How a body changes a bucket.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum BodyMode {
-    /// It names what changes.
-    Patch,
+pub enum BodyMode<'a> {
+    /// It names what changes: its members are merged into the older ones.
+    Patch {
+        /// Members that take the place of older ones as wholes instead.
+        whole: &'a [String],
+    },
     /// It is the whole; what it does not name is gone.
     Update,
 }
@@ -138,12 +141,12 @@ impl Bucket {
     pub fn changed(
         &self,
         body: &Map<String, Value>,
-        mode: BodyMode,
+        mode: BodyMode<'_>,
         parameters: BucketParameters,
         now: Micros,
     ) -> Result<Self, ObjectError> {
         let mut settings = match mode {
-            BodyMode::Patch => self.settings.merged(body)?,
+            BodyMode::Patch { whole } => self.settings.merged(body, whole)?,
             BodyMode::Update => self.settings.replaced(body)?,
         };
         computed::finish(&self.settings, &mut settings, now)?;

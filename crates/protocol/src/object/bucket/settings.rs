@@ -232,13 +232,16 @@ impl BucketSettings {
         typed(fields().filter_map(|field| Some((field.to_owned(), body.get(field)?.clone()))).collect())
     }
 
-    /// These settings after the patch `body`, as the client wants them.
-    pub(super) fn merged(&self, body: &Map<String, Value>) -> Result<Self, ObjectError> {
+    /// These settings after the patch `body`, as the client wants them. The members `whole` are replaced and not merged.
+    pub(super) fn merged(&self, body: &Map<String, Value>, whole: &[String]) -> Result<Self, ObjectError> {
         let mut members = self.json();
         for field in FIELDS {
             match body.get(field) {
                 Some(Value::Null) => {
                     members.remove(field);
+                }
+                Some(value) if whole.iter().any(|name| name == field) => {
+                    members.insert(field.to_owned(), value.clone());
                 }
                 Some(patch) => merge_patch(members.entry(field).or_insert(Value::Null), patch),
                 None => {}
@@ -255,7 +258,7 @@ impl BucketSettings {
         kept.hierarchical_namespace = self.hierarchical_namespace;
         kept.location.clone_from(&self.location);
         kept.object_retention.clone_from(&self.object_retention);
-        kept.merged(body)
+        kept.merged(body, &[])
     }
 
     /// The members of the JSON form. Members without a value are left out, on all levels.

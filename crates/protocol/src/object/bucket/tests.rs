@@ -19,7 +19,7 @@ fn insert(body: Value) -> Result<Bucket, ObjectError> {
 
 fn patch(bucket: &Bucket, body: Value, seconds: u64) -> Result<Bucket, ObjectError> {
     let now = BORN.plus_seconds(seconds);
-    bucket.changed(&map(body), BodyMode::Patch, BucketParameters::default(), now)
+    bucket.changed(&map(body), BodyMode::Patch { whole: &[] }, BucketParameters::default(), now)
 }
 
 fn shown(bucket: &Bucket) -> Value {

@@ -99,12 +99,25 @@ const FIELDS: [&str; 11] = [
 impl Settings {
     /// These settings after the patch `body`. `now` becomes the time of contexts that it changes.
     pub fn patched(&self, body: &Map<String, Value>, now: Micros) -> Result<Self, ObjectError> {
+        self.patched_with(body, &[], now)
+    }
+
+    /// As [`patched`](Self::patched), but the members `whole` are replaced and not merged.
+    pub fn patched_with(
+        &self,
+        body: &Map<String, Value>,
+        whole: &[String],
+        now: Micros,
+    ) -> Result<Self, ObjectError> {
         let Value::Object(mut merged) = serde_json::to_value(self).expect("settings can be written as JSON")
         else {
             unreachable!("settings are an object in JSON");
         };
         for field in FIELDS {
             if let Some(patch) = body.get(field) {
+                if whole.iter().any(|name| name == field) {
+                    merged.remove(field);
+                }
                 merge_patch(merged.entry(field).or_insert(Value::Null), patch);
             }
         }
@@ -201,6 +214,9 @@ mod tests {
         assert_eq!(new.metadata.keys().collect::<Vec<_>>(), ["b", "c"]);
         let none = new.patched(&body(json!({"metadata": null})), NOW).expect("good settings");
         assert!(none.metadata.is_empty());
+        let other = body(json!({"metadata": {"d": "4"}}));
+        let whole = new.patched_with(&other, &["metadata".to_owned()], NOW).expect("good settings");
+        assert_eq!(whole.metadata.keys().collect::<Vec<_>>(), ["d"]);
     }
 
     #[test]

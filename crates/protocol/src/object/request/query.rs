@@ -36,6 +36,11 @@ impl Query {
         Ok(Self { pairs })
     }
 
+    /// Adds a parameter.
+    pub fn push(&mut self, name: &str, value: &str) {
+        self.pairs.push((name.to_owned(), value.to_owned()));
+    }
+
     /// The first value of a parameter.
     pub fn get(&self, name: &str) -> Option<&str> {
         self.pairs.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())

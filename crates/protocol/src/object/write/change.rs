@@ -43,7 +43,7 @@ pub enum Edit<'a> {
         /// The JSON of the request.
         body: &'a Map<String, Value>,
         /// Whether the body names what changes, or is the whole.
-        mode: BodyMode,
+        mode: BodyMode<'a>,
         /// `predefinedAcl`.
         acl: Option<Predefined>,
         /// `overrideUnlockedRetention`.
@@ -97,7 +97,7 @@ impl Change<'_> {
         match self.edit {
             Edit::Body { body, mode, acl, may_override } => {
                 let settings = match mode {
-                    BodyMode::Patch => generation.settings.patched(body, now)?,
+                    BodyMode::Patch { whole } => generation.settings.patched_with(body, whole, now)?,
                     BodyMode::Update => updated(&generation.settings, body, now)?,
                 };
                 let listed = body.get("acl").filter(|acl| !acl.is_null()).map(Acl::from_json).transpose()?;

@@ -98,7 +98,8 @@ impl Store {
     fn patch(&mut self, generation: Option<u64>, body: serde_json::Value) -> Result<Generation, u16> {
         let bucket = self.bucket.clone();
         let body = body.as_object().expect("an object").clone();
-        let edit = Edit::Body { body: &body, mode: BodyMode::Patch, acl: None, may_override: false };
+        let edit =
+            Edit::Body { body: &body, mode: BodyMode::Patch { whole: &[] }, acl: None, may_override: false };
         let of = Name { bucket: &bucket, name: NAME };
         let change = Change { of, generation, conditions: &Conditions::default(), edit };
         self.write(&change.keys(), |rows, stamp| change.judge(rows, stamp))

@@ -1,0 +1,222 @@
+//! Bytes of objects: reads, and uploads in one stream or in several.
+
+use std::ops::Range;
+
+use super::call::{Ask, JsonCall, JsonReply};
+use super::limits::CHUNK_BYTES_MAX;
+use super::messages::{
+    BidiReadObjectSpec, CancelResumableWriteRequest, CancelResumableWriteResponse, ChecksummedData,
+    CommonObjectRequestParams, ObjectChecksums, QueryWriteStatusRequest, QueryWriteStatusResponse,
+    ReadObjectRequest, StartResumableWriteRequest, StartResumableWriteResponse, WriteObjectSpec,
+    query_write_status_response,
+};
+use super::name::{bucket_in, upload_in, upload_name};
+use super::object::{object_of, settings};
+use crate::object::checksum::{Announced, Crc32c, Md5};
+use crate::object::error::{ErrorKind, ObjectError};
+use crate::object::limits::OBJECT_BYTES_MAX;
+use crate::object::request::Operation;
+
+impl WriteObjectSpec {
+    /// The call that writes the object. `upload_type` says how its bytes come.
+    pub fn call(
+        &self,
+        upload_type: &str,
+        key: Option<&CommonObjectRequestParams>,
+        sums: Option<&ObjectChecksums>,
+    ) -> Result<JsonCall, ObjectError> {
+        if self.appendable == Some(true) {
+            return Err(ObjectError::not_implemented("An appendable upload"));
+        }
+        let object = self.resource.as_ref().ok_or_else(|| ObjectError::required("resource"))?;
+        let bucket = bucket_in("resource.bucket", &object.bucket)?;
+        let mut object = object.clone();
+        if let Some(sums) = sums {
+            object.checksums = Some(sums.clone());
+        }
+        let mut body = settings(&object);
+        body.insert("name".to_owned(), object.name.as_str().into());
+        let mut call = JsonCall::on_bucket(Operation::ObjectsInsert, bucket)
+            .text("uploadType", upload_type)
+            .conditions([
+                self.if_generation_match,
+                self.if_generation_not_match,
+                self.if_metageneration_match,
+                self.if_metageneration_not_match,
+            ])
+            .text("predefinedAcl", &self.predefined_acl)
+            .text("projection", "noAcl")
+            .key(key)
+            .with_body(body);
+        if let Some(size) = self.object_size {
+            if !u64::try_from(size).is_ok_and(|size| size <= OBJECT_BYTES_MAX) {
+                return Err(ObjectError::invalid("object_size", size, "An object has at most 5 TiB."));
+            }
+            call = call.header("x-upload-content-length", &size.to_string());
+        }
+        Ok(call)
+    }
+}
+
+impl Ask for StartResumableWriteRequest {
+    type Reply = StartResumableWriteResponse;
+
+    fn call(&self) -> Result<JsonCall, ObjectError> {
+        let spec =
+            self.write_object_spec.as_ref().ok_or_else(|| ObjectError::required("write_object_spec"))?;
+        let key = self.common_object_request_params.as_ref();
+        spec.call("resumable", key, self.object_checksums.as_ref())
+    }
+
+    fn reply(&self, reply: JsonReply) -> Result<StartResumableWriteResponse, ObjectError> {
+        let bucket = self.call()?.call.bucket;
+        let id = reply.upload.ok_or_else(|| ObjectError::damaged("an upload without an id"))?;
+        Ok(StartResumableWriteResponse { upload_id: upload_name(&bucket, &id) })
+    }
+}
+
+/// A call about an upload that was begun.
+pub fn on_upload(upload: &str, method: &'static str) -> Result<JsonCall, ObjectError> {
+    let (bucket, id) = upload_in(upload)?;
+    let call = JsonCall::on_bucket(Operation::ObjectsInsert, bucket).text("upload_id", id);
+    Ok(JsonCall { method, ..call })
+}
+
+impl Ask for QueryWriteStatusRequest {
+    type Reply = QueryWriteStatusResponse;
+
+    fn call(&self) -> Result<JsonCall, ObjectError> {
+        Ok(on_upload(&self.upload_id, "PUT")?
+            .header("content-range", "bytes */*")
+            .header("content-length", "0")
+            .text("projection", "noAcl")
+            .key(self.common_object_request_params.as_ref()))
+    }
+
+    fn reply(&self, reply: JsonReply) -> Result<QueryWriteStatusResponse, ObjectError> {
+        use query_write_status_response::WriteStatus;
+        let status = match reply.status {
+            308 => {
+                let last =
+                    reply.range.as_ref().and_then(|range| range.rsplit_once('-')?.1.parse::<i64>().ok());
+                WriteStatus::PersistedSize(last.map_or(0, |last| last + 1))
+            }
+            _ => WriteStatus::Resource(object_of(reply.body)?),
+        };
+        Ok(QueryWriteStatusResponse { persisted_data_checksums: None, write_status: Some(status) })
+    }
+}
+
+impl Ask for CancelResumableWriteRequest {
+    type Reply = CancelResumableWriteResponse;
+
+    fn call(&self) -> Result<JsonCall, ObjectError> {
+        on_upload(&self.upload_id, "DELETE")
+    }
+
+    fn reply(&self, _: JsonReply) -> Result<CancelResumableWriteResponse, ObjectError> {
+        Ok(CancelResumableWriteResponse::default())
+    }
+}
+
+impl ReadObjectRequest {
+    /// The call that reads the resource of the object, on the same conditions.
+    pub fn call(&self) -> Result<JsonCall, ObjectError> {
+        let bucket = bucket_in("bucket", &self.bucket)?;
+        Ok(JsonCall::on_object(Operation::ObjectsGet, bucket, &self.object)?
+            .number("generation", self.generation)
+            .conditions([
+                self.if_generation_match,
+                self.if_generation_not_match,
+                self.if_metageneration_match,
+                self.if_metageneration_not_match,
+            ])
+            .key(self.common_object_request_params.as_ref()))
+    }
+}
+
+impl BidiReadObjectSpec {
+    /// As [`ReadObjectRequest::call`].
+    pub fn call(&self) -> Result<JsonCall, ObjectError> {
+        ReadObjectRequest {
+            bucket: self.bucket.clone(),
+            object: self.object.clone(),
+            generation: self.generation,
+            if_generation_match: self.if_generation_match,
+            if_generation_not_match: self.if_generation_not_match,
+            if_metageneration_match: self.if_metageneration_match,
+            if_metageneration_not_match: self.if_metageneration_not_match,
+            common_object_request_params: self.common_object_request_params.clone(),
+            ..Default::default()
+        }
+        .call()
+    }
+}
+
+/// The bytes of an object of `size` bytes from `offset`, or from so many before its end if that is negative; at most
+/// `limit`, or all if that is 0. Fails if the object ends before `offset`, or `limit` is negative.
+pub fn read_range(offset: i64, limit: i64, size: u64) -> Result<Range<u64>, ObjectError> {
+    let shown = || format!("{limit} bytes from {offset}");
+    let begin = match u64::try_from(offset) {
+        Ok(begin) => begin,
+        Err(_) => size.saturating_sub(offset.unsigned_abs()),
+    };
+    match u64::try_from(limit) {
+        Ok(_) if begin > size => Err(ObjectError::range_not_satisfiable(&shown(), size)),
+        Ok(0) => Ok(begin..size),
+        Ok(limit) => Ok(begin..begin.saturating_add(limit).min(size)),
+        Err(_) => Err(ObjectError::range_not_satisfiable(&shown(), size)),
+    }
+}
+
+/// Bytes with their checksum.
+pub fn checksummed(content: bytes::Bytes) -> ChecksummedData {
+    debug_assert!(content.len() <= CHUNK_BYTES_MAX, "a chunk is cut before it is sent");
+    ChecksummedData { crc32c: Some(Crc32c::of(&content).0), content }
+}
+
+impl ChecksummedData {
+    /// Checks that the bytes are those that the client sent.
+    pub fn check(&self) -> Result<(), ObjectError> {
+        let announced = Announced { crc32c: self.crc32c.map(Crc32c), md5: None };
+        announced.check(Crc32c::of(&self.content), None)
+    }
+}
+
+impl ObjectChecksums {
+    /// The checksums that a client announces for a whole object.
+    pub fn announced(&self) -> Result<Announced, ObjectError> {
+        let md5 = match self.md5_hash.len() {
+            0 => None,
+            _ => Some(<[u8; 16]>::try_from(&*self.md5_hash).map_err(|_| {
+                let message = format!("An MD5 has 16 bytes, and not {}.", self.md5_hash.len());
+                ObjectError::new(ErrorKind::Invalid, message).at("object_checksums.md5_hash")
+            })?),
+        };
+        Ok(Announced { crc32c: self.crc32c.map(Crc32c), md5: md5.map(Md5) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_are_cut_to_the_object() {
+        for (offset, limit, expected) in [
+            (0, 0, Some(0..10)),
+            (2, 3, Some(2..5)),
+            (2, 100, Some(2..10)),
+            (-5, 3, Some(5..8)),
+            (-50, 0, Some(0..10)),
+            (10, 0, Some(10..10)),
+            (10, 5, Some(10..10)),
+            (i64::MAX, 0, None),
+            (i64::MIN, i64::MAX, Some(0..10)),
+            (11, 0, None),
+            (0, -1, None),
+        ] {
+            assert_eq!(read_range(offset, limit, 10).ok(), expected, "{offset} {limit}");
+        }
+    }
+}
