@@ -8,10 +8,11 @@
 //! - `bench`: what each sort of request costs here, in a bare HTTP server and in Azurite ([`peers`]);
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
 //! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]);
+//! - `client`: whether a table comes back equal after its commands were killed, and how fast ([`client`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
-//! The first nine drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
+//! The first ten drive the real program from outside, and share [`mod@bench`]; the last two need only the pure crate
 //! `map`.
 
 #![expect(
@@ -21,6 +22,7 @@
 
 mod balance;
 mod bench;
+mod client;
 mod cloud;
 mod cores;
 mod drive;
@@ -59,6 +61,7 @@ enum Experiment {
     Floor,
     Neighbours(neighbours::Arguments),
     Objects(objects::Arguments),
+    Client(client::Arguments),
     Balance(balance::Arguments),
     Verdicts(verdicts::Arguments),
 }
@@ -74,6 +77,7 @@ fn main() -> ExitCode {
         Experiment::Floor => peers::floor(),
         Experiment::Neighbours(arguments) => neighbours::run(&arguments),
         Experiment::Objects(arguments) => objects::run(&arguments),
+        Experiment::Client(arguments) => client::run(&arguments),
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),
     };

@@ -8,6 +8,7 @@
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
+//! - [`python`]: Python with a package of PyPI;
 //! - [`mod@needs`]: what a test needs of the machine, and what happens where it is missing;
 //! - [`workspace`]: the repository, its build directory, the program under test.
 //!
@@ -23,6 +24,7 @@ pub mod load;
 pub mod needs;
 pub mod pooler;
 pub mod postgres;
+pub mod python;
 pub mod server;
 pub mod sign;
 pub mod workspace;

@@ -10,25 +10,32 @@
 //! | `history` | shows the load on keys over time |
 //! | `rehearse` | makes a range of a running server misbehave, to test retry code |
 //! | `shards` | makes, changes and checks shard maps of SQL databases |
+//! | `table` | makes, deletes and lists tables; moves them between services and files |
+//! | `entity` | reads and changes entities |
 //! | `backup`, `restore`, `copy` | copy a store, which may be in use |
 //! | `completions` | prints what a shell needs to complete commands |
 //!
 //! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong.
 
+mod account;
 mod admin;
 mod chance;
 mod config;
 mod dev;
+mod entity;
 mod events;
 mod history;
 mod logs;
 mod map;
 mod output;
+mod progress;
 mod ranges;
 mod rehearse;
 mod shards;
 mod stores;
+mod table;
 mod text_table;
+mod typed;
 
 use clap::builder::Resettable;
 use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
@@ -69,6 +76,12 @@ enum Command {
     Rehearse(rehearse::Rehearse),
     /// Make, change and check shard maps, which say in which SQL database a tenant's rows are.
     Shards(shards::Shards),
+    /// Make, delete and list tables; export, import and copy them, between services and files.
+    #[command(subcommand)]
+    Table(table::TableCommand),
+    /// Read and change entities.
+    #[command(subcommand)]
+    Entity(entity::EntityCommand),
     /// Copy a store, which may be in use, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
@@ -112,6 +125,8 @@ fn main() -> std::process::ExitCode {
         Command::History(flags) => history::show(&flags),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
         Command::Shards(shards) => shards::run(&shards),
+        Command::Table(command) => table::run(&command),
+        Command::Entity(command) => entity::run(&command),
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),

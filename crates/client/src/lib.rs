@@ -24,6 +24,7 @@
 //! ```text
 //!   bulk         many keys: an order that spreads, and a pace (pure), and what runs by them
 //!   object       objects and buckets of Google Cloud Storage, on wire, retry and transport
+//!   moving       whole tables: in parts, at the same time, with a fingerprint
 //!   pattern      secondary rows, copies in other partitions, queries that fan out
 //!   sequence     numbers that are never given out twice
 //!   service      the account: its tables
@@ -45,6 +46,7 @@ mod entity;
 mod error;
 pub mod keys;
 pub mod limits;
+pub mod moving;
 pub mod object;
 pub mod pattern;
 mod request;

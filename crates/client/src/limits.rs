@@ -36,3 +36,6 @@ pub const DOWNLOAD_PIECE_BYTES: u64 = 8 * 1024 * 1024;
 pub const BULK_WINDOW: usize = 100_000;
 /// Jobs of a bulk job at the same time.
 pub const BULK_AT_ONCE: usize = 32;
+/// Guesses of one key on the way to the middle of a span. Keys with a long beginning in common take the most: about seven
+/// guesses for each of these characters.
+pub const PROBES_MAX: usize = 150;

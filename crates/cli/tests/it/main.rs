@@ -10,3 +10,4 @@ mod rehearse;
 mod script;
 mod settings;
 mod shards;
+mod tables;

@@ -8,6 +8,7 @@ use rangehold_testkit::client::{
     Admin, Client, Credential, Step, change, create_table, entity_path, get, must,
 };
 use rangehold_testkit::server::{Server, Setup, command};
+use rangehold_testkit::sign::{ACCOUNT, KEY};
 use serde_json::{Map, Value};
 
 /// The table of these tests.
@@ -37,6 +38,14 @@ impl Program {
         setup.arguments = settings.iter().map(|&word| word.to_owned()).collect();
         let server = Server::start(&setup).expect("the server starts");
         Self { server, setup, _log: log }
+    }
+
+    /// How clients reach the table service.
+    pub(crate) fn connection(&self) -> String {
+        format!(
+            "AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{}/{ACCOUNT}",
+            self.server.address
+        )
     }
 
     fn client(&self) -> Client {

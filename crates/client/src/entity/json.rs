@@ -64,3 +64,17 @@ pub(crate) fn from_json(text: &[u8]) -> Result<Entity, NotAnEntity> {
         timestamp: head.timestamp.as_deref().and_then(parse_iso),
     })
 }
+
+/// Reads an entity as [`body`] writes it.
+pub(super) fn from_body(text: &[u8]) -> Result<Entity, NotAnEntity> {
+    let sent = Sent::from_json(text, KeyRule::InBody).map_err(|error| {
+        NotAnEntity(format!("this is not an entity that a table can have: {}", error.text))
+    })?;
+    let key = |key: Option<String>| key.expect("the rule of keys in the body requires both");
+    Ok(Entity {
+        keys: Keys::new(key(sent.partition_key), key(sent.row_key)),
+        properties: BTreeMap::from_iter(sent.properties),
+        etag: None,
+        timestamp: None,
+    })
+}

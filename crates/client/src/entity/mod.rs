@@ -18,6 +18,7 @@ use std::fmt;
 
 pub use rangehold_map::Timestamp;
 pub use rangehold_protocol::table::value::{EdmType, Value};
+use rangehold_protocol::table::write::entity_bytes;
 
 pub use json::NotAnEntity;
 pub(crate) use json::{body, from_json};
@@ -25,7 +26,7 @@ pub use types::{Binary, DateTime, Guid};
 pub use write::NotAValue;
 
 /// The address of an entity in its table.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct Keys {
     /// PartitionKey: entities that have it in common can be changed in one batch.
     pub partition_key: String,
@@ -111,6 +112,24 @@ impl Entity {
     /// Fails if a property lacks or has another type than its field; the error says which.
     pub fn read<'a, T: serde::Deserialize<'a>>(&'a self) -> Result<T, NotAnEntity> {
         T::deserialize(read::Fields(self)).map_err(|error| NotAnEntity::shape(&self.keys, error))
+    }
+
+    /// Reads an entity in the form in which the service takes it: one JSON object with both keys, and types as
+    /// `NAME@odata.type` where the value does not tell them. Fails if a key is absent or the service would refuse the entity.
+    pub fn from_json(text: &[u8]) -> Result<Self, NotAnEntity> {
+        json::from_body(text)
+    }
+
+    /// The entity in the form that [`Self::from_json`] reads, without version and time.
+    pub fn to_json(&self) -> Vec<u8> {
+        body(self)
+    }
+
+    /// Its size in bytes, as the service counts it. The service takes 1 MiB.
+    pub fn bytes(&self) -> usize {
+        let Keys { partition_key, row_key } = &self.keys;
+        let properties = self.properties.iter().map(|(name, value)| (name.as_str(), value.as_ref()));
+        entity_bytes(partition_key, row_key, properties)
     }
 
     /// The value of a property.

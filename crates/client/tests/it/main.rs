@@ -1,6 +1,7 @@
 //! The client: at a real service, and over a model of one with faults between them.
 
 mod model;
+mod moving;
 mod object;
 mod pattern;
 mod retry;

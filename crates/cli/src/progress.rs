@@ -1,0 +1,39 @@
+//! Progress of long commands, for the person in front of a terminal.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// How often a bar moves while nothing happens, so that it is seen that the program lives.
+const TICK: Duration = Duration::from_millis(200);
+
+/// A line on standard error that shows how far a command is. It is hidden if standard error is not a terminal.
+#[derive(Clone)]
+pub(crate) struct Progress(ProgressBar);
+
+impl Progress {
+    /// Begins the line of a step, such as `reading`, with the number of `things` if it is known.
+    pub(crate) fn begin(is_hidden: bool, step: &'static str, things: &str, total: Option<u64>) -> Self {
+        let target = if is_hidden { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(total, target).with_message(step);
+        let form = match total {
+            Some(_) => format!(
+                "{{msg}} [{{bar:30}}] {{human_pos}}/{{human_len}} {things}, {{per_sec}}, {{eta}} left"
+            ),
+            None => format!("{{spinner}} {{msg}} {{human_pos}} {things}, {{per_sec}}, {{elapsed}}"),
+        };
+        bar.set_style(ProgressStyle::with_template(&form).expect("the template is well formed"));
+        bar.enable_steady_tick(TICK);
+        Self(bar)
+    }
+
+    /// So many more are done.
+    pub(crate) fn add(&self, count: u64) {
+        self.0.inc(count);
+    }
+
+    /// Removes the line.
+    pub(crate) fn end(&self) {
+        self.0.finish_and_clear();
+    }
+}
