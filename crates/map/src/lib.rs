@@ -38,7 +38,7 @@ pub mod script;
 pub mod shard;
 mod timestamp;
 
-pub use insight::{history, load};
+pub use insight::{capacity, history, load, names};
 pub use key::{
     BlobId, BucketId, BucketRow, Key, ObjectGeneration, ObjectKey, ObjectRow, PartitionPrefix, TableId,
 };

@@ -7,6 +7,7 @@ use crate::codec::{MalformedKey, Reader, put_name, put_u64};
 const BUCKET: u8 = 0x01;
 const DELETED: u8 = 0x02;
 const NOTIFICATION: u8 = 0x03;
+const CAPACITY: u8 = 0x04;
 
 const HMAC_KEY: u8 = 0x01;
 
@@ -24,6 +25,8 @@ pub enum BucketRow {
     Deleted(BucketId),
     /// A notification configuration, by its id.
     Notification(String),
+    /// What the bucket with this id bears: see [`capacity`](crate::capacity).
+    Capacity(BucketId),
 }
 
 impl BucketRow {
@@ -32,6 +35,7 @@ impl BucketRow {
             BUCKET => Self::Bucket,
             DELETED => Self::Deleted(BucketId(reader.u64()?)),
             NOTIFICATION => Self::Notification(reader.name()?.into_owned()),
+            CAPACITY => Self::Capacity(BucketId(reader.u64()?)),
             _ => return Err(reader.unknown_row()),
         })
     }
@@ -83,6 +87,10 @@ impl PartitionPrefix {
             BucketRow::Notification(id) => {
                 out.push(NOTIFICATION);
                 put_name(&mut out, id);
+            }
+            BucketRow::Capacity(id) => {
+                out.push(CAPACITY);
+                put_u64(&mut out, id.0);
             }
         }
         out

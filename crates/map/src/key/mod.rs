@@ -13,6 +13,7 @@
 //! | `11` bucket | bucket name, `01` | the bucket name | a bucket of objects |
 //! | | bucket name, `02`, bucket id | the bucket name | a bucket that was deleted and can be restored |
 //! | | bucket name, `03`, notification id | the bucket name | a notification configuration |
+//! | | bucket name, `04`, bucket id | the bucket name | what the bucket bears |
 //! | `12` project | project, `01`, access id | the project | an HMAC key |
 //! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
 //! | `30` object | bucket id, object name, then see [`ObjectRow`] | bucket id, object name | see [`ObjectRow`] |

@@ -80,6 +80,7 @@ fn any_other_key() -> impl Strategy<Value = Key> {
         Just(BucketRow::Bucket),
         any_bucket().prop_map(BucketRow::Deleted),
         any_text().prop_map(BucketRow::Notification),
+        any_bucket().prop_map(BucketRow::Capacity),
     ];
     let user = (any_bucket(), any_text(), any_text());
     let blob_row = prop_oneof![
@@ -137,6 +138,7 @@ fn place(key: &Key) -> Vec<Part> {
                 BucketRow::Bucket => vec![n(1)],
                 BucketRow::Deleted(bucket) => vec![n(2), id(bucket.0)],
                 BucketRow::Notification(name) => vec![n(3), utf8(name)],
+                BucketRow::Capacity(bucket) => vec![n(4), id(bucket.0)],
             };
             [vec![n(0x11), utf8(name)], row].into_iter().flatten().collect()
         }
@@ -373,6 +375,7 @@ fn line(key: &Key) -> String {
         Key::Bucket { name, row: BucketRow::Bucket } => format!("bucket {name}"),
         Key::Bucket { name, row: BucketRow::Deleted(id) } => format!("bucket {name} deleted {}", id.0),
         Key::Bucket { name, row: BucketRow::Notification(id) } => format!("bucket {name} notification {id}"),
+        Key::Bucket { name, row: BucketRow::Capacity(id) } => format!("bucket {name} capacity {}", id.0),
         Key::Project { project, row: ProjectRow::HmacKey(id) } => format!("project {project} key {id}"),
         Key::Object(key) => object_in_words(key),
         Key::Blob { blob, row: BlobRow::State } => format!("blob {blob}"),

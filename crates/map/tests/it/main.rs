@@ -2,10 +2,12 @@
 
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
+mod capacity;
 mod changes;
 mod history;
 mod keys;
 mod load;
+mod names;
 mod plan;
 mod ranges;
 mod scripts;

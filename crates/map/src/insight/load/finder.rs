@@ -30,13 +30,13 @@
 
 use std::time::Duration;
 
-use super::chance::Chance;
 use super::edges::Edges;
 use super::look::{Gaps, Look, mean_balance};
 use super::policy::LoadPolicy;
 use super::reservoir::{Reservoir, cuts_around};
 use super::top_keys::TopKey;
 use super::{Access, Sample};
+use crate::insight::chance::Chance;
 
 /// How much too early a look may end. Ticks do not come exactly each second, and to wait for the next one
 /// would make every look a tenth longer.

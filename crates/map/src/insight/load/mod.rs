@@ -25,7 +25,6 @@
 //! share of the old rates would be load that was never measured. Rates are right from the first second on. The
 //! peak is unknown for ten minutes, so a new range is not merged before.
 
-mod chance;
 mod digits;
 mod edges;
 mod finder;
@@ -44,7 +43,7 @@ mod verdict;
 
 use std::time::Duration;
 
-use chance::Chance;
+use super::chance::Chance;
 use rate::{Peak, Rate};
 use state::State;
 use tally::Spans;

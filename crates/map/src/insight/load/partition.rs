@@ -3,7 +3,9 @@
 //! Load is counted by partition, because a range can only be cut between partitions.
 
 use crate::codec::Reader;
-use crate::key::{KIND_CATALOGUE, KIND_OBJECT, Key, ObjectKey, TableId, after_prefix, partition_length};
+use crate::key::{
+    BucketId, KIND_CATALOGUE, KIND_OBJECT, Key, ObjectKey, TableId, after_prefix, partition_length,
+};
 
 /// The bytes with which all keys of the partition of `key` begin; `None` if `key` lies in no partition.
 pub(super) fn partition_in(key: &[u8]) -> Option<&[u8]> {
@@ -42,9 +44,7 @@ fn partition_in_words(
         let account = reader.text().ok()?;
         return reader.is_at_end().then(|| format!("the list of tables of account {account}"));
     }
-    if partition.first() == Some(&KIND_OBJECT) {
-        let head = [partition, &[0]].concat();
-        let ObjectKey { bucket, name, .. } = ObjectKey::decode(&head).ok()?;
+    if let Some((bucket, name)) = object_in(partition) {
         return Some(format!("object {name:?} of bucket number {}", bucket.0));
     }
     if let Ok(Key::Bucket { name, .. }) = Key::decode(&[partition, &[1]].concat()) {
@@ -62,6 +62,19 @@ fn partition_in_words(
     Some(format!("partition {partition_key:?} of table {table}"))
 }
 
+/// The bucket and the name of the object whose partition this is.
+fn object_in(partition: &[u8]) -> Option<(BucketId, String)> {
+    let of_objects = partition.first() == Some(&KIND_OBJECT);
+    let head = of_objects.then(|| [partition, &[0]].concat())?;
+    let ObjectKey { bucket, name, .. } = ObjectKey::decode(&head).ok()?;
+    Some((bucket, name.into_owned()))
+}
+
+/// The name of the object whose partition this is, if it is one.
+pub(super) fn object_name(partition: &[u8]) -> Option<String> {
+    object_in(partition).map(|(_, name)| name)
+}
+
 /// The RowKey in a stored key, for people.
 pub(super) fn row_in_words(key: &[u8]) -> String {
     match Key::decode(key) {
@@ -75,7 +88,7 @@ pub(super) fn row_in_words(key: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::key::{BlobId, BucketId, ObjectRow, PartitionPrefix, is_partition_boundary};
+    use crate::key::{BlobId, ObjectRow, PartitionPrefix, is_partition_boundary};
 
     #[test]
     fn the_partition_of_a_key_is_its_prefix() {

@@ -1,7 +1,7 @@
 //! A random sample of the partitions of a look, in proportion to their load.
 
-use super::chance::Chance;
 use super::partition::just_above;
+use crate::insight::chance::Chance;
 
 /// The size of the sample.
 pub(super) const SAMPLES_MAX: usize = 64;

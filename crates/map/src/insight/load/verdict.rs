@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use strum::IntoStaticStr;
 
-use super::partition::{in_words, row_in_words};
+use super::partition::{in_words, object_name, row_in_words};
 use super::top_keys::HotRow;
-use crate::key::TableId;
+use crate::insight::names::{hash_advice, time_advice, time_prefix};
+use crate::key::{TableId, is_of_objects};
 
 /// The cause of a hot range's load, with the times between which it holds.
 #[derive(Debug, Clone, PartialEq)]
@@ -133,8 +134,13 @@ impl Verdict {
         match &self.cause {
             Cause::Split { at, above, frontier } => {
                 let (below, above) = (percent(1.0 - above), percent(*above));
+                let caveat = object_name(at).and_then(|name| passing(&name));
                 let at = in_words(at, table_name);
-                if *frontier {
+                if let Some(caveat) = caveat {
+                    format!(
+                        "to be split at {at}: {above} of the load is above it and {below} below, but only for now: {caveat}"
+                    )
+                } else if *frontier {
                     format!(
                         "to be split at {at}: {above} of the load is above it and {below} below, where new keys \
                          are added on one side and old ones are read on the other; the side that grows will not \
@@ -144,15 +150,22 @@ impl Verdict {
                     format!("to be split at {at}: {above} of the load is above it and {below} below")
                 }
             }
+            Cause::HotKey { key, share, .. } if is_of_objects(key) => format!(
+                "not split: hot key; {} has {} of the load, and the rows of one name are never separated; a name takes \
+                 about one write a second, so write to several names, and let readers keep a copy",
+                in_words(key, table_name),
+                percent(*share)
+            ),
             Cause::HotKey { key, share, row } => hot_key(&in_words(key, table_name), *share, row.as_ref()),
             Cause::Append(travel) | Cause::Prepend(travel) => {
                 let front = Some(&travel.front).filter(|front| !front.is_empty());
+                let remedy = front.and_then(|front| object_name(front)).map(|name| remedy(&name));
                 let front = front.map(|front| in_words(front, table_name));
                 let words = match self.cause {
                     Cause::Append(_) => ["higher", "above", "highest"],
                     _ => ["lower", "below", "lowest"],
                 };
-                travels(travel, self.cause.name(), words, front.as_deref())
+                travels(travel, self.cause.name(), words, front.as_deref(), remedy.as_deref())
             }
             Cause::Scan { share } => format!(
                 "not split: scans; {} of the load are scans that would touch both sides of a cut, so both \
@@ -204,7 +217,24 @@ fn hot_key(key: &str, share: f64, row: Option<&HotRow>) -> String {
     format!("not split: hot key; {key} has {share} of the load{row}, and a partition is never cut; {remedy}")
 }
 
-fn travels(travel: &Travel, name: &str, [higher, above, highest]: [&str; 3], front: Option<&str>) -> String {
+/// What helps if names of objects grow, shown on one of them.
+fn remedy(name: &str) -> String {
+    passing(name).unwrap_or_else(|| hash_advice(name))
+}
+
+/// Advice for a name behind a time that lasts for an hour or a day.
+fn passing(name: &str) -> Option<String> {
+    let time = time_prefix(name).filter(|time| time.is_long)?;
+    Some(time_advice(time.prefix, name))
+}
+
+fn travels(
+    travel: &Travel,
+    name: &str,
+    [higher, above, highest]: [&str; 3],
+    front: Option<&str>,
+    remedy: Option<&str>,
+) -> String {
     let (share, seconds) = (percent(travel.share), travel.over.as_secs());
     let found = match travel.manner {
         Manner::Ahead => format!(
@@ -224,10 +254,11 @@ fn travels(travel: &Travel, name: &str, [higher, above, highest]: [&str; 3], fro
         ),
     };
     let front = front.map_or(String::new(), |front| format!("; it was last around {front}"));
-    format!(
-        "not split: {name}; {found}{front}; put something in front of the key that spreads it, such as a hash or the \
-         name of a device, instead of a time or a counter"
-    )
+    let remedy = remedy.unwrap_or(
+        "put something in front of the key that spreads it, such as a hash or the name of a device, instead of a time or \
+         a counter",
+    );
+    format!("not split: {name}; {found}{front}; {remedy}")
 }
 
 fn percent(share: f64) -> String {

@@ -23,4 +23,9 @@ impl Chance {
     pub(super) fn below(&mut self, end: u64) -> u64 {
         ((u128::from(self.draw()) * u128::from(end)) >> 64) as u64
     }
+
+    /// A number from 0 to 1, and never 1 itself.
+    pub(super) fn share(&mut self) -> f64 {
+        (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
+    }
 }

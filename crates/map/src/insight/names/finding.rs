@@ -1,0 +1,186 @@
+//! What is found about each prefix of a bucket, in two samples of the names that were used.
+
+use std::collections::BTreeMap;
+
+use super::clock::time_prefix;
+use super::group::{below, folders, prefixes};
+use super::spread_name;
+
+/// The part of the names of a prefix that decides what they are.
+const MOST: f64 = 0.7;
+/// The least names of a prefix by which it is judged.
+const NAMES_MIN: usize = 8;
+/// The most places in which names may grow at once to be told apart from names that spread.
+const FRONTS_MAX: usize = 64;
+
+/// How the names of a prefix grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Growth {
+    /// New names are everywhere among the old ones.
+    Spreads,
+    /// New names are above the old ones.
+    Append,
+    /// New names are below the old ones.
+    Prepend,
+    /// New names are above the old ones, in so many places.
+    Fronts(usize),
+    /// They spread behind a time; with the next time all names are new.
+    NewPrefixes,
+    /// Most requests are for one name.
+    OneName,
+}
+
+/// What was found about one prefix.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Finding {
+    /// The prefix; empty for all names of the bucket.
+    pub prefix: String,
+    /// Its share of the requests, from 0 to 1.
+    pub share: f64,
+    /// How its names grow.
+    pub growth: Growth,
+    /// One of its names.
+    pub example: String,
+}
+
+/// Judges the names of a bucket by two samples of its requests, an earlier one and a later one. Prefixes with less than a
+/// tenth of the requests are left out. Nothing is found in samples of fewer than eight names.
+pub fn findings(earlier: &[&str], later: &[&str]) -> Vec<Finding> {
+    if earlier.len() < NAMES_MIN || later.len() < NAMES_MIN {
+        return Vec::new();
+    }
+    let mut found = Vec::new();
+    prefixes("", later, later.len(), &mut found);
+    let finding = |prefix: String| {
+        let (before, now) = (below(&prefix, earlier), below(&prefix, later));
+        let growth = growth(&prefix, &before, &now)?;
+        let share = now.len() as f64 / later.len() as f64;
+        let example = now[now.len() / 2].to_owned();
+        Some(Finding { prefix, share, growth, example })
+    };
+    found.into_iter().filter_map(finding).collect()
+}
+
+fn growth(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
+    if now.len() < NAMES_MIN {
+        return None;
+    }
+    let is_most = |count: usize| count as f64 >= MOST * now.len() as f64;
+    let mut counts = BTreeMap::<&str, usize>::new();
+    now.iter().for_each(|name| *counts.entry(name).or_default() += 1);
+    if is_most(counts.values().copied().max().unwrap_or(0)) {
+        return Some(Growth::OneName);
+    }
+    let above = |least: &str, names: &[&str]| names.iter().filter(|name| **name > least).count();
+    let ends = before.iter().min().zip(before.iter().max());
+    if let Some((least, most)) = ends {
+        if is_most(above(most, now)) {
+            return Some(Growth::Append);
+        }
+        if is_most(now.iter().filter(|name| *name < least).count()) {
+            return Some(Growth::Prepend);
+        }
+    }
+    let is_long_time =
+        |name: &&str| time_prefix(name).is_some_and(|time| time.is_long && time.prefix == prefix);
+    if is_most(now.iter().filter(|name| is_long_time(name)).count()) {
+        return Some(Growth::NewPrefixes);
+    }
+    // Without earlier names under this prefix, nothing is known of how they grow.
+    ends?;
+    Some(fronts(prefix, before, now).unwrap_or(Growth::Spreads))
+}
+
+/// The places in which names grow: a character or folder behind the prefix, or one more character.
+fn fronts(prefix: &str, before: &[&str], now: &[&str]) -> Option<Growth> {
+    let by_folder: Vec<String> = folders(prefix, now).into_keys().map(str::to_owned).collect();
+    let by_letters = |letters: usize| {
+        let cut = |name: &&str| name[prefix.len()..].chars().take(letters).collect::<String>();
+        let mut heads: Vec<String> = now.iter().map(|name| prefix.to_owned() + &cut(name)).collect();
+        heads.sort();
+        heads.dedup();
+        heads
+    };
+    let grow = |heads: &Vec<String>| {
+        let grows = heads.iter().map(|head| {
+            let most = below(head, before).into_iter().max();
+            below(head, now).into_iter().filter(|name| most.is_some_and(|most| *name > most)).count()
+        });
+        grows.sum::<usize>() as f64 >= MOST * now.len() as f64
+    };
+    [by_folder, by_letters(1), by_letters(2)]
+        .into_iter()
+        .filter(|heads| (2..=FRONTS_MAX).contains(&heads.len()))
+        .find(grow)
+        .map(|heads| Growth::Fronts(heads.len()))
+}
+
+impl Growth {
+    /// One word.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Spreads => "spreads",
+            Self::Append => "append",
+            Self::Prepend => "prepend",
+            Self::Fronts(_) => "fronts",
+            Self::NewPrefixes => "new-prefixes",
+            Self::OneName => "one-name",
+        }
+    }
+}
+
+impl Finding {
+    /// What was found and what to do about it, for people.
+    pub fn sentence(&self) -> String {
+        let Self { prefix, share, growth, example } = self;
+        let names = match prefix.as_str() {
+            "" => "all names".to_owned(),
+            prefix => format!("names under {prefix:?} ({:.0} % of the requests)", share * 100.0),
+        };
+        match growth {
+            Growth::Spreads => {
+                format!(
+                    "{names} scale: they are spread, so what they may use doubles after each 20 minutes of use"
+                )
+            }
+            Growth::Append | Growth::Prepend => {
+                let above = if *growth == Growth::Append { "above" } else { "below" };
+                format!(
+                    "{names} do not scale: each new one is {above} those before, so all load is in one place, which is \
+                     never divided; {}",
+                    hash_advice(example)
+                )
+            }
+            Growth::Fronts(places) => format!(
+                "{names} scale to {places} times the threshold and no further: they grow in {places} places, and none \
+                 of these is ever divided; {}",
+                hash_advice(example)
+            ),
+            Growth::NewPrefixes => {
+                format!("{names} scale only until the next prefix: {}", time_advice(prefix, example))
+            }
+            Growth::OneName => format!(
+                "{names} do not scale: most requests are for {example:?}; a name takes about one write a second, and its \
+                 reads are in one place; write to several names, and let readers keep a copy"
+            ),
+        }
+    }
+}
+
+/// How a name is mended that grows with time.
+pub(crate) fn hash_advice(example: &str) -> String {
+    format!(
+        "begin each name with the first 6 hex digits of its MD5: {:?} in place of {example:?}",
+        spread_name(example)
+    )
+}
+
+/// How names are mended that are random behind a time.
+pub(crate) fn time_advice(prefix: &str, example: &str) -> String {
+    format!(
+        "{prefix:?} looks like a time, and names under the next one are all new and begin at the threshold; what is \
+         random behind a time spreads the load of that time only, and does not last; spread new prefixes over all names, \
+         with the first 6 hex digits of the MD5 in front: {:?} in place of {example:?}",
+        spread_name(example)
+    )
+}
