@@ -113,6 +113,12 @@ pub const ADMIN_BODY_BYTES_MAX: usize = 64 * 1024;
 /// The time for that body to arrive.
 pub const ADMIN_BODY_WITHIN: Duration = Duration::from_secs(10);
 
+/// The most buckets whose rates are kept in memory. The one that was not used for the longest time gives way; its row has
+/// what it bore when it last changed.
+pub const BUCKETS_WITH_RATES_MAX: usize = 4_096;
+/// The time between two writes of the row with what a bucket bears, while that does not change.
+pub const CAPACITY_STORED_EVERY: Duration = Duration::from_secs(60 * 60);
+
 /// How often the history counts, which is also the length of its finest column.
 pub const HISTORY_EVERY: Duration = Duration::from_secs(1);
 /// Bytes of memory for the columns of seconds in the history. Without a directory, the other columns may take as many

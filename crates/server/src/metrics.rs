@@ -126,6 +126,9 @@ pub struct Metrics {
     seconds: Family<Operation, Histogram, fn() -> Histogram>,
     under_way: Gauge,
     throttled: Family<Throttled, Counter>,
+    late: Counter,
+    late_seconds: Counter<f64, AtomicU64>,
+    spans: Gauge,
     ready_delay: Gauge<f64, AtomicU64>,
     engine: EngineGauges,
 }
@@ -163,6 +166,12 @@ impl Metrics {
         registry.register("requests_under_way", "Requests being answered", under_way.clone());
         let throttled = Family::<Throttled, Counter>::default();
         registry.register("throttled", "Requests that were not let in, by the reason", throttled.clone());
+        let late = Counter::default();
+        registry.register("late", "Requests for objects that waited for their bucket's rate", late.clone());
+        let late_seconds = Counter::<f64, AtomicU64>::default();
+        registry.register("late_seconds", "Time that these requests waited", late_seconds.clone());
+        let spans = Gauge::default();
+        registry.register("bucket_spans", "Spans of names of the buckets in use", spans.clone());
         let ready_delay = Gauge::<f64, AtomicU64>::default();
         registry.register(
             "ready_delay_seconds",
@@ -170,7 +179,18 @@ impl Metrics {
             ready_delay.clone(),
         );
         let engine = EngineGauges::register(&mut registry);
-        Arc::new(Self { registry, requests, seconds, under_way, throttled, ready_delay, engine })
+        Arc::new(Self {
+            registry,
+            requests,
+            seconds,
+            under_way,
+            throttled,
+            late,
+            late_seconds,
+            spans,
+            ready_delay,
+            engine,
+        })
     }
 
     pub(crate) fn begin(&self) -> UnderWay<'_> {
@@ -186,6 +206,16 @@ impl Metrics {
 
     pub(crate) fn throttled(&self, cause: Cause) {
         self.throttled.get_or_create(&Throttled { cause }).inc();
+    }
+
+    /// Counts a request that waits for so long for its bucket's rate.
+    pub(crate) fn late(&self, delay: Duration) {
+        self.late.inc();
+        self.late_seconds.inc_by(delay.as_secs_f64());
+    }
+
+    pub(crate) fn spans(&self, spans: usize) {
+        self.spans.set(i64::try_from(spans).unwrap_or(i64::MAX));
     }
 
     pub(crate) fn ready_delay(&self, least: Duration) {

@@ -8,6 +8,7 @@
 
 use std::time::Duration;
 
+use rangehold_map::capacity::Rules;
 use rangehold_map::load::LoadPolicy;
 use rangehold_map::plan::Policy;
 
@@ -24,6 +25,8 @@ pub struct Profile {
     pub table: Option<Budget>,
     /// Entities of one partition that are written, or that a read returns. A read counts as at least one.
     pub partition: Option<Budget>,
+    /// Requests for objects. `None`: no limit.
+    pub objects: Option<ObjectRules>,
     /// When the process itself is overloaded, and how fast it refuses requests then.
     pub overload: OverloadPolicy,
     /// When a page of a query ends.
@@ -43,6 +46,27 @@ pub struct Budget {
     pub per_second: f64,
     /// Unused budget is saved, up to what this time gives. It may be used later, while the process has room to spare.
     pub credit: Duration,
+}
+
+/// The rates of requests for objects.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ObjectRules {
+    /// What a bucket bears, and how that changes.
+    pub rates: Rules,
+    /// Writes of one name.
+    pub name: Budget,
+    /// Bytes each second, up and down, of one project in one location. `None`: no limit.
+    pub bytes_per_second: Option<f64>,
+    /// How many times as fast as real time the clock runs by which buckets grow and fall back.
+    pub time_scale: f64,
+}
+
+impl ObjectRules {
+    /// What the documents of Google Cloud Storage say. They name no bandwidth that fits all projects.
+    pub fn cloud() -> Self {
+        let name = Budget { per_second: 1.0, credit: Duration::ZERO };
+        Self { rates: Rules::documented(), name, bytes_per_second: None, time_scale: 1.0 }
+    }
 }
 
 /// When the process is overloaded; see the module `admission`.
@@ -88,6 +112,7 @@ impl Profile {
             account: None,
             table: None,
             partition: None,
+            objects: None,
             // Clients that wait for their answers delay each other, which is not an overload: 256 clients that
             // send batches of 5 ms each wait 640 ms on two cores, which work all the time.
             overload: OverloadPolicy {
@@ -113,6 +138,7 @@ impl Profile {
             table: Some(account),
             // Documented. The credit is DynamoDB's: unused capacity of the last 300 s.
             partition: Some(Budget { per_second: 2_000.0, credit: Duration::from_secs(300) }),
+            objects: Some(ObjectRules::cloud()),
             overload: OverloadPolicy {
                 delay_max: Duration::from_millis(200),
                 interval: Duration::from_secs(1),

@@ -13,6 +13,12 @@ pub(crate) enum Cause {
     Partition,
     /// The process is overloaded, and this is one of its hot tenants.
     Overload,
+    /// The object's name was written a moment ago.
+    ObjectName,
+    /// The bucket bears no more requests for names like this.
+    BucketRate,
+    /// The project has used up its bandwidth in this location.
+    Bandwidth,
     /// Its range rehearses a failure.
     Rehearsal,
 }

@@ -90,6 +90,21 @@ pub(crate) struct DevFlags {
     /// answers and short pages, to test retry code [default: fast]
     #[arg(long, env = "RANGEHOLD_PROFILE", value_name = "PROFILE")]
     pub(super) profile: Option<ProfileName>,
+    /// All rates of buckets of objects, and --object-bandwidth, are multiplied by this, such as 0.01; needs --profile cloud
+    /// [default: 1]
+    #[arg(long, env = "RANGEHOLD_RATE_SCALE", value_name = "FACTOR")]
+    pub(super) rate_scale: Option<f64>,
+    /// The clock by which buckets of objects grow and fall back runs so many times as fast, 1 to 100; needs --profile cloud
+    /// [default: 1]
+    #[arg(long, env = "RANGEHOLD_TIME_SCALE", value_name = "FACTOR")]
+    pub(super) time_scale: Option<f64>,
+    /// Bytes each second, up and down, of the objects of one project in one location, such as 25GiB; needs --profile cloud
+    /// [default: no limit]
+    #[arg(long, env = "RANGEHOLD_OBJECT_BANDWIDTH", value_name = "SIZE")]
+    pub(super) object_bandwidth: Option<String>,
+    /// Buckets of objects begin again after so many hours of rest; needs --profile cloud [default: 72]
+    #[arg(long, env = "RANGEHOLD_OBJECT_IDLE_HOURS", value_name = "HOURS")]
+    pub(super) object_idle_hours: Option<u32>,
     /// Disk space for the history of load, which `rangehold history` shows; 0 keeps none [default: 256MiB]
     #[arg(long, env = "RANGEHOLD_HISTORY_BUDGET", value_name = "SIZE")]
     pub(super) history_budget: Option<String>,
@@ -215,6 +230,10 @@ impl DevFlags {
             retry_tests,
             disk_reserve,
             profile,
+            rate_scale,
+            time_scale,
+            object_bandwidth,
+            object_idle_hours,
             history_budget,
             history_keys,
             log_format,

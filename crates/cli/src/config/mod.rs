@@ -6,6 +6,7 @@
 //! the file gives what is still absent. An unknown key in the file is an error that names it.
 
 mod flags;
+mod rates;
 mod values;
 
 use std::net::{IpAddr, Ipv4Addr};
@@ -16,8 +17,8 @@ use rangehold_server::accounts::Accounts;
 use rangehold_server::profile::Profile;
 use rangehold_server::tls::TlsFiles;
 
+use self::flags::TlsMode;
 pub(crate) use self::flags::{DevFlags, LogFormat, Switch};
-use self::flags::{ProfileName, TlsMode};
 pub(crate) use self::values::Crash;
 use self::values::{parse_crash, parse_host, parse_size};
 
@@ -153,7 +154,7 @@ impl DevFlags {
             disk_reserve_bytes,
             history_budget_bytes: flags.history_budget_bytes()?,
             history_keys: flags.history_keys.unwrap_or(false),
-            profile: flags.profile.unwrap_or(ProfileName::Fast).profile(),
+            profile: flags.profile()?,
             log_format: flags.log_format.unwrap_or(LogFormat::Text),
             fsync: !flags.unsafe_no_fsync.unwrap_or(false),
             crash: flags.crash_after_step.as_deref().map(parse_crash).transpose()?,

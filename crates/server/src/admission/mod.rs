@@ -21,11 +21,13 @@
 //! | `recent` | yes | which buckets are kept in memory |
 //! | `vending` | yes | how a budget of the whole service is spent by several front ends |
 //! | `overload`, `tenants` | yes | whether to shed, and which tenants |
+//! | `object_rates` | yes | the rates of buckets and names of objects |
 //! | `probe` | no | measures the delay that `overload` judges |
 //!
 //! Pure modules take the time as a [`Duration`] since the process began, and chance as a number.
 
 mod bucket;
+mod object_rates;
 mod overload;
 mod probe;
 mod recent;
@@ -44,6 +46,7 @@ use tokio::time::Instant;
 use tracing::info;
 
 use self::bucket::Bucket;
+pub(crate) use self::object_rates::{ObjectAsk, ObjectRates, ToStore, TooFast};
 use self::overload::{Flow, Overload, Pressure};
 use self::recent::Recent;
 use self::tenants::Tenants;
@@ -65,6 +68,7 @@ pub(crate) struct Admission {
     accounts: Option<Mutex<Vended>>,
     tables: Option<Mutex<Vended>>,
     partitions: Option<Mutex<Partitions>>,
+    objects: Option<ObjectRates>,
     shedder: Mutex<Shedder>,
     metrics: Arc<Metrics>,
     /// Whether arrivals must be counted or shed.
@@ -122,6 +126,7 @@ impl Admission {
             accounts: profile.account.map(vended),
             tables: profile.table.map(vended),
             partitions: profile.partition.map(partitions),
+            objects: profile.objects.clone().map(|rules| ObjectRates::new(rules, seed)),
             shedder: Mutex::new(Shedder {
                 overload: Overload::new(profile.overload),
                 tenants: Tenants::new(),
@@ -176,6 +181,11 @@ impl Admission {
         let mut partitions = partitions.lock();
         let (budget, bucket) = partitions.of(tenant, now);
         if bucket.take(&budget, now, entities as f64, room) { Ok(()) } else { Err(Cause::Partition) }
+    }
+
+    /// The rates of requests for objects; `None` if there is no limit.
+    pub(crate) fn object_rates(&self) -> Option<&ObjectRates> {
+        self.objects.as_ref()
     }
 
     /// Whether partitions have budgets at all.

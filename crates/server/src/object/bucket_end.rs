@@ -66,7 +66,8 @@ impl ObjectService {
                 return Err(ObjectError::no_such_bucket());
             }
             conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
-            let mut changes = vec![(key.clone(), None)];
+            let capacity = partition.bucket_row(&BucketRow::Capacity(id));
+            let mut changes = vec![(key.clone(), None), (capacity, None)];
             if let Some(seconds) = bucket.soft_delete_seconds() {
                 let now = Micros::from(now);
                 bucket.deleted = Some((now, now.plus_seconds(seconds)));

@@ -2,6 +2,7 @@
 
 use bytes::{Bytes, BytesMut};
 use rangehold_map::blob::BlobUser;
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::acl::Acl;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Announced;
@@ -41,6 +42,7 @@ impl ObjectService {
         let bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type");
         let described = described(exchange, &Map::new(), content_type)?;
+        self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
         while let Some(piece) = self.piece(exchange, body).await? {
             receiver.take(piece.bytes.clone()).await?;
@@ -68,6 +70,7 @@ impl ObjectService {
                     Found::MediaBegins(content_type) => {
                         let resource = body_object(&parts.resource)?;
                         let described = described(exchange, &resource, content_type.as_deref())?;
+                        self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
                         let receiver = self.receiver(exchange, &bucket, &described.name);
                         receiving = Some((described, receiver));
                     }

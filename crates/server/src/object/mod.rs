@@ -36,6 +36,7 @@ mod notifications;
 mod objects;
 mod payload;
 mod permission;
+mod rates;
 mod reply;
 mod retry_tests;
 mod rows;
@@ -369,6 +370,7 @@ impl ObjectService {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         self.authorise(exchange, call).await?;
+        self.admit_call(exchange, call).await?;
         let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
         match call.operation {
             Op::BucketsList => self.list_buckets(exchange).await,
@@ -406,7 +408,8 @@ impl ObjectService {
             Op::ObjectsList => self.list_objects(exchange, bucket).await,
             Op::ObjectsInsert => self.upload(exchange, bucket, method, body).await,
             Op::ObjectsGet if is_media || exchange.head.uri.path().starts_with("/download/") => {
-                self.download(exchange, bucket, object).await
+                let reply = self.download(exchange, bucket, object).await?;
+                Ok(self.charge_reply(bucket, reply).await)
             }
             Op::ObjectsGet => self.get_object(exchange, bucket, object).await,
             Op::ObjectsPatch => {

@@ -6,6 +6,7 @@
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use rangehold_map::blob::BlobUser;
+use rangehold_map::capacity::Usage;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Announced;
@@ -176,6 +177,10 @@ impl ObjectService {
         match range.step(bytes, total, length)? {
             Step::Tell => Ok(Done::Saved(bytes)),
             Step::Receive { skip, is_last, total, .. } => {
+                if is_last {
+                    let Name { bucket, name } = upload.of;
+                    self.admit_name(exchange, &bucket.name, name, Usage::Write).await?;
+                }
                 let incoming = Incoming { skip, is_last, total };
                 self.receive(exchange, upload, session, incoming, body).await
             }

@@ -131,6 +131,8 @@ fn refusal(cause: Cause) -> Failure {
             TableError::new(ErrorCode::ServerBusy, "Operations per second is over the account limit.").into()
         }
         Cause::Table | Cause::Partition | Cause::Overload | Cause::Rehearsal => ErrorCode::ServerBusy.into(),
+        // Requests for tables are not refused for these.
+        Cause::ObjectName | Cause::BucketRate | Cause::Bandwidth => ErrorCode::ServerBusy.into(),
     }
 }
 

@@ -4,6 +4,7 @@
 //! file are ignored.
 
 use bytes::{Bytes, BytesMut};
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -139,6 +140,7 @@ impl XmlApi<'_> {
         if let (None, Some(content_type)) = (value(&fields, "content-type"), content_type) {
             fields.push(("content-type".to_owned(), content_type));
         }
+        self.admit_name(exchange, &bucket.name, &name, Usage::Write).await?;
         let receiver = self.receiver(exchange, bucket, &name);
         Ok(Receiving { name, fields, policy, receiver })
     }

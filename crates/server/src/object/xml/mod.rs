@@ -13,6 +13,7 @@ mod uploads;
 
 use std::ops::Deref;
 
+use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
@@ -95,6 +96,37 @@ impl XmlApi<'_> {
         }
     }
 
+    /// Lets a request in, or refuses it: see [`rates`](super::rates). Forms and sessions ask when they know the name.
+    async fn admit_request(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
+        match request {
+            XmlRequest::Bucket(BucketCall::List, bucket) => {
+                let begins_at = exchange.parameter("start-after").or(exchange.parameter("marker"));
+                let begins_at = begins_at.or(exchange.parameter("prefix")).unwrap_or_default();
+                self.admit(exchange, bucket, begins_at, Usage::Read, true).await
+            }
+            XmlRequest::Bucket(BucketCall::PostForm | BucketCall::ListUploads, _) => Ok(()),
+            XmlRequest::Object(call, bucket, name) => match call {
+                ObjectCall::Get | ObjectCall::Head => {
+                    self.admit_name(exchange, bucket, name, Usage::Read).await
+                }
+                ObjectCall::Copy(source) => {
+                    self.admit_name(exchange, &source.bucket, &source.name, Usage::Read).await?;
+                    self.admit_name(exchange, bucket, name, Usage::Write).await
+                }
+                ObjectCall::Put | ObjectCall::Delete | ObjectCall::CompleteUpload(_) => {
+                    self.admit_name(exchange, bucket, name, Usage::Write).await
+                }
+                ObjectCall::BeginSession
+                | ObjectCall::ContinueSession(_)
+                | ObjectCall::CancelSession(_)
+                | ObjectCall::BeginUpload
+                | ObjectCall::PutPart { .. }
+                | ObjectCall::AbortUpload(_)
+                | ObjectCall::ListParts(_) => Ok(()),
+            },
+        }
+    }
+
     async fn run(
         &self,
         exchange: &Exchange<'_>,
@@ -102,12 +134,16 @@ impl XmlApi<'_> {
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
         self.authorise(exchange, request).await?;
+        self.admit_request(exchange, request).await?;
         match request {
             XmlRequest::Bucket(BucketCall::List, bucket) => self.list(exchange, bucket).await,
             XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.form(exchange, bucket, body).await,
             XmlRequest::Bucket(BucketCall::ListUploads, bucket) => self.list_uploads(exchange, bucket).await,
             XmlRequest::Object(call, bucket, name) => match call {
-                ObjectCall::Get | ObjectCall::Head => self.get(exchange, bucket, name).await,
+                ObjectCall::Get | ObjectCall::Head => {
+                    let reply = self.get(exchange, bucket, name).await?;
+                    Ok(self.charge_reply(bucket, reply).await)
+                }
                 ObjectCall::Put => self.put(exchange, bucket, name, body).await,
                 ObjectCall::Copy(source) => self.copy(exchange, bucket, name, source).await,
                 ObjectCall::Delete => self.delete(exchange, bucket, name).await,

@@ -1,0 +1,228 @@
+//! Asks admission for each request for an object, in the profile `cloud`, and keeps what buckets bear in their rows.
+//!
+//! A request is asked for once, before its handler: by its name in the path. The name of a new object may come in the
+//! body, so uploads ask for it when they know it, and resumable uploads with the request that ends them.
+
+use std::sync::Arc;
+
+use rangehold_map::capacity::Usage;
+use rangehold_map::key::{BucketRow, ObjectRow};
+use rangehold_map::load::Access as LoadAccess;
+use rangehold_map::{BucketId, PartitionPrefix};
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::request::{Api, Call, Operation as Op, api_of};
+use tokio::sync::watch;
+use tokio::time::{Instant, sleep};
+use tracing::warn;
+
+use super::ObjectService;
+use super::exchange::Exchange;
+use super::failure::Failure;
+use super::reply::{Content, Reply};
+use super::upkeep::stops_within;
+use crate::admission::{ObjectAsk, ObjectRates, ToStore, TooFast};
+use crate::limits::REQUEST_WITHIN;
+
+impl ObjectService {
+    /// Lets a call of the JSON API in, or refuses it.
+    pub(super) async fn admit_call(&self, exchange: &Exchange<'_>, call: &Call) -> Result<(), Failure> {
+        if self.admission.object_rates().is_none() {
+            return Ok(());
+        }
+        let (bucket, object) = (call.bucket.as_str(), call.object.as_str());
+        match call.operation {
+            Op::ObjectsList => {
+                let begins_at = exchange.parameter("startOffset").or(exchange.parameter("prefix"));
+                self.admit(exchange, bucket, begins_at.unwrap_or_default(), Usage::Read, true).await
+            }
+            Op::ObjectsGet | Op::ObjectAclList | Op::ObjectAclGet => {
+                self.admit_name(exchange, bucket, object, Usage::Read).await
+            }
+            Op::ObjectsPatch
+            | Op::ObjectsUpdate
+            | Op::ObjectsDelete
+            | Op::ObjectsRestore
+            | Op::ObjectsCompose
+            | Op::ObjectAclInsert
+            | Op::ObjectAclPatch
+            | Op::ObjectAclUpdate
+            | Op::ObjectAclDelete => self.admit_name(exchange, bucket, object, Usage::Write).await,
+            Op::ObjectsCopy | Op::ObjectsRewrite => {
+                self.admit_name(exchange, bucket, object, Usage::Read).await?;
+                self.admit_name(exchange, &call.to_bucket, &call.to_object, Usage::Write).await
+            }
+            Op::ObjectsMove => {
+                self.admit_name(exchange, bucket, object, Usage::Write).await?;
+                self.admit_name(exchange, bucket, &call.to_object, Usage::Write).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Lets a request for one name in, or refuses it.
+    pub(super) async fn admit_name(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        usage: Usage,
+    ) -> Result<(), Failure> {
+        self.admit(exchange, bucket, name, usage, false).await
+    }
+
+    /// Lets a request in, or refuses it. A request that is let in late waits here.
+    pub(super) async fn admit(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+        usage: Usage,
+        is_listing: bool,
+    ) -> Result<(), Failure> {
+        let Some(rates) = self.admission.object_rates() else { return Ok(()) };
+        let bucket = match self.bucket(bucket).await {
+            Ok(bucket) => bucket,
+            // The handler answers that there is no such bucket.
+            Err(failure) if failure.0.kind == ErrorKind::NoSuchBucket => return Ok(()),
+            Err(failure) => return Err(failure),
+        };
+        if !rates.knows(bucket.id) {
+            self.learn(rates, &bucket).await?;
+        }
+        let ask = ObjectAsk { bucket: bucket.id, name, usage, is_listing };
+        let admitted = self
+            .admit_bytes(exchange, rates, &bucket, usage)
+            .and_then(|()| rates.ask(&ask, self.admission.hash((bucket.id, name)), self.clock.now()));
+        match admitted {
+            Ok(delay) if delay.is_zero() => Ok(()),
+            Ok(delay) => {
+                self.metrics.late(delay);
+                sleep(delay).await;
+                Ok(())
+            }
+            Err(too_fast) => {
+                self.metrics.throttled(too_fast.cause());
+                self.count_refusal(&ask);
+                Err(refusal(exchange, too_fast, &bucket.name, name).into())
+            }
+        }
+    }
+
+    /// Counts a refusal in the load of the range, which would look idle otherwise.
+    fn count_refusal(&self, ask: &ObjectAsk<'_>) {
+        let key = PartitionPrefix::object(ask.bucket, ask.name).object_row(&ObjectRow::Head);
+        let access = match (ask.is_listing, ask.usage) {
+            (true, _) => LoadAccess::Scan,
+            (false, Usage::Write) => LoadAccess::Write,
+            (false, Usage::Read) => LoadAccess::PointRead,
+        };
+        self.router.throttled(&key, access);
+    }
+
+    /// Charges the bytes of a body to its project and location.
+    fn admit_bytes(
+        &self,
+        exchange: &Exchange<'_>,
+        rates: &ObjectRates,
+        bucket: &Bucket,
+        usage: Usage,
+    ) -> Result<(), TooFast> {
+        if !rates.counts_bytes() {
+            return Ok(());
+        }
+        let length = exchange.header("content-length").and_then(|length| length.parse().ok());
+        let bytes = length.filter(|_| usage == Usage::Write).unwrap_or(0);
+        rates.charge_bytes(self.scope_of(bucket), bytes, self.clock.now())
+    }
+
+    /// Charges the bytes of a reply to the project and location of its bucket.
+    pub(super) async fn charge_reply(&self, bucket: &str, reply: Reply) -> Reply {
+        let Some(rates) = self.admission.object_rates().filter(|rates| rates.counts_bytes()) else {
+            return reply;
+        };
+        let bytes = match &reply.content {
+            Content::Whole(bytes) => bytes.len() as u64,
+            Content::Stream(length, _) => *length,
+            Content::Unmeasured(_) => 0,
+        };
+        if let Ok(bucket) = self.bucket(bucket).await {
+            rates.charge_reply(self.scope_of(&bucket), bytes, self.clock.now());
+        }
+        reply
+    }
+
+    fn scope_of(&self, bucket: &Bucket) -> u64 {
+        self.admission.hash((&bucket.project, &bucket.settings.location))
+    }
+
+    /// Takes a bucket into use, with the row that says what it bears.
+    async fn learn(&self, rates: &ObjectRates, bucket: &Bucket) -> Result<(), Failure> {
+        let row = self.router.get(&row_of(&bucket.name, bucket.id)).await?;
+        let is_hierarchical = false;
+        let learned = rates.learn(bucket.id, &bucket.name, is_hierarchical, row.as_deref(), self.clock.now());
+        if let Err(error) = learned {
+            warn!(bucket = bucket.name, %error, "the bucket begins at the threshold");
+        }
+        Ok(())
+    }
+
+    /// Lets time pass for the rates of buckets, and stores what has changed, until `stop` is set.
+    pub(crate) async fn keep_rates(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
+        let Some(rates) = self.admission.object_rates() else { return };
+        while !stops_within(rates.tick_every(), &mut stop).await {
+            let (to_store, spans) = rates.tick(self.clock.now());
+            self.metrics.spans(spans);
+            for changed in to_store {
+                self.store_capacity(rates, changed).await;
+            }
+        }
+    }
+
+    async fn store_capacity(&self, rates: &ObjectRates, changed: ToStore) {
+        let ToStore { bucket: id, name, row } = changed;
+        let partition = PartitionPrefix::bucket(&name);
+        let live = [partition.bucket_row(&BucketRow::Bucket)];
+        let written = self.change(&partition, &live, Instant::now() + REQUEST_WITHIN, |rows, _| {
+            let bucket = rows[0].as_ref().ok_or_else(ObjectError::no_such_bucket)?;
+            match Bucket::decode(bucket)?.id == id {
+                true => Ok((vec![(row_of(&name, id), Some(row.clone()))], ())),
+                false => Err(ObjectError::no_such_bucket()),
+            }
+        });
+        match written.await {
+            Ok(()) => {}
+            Err(failure) if failure.0.kind == ErrorKind::NoSuchBucket => rates.forget(id),
+            Err(failure) => {
+                warn!(bucket = name, error = %failure, "what the bucket bears could not be stored, and is stored later");
+                rates.not_stored(id);
+            }
+        }
+    }
+}
+
+fn row_of(bucket: &str, id: BucketId) -> Vec<u8> {
+    PartitionPrefix::bucket(bucket).bucket_row(&BucketRow::Capacity(id))
+}
+
+/// The error for a request that is not let in. The texts for names and the 503 were recorded from the real service; that for
+/// a bucket was not seen, and is made like them.
+fn refusal(exchange: &Exchange<'_>, too_fast: TooFast, bucket: &str, name: &str) -> ObjectError {
+    let is_xml = exchange.bucket_in_host.is_some() || api_of(exchange.head.uri.path()) == Api::Xml;
+    let limited = |message: String| ObjectError::new(ErrorKind::RateLimited, message);
+    match too_fast {
+        TooFast::Name if is_xml => {
+            limited(format!("Changing object {bucket}/{name} too quickly, please slow down"))
+        }
+        TooFast::Name => ObjectError::object_rate(bucket, name),
+        TooFast::Bucket => limited(format!(
+            "The bucket {bucket} exceeded the rate limit for requests to a range of its objects. Please reduce your request \
+             rate. See https://cloud.google.com/storage/docs/gcs429."
+        )),
+        TooFast::Bandwidth => limited(format!(
+            "The project exceeded the bandwidth quota for the location of bucket {bucket}. Please reduce your request rate. \
+             See https://cloud.google.com/storage/docs/gcs429."
+        )),
+        TooFast::Backend => ObjectError::new(ErrorKind::Unavailable, "Backend Error"),
+    }
+}
