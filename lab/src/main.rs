@@ -31,6 +31,7 @@ mod neighbours;
 mod objects;
 mod peers;
 mod ranges;
+mod rates;
 mod scale;
 mod space;
 mod verdicts;

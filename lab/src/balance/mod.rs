@@ -21,6 +21,9 @@ mod trace;
 mod watched;
 mod world;
 
+pub(crate) use outcome::Curve;
+pub(crate) use page::draw_curves;
+
 use std::sync::Mutex;
 use std::time::Instant;
 

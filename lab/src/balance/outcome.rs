@@ -39,7 +39,7 @@ pub(super) enum Picture {
 
 /// A named curve.
 #[derive(Clone, Debug)]
-pub(super) struct Curve {
+pub(crate) struct Curve {
     pub(super) name: String,
     pub(super) points: Vec<(f64, f64)>,
 }
@@ -48,7 +48,7 @@ impl Curve {
     /// Keeps at most this many points: the greatest of each stretch.
     const POINTS: usize = 360;
 
-    pub(super) fn new(name: impl Into<String>, times: &[f64], values: &[f64]) -> Self {
+    pub(crate) fn new(name: impl Into<String>, times: &[f64], values: &[f64]) -> Self {
         let stretch = times.len().div_ceil(Self::POINTS).max(1);
         let point = |(times, values): (&[f64], &[f64])| {
             (times[times.len() - 1], values.iter().copied().fold(f64::MIN, f64::max))

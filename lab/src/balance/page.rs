@@ -3,6 +3,8 @@
 mod chart;
 mod heat;
 
+pub(crate) use chart::draw as draw_curves;
+
 use super::outcome::{Outcome, Picture};
 
 const STYLE: &str = "

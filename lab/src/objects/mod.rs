@@ -10,6 +10,7 @@
 mod operation;
 mod stream;
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
@@ -17,6 +18,7 @@ use rangehold_testkit::server::Server;
 
 use crate::bench::{Build, mib};
 use crate::drive::{self, Driven, Loop};
+use crate::rates::{self, Rates};
 use operation::{Clients, Operation, Turn};
 
 /// Compares the costs of requests about objects with those of requests about tables.
@@ -34,12 +36,21 @@ pub(crate) struct Arguments {
     /// Bytes of the large object, in MiB; 0 leaves it out.
     #[arg(long, default_value_t = 64)]
     stream_mib: usize,
+    /// Tries the request rates of buckets instead.
+    #[arg(long)]
+    rates: Option<Rates>,
+    /// Draws what `--rates` saw into this directory.
+    #[arg(long, requires = "rates")]
+    pictures: Option<PathBuf>,
     #[command(flatten)]
     build: Build,
 }
 
 /// Starts a server for each number of names, loads it, drives it, and prints the medians.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
+    if let Some(tried) = arguments.rates {
+        return rates::run(tried, arguments.pictures.as_deref(), &arguments.build);
+    }
     ensure!(
         arguments.names.iter().all(|names| *names >= 1_000),
         "--names: a listing needs at least 1000 names"

@@ -10,7 +10,7 @@ const LEFT: f64 = 60.0;
 const BELOW: f64 = 40.0;
 const COLOURS: [&str; 6] = ["#1f5fbf", "#d1495b", "#3a9d5d", "#e08e1b", "#7b4fa3", "#444444"];
 
-pub(super) fn draw(unit: &str, limit: Option<f64>, curves: &[Curve]) -> String {
+pub(crate) fn draw(unit: &str, limit: Option<f64>, curves: &[Curve]) -> String {
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let last = points().map(|(time, _)| *time).fold(1.0, f64::max);
     let highest = points().map(|(_, value)| *value).fold(limit.unwrap_or(0.0), f64::max) * 1.05;
