@@ -53,8 +53,8 @@ pub struct Budget {
 pub struct ObjectRules {
     /// What a bucket bears, and how that changes.
     pub rates: Rules,
-    /// Writes of one name.
-    pub name: Budget,
+    /// The least time between two writes of one name.
+    pub name_every: Duration,
     /// Bytes each second, up and down, of one project in one location. `None`: no limit.
     pub bytes_per_second: Option<f64>,
     /// How many times as fast as real time the clock runs by which buckets grow and fall back.
@@ -64,8 +64,12 @@ pub struct ObjectRules {
 impl ObjectRules {
     /// What the documents of Google Cloud Storage say. They name no bandwidth that fits all projects.
     pub fn cloud() -> Self {
-        let name = Budget { per_second: 1.0, credit: Duration::ZERO };
-        Self { rates: Rules::documented(), name, bytes_per_second: None, time_scale: 1.0 }
+        Self {
+            rates: Rules::documented(),
+            name_every: Duration::from_secs(1),
+            bytes_per_second: None,
+            time_scale: 1.0,
+        }
     }
 }
 

@@ -25,6 +25,7 @@ def main():
     parser.add_argument("port", type=int)
     parser.add_argument("tests", nargs="*", help="names of tests, as unittest takes them")
     parser.add_argument("--cache", type=Path, default=REPOSITORY / "target" / "gcs", help="holds the environment")
+    parser.add_argument("--scaled-rates", action="store_true", help="the server has a hundredth of the rates of the cloud")
     options = parser.parse_args()
     python = set_up(options.cache.resolve())
     environment = {
@@ -32,6 +33,8 @@ def main():
         "STORAGE_EMULATOR_HOST": f"http://{options.host}:{options.port}",
         "PYTHONDONTWRITEBYTECODE": "1",
     }
+    if options.scaled_rates:
+        environment["RANGEHOLD_SCALED_RATES"] = "1"
     command = [python, "-m", "unittest", *(options.tests or ["discover"])]
     return subprocess.run(command, cwd=HERE, env=environment, timeout=SUITE_SECONDS_MAX).returncode
 

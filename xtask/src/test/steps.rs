@@ -218,7 +218,12 @@ fn node() -> Result<()> {
 
 fn gcs_python() -> Result<()> {
     let runner = root().join("tests/gcs/python/run.py");
-    with_server("gcs-python", &[], |server, _| run_script(&runner, server.objects, &[]))
+    with_server("gcs-python", &[], |server, _| run_script(&runner, server.objects, &[]))?;
+    // The same client, and more than a bucket bears.
+    let scaled = ["--profile", "cloud", "--rate-scale", "0.01"];
+    with_server("gcs-rates", &scaled, |server, _| {
+        run_script(&runner, server.objects, &["--scaled-rates".as_ref(), "test_rates".as_ref()])
+    })
 }
 
 fn gcs_node() -> Result<()> {

@@ -57,7 +57,8 @@ pub(crate) struct ObjectRates {
     rules: ObjectRules,
     seed: u64,
     buckets: Mutex<HashMap<BucketId, Known>>,
-    names: Mutex<Recent<Tokens>>,
+    /// When names were last written.
+    names: Mutex<Recent<Option<Duration>>>,
     bytes: Mutex<Recent<Tokens>>,
 }
 
@@ -140,12 +141,12 @@ impl ObjectRates {
     pub(crate) fn ask(&self, ask: &ObjectAsk<'_>, hash: u64, now: Timestamp) -> Result<Duration, TooFast> {
         let real = since_1970(now);
         if ask.usage == Usage::Write {
-            let budget = self.rules.name;
             let mut names = self.names.lock();
-            let tokens = names.get(hash, real, || Tokens::full(&budget, real));
-            if !tokens.take(&budget, real, 1.0, false) {
+            let written = names.get(hash, real, || None);
+            if written.is_some_and(|written| real.saturating_sub(written) < self.rules.name_every) {
                 return Err(TooFast::Name);
             }
+            *written = Some(real);
         }
         let mut buckets = self.buckets.lock();
         let Some(known) = buckets.get_mut(&ask.bucket) else { return Ok(Duration::ZERO) };

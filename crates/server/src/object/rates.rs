@@ -144,7 +144,7 @@ impl ObjectService {
         let bytes = match &reply.content {
             Content::Whole(bytes) => bytes.len() as u64,
             Content::Stream(length, _) => *length,
-            Content::Unmeasured(_) => 0,
+            Content::Unmeasured(_) | Content::Frames(_) => 0,
         };
         if let Ok(bucket) = self.bucket(bucket).await {
             rates.charge_reply(self.scope_of(&bucket), bytes, self.clock.now());

@@ -30,7 +30,7 @@ impl Allowance {
         wanted: f64,
     ) -> (f64, Duration) {
         self.fill(now, rate);
-        let debt_max = (rate * delay_max.as_secs_f64()).max(1.0);
+        let debt_max = rate * delay_max.as_secs_f64();
         let room = self.level + debt_max;
         let passed =
             if wanted <= 1.0 { if room >= wanted { wanted } else { 0.0 } } else { wanted.min(room.max(0.0)) };

@@ -5,6 +5,7 @@ mod ageing;
 mod buckets;
 mod pages;
 mod payloads;
+mod rates;
 mod retries;
 mod xml;
 
