@@ -7,7 +7,8 @@
 //! - `scale`: compares a large service with a small one ([`scale`]);
 //! - `bench`: what each sort of request costs here, in a bare HTTP server and in Azurite ([`peers`]);
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
-//! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]);
+//! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]); with `--rates`, how buckets
+//!   bear load that doubles ([`rates`]);
 //! - `client`: whether a table comes back equal after its commands were killed, and how fast ([`client`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).

@@ -3,8 +3,8 @@
 //! what the servers bear. (If the others use half of it, 0.003 % is refused.)
 //!
 //! What a bucket bears at a time is a rule of Google's documents: 1,000 writes a second at first, and at most twice as
-//! much after every 20 minutes in which it is used. The rule is written down here as arithmetic; the code that will
-//! enforce it comes with objects. The scenario tries whether the finder's verdicts and the planner's splits and moves
+//! much after every 20 minutes in which it is used. The rule is written down here as arithmetic; the code that
+//! enforces it is `capacity` of the crate `map`, which also cuts the names. The scenario tries whether the finder's verdicts and the planner's splits and moves
 //! keep up with it: each range bears 1,000/s. The verdict is calculated and not found, as names are spread evenly over
 //! the digits. Reads go with the writes, five for each, and are not counted twice.
 
