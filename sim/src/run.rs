@@ -34,6 +34,8 @@ const LONG: Duration = Duration::from_secs(600);
 const CLOUD_SHARE: f64 = 0.2;
 /// The share of clusters that have a table of 3,000 rows, among those without budgets.
 const LARGE_SHARE: f64 = 0.3;
+/// The share of clusters that have objects, among those without budgets.
+const OBJECTS_SHARE: f64 = 0.35;
 /// The share of clusters in which pages run out of time, and the bounds of that time in milliseconds.
 const HURRIED_SHARE: f64 = 0.25;
 const HURRIED_MS: (f64, f64) = (5.0, 200.0);
@@ -154,6 +156,7 @@ fn size(chance: Chance) -> Size {
     let large = dice.happens(LARGE_SHARE) && cloud.is_none();
     let page_within = dice.happens(HURRIED_SHARE).then(|| dice.spread(HURRIED_MS.0, HURRIED_MS.1));
     let page_within = page_within.map(|ms| Duration::from_micros((ms * 1_000.0) as u64));
+    let objects = chance.dice("objects at all").happens(OBJECTS_SHARE) && cloud.is_none();
     // If the real manager plans splits too, no random changes cross its plans.
     let random = splits.is_none();
     Size {
@@ -163,6 +166,7 @@ fn size(chance: Chance) -> Size {
         cloud,
         random,
         large,
+        objects,
         page_within,
         ..Size::default()
     }

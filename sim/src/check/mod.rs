@@ -4,6 +4,7 @@
 //! (`tests/checkers.rs`).
 
 pub mod bank;
+pub mod blobs;
 pub mod etags;
 pub mod ids;
 pub mod ledger;

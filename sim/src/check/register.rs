@@ -51,6 +51,8 @@ pub enum Return {
     Missing,
     /// There is another value than the expected one.
     Mismatch,
+    /// There is none, or another one than the expected one.
+    NotMet,
     /// No answer: it may have been done, it may be done later, or it may never be done.
     Unknown,
 }
@@ -105,7 +107,12 @@ impl Operation {
             Call::Replace(value, expected) => conditional(state, expected, Some(value)),
             Call::Delete(expected) => conditional(state, expected, None),
         };
-        (!self.is_known() || self.told == told).then_some(after)
+        let fits = match self.told {
+            Return::Unknown => true,
+            Return::NotMet => matches!(told, Return::Missing | Return::Mismatch),
+            known => known == told,
+        };
+        fits.then_some(after)
     }
 }
 

@@ -2,6 +2,7 @@
 //! answered, or its outcome is unknown.
 
 pub mod http;
+pub mod objects;
 pub mod requests;
 pub mod sas;
 
@@ -63,10 +64,18 @@ impl Asked {
     }
 }
 
+/// Which service a client speaks to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Service {
+    Tables,
+    Objects,
+}
+
 /// A client with one connection.
 pub struct Client {
     world: World,
     name: String,
+    service: Service,
     dice: Dice,
     /// The one front end that it talks to; `None` for any.
     home: Option<usize>,
@@ -92,6 +101,7 @@ impl Client {
         Self {
             world,
             name,
+            service: Service::Tables,
             dice,
             home,
             doubled: true,
@@ -104,6 +114,12 @@ impl Client {
     /// The same, but its requests never arrive twice.
     pub fn only_once(self) -> Self {
         Self { doubled: false, ..self }
+    }
+
+    /// A client of the object service of the first process, in its newest life. Only one process serves the objects of
+    /// a store, since what it is doing with blobs is in its memory.
+    pub fn of_objects(world: &World, name: &str) -> Self {
+        Self { service: Service::Objects, ..Self::new(world, name, Some(0)) }
     }
 
     /// The same, but it hangs up when a reply takes longer than this.
@@ -135,7 +151,9 @@ impl Client {
     /// but asks again at once.
     pub async fn ask(&mut self, request: Request) -> Asked {
         let mut asked = self.ask_once(request.clone()).await;
-        for _ in 0..STORM_RETRIES {
+        // A 503 of the object service may mean that the outcome is unknown, so a storm would make a write twice.
+        let retries = if self.service == Service::Tables { STORM_RETRIES } else { 0 };
+        for _ in 0..retries {
             let refused = asked.answer.as_ref().is_ok_and(|reply| reply.status == 503);
             if !(refused && self.world.weather().rages(Fault::RetryStorm)) {
                 break;
@@ -148,11 +166,10 @@ impl Client {
 
     async fn ask_once(&mut self, mut request: Request) -> Asked {
         let number = self.world.count_request();
-        let join = if request.target.contains('?') { '&' } else { '?' };
         let shown = format!("{} {}", request.method, request.target);
-        request.target = format!("{}{join}{}", request.target, self.sas);
-        request.headers.push(("x-ms-version", "2020-12-06".to_owned()));
-        request.headers.push(("x-ms-client-request-id", format!("{}-{number}", self.name)));
+        if self.service == Service::Tables {
+            self.sign(&mut request, number);
+        }
         let Some(mut connection) = self.connected() else {
             self.log(&shown, &request, None, &Err(NoAnswer::Unsent));
             return Asked { answer: Err(NoAnswer::Unsent), twice: false };
@@ -175,7 +192,10 @@ impl Client {
         };
         let answer = match timeout(patience, exchange).await {
             Ok(Ok(reply)) => Ok(reply),
-            Ok(Err(_)) => Err(NoAnswer::Unknown),
+            Ok(Err(error)) => {
+                self.broken_off(&shown, &error);
+                Err(NoAnswer::Unknown)
+            }
             Err(_) => {
                 if patience == PATIENCE {
                     self.left_waiting(&connection, begun, &shown);
@@ -202,6 +222,14 @@ impl Client {
         Asked { answer, twice }
     }
 
+    /// Adds what every request of the table service carries.
+    fn sign(&self, request: &mut Request, number: u64) {
+        let join = if request.target.contains('?') { '&' } else { '?' };
+        request.target = format!("{}{join}{}", request.target, self.sas);
+        request.headers.push(("x-ms-version", "2020-12-06".to_owned()));
+        request.headers.push(("x-ms-client-request-id", format!("{}-{number}", self.name)));
+    }
+
     /// The connection it has, or a new one; `None` when no front end is up.
     fn connected(&mut self) -> Option<Connection> {
         let candidates: Vec<usize> = match self.home {
@@ -218,10 +246,17 @@ impl Client {
             Some(old) if self.home.is_some() || !self.dice.happens(0.3) => old.process,
             _ => *self.dice.pick(&candidates),
         };
-        let process = self.world.process_for_client(wanted, &mut self.dice)?;
+        let process = match self.service {
+            Service::Tables => self.world.process_for_client(wanted, &mut self.dice)?,
+            Service::Objects => self.world.process(wanted)?,
+        };
+        let connect = || match self.service {
+            Service::Tables => process.connect(),
+            Service::Objects => process.connect_objects(),
+        };
         match old.filter(|old| old.process == wanted && old.life == process.life) {
             Some(old) => Some(old),
-            None => Some(Connection { process: wanted, life: process.life, stream: process.connect() }),
+            None => Some(Connection { process: wanted, life: process.life, stream: connect() }),
         }
     }
 
@@ -249,10 +284,25 @@ impl Client {
         }
     }
 
+    /// Reports an answer that breaks off in the middle, though no fault is on that a client may notice: its download
+    /// lost the bytes that it was reading.
+    fn broken_off(&self, shown: &str, error: &std::io::Error) {
+        if self.service == Service::Objects && self.world.weather().is_harmless() {
+            self.world.found(format_args!("the answer to {} broke off: {error}: {shown}", self.name));
+        }
+    }
+
     /// Reports a reply that the service may not give.
     fn judge(&self, shown: &str, answer: &Result<Reply, NoAnswer>) {
         let Ok(reply) = answer else { return };
         let weather = self.world.weather();
+        if self.service == Service::Objects {
+            if objects::is_wrong(reply.status, weather, self.world.is_cloud()) {
+                let line = reply.body.replace('\n', " ");
+                self.world.found(format_args!("{} was told {} to {shown}: {line}", self.name, reply.status));
+            }
+            return;
+        }
         let spoilt = weather.is_on(Fault::FlippedBit) || weather.is_on(Fault::MisdirectedRead);
         // The cloud's documents allow these answers: for budgets, and for ranges that a real manager moves.
         let cloudy = match reply.code() {

@@ -9,6 +9,7 @@ use tokio::task::JoinSet;
 
 use super::bank::Bank;
 use super::ledger::Ledger;
+use super::objects::{self, Objects};
 use super::register::Registers;
 use super::tables::Tables;
 use super::{large, listing};
@@ -20,6 +21,7 @@ use crate::world::World;
 const WATCHERS: usize = 3;
 const REGISTER_CLIENTS: usize = 4;
 const BANK_CLIENTS: usize = 2;
+const OBJECT_CLIENTS: usize = 3;
 /// Clients that write batches into the ledger.
 const LEDGER_WRITERS: usize = 4;
 /// Clients that come at the same time in a flash crowd.
@@ -39,13 +41,15 @@ pub(crate) struct Mix<'a> {
     registers: Arc<Registers>,
     ledger: Arc<Ledger>,
     bank: Arc<Bank>,
+    objects: Option<Arc<Objects>>,
 }
 
 impl<'a> Mix<'a> {
     /// Makes the tables and the rows that the workloads need, however long it takes.
     pub(crate) async fn set_up(world: &'a World, client: &mut Client) -> Self {
-        let mix =
-            Self { world, registers: Registers::new(4, 2), ledger: Arc::default(), bank: Arc::default() };
+        let objects = if world.size().objects { Some(Objects::set_up(world).await) } else { None };
+        let registers = Registers::new(4, 2);
+        let mix = Self { world, registers, ledger: Arc::default(), bank: Arc::default(), objects };
         mix.registers.set_up(client).await;
         mix.bank.set_up(client).await;
         listing::set_up(client).await;
@@ -87,6 +91,9 @@ impl<'a> Mix<'a> {
         let tables = Arc::<Tables>::default();
         clients.spawn(Arc::clone(&tables).own(self.client("owner"), end_at, (200, 3_000)));
         clients.spawn(tables.meddle(self.client("meddler"), end_at, (200, 2_000)));
+        if let Some(objects) = &self.objects {
+            self.begin_objects(&mut clients, objects, end_at);
+        }
         if self.world.weather().is_on(Fault::FlashCrowd) {
             for number in 0..CROWD {
                 let client = self.client(&format!("crowd{number}"));
@@ -94,6 +101,20 @@ impl<'a> Mix<'a> {
             }
         }
         clients
+    }
+
+    /// Starts the clients of the objects.
+    fn begin_objects(&self, clients: &mut JoinSet<()>, objects: &Arc<Objects>, end_at: Duration) {
+        let client = |name: &str| Client::of_objects(self.world, name);
+        for number in 0..OBJECT_CLIENTS {
+            let client = client(&format!("object{number}"));
+            clients.spawn(Arc::clone(objects).run(client, end_at, (100, 1_500)));
+        }
+        clients.spawn(Arc::clone(objects).walk(client("lister"), end_at, (50, 1_500)));
+        // An audit does not know the requests that are under way in another process, or in an older life of its own.
+        if self.world.processes() == 1 && !self.world.weather().is_on(Fault::TwoLives) {
+            clients.spawn(objects::again_and_again(client("tidy"), end_at, (100, 2_500)));
+        }
     }
 
     /// Starts clients that stay with one process each, and so ask it even after it stood still.
@@ -132,7 +153,13 @@ impl<'a> Mix<'a> {
         if self.world.size().large {
             large::walk_at_last(&mut client).await;
         }
-        self.registers.check(self.world)
+        let mut undecided = self.registers.check(self.world);
+        if let Some(objects) = &self.objects {
+            objects.read_all(&mut Client::of_objects(self.world, "last of objects").only_once()).await;
+            objects::at_last(self.world).await;
+            undecided += objects.check(self.world);
+        }
+        undecided
     }
 
     /// A client that may ask any process.

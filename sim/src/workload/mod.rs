@@ -7,6 +7,7 @@
 //! | [`listing`] | a client that follows tokens sees each lasting entity once |
 //! | [`tables`] | a deleted table is gone at every front end, and its rows never come back |
 //! | [`ledger`] | a batch that was acknowledged is there whole until another replaces it, one that was refused is not |
+//! | [`objects`] | each object is a linearizable register with its bytes, and no chunk of them is lost or left over |
 //! | [`large`] | a table of 3,000 rows is seen whole, whether its pages run out of rows, bytes or time |
 
 pub mod bank;
@@ -14,6 +15,7 @@ pub mod large;
 pub mod ledger;
 pub mod listing;
 pub(crate) mod mix;
+pub mod objects;
 pub mod register;
 pub mod tables;
 

@@ -12,7 +12,7 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rangehold_engine::{ChangeError, Executor, PartitionServer};
-use rangehold_map::key::table_prefix;
+use rangehold_map::key::{bucket_objects, table_prefix};
 use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
 use rangehold_server::accounts::WELL_KNOWN_ACCOUNT;
@@ -213,7 +213,7 @@ impl World {
         }
     }
 
-    /// A split at the beginning of some existing partition or table.
+    /// A split at the beginning of some existing partition, table or bucket.
     async fn some_split(&self, entry: &RangeEntry, dice: &mut Dice) -> Option<Change> {
         let process = self.process(self.process_of(entry.place.server))?;
         let server = process.servers().iter().find(|own| own.id() == entry.place.server)?;
@@ -235,13 +235,18 @@ impl World {
     }
 }
 
-/// Where ranges may be cut near a row: before its table, and before its partition.
+/// Where ranges may be cut near a row: before its table or bucket, and before its partition.
 fn boundaries_at(key: &[u8]) -> Vec<Vec<u8>> {
     match Key::decode(key) {
         Ok(Key::Entity { account, table, partition_key, .. }) => vec![
             table_prefix(&account, table),
             PartitionPrefix::entity(&account, table, &partition_key).as_bytes().to_vec(),
         ],
+        Ok(Key::Object(object)) => vec![
+            bucket_objects(object.bucket),
+            PartitionPrefix::object(object.bucket, &object.name).as_bytes().to_vec(),
+        ],
+        Ok(Key::Blob { blob, .. }) => vec![PartitionPrefix::blob(blob).as_bytes().to_vec()],
         _ => Vec::new(),
     }
 }

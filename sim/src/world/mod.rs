@@ -25,6 +25,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use chrono::DateTime;
+use object_store::path::Path;
 use rangehold_engine::Step;
 use tokio::sync::watch;
 use tokio::time::sleep;
@@ -77,6 +78,8 @@ pub struct Size {
     pub random: bool,
     /// Whether there is a table of 3,000 rows.
     pub large: bool,
+    /// Whether there are objects.
+    pub objects: bool,
     /// After what time a page ends, if it is not the time of the profile.
     pub page_within: Option<Duration>,
     /// When the workloads end.
@@ -102,6 +105,7 @@ impl Default for Size {
             cloud: None,
             random: true,
             large: false,
+            objects: false,
             page_within: None,
             lasts: Duration::from_secs(60),
         }
@@ -325,6 +329,13 @@ impl World {
         if let Some(process) = self.process(number) {
             process.set_slow(slow);
         }
+    }
+
+    /// The names of all files of the store below `prefix`, as they are now.
+    pub fn stored(&self, prefix: &str) -> Vec<String> {
+        let bucket = self.0.bucket.lock().unwrap_or_else(PoisonError::into_inner);
+        let listed = bucket.list(self.now(), Some(&Path::from(prefix)));
+        listed.into_iter().map(|meta| meta.location.to_string()).collect()
     }
 
     /// Brings back everything that was down or stood still.

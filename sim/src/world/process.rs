@@ -1,20 +1,28 @@
 //! One process of the cluster, in one of its lives.
 
+use std::future::Future;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use bytes::Bytes;
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Executor, Maps, Node, OpenError, Options, PartitionServer, Router, StepHook};
-use rangehold_map::ServerId;
+use rangehold_engine::{
+    Clock, Executor, Maps, Node, OpenError, Options, PartitionServer, Router, StepHook, with_causes,
+};
+use rangehold_map::key::{KIND_BLOB, KIND_OBJECT};
+use rangehold_map::{KeyRange, ServerId};
 use rangehold_server::accounts::{Accounts, SharedAccounts};
+use rangehold_server::limits::AGEING_EVERY;
 use rangehold_server::listener::serve_stream;
 use rangehold_server::manager::{LoadPolicy, Manager};
 use rangehold_server::metrics::Metrics;
+use rangehold_server::object::{Access, Hosts, ObjectKeys, ObjectService, Options as ObjectOptions};
 use rangehold_server::profile::{Budget, Profile};
 use rangehold_server::table::{Options as TableOptions, TableService};
 use tokio::io::DuplexStream;
-use tokio::sync::watch;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::sleep;
 
@@ -51,6 +59,7 @@ pub struct Process {
     door: Door,
     freezer: Freezer,
     tables: Arc<TableService>,
+    objects: Arc<ObjectService>,
     tasks: Mutex<JoinSet<()>>,
 }
 
@@ -112,6 +121,8 @@ impl Process {
             },
             Metrics::new(),
         ));
+        let objects = ObjectService::new(&node, clock.clone(), object_options(seed), &tables, Metrics::new());
+        let objects = Arc::new(objects);
         if let Some(planner) = planner {
             let second = start.weather.is_on(Fault::TwoManagers);
             for place in [Place::First, Place::Second].into_iter().take(1 + usize::from(second)) {
@@ -123,7 +134,7 @@ impl Process {
             }
         }
         let tasks = Mutex::new(tasks);
-        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, tasks })
+        Ok(Self { number, life, clock, node, own, router, door, freezer, tables, objects, tasks })
     }
 
     /// Its partition servers.
@@ -151,12 +162,53 @@ impl Process {
             let tables = Arc::clone(&tables);
             async move { tables.handle(connection, request).await }
         };
-        let peer = SocketAddr::from((Ipv4Addr::LOCALHOST, 1));
-        let serving = self.freezer.hold(serve_stream(server, peer, handler));
+        self.spawn(serve_stream(server, peer(), handler));
+        client
+    }
+
+    /// A new connection to its object service.
+    pub fn connect_objects(&self) -> DuplexStream {
+        let (client, server) = tokio::io::duplex(PIPE_BYTES);
+        let objects = Arc::clone(&self.objects);
+        let handler = move |connection, request| {
+            let objects = Arc::clone(&objects);
+            async move { objects.handle(connection, request).await }
+        };
+        self.spawn(serve_stream(server, peer(), handler));
+        client
+    }
+
+    /// Has the buckets walked over, and then the blobs audited. The receiver learns how it ended, or nothing if the
+    /// process ends before.
+    pub fn tidy_objects(&self) -> oneshot::Receiver<Result<(), String>> {
+        let (told, ended) = oneshot::channel();
+        let objects = Arc::clone(&self.objects);
+        self.spawn(async move {
+            objects.age_buckets().await;
+            let audited = objects.audit_blobs().await.map_err(|error| with_causes(&error));
+            let _ = told.send(audited);
+        });
+        ended
+    }
+
+    /// All rows of objects and of their blobs, as they are now; `None` if they cannot be read.
+    pub async fn rows_of_objects(&self) -> Option<Vec<(Vec<u8>, Bytes)>> {
+        let mut rows = Vec::new();
+        for kind in [KIND_OBJECT, KIND_BLOB] {
+            let take = |rows: &mut Vec<_>, key: &[u8], row: &Bytes| {
+                rows.push((key.to_vec(), row.clone()));
+                ControlFlow::Continue(())
+            };
+            rows.extend(self.node.router().scan(&KeyRange::prefix(&[kind]), Vec::new, take).await.ok()?);
+        }
+        Some(rows)
+    }
+
+    /// Runs something in the process: it stands still and ends with it.
+    fn spawn(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
         while tasks.try_join_next().is_some() {}
-        tasks.spawn(serving);
-        client
+        tasks.spawn(self.freezer.hold(work));
     }
 
     /// Ends it at once: it does nothing any more, and its connections break.
@@ -194,6 +246,26 @@ impl Process {
     /// Makes its calls of the store slow, or as fast as those of others.
     pub(crate) fn set_slow(&self, slow: bool) {
         self.door.set_slow(slow);
+    }
+}
+
+/// All clients come from the same address.
+fn peer() -> SocketAddr {
+    SocketAddr::from((Ipv4Addr::LOCALHOST, 1))
+}
+
+/// Everybody may do everything, as in development. The walk over buckets is asked for ([`Process::tidy_objects`]).
+fn object_options(seed: u64) -> ObjectOptions {
+    let mut secret_seed = [0; 32];
+    secret_seed[..8].copy_from_slice(&seed.to_be_bytes());
+    ObjectOptions {
+        seed: seed ^ 2,
+        secret_seed,
+        access: Access::Open,
+        keys: ObjectKeys::development(),
+        hosts: Hosts::new(["sim".to_owned()]),
+        retry_tests: false,
+        ageing_every: AGEING_EVERY,
     }
 }
 

@@ -64,8 +64,9 @@ impl ObjectService {
         }
     }
 
-    /// Walks over all buckets once. A bucket that fails is left to the next walk.
-    async fn age_buckets(&self) {
+    /// Walks over all buckets once: carries out what lifecycle rules say is due, and removes rows whose life is over. A
+    /// bucket that fails is left to the next walk.
+    pub async fn age_buckets(&self) {
         let (mut from, mut done) = (vec![KIND_BUCKET], Done::default());
         loop {
             let aged = match self.bucket_at(from).await {

@@ -39,7 +39,9 @@ impl ObjectService {
         }
     }
 
-    async fn audit_blobs(&self) -> Result<(), BlobError> {
+    /// Audits all blobs once: removes users that are gone, and the files of blobs without users. Does nothing while a
+    /// copy of the store is being made.
+    pub async fn audit_blobs(&self) -> Result<(), BlobError> {
         let (mut from, mut removed, mut buried) = (AuditCursor::default(), 0, 0);
         loop {
             let audited = self.blobs.audit(&from, |blob, user| self.names(blob, user)).await?;
