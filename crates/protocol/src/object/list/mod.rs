@@ -353,7 +353,11 @@ impl<'a> Listing<'a> {
 
     fn show_item(&mut self, generation: &Generation, put: &mut impl FnMut(&str, &Generation)) -> Want {
         let position = self.request.position.as_ref().filter(|position| position.name == self.name);
-        let is_done = position.is_some_and(|position| generation.id.0 <= position.generation);
+        // A name that was replaced since the last page has a newer generation, and was shown all the same. The position
+        // of a prefix has no generation: the name that is equal to the prefix comes after it.
+        let is_shown = |position: &Position| self.request.shown == Shown::Live && position.generation > 0;
+        let is_done =
+            position.is_some_and(|position| generation.id.0 <= position.generation || is_shown(position));
         let passes = self.request.filter.passes(&generation.settings.contexts);
         if is_done || !passes || !self.fits_glob(&self.name) {
             return Want::Next;

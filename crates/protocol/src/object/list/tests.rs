@@ -263,3 +263,19 @@ fn a_page_is_written_as_json() {
         )
     );
 }
+
+#[test]
+fn a_name_that_is_replaced_between_two_pages_is_shown_once() {
+    let stored = |generation| -> Stored {
+        [("a", 3), ("b", generation), ("c", 4)]
+            .map(|(name, live)| (name.to_owned(), (Some(live), BTreeMap::new())))
+            .into()
+    };
+    let mut request =
+        ListRequest::parse(|name| (name == "maxResults").then_some("2")).expect("it is a request");
+    let (items, end, _) = page(&rows(&stored(5)), &request);
+    assert_eq!(items, [("a".to_owned(), 3), ("b".to_owned(), 5)]);
+    request.position = end.next;
+    let (items, end, _) = page(&rows(&stored(9)), &request);
+    assert_eq!((items, end.next), (vec![("c".to_owned(), 4)], None));
+}
