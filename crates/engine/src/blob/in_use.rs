@@ -1,7 +1,8 @@
 //! What this process is doing with blobs: downloads pin them, and requests are about to write rows that name them.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Weak};
 
 use parking_lot::Mutex;
 use rangehold_map::blob::{BlobId, BlobUser};
@@ -24,6 +25,8 @@ struct Counts {
     users: BTreeMap<BlobUser, u64>,
     /// Dead blobs that could not be buried yet.
     waiting: BTreeSet<BlobId>,
+    /// The next chunk of each blob that is being written.
+    next_chunks: BTreeMap<BlobId, Weak<AtomicU32>>,
 }
 
 /// A request that is about to write the row by which a user names a blob. Keep it until the row is durable, or will not
@@ -41,6 +44,17 @@ pub(super) struct Pin {
     counts: InUse,
 }
 
+/// The numbers of the chunks that the writers of one blob have not taken yet.
+#[derive(Debug)]
+pub(super) struct ChunkNumbers(Arc<AtomicU32>);
+
+impl ChunkNumbers {
+    /// A number that no other chunk of the blob has.
+    pub(super) fn take(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
 impl InUse {
     /// Notes a request of this user.
     pub(super) fn under_way(&self, user: &BlobUser) -> UnderWay {
@@ -51,6 +65,17 @@ impl InUse {
     /// Whether a request of this user is under way.
     pub(super) fn is_under_way(&self, user: &BlobUser) -> bool {
         self.0.counts.lock().users.contains_key(user)
+    }
+
+    /// Where the writers of `blob` take the numbers of their chunks: from `least` on, each number once. Two requests of
+    /// one upload may write at once, if a client gave one of them up, and neither may replace a chunk of the other.
+    pub(super) fn chunk_numbers(&self, blob: BlobId, least: u32) -> ChunkNumbers {
+        let mut counts = self.0.counts.lock();
+        counts.next_chunks.retain(|_, next| next.strong_count() > 0);
+        let next = counts.next_chunks.get(&blob).and_then(Weak::upgrade).unwrap_or_default();
+        next.fetch_max(least, Ordering::Relaxed);
+        counts.next_chunks.insert(blob, Arc::downgrade(&next));
+        ChunkNumbers(next)
     }
 
     /// Keeps the files of `blob` until the pin is dropped.

@@ -102,7 +102,10 @@ impl Blobs {
         };
         let under_way = self.0.in_use.under_way(&user);
         self.check_alive(last.blob).await?;
-        let next = self.next_chunk(last.blob).await?;
+        let named = extents.iter().filter(|extent| extent.blob == last.blob);
+        let after =
+            named.map(|extent| extent.first + u32::try_from(extent.chunks()).unwrap_or(u32::MAX)).max();
+        let next = self.next_chunk(last.blob).await?.max(after.unwrap_or(0));
         Ok(BlobWriter::resumed(self.clone(), user, under_way, extents, next))
     }
 

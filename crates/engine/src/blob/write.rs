@@ -6,7 +6,7 @@ use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOpt
 use rangehold_map::blob::{BlobId, BlobUser, Extent};
 
 use super::chunk::{self, Encoder};
-use super::in_use::UnderWay;
+use super::in_use::{ChunkNumbers, UnderWay};
 use super::{BlobError, Blobs, run};
 use crate::limits::BLOB_PART_BYTES;
 use crate::steps::BlobStep;
@@ -22,7 +22,7 @@ pub struct BlobWriter {
     _under_way: UnderWay,
     blob: BlobId,
     extents: Vec<Extent>,
-    next: u32,
+    numbers: ChunkNumbers,
     chunk: Option<OpenChunk>,
     /// Set while a call is under way: a call that did not end leaves it set.
     broken_off: bool,
@@ -41,19 +41,20 @@ struct OpenChunk {
 
 impl BlobWriter {
     pub(super) fn new(blobs: Blobs, user: BlobUser, under_way: UnderWay, blob: BlobId) -> Self {
+        let numbers = blobs.0.in_use.chunk_numbers(blob, 0);
         Self {
             blobs,
             user,
             _under_way: under_way,
             blob,
             extents: Vec::new(),
-            next: 0,
+            numbers,
             chunk: None,
             broken_off: false,
         }
     }
 
-    /// A writer that goes on after `extents`, which are not empty, with the chunk `next` of the last blob.
+    /// A writer that goes on after `extents`, which are not empty, with the chunk `next` of the last blob or a later one.
     pub(super) fn resumed(
         blobs: Blobs,
         user: BlobUser,
@@ -62,7 +63,8 @@ impl BlobWriter {
         next: u32,
     ) -> Self {
         let blob = extents.last().expect("an upload without extents is begun").blob;
-        Self { extents, next, ..Self::new(blobs, user, under_way, blob) }
+        let numbers = blobs.0.in_use.chunk_numbers(blob, next);
+        Self { extents, numbers, ..Self::new(blobs, user, under_way, blob) }
     }
 
     /// What is durable: the extents of all bytes up to the last [`BlobWriter::persist`], or further.
@@ -82,8 +84,7 @@ impl BlobWriter {
         while !bytes.is_empty() {
             if self.chunk.is_none() {
                 self.check_disk()?;
-                self.chunk = Some(OpenChunk::new(self.blob, self.next));
-                self.next += 1;
+                self.chunk = Some(OpenChunk::new(self.blob, self.numbers.take()));
             }
             let chunk = self.chunk.as_mut().expect("it was just begun");
             let room = chunk::bytes_max(chunk.number) - chunk.bytes;
