@@ -6,6 +6,7 @@
 //! - [`client`]: a small client of the table service and of the admin API;
 //! - [`server`]: the program as a process that is started, killed and stopped;
 //! - [`load`]: writers that know what must be true afterwards, and a judge of what is found;
+//! - [`object_load`]: the same for objects;
 //! - [`azurite`]: the emulator of the cloud's vendor, as a process;
 //! - [`postgres`], [`pooler`]: real PostgreSQL servers, and pgbouncer in front of one;
 //! - [`python`]: Python with a package of PyPI;
@@ -22,6 +23,7 @@ pub mod client;
 pub mod http;
 pub mod load;
 pub mod needs;
+pub mod object_load;
 pub mod pooler;
 pub mod postgres;
 pub mod python;

@@ -169,7 +169,9 @@ fn object_service(
         keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
-        ageing_every: limits::AGEING_EVERY,
+        ageing_every: objects.tidied_every.unwrap_or(limits::AGEING_EVERY),
+        audit_after_start: objects.tidied_every.unwrap_or(limits::BLOB_AUDIT_AFTER_START),
+        audit_every: objects.tidied_every.unwrap_or(limits::BLOB_AUDIT_EVERY),
     };
     Ok(ObjectService::new(node, clock, options, tables, metrics.clone()))
 }

@@ -21,9 +21,9 @@ use rangehold_testkit::load::{Finding, Load};
 use rangehold_testkit::server::Server;
 
 /// Shortest and longest time under load before the server is killed, in milliseconds.
-const LOAD_MILLIS: std::ops::Range<u64> = 100..1_500;
+pub(super) const LOAD_MILLIS: std::ops::Range<u64> = 100..1_500;
 /// Longest life of a server that is killed while it starts, in milliseconds.
-const START_MILLIS_MAX: u64 = 150;
+pub(super) const START_MILLIS_MAX: u64 = 150;
 
 /// Runs `rounds` rounds from one seed.
 pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
@@ -63,26 +63,35 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
 }
 
 /// What was done to ranges in one round.
-struct Changed {
-    made: u32,
+pub(super) struct Changed {
+    pub(super) made: u32,
     /// Whether the last change got no answer.
     broken_off: bool,
 }
 
 fn load_and_kill(load: &mut Load, server: Server, life: Duration, rng: &mut StdRng) -> Result<Changed> {
-    let stop = AtomicBool::new(false);
     let (address, admin) = (server.address, server.admin_client()?);
-    let change_and_kill = || {
-        thread::scope(|scope| {
-            let changes = scope.spawn(|| change_until_killed(&admin, &stop, rng));
-            thread::sleep(life);
-            let killed = server.kill();
-            stop.store(true, Ordering::Relaxed);
-            let changed = changes.join().expect("the thread that has changes made does not panic");
-            killed.map(|()| changed)
-        })
+    let kill = || {
+        thread::sleep(life);
+        server.kill()
     };
-    load.run_while(address, change_and_kill)
+    load.run_while(address, || changing_until(&admin, rng, kill))
+}
+
+/// Has ranges changed all the time, until `kill` has killed the server.
+pub(super) fn changing_until(
+    admin: &Admin,
+    rng: &mut StdRng,
+    kill: impl FnOnce() -> Result<()>,
+) -> Result<Changed> {
+    let stop = AtomicBool::new(false);
+    thread::scope(|scope| {
+        let changes = scope.spawn(|| change_until_killed(admin, &stop, rng));
+        let killed = kill();
+        stop.store(true, Ordering::Relaxed);
+        let changed = changes.join().expect("the thread that has changes made does not panic");
+        killed.map(|()| changed)
+    })
 }
 
 /// Has one change made after another, until the server does not answer.

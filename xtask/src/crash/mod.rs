@@ -4,6 +4,7 @@
 //! something, and compares what the service then holds with what it had acknowledged.
 //!
 //! - [`kill`]: `kill -9` at random moments.
+//! - [`objects`]: the same with uploads, copies, compositions and deletions of objects.
 //! - [`changes`]: the process ends between any two steps of a split, a merge or a move.
 //! - [`power`]: the power fails; what was not synced is lost, reordered or torn.
 //! - [`damage`]: a synced file goes bad.
@@ -15,6 +16,7 @@ mod clock;
 mod damage;
 mod disk_full;
 mod kill;
+mod objects;
 
 use std::time::Duration;
 
@@ -36,6 +38,9 @@ pub(crate) struct Arguments {
     /// Seed of all choices; the same seed makes the same operations and the same choices.
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Kill the server while objects are written.
+    #[arg(long, group = "kind")]
+    objects: bool,
     /// End the server after each step of a split, a merge and a move of ranges.
     #[arg(long, group = "kind")]
     changes: bool,
@@ -68,6 +73,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let &Arguments { rounds, seed, points, no_fsync, .. } = arguments;
     if arguments.power {
         power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
+    } else if arguments.objects {
+        objects::run(rounds, seed)
     } else if arguments.changes {
         changes::run(seed)
     } else if arguments.damage {
@@ -87,6 +94,13 @@ fn compare(load: &mut Load, server: &Server) -> Result<Vec<Finding>> {
     Ok(load.check(server.address)?.into_iter().chain(broken).collect())
 }
 
+/// Prints the first findings.
+fn print_findings(findings: &[Finding]) {
+    for finding in findings.iter().take(FINDINGS_PRINTED_MAX) {
+        println!("  FOUND {finding}");
+    }
+}
+
 /// Prints findings and their counts; an error when there are any.
 pub(crate) fn conclude(what: &str, counts: &Counts, findings: &[Finding]) -> Result<()> {
     println!(
@@ -101,9 +115,7 @@ pub(crate) fn conclude(what: &str, counts: &Counts, findings: &[Finding]) -> Res
         "  unanswered: {} turned out applied, {} not; answered 503: {}, 500: {}",
         counts.unknown_applied, counts.unknown_dropped, counts.busy, counts.failed
     );
-    for finding in findings.iter().take(FINDINGS_PRINTED_MAX) {
-        println!("  FOUND {finding}");
-    }
+    print_findings(findings);
     let numbers: Vec<String> = Kind::ALL
         .iter()
         .map(|kind| {

@@ -122,6 +122,9 @@ pub(crate) struct DevFlags {
     /// (default: once). Only for tests.
     #[arg(long, env = "RANGEHOLD_CRASH_AFTER_STEP", value_name = "STEP[:N]", hide = true)]
     pub(super) crash_after_step: Option<String>,
+    /// Walk over the buckets and audit the blobs each time when so many milliseconds are over. Only for tests.
+    #[arg(long, hide = true, value_name = "MILLISECONDS")]
+    pub(super) tidy_objects_every: Option<u64>,
 }
 
 /// The name of a [`Profile`].
@@ -238,7 +241,8 @@ impl DevFlags {
             history_keys,
             log_format,
             unsafe_no_fsync,
-            crash_after_step
+            crash_after_step,
+            tidy_objects_every
         )
     }
 }

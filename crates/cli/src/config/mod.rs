@@ -11,6 +11,7 @@ mod values;
 
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rangehold_server::accounts::Accounts;
@@ -57,6 +58,8 @@ pub(crate) struct Objects {
     /// The file with the accounts that are known; `None` knows the account of development.
     pub(crate) keys: Option<PathBuf>,
     pub(crate) retry_tests: bool,
+    /// The time between two walks over the buckets, and between two audits of blobs, if it is not the usual one.
+    pub(crate) tidied_every: Option<Duration>,
 }
 
 /// All settings, with their final values.
@@ -218,6 +221,7 @@ impl DevFlags {
             auth,
             keys: self.object_keys.clone(),
             retry_tests: self.retry_tests.unwrap_or(false),
+            tidied_every: self.tidy_objects_every.map(Duration::from_millis),
         }))
     }
 

@@ -118,6 +118,10 @@ pub struct Options {
     pub retry_tests: bool,
     /// The time between two walks over the buckets, which carry out lifecycle rules and remove rows whose life is over.
     pub ageing_every: Duration,
+    /// The time between the start and the first audit of blobs, which looks for files that nobody uses.
+    pub audit_after_start: Duration,
+    /// The time between two audits.
+    pub audit_every: Duration,
 }
 
 /// What is known about a request before it is read.

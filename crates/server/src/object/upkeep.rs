@@ -19,19 +19,19 @@ use tokio::time::timeout;
 use tracing::{info, warn};
 
 use super::ObjectService;
-use crate::limits::{BLOB_AUDIT_AFTER_START, BLOB_AUDIT_AGAIN_AFTER, BLOB_AUDIT_EVERY};
+use crate::limits::BLOB_AUDIT_AGAIN_AFTER;
 
 impl ObjectService {
     /// Audits the blobs now and then, until `stop` is set.
     pub(crate) async fn keep_up(self: Arc<Self>, mut stop: watch::Receiver<bool>) {
-        let mut wait = BLOB_AUDIT_AFTER_START;
+        let mut wait = self.options.audit_after_start;
         while !stops_within(wait, &mut stop).await {
             wait = tokio::select! {
                 audited = self.audit_blobs() => match audited {
-                    Ok(()) => BLOB_AUDIT_EVERY,
+                    Ok(()) => self.options.audit_every,
                     Err(error) => {
                         warn!(error = with_causes(&error), "the audit of blobs was broken off and begins again later");
-                        BLOB_AUDIT_AGAIN_AFTER
+                        self.options.audit_every.min(BLOB_AUDIT_AGAIN_AFTER)
                     }
                 },
                 _ = stop.wait_for(|stop| *stop) => return,

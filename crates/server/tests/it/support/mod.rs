@@ -148,6 +148,8 @@ impl Service {
             hosts: Hosts::new([]),
             retry_tests: true,
             ageing_every,
+            audit_after_start: limits::BLOB_AUDIT_AFTER_START,
+            audit_every: limits::BLOB_AUDIT_EVERY,
         };
         let object_service =
             ObjectService::new(&node, clock.clone(), object_options, &service, metrics.clone());

@@ -1,0 +1,113 @@
+//! `kill -9` at random moments, while objects are written.
+//!
+//! A round is that of [`super::kill`], with writers of objects ([`rangehold_testkit::object_load`]) in place of those of
+//! tables: uploads in one request and by sessions, overwrites, copies, compositions, moves, deletions, and attempts to delete
+//! the bucket, while ranges are split, merged and moved, and while the blobs are audited again and again. After each kill one
+//! name is created and deleted many times, and its generations must grow. At the end all objects are deleted, and the
+//! audit must leave no file of a blob.
+
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use rand::rngs::StdRng;
+use rand::{RngExt, SeedableRng};
+use rangehold_testkit::load::{Finding, Kind, Load};
+use rangehold_testkit::object_load::{ObjectLoad, churn};
+use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::workspace;
+
+use super::changes::unmanaged;
+use super::kill::{Changed, LOAD_MILLIS, START_MILLIS_MAX, changing_until};
+use super::print_findings;
+
+/// Writers at once.
+const WRITERS: usize = 6;
+/// How often one name is created and deleted, in all rounds together.
+const CHURNED: u32 = 1_000;
+/// The time between two audits, and between two walks over the buckets.
+const TIDIED_EVERY_MILLIS: &str = "150";
+/// How long the audit may take to remove what nobody uses.
+const TIDY_WITHIN: Duration = Duration::from_secs(20);
+
+/// Runs `rounds` rounds from one seed.
+pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
+    let mut setup = unmanaged("crash-objects")?;
+    setup.arguments.extend(["--tidy-objects-every", TIDIED_EVERY_MILLIS].map(str::to_owned));
+    let mut rng = StdRng::seed_from_u64(seed);
+    let mut load = ObjectLoad::new(WRITERS, seed);
+    let mut findings: Vec<Finding> = Vec::new();
+    let (mut changes, mut churned) = (0, 0);
+    for round in 0..=rounds {
+        if round > 0 && rng.random_bool(0.4) {
+            Server::start_and_kill(&setup, Duration::from_millis(rng.random_range(0..START_MILLIS_MAX)))?;
+        }
+        let server = Server::start(&setup).with_context(|| format!("starting for round {round}"))?;
+        if round == 0 {
+            // The places where ranges are cut are in its table.
+            Load::new(seed, false).prepare(server.address)?;
+            load.prepare(server.objects)?;
+        }
+        findings.extend(load.check(server.objects)?);
+        let broken = server.admin_client()?.check()?.into_iter().map(|what| Finding::new(Kind::Wrong, what));
+        findings.extend(broken);
+        let times = CHURNED / (rounds + 1);
+        let (greatest, found) = churn(server.objects, times, churned)?;
+        churned = greatest;
+        findings.extend(found);
+        if round == rounds {
+            load.remove_all(server.objects)?;
+            findings.extend(left_over(&setup)?);
+            server.stop()?;
+            break;
+        }
+        let life = Duration::from_millis(rng.random_range(LOAD_MILLIS));
+        changes += load_and_kill(&mut load, server, life, &mut rng)?.made;
+    }
+    let counts = load.counts();
+    println!(
+        "objects: {rounds} kills, {changes} changes of ranges; acknowledged {} ({} uploads by sessions), unanswered: {} \
+         turned out made or were gone on with, {} not; answered 503: {}",
+        counts.acknowledged, counts.sessions, counts.unknown_applied, counts.unknown_dropped, counts.busy
+    );
+    print_findings(&findings);
+    if findings.is_empty() { Ok(()) } else { bail!("objects: {} promises were broken", findings.len()) }
+}
+
+fn load_and_kill(load: &mut ObjectLoad, server: Server, life: Duration, rng: &mut StdRng) -> Result<Changed> {
+    let (address, admin) = (server.objects, server.admin_client()?);
+    load.run_while(address, || {
+        changing_until(&admin, rng, || {
+            thread::sleep(life);
+            server.kill()
+        })
+    })
+}
+
+/// The files that are still there when the audit has had time to remove all: no object uses them.
+fn left_over(setup: &Setup) -> Result<Option<Finding>> {
+    let blobs = setup.data.join("blobs");
+    let begun = Instant::now();
+    loop {
+        let left = chunks(&blobs)?;
+        if left.is_empty() {
+            return Ok(None);
+        }
+        if begun.elapsed() > TIDY_WITHIN {
+            let what = format!("{} files of blobs that no object uses, as {:?}", left.len(), left[0]);
+            return Ok(Some(Finding::new(Kind::Phantom, what)));
+        }
+        thread::sleep(Duration::from_millis(50));
+    }
+}
+
+/// The names of all files below a directory; none if it is not there.
+fn chunks(blobs: &Path) -> Result<Vec<String>> {
+    if !blobs.exists() {
+        return Ok(Vec::new());
+    }
+    // A file may go while the directory is read; then the next look sees what is left.
+    let files = workspace::files(blobs).unwrap_or_else(|_| [(blobs.to_owned(), 0)].into());
+    Ok(files.into_keys().map(|path| path.display().to_string()).collect())
+}
