@@ -5,8 +5,10 @@
 use std::time::Duration;
 
 use proptest::prelude::*;
+use rangehold_map::blob::BlobId;
 use rangehold_map::{RangeId, RangeMap};
 use rangehold_sim::check::bank::{self, Account};
+use rangehold_sim::check::blobs::{self, Blobs, Chunks};
 use rangehold_sim::check::etags::{self, Sight};
 use rangehold_sim::check::ids;
 use rangehold_sim::check::ledger::{self, Batch, Fate, Row};
@@ -318,5 +320,26 @@ fn pages_that_lose_or_repeat_a_row_are_found() {
     ] {
         let walk = Walk { seen: keys(seen), ended };
         assert_eq!(pages::check(&walk, &keys("bdf"), |(_, row)| row == "c"), findings, "{seen}");
+    }
+}
+
+#[test]
+fn a_chunk_that_is_lost_or_left_over_is_found() {
+    let chunks = |all: &[(u128, &[u32])]| -> Chunks {
+        all.iter().map(|(blob, numbers)| (BlobId(*blob), numbers.iter().copied().collect())).collect()
+    };
+    let id = |blob| BlobId(blob).to_string();
+    // Blob 1 is needed, with its chunks 0 and 2.
+    for (counted, files, findings) in [
+        (&[1][..], &[(1, &[0, 2][..])][..], Vec::new()),
+        (&[1], &[(1, &[0, 1, 2])], Vec::new()),
+        (&[1], &[(1, &[0])], vec![format!("chunk 2 of blob {} is needed and is not there", id(1))]),
+        (&[], &[(1, &[0, 2])], vec![format!("blob {} is needed and has no row", id(1))]),
+        (&[1, 5], &[(1, &[0, 2])], vec![format!("blob {} has a row and is not used", id(5))]),
+        (&[1], &[(1, &[0, 2]), (5, &[0])], vec![format!("blob {} has files and is not used", id(5))]),
+    ] {
+        let counted = counted.iter().map(|blob| BlobId(*blob)).collect();
+        let blobs = Blobs { named: chunks(&[(1, &[0, 2])]), counted, files: chunks(files) };
+        assert_eq!(blobs::check(&blobs), findings);
     }
 }

@@ -26,7 +26,8 @@ pub fn check(blobs: &Blobs) -> Vec<String> {
     for (blob, chunks) in &blobs.named {
         let files = blobs.files.get(blob).unwrap_or(&none);
         let missing = chunks.difference(files);
-        findings.extend(missing.map(|chunk| format!("chunk {chunk} of blob {blob} is needed and is not there")));
+        findings
+            .extend(missing.map(|chunk| format!("chunk {chunk} of blob {blob} is needed and is not there")));
         if !blobs.counted.contains(blob) {
             findings.push(format!("blob {blob} is needed and has no row"));
         }

@@ -58,7 +58,12 @@ impl Described<'_> {
 }
 
 fn request(method: &'static str, target: String) -> Request {
-    Request { method, target: target.trim_end_matches(['?', '&']).to_owned(), headers: Vec::new(), body: Vec::new() }
+    Request {
+        method,
+        target: target.trim_end_matches(['?', '&']).to_owned(),
+        headers: Vec::new(),
+        body: Vec::new(),
+    }
 }
 
 fn with_json(method: &'static str, target: String, body: &Json) -> Request {
@@ -81,14 +86,10 @@ pub fn delete_bucket(bucket: &str) -> Request {
 pub fn upload(described: Described<'_>, bytes: &[u8], crc32c: &str) -> Request {
     let mut resource = described.resource();
     resource["crc32c"] = crc32c.into();
-    let head = format!(
-        "--b\r\nContent-Type: {JSON}\r\n\r\n{resource}\r\n--b\r\nContent-Type: text/plain\r\n\r\n"
-    );
-    let target = format!(
-        "/upload/storage/v1/b/{}/o?uploadType=multipart&{}",
-        described.to.bucket,
-        described.named()
-    );
+    let head =
+        format!("--b\r\nContent-Type: {JSON}\r\n\r\n{resource}\r\n--b\r\nContent-Type: text/plain\r\n\r\n");
+    let target =
+        format!("/upload/storage/v1/b/{}/o?uploadType=multipart&{}", described.to.bucket, described.named());
     Request {
         headers: vec![("Content-Type", "multipart/related; boundary=b".to_owned())],
         body: [head.as_bytes(), bytes, b"\r\n--b--\r\n"].concat(),
@@ -130,7 +131,11 @@ pub fn told_bytes(reply: &Reply) -> Option<u64> {
 pub fn copy(from: &ObjectName, source: u64, described: Described<'_>) -> Request {
     let to = described.to.target().replacen("/storage/v1", "", 1);
     let (from, condition) = (from.target(), described.condition());
-    with_json("POST", format!("{from}/copyTo{to}?sourceGeneration={source}&{condition}"), &described.resource())
+    with_json(
+        "POST",
+        format!("{from}/copyTo{to}?sourceGeneration={source}&{condition}"),
+        &described.resource(),
+    )
 }
 
 /// Composes generations of objects of the same bucket.
@@ -227,7 +232,10 @@ pub fn page(reply: &Reply) -> Option<ObjectPage> {
     let all = |name: &str| json[name].as_array().map_or(&[][..], Vec::as_slice);
     Some(ObjectPage {
         items: all("items").iter().map(shown_in).collect::<Option<_>>()?,
-        prefixes: all("prefixes").iter().map(|prefix| prefix.as_str().map(str::to_owned)).collect::<Option<_>>()?,
+        prefixes: all("prefixes")
+            .iter()
+            .map(|prefix| prefix.as_str().map(str::to_owned))
+            .collect::<Option<_>>()?,
         next: json["nextPageToken"].as_str().map(str::to_owned),
     })
 }
@@ -239,7 +247,7 @@ pub(super) fn is_wrong(status: u16, weather: &Weather, is_cloud: bool) -> bool {
         500 => !spoilt,
         // No fault that a client may notice is on, so no error may be seen either.
         408 | 429 | 502.. => weather.is_harmless() && !is_cloud,
-        404 | 409 | 410 | 412 | 499 => false,
+        404 | 409 | 410 | 412 | 416 | 499 => false,
         400.. => true,
         _ => false,
     }

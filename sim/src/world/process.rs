@@ -14,7 +14,7 @@ use rangehold_engine::{
 use rangehold_map::key::{KIND_BLOB, KIND_OBJECT};
 use rangehold_map::{KeyRange, ServerId};
 use rangehold_server::accounts::{Accounts, SharedAccounts};
-use rangehold_server::limits::AGEING_EVERY;
+use rangehold_server::limits::{AGEING_EVERY, BLOB_AUDIT_AFTER_START, BLOB_AUDIT_EVERY};
 use rangehold_server::listener::serve_stream;
 use rangehold_server::manager::{LoadPolicy, Manager};
 use rangehold_server::metrics::Metrics;
@@ -266,6 +266,8 @@ fn object_options(seed: u64) -> ObjectOptions {
         hosts: Hosts::new(["sim".to_owned()]),
         retry_tests: false,
         ageing_every: AGEING_EVERY,
+        audit_after_start: BLOB_AUDIT_AFTER_START,
+        audit_every: BLOB_AUDIT_EVERY,
     }
 }
 

@@ -65,7 +65,11 @@ impl Known {
         self.sights.entry(name).or_default().push(Sight { begun, ended, tag, value });
         let content = self.content(value).ok_or_else(|| format!("{shown:?} was never written"))?;
         let crc32c = Crc32c::of(&bytes_of(content)).text();
-        if crc32c == shown.crc32c { Ok(()) } else { Err(format!("{shown:?} should have the checksum {crc32c}")) }
+        if crc32c == shown.crc32c {
+            Ok(())
+        } else {
+            Err(format!("{shown:?} should have the checksum {crc32c}"))
+        }
     }
 }
 

@@ -53,7 +53,8 @@ impl Objects {
             client.think(hold.0, hold.1).await;
         }
         let lasting: Vec<_> = lasting(delimiter).into_iter().map(|name| (String::new(), name)).collect();
-        for finding in check(&walk, &lasting, |(_, name)| self.names.iter().any(|known| known.name == *name)) {
+        for finding in check(&walk, &lasting, |(_, name)| self.names.iter().any(|known| known.name == *name))
+        {
             let since = since.as_secs_f64();
             client.world().found(format_args!("a listing of objects begun at {since:.3} s {finding}"));
         }

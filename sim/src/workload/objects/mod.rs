@@ -28,7 +28,8 @@ use crate::check::etags::{self, Sight};
 use crate::check::register::{self, Call, Expected, Return, Value, Verdict};
 use crate::client::http::{Reply, Request};
 use crate::client::objects::{
-    Described, ObjectName, Shown, compose, copy, create_bucket, delete, describe, download, downloaded, shown, upload,
+    Described, ObjectName, Shown, compose, copy, create_bucket, delete, describe, download, downloaded,
+    shown, upload,
 };
 use crate::client::{Asked, Client, NoAnswer};
 use crate::world::{World, until_some};
@@ -105,7 +106,8 @@ impl Objects {
         let call = self.some_write(client.dice(), name);
         let large = client.dice().happens(0.5);
         let size = self.some_size(client.dice(), large);
-        let Written { value, request } = self.written(name, self.condition(call), |value| vec![(value, size)]);
+        let Written { value, request } =
+            self.written(name, self.condition(call), |value| vec![(value, size)]);
         self.send_write(client, name, with_value(call, value), request, false).await;
     }
 
@@ -313,7 +315,8 @@ impl Objects {
     }
 
     fn some_size(&self, dice: &mut Dice, large: bool) -> usize {
-        let size = if large { dice.between(LARGE_BYTES.0, LARGE_BYTES.1) } else { dice.below(SMALL_BYTES_MAX) };
+        let size =
+            if large { dice.between(LARGE_BYTES.0, LARGE_BYTES.1) } else { dice.below(SMALL_BYTES_MAX) };
         usize::try_from(size).unwrap_or(0)
     }
 
@@ -373,7 +376,9 @@ fn heard(call: Call, reply: &Reply, has_source: bool) -> Option<Heard> {
         (Call::Insert(_), 412) => Return::Exists,
         (Call::Replace(..), 412) => Return::NotMet,
         (Call::Insert(_) | Call::Upsert(_) | Call::Replace(..), 200) => Return::Done,
-        (Call::Insert(_) | Call::Upsert(_) | Call::Replace(..), 404) if has_source => return Some(Heard::Nothing),
+        (Call::Insert(_) | Call::Upsert(_) | Call::Replace(..), 404) if has_source => {
+            return Some(Heard::Nothing);
+        }
         _ => return None,
     };
     Some(Heard::Told(told))

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::known::bytes_of;
-use super::{Objects, heard, with_value};
 use super::{Heard, Return};
+use super::{Objects, heard, with_value};
 use crate::check::register::Call;
 use crate::client::http::Reply;
 use crate::client::objects::{Described, begin, cancel, send_bytes, shown, told_bytes};
@@ -87,7 +87,9 @@ impl Objects {
         let all = session.bytes.len();
         let request = match next {
             Next::Ask => send_bytes(bucket, &session.upload, "*/*", &[]),
-            Next::Send(to) if *to == session.told => send_bytes(bucket, &session.upload, &format!("*/{all}"), &[]),
+            Next::Send(to) if *to == session.told => {
+                send_bytes(bucket, &session.upload, &format!("*/{all}"), &[])
+            }
             Next::Send(to) => {
                 let total = if *to == all { all.to_string() } else { "*".to_owned() };
                 let range = format!("{}-{}/{total}", session.told, to - 1);
@@ -150,7 +152,9 @@ impl Objects {
         self.leave(client, session);
         if client.dice().happens(0.5) {
             let answer = client.ask(cancel(&self.names[session.name].bucket, &session.upload)).await.answer;
-            let fits = |status| matches!(status, 499 | 408 | 500..) || (status == 404 && session.in_doubt_since.is_some());
+            let fits = |status| {
+                matches!(status, 499 | 408 | 500..) || (status == 404 && session.in_doubt_since.is_some())
+            };
             if let Ok(reply) = answer
                 && !fits(reply.status)
             {
