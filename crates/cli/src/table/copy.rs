@@ -1,6 +1,6 @@
 //! `rangehold table copy`: from a table to another one, of the same account or of another.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 use rangehold_client::moving::{Fingerprint, Part, Span, read_parts, rest, upsert};
 use rangehold_client::{Account, Entity, Options, Service};
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::time::Instant;
 
 use super::journal::Journal;
@@ -69,7 +69,7 @@ impl Copy {
         Ok(Target { table: Service::new(account, Options::default())?.table(name)?, endpoint })
     }
 
-    fn journal_path(&self, head: &serde_json::Value) -> PathBuf {
+    fn journal_path(&self, head: &Value) -> PathBuf {
         let mark = Fingerprint::of([&Entity::new(head.to_string(), "")]).hash();
         let default = || format!("rangehold-copy-{}-{}.jsonl", self.name, &mark[..12]).into();
         self.journal.clone().unwrap_or_else(default)
@@ -88,26 +88,8 @@ pub(crate) async fn run(copy: &Copy) -> Result<()> {
         "select": copy.wanted.select, "to": target.endpoint, "to_table": target.table.name(),
     });
     let source = copy.wanted.of(copy.account.table(&copy.name)?);
-    let (journal, lines) = Journal::open::<Line>(&copy.journal_path(&head), &head)?;
-    let known = lines.iter().find_map(|line| match line {
-        Line::Begin { is_empty } => Some(*is_empty),
-        Line::Part { .. } => None,
-    });
-    let was_empty = match known {
-        Some(is_empty) => is_empty,
-        None => {
-            let is_empty = target.is_empty().await?;
-            journal.append(&Line::Begin { is_empty })?;
-            is_empty
-        }
-    };
-    let (mut spans, mut before) = (Vec::new(), Fingerprint::default());
-    for line in lines {
-        if let Line::Part { span, entities } = line {
-            spans.push(span);
-            before += entities;
-        }
-    }
+    let Earlier { journal, was_empty, spans, entities: before } =
+        Earlier::open(&copy.journal_path(&head), &head, &target).await?;
     let is_hidden = copy.account.output == Output::Json;
     let progress = Progress::begin(is_hidden, "copying", "entities", None);
     let work = Arc::new(Work { target, journal, progress, moved: Mutex::default() });
@@ -133,6 +115,40 @@ pub(crate) async fn run(copy: &Copy) -> Result<()> {
     match Arc::into_inner(work) {
         Some(work) => work.journal.remove(),
         None => Ok(()),
+    }
+}
+
+/// What earlier runs have done.
+struct Earlier {
+    journal: Journal,
+    /// Whether the target had no entities when the first run began.
+    was_empty: bool,
+    spans: Vec<Span>,
+    entities: Fingerprint,
+}
+
+impl Earlier {
+    async fn open(path: &Path, head: &Value, target: &Target) -> Result<Self> {
+        let (journal, lines) = Journal::open::<Line>(path, head)?;
+        let (mut was_empty, mut spans, mut entities) = (None, Vec::new(), Fingerprint::default());
+        for line in lines {
+            match line {
+                Line::Begin { is_empty } => was_empty = Some(is_empty),
+                Line::Part { span, entities: part } => {
+                    spans.push(span);
+                    entities += part;
+                }
+            }
+        }
+        let was_empty = match was_empty {
+            Some(was_empty) => was_empty,
+            None => {
+                let is_empty = target.is_empty().await?;
+                journal.append(&Line::Begin { is_empty })?;
+                is_empty
+            }
+        };
+        Ok(Self { journal, was_empty, spans, entities })
     }
 }
 

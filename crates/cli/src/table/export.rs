@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context, Result};
 use clap::Args;
+use parking_lot::Mutex;
 use rangehold_client::Entity;
-use rangehold_client::moving::{Fingerprint, Part, Span, read_parts, rest};
+use rangehold_client::moving::{Fingerprint, Part, Source, Span, read_parts, rest};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::time::Instant;
@@ -76,44 +77,39 @@ pub(crate) async fn run(export: &Export) -> Result<()> {
     std::fs::create_dir_all(&export.to).with_context(|| format!("cannot make {}", export.to.display()))?;
     let (journal, lines) = Journal::open::<Line>(&export.to.join(MANIFEST), &export.head()?)?;
     let earlier = Earlier::of(&lines);
-    let mut whole = earlier.entities;
+    let (before, mut moved) = (earlier.entities, Fingerprint::default());
     if !earlier.is_complete {
         remove_orphans(&export.to, &lines)?;
         let is_hidden = export.account.output == Output::Json;
-        let progress = Progress::begin(is_hidden, "exporting", "entities", None);
         let folder = Arc::new(Folder {
             path: export.to.clone(),
             format: export.format,
             next: AtomicU64::new(earlier.next),
             journal,
+            progress: Progress::begin(is_hidden, "exporting", "entities", None),
+            moved: Mutex::default(),
         });
-        let moved = Arc::new(parking_lot::Mutex::new(Fingerprint::default()));
-        let take = {
-            let (folder, progress, moved) = (folder.clone(), progress.clone(), moved.clone());
-            move |part: Part| {
-                let (folder, progress, moved) = (folder.clone(), progress.clone(), moved.clone());
-                async move {
-                    let entities = part.fingerprint;
-                    tokio::task::spawn_blocking(move || folder.put(part)).await??;
-                    progress.add(entities.count);
-                    *moved.lock() += entities;
-                    anyhow::Ok(())
-                }
-            }
-        };
-        let (at_once, bytes) = (export.pace.parallel(), export.pace.part_bytes());
-        read_parts(&source, rest(earlier.spans), at_once, bytes, take).await?;
-        progress.end();
-        whole += *moved.lock();
-        folder.journal.append(&Line::End { entities: whole })?;
+        read_into(&folder, &source, rest(earlier.spans), &export.pace).await?;
+        folder.progress.end();
+        moved = *folder.moved.lock();
+        folder.journal.append(&Line::End { entities: before + moved })?;
     }
-    let moved = Fingerprint {
-        count: whole.count - earlier.entities.count,
-        sum: whole.sum.wrapping_sub(earlier.entities.sum),
-    };
     let what = format!("exported {} to {}", export.name, export.to.display());
-    Summary { what, whole, moved, took: begin.elapsed(), compared: None }.print(export.account.output);
+    let summary = Summary { what, whole: before + moved, moved, took: begin.elapsed(), compared: None };
+    summary.print(export.account.output);
     Ok(())
+}
+
+async fn read_into(folder: &Arc<Folder>, source: &Source, spans: Vec<Span>, pace: &Pace) -> Result<()> {
+    let take = {
+        let folder = folder.clone();
+        move |part: Part| {
+            let folder = folder.clone();
+            // A file is made by the processor and the disk, and other parts need their turns meanwhile.
+            async move { tokio::task::spawn_blocking(move || folder.put(part)).await? }
+        }
+    };
+    read_parts(source, spans, pace.parallel(), pace.part_bytes(), take).await
 }
 
 /// What earlier runs have done.
@@ -171,6 +167,9 @@ struct Folder {
     format: Format,
     next: AtomicU64,
     journal: Journal,
+    progress: Progress,
+    /// What this run wrote.
+    moved: Mutex<Fingerprint>,
 }
 
 impl Folder {
@@ -180,7 +179,10 @@ impl Folder {
             [] => None,
             entities => Some(self.put_file(entities)?),
         };
-        self.journal.append(&Line::Part { file, span: part.span, entities: part.fingerprint })
+        self.journal.append(&Line::Part { file, span: part.span, entities: part.fingerprint })?;
+        self.progress.add(part.fingerprint.count);
+        *self.moved.lock() += part.fingerprint;
+        Ok(())
     }
 
     fn put_file(&self, entities: &[Entity]) -> Result<String> {

@@ -19,7 +19,7 @@ pub struct Span {
 }
 
 impl Span {
-    /// The conditions of the queries that together return the span, in the order of keys; `None` is no condition.
+    /// The conditions of the queries that together return the span, in the order of keys; `None` reads everything.
     ///
     /// A condition on both keys that holds across partitions would have an `or`, for which the service reads the whole
     /// table. So the first and the last partition have a query of their own.

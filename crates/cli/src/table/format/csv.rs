@@ -150,6 +150,8 @@ impl Records {
 
     fn record(&mut self) -> Result<Vec<String>> {
         let (mut fields, mut field, mut bytes, mut is_quoted) = (Vec::new(), Vec::new(), 0, false);
+        // How much of the field was in quotes: a line end after that is not a part of it.
+        let mut quoted = 0;
         loop {
             let byte = self.byte()?;
             bytes += 1;
@@ -160,14 +162,15 @@ impl Records {
                 None if is_quoted => bail!("the file ends within quotes"),
                 Some(b'"') if is_quoted => match self.byte()? {
                     Some(b'"') => field.push(b'"'),
-                    other => (self.held, is_quoted) = (other, false),
+                    other => (self.held, is_quoted, quoted) = (other, false, field.len()),
                 },
                 Some(other) if is_quoted => field.push(other),
                 Some(b'"') if field.is_empty() => is_quoted = true,
                 None | Some(b',' | b'\n') => {
-                    if byte != Some(b',') && field.last() == Some(&b'\r') {
+                    if byte != Some(b',') && field[quoted..].last() == Some(&b'\r') {
                         field.pop();
                     }
+                    quoted = 0;
                     fields.push(String::from_utf8(std::mem::take(&mut field)).context("it is not UTF-8")?);
                     if byte != Some(b',') {
                         return Ok(fields);
