@@ -5,15 +5,23 @@
 //! objects and on tables take turns within each round, and all figures are medians of the rounds.
 //!
 //! With several numbers of names the server starts afresh for each. So it is seen what a listing costs as a bucket grows.
-//! At the end one large object goes up and comes down, beside a bare copy of the same bytes with the same checksums.
+//! At the end one large object goes up and comes down, beside a bare copy of the same bytes with the same checksums, and
+//! many large objects go up at once.
+//!
+//! Another server of the same API can be measured beside ours: start it, and give its address as `--peer`. Its processor time is
+//! not known, so the times of its answers are printed. It takes its turns in the same rounds. A peer whose listings have no
+//! pages answers with all names; its figure is then one of more names.
 
 mod operation;
 mod stream;
+mod uploads;
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use anyhow::{Context, Result, ensure};
+use rand::rngs::StdRng;
 use rangehold_testkit::server::Server;
 
 use crate::bench::{Build, mib};
@@ -42,6 +50,15 @@ pub(crate) struct Arguments {
     /// Draws what `--rates` saw into this directory.
     #[arg(long, requires = "rates")]
     pictures: Option<PathBuf>,
+    /// Large objects that go up at once, each with as many bytes as --upload-mib says; 0 leaves them out.
+    #[arg(long, default_value_t = 64)]
+    uploads: usize,
+    /// Bytes of each of these objects, in MiB.
+    #[arg(long, default_value_t = 64)]
+    upload_mib: usize,
+    /// The address of another server of the same API, for example 127.0.0.1:9000.
+    #[arg(long)]
+    peer: Option<SocketAddr>,
     #[command(flatten)]
     build: Build,
 }
@@ -57,23 +74,26 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     );
     for &names in &arguments.names {
         let server = Server::start(&arguments.build.setup("objects", &[])?)?;
-        operation::load(&server, names)?;
-        let mut runs = Operation::ALL.map(|_| Vec::<Driven>::new());
+        operation::load_tables(server.address, names)?;
+        operation::load_objects(server.objects, names)?;
+        if let Some(peer) = arguments.peer {
+            operation::load_objects(peer, names).context("the peer")?;
+        }
+        let mut runs = Operation::ALL.map(|_| Runs::default());
         for round in 0..arguments.rounds {
             for (operation, runs) in Operation::ALL.into_iter().zip(&mut runs) {
-                let time = Duration::from_secs_f64(arguments.seconds);
-                let clients = Loop { clients: operation.clients(), time, round };
-                let driven = clients.run(
-                    || server.processor_time(),
-                    || Clients::connect(&server),
-                    |clients, number, rng| operation.carry_out(clients, &Turn { names, round, number }, rng),
-                );
-                runs.push(driven.with_context(|| operation.label())?);
+                runs.add(operation, arguments, &server, (names, round)).with_context(|| operation.label())?;
             }
         }
         print(names, &runs);
+        if arguments.peer.is_some() {
+            print_peer(&runs);
+        }
         if arguments.stream_mib > 0 {
             stream::compare(&server, arguments.stream_mib << 20, arguments.rounds)?;
+        }
+        if arguments.uploads > 0 {
+            uploads::measure(&server, arguments.uploads, arguments.upload_mib << 20)?;
         }
         println!("memory at its highest: {} MiB", mib(server.peak_bytes()?));
         server.stop()?;
@@ -81,14 +101,49 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     Ok(())
 }
 
-fn print(names: u64, runs: &[Vec<Driven>]) {
+/// What the rounds of one operation showed.
+#[derive(Default)]
+struct Runs {
+    ours: Vec<Driven>,
+    /// Empty if there is no peer, or if the operation is about tables.
+    peer: Vec<Driven>,
+}
+
+impl Runs {
+    /// Drives our server, and then the peer.
+    fn add(
+        &mut self,
+        operation: Operation,
+        arguments: &Arguments,
+        server: &Server,
+        (names, round): (u64, usize),
+    ) -> Result<()> {
+        let time = Duration::from_secs_f64(arguments.seconds);
+        let clients = Loop { clients: operation.clients(), time, round };
+        let carry_out = |is_peer| {
+            move |clients: &mut Clients, number, rng: &mut StdRng| {
+                operation.carry_out(clients, &Turn { names, round, number, is_peer }, rng)
+            }
+        };
+        let connect = || Clients::connect(server.address, server.objects);
+        self.ours.push(clients.run(|| server.processor_time(), connect, carry_out(false))?);
+        if let Some(peer) = arguments.peer.filter(|_| operation.is_about_objects()) {
+            let connect = || Clients::connect(server.address, peer);
+            let driven = clients.run(|| Ok(Duration::ZERO), connect, carry_out(true));
+            self.peer.push(driven.context("the peer")?);
+        }
+        Ok(())
+    }
+}
+
+fn print(names: u64, runs: &[Runs]) {
     println!("{names} names and entities");
     println!("{:<26} {:>10} {:>10} {:>9} {:>9}", "operation", "CPU us/op", "ratio", "p50 ms", "p99 ms");
     let micros = |operation: Operation| {
         let index = Operation::ALL.iter().position(|known| *known == operation)?;
-        Some(median(&runs[index], Driven::micros_each))
+        Some(median(&runs[index].ours, Driven::micros_each))
     };
-    for (operation, runs) in Operation::ALL.into_iter().zip(runs) {
+    for (operation, runs) in Operation::ALL.into_iter().zip(runs.iter().map(|runs| &runs.ours)) {
         let each = median(runs, Driven::micros_each);
         let ratio = operation.compared_with().and_then(|(table, allowed)| {
             micros(table).map(|table| format!("{:.2} ({allowed})", each / table))
@@ -100,6 +155,17 @@ fn print(names: u64, runs: &[Vec<Driven>]) {
             median(runs, |run| run.percentile_ms(50)),
             median(runs, |run| run.percentile_ms(99)),
         );
+    }
+}
+
+/// The times of the answers, beside those of the peer.
+fn print_peer(runs: &[Runs]) {
+    println!("{:<26} {:>9} {:>9} {:>7}", "operation", "p50 ms", "peer", "ratio");
+    let compared = Operation::ALL.into_iter().zip(runs).filter(|(_, runs)| !runs.peer.is_empty());
+    for (operation, runs) in compared {
+        let p50 = |runs: &[Driven]| median(runs, |run| run.percentile_ms(50));
+        let (ours, peer) = (p50(&runs.ours), p50(&runs.peer));
+        println!("{:<26} {ours:>9.2} {peer:>9.2} {:>7.2}", operation.label(), ours / peer);
     }
 }
 
