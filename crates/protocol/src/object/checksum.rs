@@ -39,6 +39,11 @@ impl Crc32c {
         STANDARD.encode(self.0.to_be_bytes())
     }
 
+    /// Appends the same text.
+    pub fn put(self, out: &mut Vec<u8>) {
+        put_base64(out, &self.0.to_be_bytes());
+    }
+
     /// Reads the form that [`text`](Self::text) writes.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 4] = STANDARD.decode(text).ok()?.try_into().ok()?;
@@ -56,10 +61,22 @@ impl Md5 {
         STANDARD.encode(self.0)
     }
 
+    /// Appends the same text.
+    pub fn put(self, out: &mut Vec<u8>) {
+        put_base64(out, &self.0);
+    }
+
     /// Reads the form that [`text`](Self::text) writes.
     pub fn parse(text: &str) -> Option<Self> {
         Some(Self(STANDARD.decode(text).ok()?.try_into().ok()?))
     }
+}
+
+/// Appends the base64 of some bytes, without a text in between: a page of a listing has three thousand of them.
+pub(super) fn put_base64(out: &mut Vec<u8>, bytes: &[u8]) {
+    let begin = out.len();
+    out.resize(begin + bytes.len().div_ceil(3) * 4, 0);
+    STANDARD.encode_slice(bytes, &mut out[begin..]).expect("four letters for each three bytes");
 }
 
 /// Both checksums of bytes that arrive in pieces. It can be saved between requests, and taken up again by another process.

@@ -9,11 +9,15 @@ const API: &str = "/storage/v1/b/";
 /// Appends a name as one segment of a path.
 pub fn put_segment(out: &mut Vec<u8>, name: &str) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in name.bytes() {
-        match byte {
-            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => out.push(byte),
-            _ => out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]),
-        }
+    let is_itself = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~');
+    let mut rest = name.as_bytes();
+    loop {
+        // A page of a listing has two thousand links, so what stands for itself is copied in one piece.
+        let same = rest.iter().position(|byte| !is_itself(byte)).unwrap_or(rest.len());
+        out.extend_from_slice(&rest[..same]);
+        let Some((byte, after)) = rest[same..].split_first() else { return };
+        out.extend_from_slice(&[b'%', HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 0xF)]]);
+        rest = after;
     }
 }
 

@@ -86,16 +86,16 @@ impl Generation {
         to.text("bucket", at.bucket);
         to.text_of("generation", |out| put_number(out, self.id.0));
         to.text_of("metageneration", |out| put_number(out, self.metageneration));
-        to.text_with("etag", || self.etag());
+        to.text_of("etag", |out| self.put_etag(out));
     }
 
     fn put_content(&self, to: &mut Members<'_>, shows_checksums: bool) {
         to.text_of("size", |out| put_number(out, self.size));
         to.text("storageClass", self.storage_class.name());
         if shows_checksums {
-            to.text_with("crc32c", || self.crc32c.text());
+            to.text_of("crc32c", |out| self.crc32c.put(out));
             if let Some(md5) = self.md5 {
-                to.text_with("md5Hash", || md5.text());
+                to.text_of("md5Hash", |out| md5.put(out));
             }
         }
         if let Some(count) = self.component_count {

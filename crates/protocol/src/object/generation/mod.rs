@@ -15,14 +15,12 @@ mod json;
 mod protection;
 mod settings;
 
-use base64::Engine as _;
-use base64::engine::general_purpose::STANDARD;
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{BucketId, ObjectGeneration};
 use serde::{Deserialize, Serialize};
 
 use super::acl::Acl;
-use super::checksum::{Crc32c, Md5};
+use super::checksum::{Crc32c, Md5, put_base64};
 use super::error::ObjectError;
 use super::micros::Micros;
 use super::row::{decode_row, encode_row};
@@ -129,11 +127,19 @@ impl Generation {
     /// The entity tag: it changes with the generation and with the metageneration. As the real service's, it is
     /// base64 of a message of protocol buffers with both numbers.
     pub fn etag(&self) -> String {
-        let mut out = vec![0x08];
-        put_varint(&mut out, self.id.0);
-        out.push(0x10);
-        put_varint(&mut out, self.metageneration);
-        STANDARD.encode(out)
+        let mut out = Vec::with_capacity(32);
+        self.put_etag(&mut out);
+        String::from_utf8(out).expect("base64 is ASCII")
+    }
+
+    /// Appends the entity tag.
+    pub(super) fn put_etag(&self, out: &mut Vec<u8>) {
+        let mut message = [0; 2 + 2 * VARINT_BYTES_MAX];
+        message[0] = 0x08;
+        let middle = 1 + put_varint(&mut message[1..], self.id.0);
+        message[middle] = 0x10;
+        let end = middle + 1 + put_varint(&mut message[middle + 1..], self.metageneration);
+        put_base64(out, &message[..end]);
     }
 
     /// Whether it is encrypted with a key that the client sends with each request.
@@ -155,12 +161,19 @@ impl Generation {
     }
 }
 
-fn put_varint(out: &mut Vec<u8>, mut value: u64) {
+/// The most bytes that 64 bits take, seven in each.
+const VARINT_BYTES_MAX: usize = 10;
+
+/// Writes a number in bytes of seven bits, the lowest first. Returns how many bytes it took.
+fn put_varint(out: &mut [u8], mut value: u64) -> usize {
+    let mut at = 0;
     while value >= 0x80 {
-        out.push(value as u8 | 0x80);
+        out[at] = value as u8 | 0x80;
         value >>= 7;
+        at += 1;
     }
-    out.push(value as u8);
+    out[at] = value as u8;
+    at + 1
 }
 
 /// A change of two names that has begun with this object as its source.
