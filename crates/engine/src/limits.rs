@@ -67,6 +67,12 @@ pub(crate) const CACHE_EVICTION_STEPS: usize = 8;
 /// Searches for a block to evict that one change of a cache makes.
 pub(crate) const CACHE_EVICTIONS_MAX: usize = 1_000;
 
+/// A judge that wants so many rows that are not in the cache reads them by one scan. To open a scan costs as much as two to
+/// six reads of single rows.
+pub(crate) const SCAN_INSTEAD_OF_GETS: usize = 8;
+/// Rows that such a scan may visit for each row that is wanted: a row of a scan costs a sixth of a single read.
+pub(crate) const SCAN_ROWS_FOR_A_GET: usize = 4;
+
 /// When a scan is told to go on at a later key, it makes so many steps before it seeks. A listing of objects that were
 /// never overwritten steps over one or two rows for each name.
 pub(crate) const STEPS_BEFORE_SEEK: usize = 8;

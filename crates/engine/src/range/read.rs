@@ -6,7 +6,12 @@
 //! of it, whatever is written while a scan goes on. (A batch goes into one memtable as a whole. If a
 //! memtable is begun between the two steps, the set lacks all of it.)
 //!
-//! Rows that are in the cache are taken from there: also as of one moment, and also durable rows only.
+//! Rows that are in the cache are taken from there: also as of one moment, and also durable rows only. A scan whose first
+//! rows are in the cache, and whose others are not, begins with a snapshot of the database, which has a sequence number. It
+//! takes from the cache the rows up to the first key that a pending write changes, and only if the cache shows no write
+//! after that number. A write of one of these keys that the snapshot could show was announced before, so it is
+//! either in these rows, or pending. So the rows are as the snapshot has them, and the rest is read from the snapshot if
+//! the visitor gets so far.
 //!
 //! When everything has been read, the range checks whether it may still answer. On an error the
 //! caller throws away what it saw.
@@ -17,19 +22,21 @@ use std::ops::{Bound, ControlFlow};
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
-use rangehold_map::key::KIND_RANGE_META;
-use rangehold_map::{BucketId, KeyRange, Timestamp};
+use rangehold_map::key::{KIND_RANGE_META, after_prefix};
+use rangehold_map::{BucketId, KeyRange, PartitionPrefix, Timestamp};
 use slatedb::config::{DurabilityLevel, ReadOptions, ScanOptions};
-use slatedb::{Db, DbIterator};
+use slatedb::{Db, DbIterator, DbReadOps, DbSnapshot};
 use tokio::task::yield_now;
 use tokio::time::Instant;
 
-use super::cache::{View, just_after};
+use super::cache::{Filling, View, just_after};
 use super::load::Scanned;
 use super::{Opening, Range, meta};
 use crate::database::{DatabaseError, DroppedTable, DroppedTables, NEWEST_FILE_KEY};
 use crate::error::{Damaged, ReadError, read_error};
-use crate::limits::{SCAN_READ_AHEAD_BYTES, SCAN_ROWS_BY_CLOCK, SCAN_TURN, STEPS_BEFORE_SEEK};
+use crate::limits::{
+    SCAN_INSTEAD_OF_GETS, SCAN_READ_AHEAD_BYTES, SCAN_ROWS_BY_CLOCK, SCAN_ROWS_FOR_A_GET, SCAN_TURN, STEPS_BEFORE_SEEK,
+};
 use crate::record_name::RecordName;
 
 /// What the visitor of a scan wants next.
@@ -101,9 +108,9 @@ impl Range {
             answer: PhantomData,
         };
         let end = match opening.rows.view(keys) {
-            Some(view) => walk.in_cache(view).await,
+            Some(mut view) => walk.in_cache(&mut view).await.unwrap_or(ScanEnd::Exhausted),
             None => {
-                let end = Box::pin(walk.in_database(&opening)).await;
+                let end = Box::pin(walk.in_both(&opening)).await;
                 end.map_err(|error| self.unless_handed_over(error))?
             }
         };
@@ -166,8 +173,8 @@ struct Walk<'a, F, V> {
 }
 
 impl<F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'_, F, V> {
-    /// Shows rows that are in the cache.
-    async fn in_cache(&mut self, mut view: View) -> ScanEnd {
+    /// Shows rows that are in the cache. Returns how the scan ends, if the visitor ends it.
+    async fn in_cache(&mut self, view: &mut View) -> Option<ScanEnd> {
         while let Some(rows) = view.next_rows() {
             let count = rows.len();
             let mut sought = None;
@@ -178,7 +185,7 @@ impl<F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'_, F, V> {
                 match self.show(key, value) {
                     Ok(Some(key)) => sought = Some(Bytes::from(key)),
                     Ok(None) => {}
-                    Err(end) => return end,
+                    Err(end) => return Some(end),
                 }
             }
             if let Some(sought) = sought {
@@ -186,15 +193,38 @@ impl<F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'_, F, V> {
             }
             self.turn.after(count).await;
         }
-        ScanEnd::Exhausted
+        None
+    }
+
+    /// Shows the first rows from the cache, as far as it knows them, and the others from a snapshot of the database. Both
+    /// are as of one moment; see [the module](self).
+    async fn in_both(&mut self, opening: &Opening) -> Result<ScanEnd, ReadError> {
+        // The order matters: what a write touches after the fill has begun is noted, and the cache is asked after the
+        // snapshot was made.
+        let mut filling = opening.rows.fill(self.keys);
+        let snapshot = opening.db.snapshot().map_err(read_error)?;
+        let Some(mut view) = opening.rows.view_of_first(self.keys, snapshot.seq()) else {
+            return self.in_database(opening, &snapshot, self.keys, filling).await;
+        };
+        if let Some(end) = self.in_cache(&mut view).await {
+            return Ok(end);
+        }
+        filling.begin_at(view.reached());
+        let rest = KeyRange::new(view.reached().to_vec(), self.keys.high().map(<[u8]>::to_vec));
+        self.in_database(opening, &snapshot, &rest, filling).await
     }
 
     /// Shows rows of the database, and puts them into the cache.
-    async fn in_database(&mut self, opening: &Opening) -> Result<ScanEnd, ReadError> {
+    async fn in_database(
+        &mut self,
+        opening: &Opening,
+        snapshot: &DbSnapshot,
+        keys: &KeyRange,
+        mut filling: Filling<'_>,
+    ) -> Result<ScanEnd, ReadError> {
         let durable = || opening.durable_sequence();
-        let mut filling = opening.rows.fill(self.keys);
         let caches_blocks = !filling.keeps_rows();
-        let mut rows = scan(&opening.db, self.keys, DurabilityLevel::Remote, caches_blocks).await?;
+        let mut rows = scan(snapshot, keys, DurabilityLevel::Remote, caches_blocks).await?;
         let mut found = next(&mut rows).await?;
         while let Some(row) = found {
             filling.row(&row.key, &row.value, durable);
@@ -272,11 +302,70 @@ impl Opening {
         Ok(value)
     }
 
-    /// The newest row, durable or not. The next batch will be applied to it. The caller holds the lock of its partition.
-    pub(super) async fn newest_row(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        if let Some(row) = self.rows.newest(key) {
-            return Ok(row);
+    /// The newest rows, durable or not. The next batch will be applied to them. The caller holds the lock of their
+    /// partition.
+    pub(super) async fn newest_rows(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+    ) -> Result<Vec<Option<Bytes>>, ReadError> {
+        let mut known = self.rows.newest_of(keys);
+        if known.iter().filter(|row| row.is_none()).count() >= SCAN_INSTEAD_OF_GETS {
+            Box::pin(self.read_together(partition, keys, &mut known)).await?;
         }
+        let mut rows = Vec::with_capacity(keys.len());
+        for (key, known) in keys.iter().zip(known) {
+            rows.push(match known {
+                Some(row) => row,
+                None => self.read_newest(key).await?,
+            });
+        }
+        Ok(rows)
+    }
+
+    /// Reads the rows that are not `known` by one scan from the first of their keys to the first row behind the last. The
+    /// cache then knows all of this interval. A batch mostly inserts rows behind each other, so its scan finds little,
+    /// and the next batch that goes on there asks nobody.
+    ///
+    /// No write of these keys is pending: the cache would know it. So their durable rows are the newest. Ends early if too
+    /// many other rows lie between them; then some are still not known.
+    async fn read_together(
+        &self,
+        partition: &PartitionPrefix,
+        keys: &[Vec<u8>],
+        known: &mut [Option<Option<Bytes>>],
+    ) -> Result<(), ReadError> {
+        let mut asked: Vec<usize> = (0..keys.len()).filter(|index| known[*index].is_none()).collect();
+        asked.sort_unstable_by_key(|index| &keys[*index]);
+        let mut steps = asked.len() * SCAN_ROWS_FOR_A_GET;
+        let mut asked = asked.into_iter().peekable();
+        let Some(first) = asked.peek() else { return Ok(()) };
+        let interval = KeyRange::new(keys[*first].clone(), after_prefix(partition.as_bytes()));
+        let mut filling = self.rows.fill(&interval);
+        if !filling.is_under_way() {
+            // The cache is off, and then it does not tell which writes are pending.
+            return Ok(());
+        }
+        let durable = || self.durable_sequence();
+        let mut rows = scan(&self.db, &interval, DurabilityLevel::Remote, true).await?;
+        while let Some(row) = next(&mut rows).await? {
+            filling.row(&row.key, &row.value, durable);
+            while let Some(index) = asked.next_if(|index| keys[*index].as_slice() <= &*row.key) {
+                known[index] = Some((keys[index].as_slice() == &*row.key).then(|| row.value.clone()));
+            }
+            steps = steps.saturating_sub(1);
+            if asked.peek().is_none() || steps == 0 {
+                filling.end(Some(&row.key), durable);
+                return Ok(());
+            }
+        }
+        asked.for_each(|index| known[index] = Some(None));
+        filling.end(None, durable);
+        Ok(())
+    }
+
+    /// The newest row of a key that the cache does not know.
+    async fn read_newest(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
         // In a box, so that judges that find their rows in the cache have small futures.
         let row = Box::pin(get(&self.db, key, DurabilityLevel::Memory)).await?;
         // A judge that finds no row mostly makes one, which may never be read.
@@ -297,7 +386,7 @@ async fn get(db: &Db, key: &[u8], level: DurabilityLevel) -> Result<Option<Bytes
 /// halves the cost of a page of ten rows. It is the task of that cache that a scan of a large table does not push out
 /// the blocks that single reads need.
 async fn scan(
-    db: &Db,
+    db: &impl DbReadOps,
     keys: &KeyRange,
     level: DurabilityLevel,
     caches_blocks: bool,
@@ -406,6 +495,61 @@ mod tests {
         let failed = get(&opening.db, b"key", DurabilityLevel::Remote).await.unwrap_err();
         assert!(matches!(failed, ReadError::Unavailable(_)), "{failed:?}");
         assert!(matches!(range.unless_handed_over(failed), ReadError::NotOwned));
+    }
+
+    fn numbered(number: u32) -> Vec<u8> {
+        [PartitionPrefix::catalogue("account").as_bytes(), format!("{number:03}").as_bytes()].concat()
+    }
+
+    /// Rows with these numbers, of which the cache is not told.
+    async fn put_behind_the_cache(opening: &Opening, numbers: std::ops::Range<u32>, value: &[u8]) {
+        for number in numbers {
+            opening.db.put(numbered(number), value).await.unwrap();
+        }
+        flush(&opening.db, FlushType::Wal).await.unwrap();
+    }
+
+    async fn values(range: &Range, from: u32, to: u32, most: usize) -> Vec<Bytes> {
+        let mut found = Vec::new();
+        let mut take = |_: &[u8], value: &Bytes| {
+            found.push(value.clone());
+            if found.len() < most { Visit::Next } else { Visit::Stop }
+        };
+        range.scan(&KeyRange::new(numbered(from), Some(numbered(to))), &mut take).await.unwrap();
+        found
+    }
+
+    #[tokio::test]
+    async fn a_scan_goes_on_in_the_database_where_the_cache_ends() {
+        let range = Range::in_memory().await;
+        let opening = range.open_now().unwrap();
+        put_behind_the_cache(&opening, 0..20, b"old").await;
+        assert_eq!(values(&range, 0, 10, usize::MAX).await, ["old"; 10]);
+        put_behind_the_cache(&opening, 0..20, b"new").await;
+        assert_eq!(values(&range, 0, 20, 10).await, ["old"; 10], "a scan that stops there asks the cache alone");
+        let both = [["old"; 10], ["new"; 10]].concat();
+        assert_eq!(values(&range, 0, 20, usize::MAX).await, both);
+        put_behind_the_cache(&opening, 0..20, b"newer").await;
+        assert_eq!(values(&range, 0, 20, usize::MAX).await, both, "what was read is known then");
+    }
+
+    #[tokio::test]
+    async fn a_batch_makes_known_where_it_goes_on() {
+        let range = Range::in_memory().await;
+        let opening = range.open_now().unwrap();
+        put_behind_the_cache(&opening, 0..3, b"value").await;
+        let partition = PartitionPrefix::catalogue("account");
+        let keys: Vec<_> = (0..20).rev().map(numbered).collect();
+        let rows = opening.newest_rows(&partition, &keys).await.unwrap();
+        assert_eq!(rows.iter().flatten().count(), 3);
+        assert!(rows[17..].iter().all(Option::is_some), "the last three keys have rows");
+        assert_eq!(opening.rows.get(&numbered(500)), Some(None));
+        put_behind_the_cache(&opening, 100..200, b"value").await;
+        let unknown: Vec<_> = (0..20).map(|number| [numbered(number), vec![0]].concat()).collect();
+        opening.rows.forget(&KeyRange::prefix(partition.as_bytes()));
+        let spread: Vec<_> = unknown.iter().cloned().chain([numbered(199), numbered(300)]).collect();
+        let rows = opening.newest_rows(&partition, &spread).await.unwrap();
+        assert_eq!(rows[20..], [Some(Bytes::from_static(b"value")), None]);
     }
 
     #[tokio::test]

@@ -77,7 +77,7 @@ impl Range {
         if self.closed.covers(partition.as_bytes()) {
             return Err(WriteError::BucketClosed);
         }
-        let current = in_time(deadline, newest_rows(&opening, keys)).await??;
+        let current = in_time(deadline, opening.newest_rows(partition, keys)).await??;
         let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {
             Err(refusal) => {
@@ -229,15 +229,6 @@ async fn in_time<E, T>(deadline: Instant, step: impl Future<Output = T>) -> Resu
     timeout_at(deadline, step)
         .await
         .map_err(|_| WriteError::Busy("the deadline passed while the write waited for its turn"))
-}
-
-/// The newest rows, durable or not. The next batch will be applied to these.
-async fn newest_rows(opening: &Opening, keys: &[Vec<u8>]) -> Result<Vec<Option<Bytes>>, ReadError> {
-    let mut rows = Vec::with_capacity(keys.len());
-    for key in keys {
-        rows.push(opening.newest_row(key).await?);
-    }
-    Ok(rows)
 }
 
 /// Stands for the sequence number of rows whose write failed.

@@ -59,16 +59,16 @@ impl Blocks {
         self.at(key).map(|at| self.block(at)).filter(|block| block.high() > key)
     }
 
-    /// Whether every key from `low` on and below `high` lies in a block.
-    pub(super) fn cover(&self, low: &[u8], high: &[u8]) -> bool {
+    /// The first key from `low` on that lies in no block, or `high` if that comes first.
+    pub(super) fn known_until<'a>(&'a self, low: &'a [u8], high: &'a [u8]) -> &'a [u8] {
         let mut known = low;
         let mut next = self.at(low);
         while known < high {
-            let Some(at) = next else { return false };
+            let Some(at) = next else { return known };
             let chunk = &self.chunks[at.0].of;
             let block = self.block(at);
             if block.low() > known {
-                return false;
+                return known;
             }
             if at.1 == 0 && chunk.gaps == 0 {
                 known = chunk.blocks[chunk.blocks.len() - 1].of.high();
@@ -77,10 +77,10 @@ impl Blocks {
                 known = block.high();
                 next = self.after(at);
             } else {
-                return false;
+                return known;
             }
         }
-        true
+        high
     }
 
     /// The first interval from `low` on and below `high` that no block covers.

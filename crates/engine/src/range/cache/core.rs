@@ -14,6 +14,7 @@
 //! read may have come before the write or after it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 use bytes::Bytes;
 
@@ -42,6 +43,8 @@ pub(super) struct Core {
     /// The outcome of a write is not known. Nothing is known any more, and nothing will be.
     is_shut: bool,
     next_number: u64,
+    /// The rows show the writes up to this sequence number, and no later ones.
+    settled: u64,
     pending: BTreeMap<WriteNumber, Pending>,
     /// The pending writes of each key, in their order.
     changing: BTreeMap<Bytes, Vec<WriteNumber>>,
@@ -88,10 +91,16 @@ impl Core {
     /// The newest row of a key, durable or not, in the same form. The caller holds the lock of the key's partition,
     /// so that no write of the key is on its way into the log.
     pub(super) fn newest(&self, key: &[u8]) -> Option<Option<Bytes>> {
-        match self.changing.get(key).and_then(|numbers| numbers.last()) {
-            Some(number) => self.pending[number].value_of(key).cloned(),
-            None => self.get(key),
+        if let Some(number) = self.changing.get(key).and_then(|numbers| numbers.last()) {
+            return self.pending[number].value_of(key).cloned();
         }
+        let block = self.blocks.find(key)?;
+        let row = block.get(key);
+        // A judge that finds no row mostly makes one. Blocks that only grow are the first to be evicted.
+        if row.is_some() {
+            block.mark_read();
+        }
+        Some(row.cloned())
     }
 
     /// The database has this durable row, and no write of the key can be on its way.
@@ -109,7 +118,20 @@ impl Core {
 
     /// All rows from `low` on and below `high` as of now, if all of these keys are known.
     pub(super) fn view(&self, low: &[u8], high: &[u8]) -> Option<View> {
-        self.blocks.cover(low, high).then(|| View::new(self.blocks.clone(), low, high))
+        (self.blocks.known_until(low, high) >= high).then(|| View::new(self.blocks.clone(), low, high))
+    }
+
+    /// The rows from `low` on, up to the first key that is not known or that a pending write changes. They are as the
+    /// writes up to `newest` left them, so every state of the database has them that begins with these writes. `None` if
+    /// there is no such key, or if the rows may show a later write.
+    pub(super) fn view_of_first(&self, low: &[u8], high: &[u8], newest: u64) -> Option<View> {
+        if self.settled > newest {
+            return None;
+        }
+        let known = self.blocks.known_until(low, high);
+        let changing = self.changing.range::<[u8], _>((Bound::Included(low), Bound::Unbounded)).next();
+        let end = changing.map_or(known, |(key, _)| known.min(key.as_ref()));
+        (low < end).then(|| View::new(self.blocks.clone(), low, end))
     }
 
     /// A write of these rows is about to enter the log.
@@ -135,6 +157,7 @@ impl Core {
 
     /// All writes up to this sequence number are durable.
     pub(super) fn durable(&mut self, sequence: u64) {
+        self.settled = self.settled.max(sequence);
         let is_durable = |write: &mut Pending| write.sequence.is_some_and(|own| own <= sequence);
         // Two writes of a key are in the order in which they were announced.
         let durable: Vec<_> = self.pending.extract_if(.., |_, write| is_durable(write)).collect();

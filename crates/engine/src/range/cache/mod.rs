@@ -48,11 +48,6 @@ impl RowCache {
         self.core.lock().get(key)
     }
 
-    /// The newest row of a key, durable or not, in the same form. The caller holds the lock of the key's partition.
-    pub(super) fn newest(&self, key: &[u8]) -> Option<Option<Bytes>> {
-        self.core.lock().newest(key)
-    }
-
     /// The database has this row. The caller holds the lock of the key's partition since before it asked, and had found
     /// nothing in the cache: so the row is durable, and no write can have touched it.
     pub(super) fn learn(&self, key: &[u8], value: &Bytes) {
@@ -69,6 +64,19 @@ impl RowCache {
     /// All durable rows of an interval as of now, if all of its keys are known.
     pub(super) fn view(&self, keys: &KeyRange) -> Option<View> {
         self.core.lock().view(keys.low(), keys.high()?)
+    }
+
+    /// The first of these rows, as far as they are known, for a caller that reads the others from a snapshot of the
+    /// database. The snapshot was made before this, and shows the writes up to `newest`.
+    pub(super) fn view_of_first(&self, keys: &KeyRange, newest: u64) -> Option<View> {
+        self.core.lock().view_of_first(keys.low(), keys.high()?, newest)
+    }
+
+    /// The newest rows of some keys, durable or not, in the form of [`Self::get`]. The caller holds the lock of their
+    /// partition.
+    pub(super) fn newest_of(&self, keys: &[Vec<u8>]) -> Vec<Option<Option<Bytes>>> {
+        let core = self.core.lock();
+        keys.iter().map(|key| core.newest(key)).collect()
     }
 
     /// A write of these rows is about to enter the log.
@@ -141,6 +149,18 @@ impl Filling<'_> {
         self.number.is_some() && !self.cache.budget.is_full()
     }
 
+    /// Whether rows are copied at all.
+    pub(super) fn is_under_way(&self) -> bool {
+        self.number.is_some()
+    }
+
+    /// Nothing is read below `low`.
+    pub(super) fn begin_at(&mut self, low: &Bytes) {
+        if let Some(number) = self.number {
+            self.cache.core.lock().pass_over(number, low);
+        }
+    }
+
     /// The next row of the interval. `durable` tells up to which sequence number writes are durable.
     pub(super) fn row(&mut self, key: &Bytes, value: &Bytes, durable: impl Fn() -> u64) {
         if self.number.is_none() {
@@ -156,9 +176,7 @@ impl Filling<'_> {
     /// The rows between `last` and `next` are not read.
     pub(super) fn pass_over(&mut self, last: &[u8], next: &[u8], durable: impl Fn() -> u64) {
         self.publish(just_after(last), &durable, false);
-        if let Some(number) = self.number {
-            self.cache.core.lock().pass_over(number, &Bytes::copy_from_slice(next));
-        }
+        self.begin_at(&Bytes::copy_from_slice(next));
     }
 
     /// All rows of the interval were read, or those up to and including `last`.
@@ -282,6 +300,6 @@ mod tests {
         cache.shut();
         scan(&cache, 0, 10);
         assert_eq!(cache.get(&key(5)), None);
-        assert_eq!(cache.newest(&key(3)), None);
+        assert_eq!(cache.newest_of(&[key(3).to_vec()]), [None]);
     }
 }

@@ -36,6 +36,10 @@ enum Step {
     Get(u8),
     Newest(u8),
     Scan(u8, u8),
+    /// Makes a snapshot of the database.
+    Snapshot,
+    /// Reads the first rows of an interval, which go with the last snapshot.
+    ScanFirst(u8, u8),
 }
 
 fn step() -> impl Strategy<Value = Step> {
@@ -53,6 +57,8 @@ fn step() -> impl Strategy<Value = Step> {
         3 => key().prop_map(Step::Get),
         3 => key().prop_map(Step::Newest),
         3 => (key(), key()).prop_map(|(low, high)| Step::Scan(low, high)),
+        2 => Just(Step::Snapshot),
+        3 => (key(), key()).prop_map(|(low, high)| Step::ScanFirst(low, high)),
     ]
 }
 
@@ -96,6 +102,8 @@ struct Model {
     /// Up to where readers have certainly seen writes.
     seen: usize,
     fills: Vec<Reading>,
+    /// How many writes of the log the last snapshot can show.
+    snapshot: usize,
     next_value: u32,
 }
 
@@ -214,6 +222,8 @@ impl Model {
             }
             Step::Log(_) | Step::Publish(..) => {}
             Step::Scan(low, high) => self.scan(&key(low), &key(high)),
+            Step::Snapshot => self.snapshot = self.log.len(),
+            Step::ScanFirst(low, high) => self.scan_first(&key(low), &key(high)),
         }
     }
 
@@ -263,6 +273,20 @@ impl Model {
             shown.extend(rows.iter().cloned());
         }
         assert!(self.allowed(low, high).contains(&shown), "{low:?} to {high:?} are {shown:?}");
+    }
+
+    /// Whatever becomes durable before the rest is read from the snapshot, it leaves the first rows as they are.
+    fn scan_first(&self, low: &Bytes, high: &Bytes) {
+        let Some(mut view) = self.core.view_of_first(low, high, self.snapshot as u64) else { return };
+        let mut shown = State::new();
+        while let Some(rows) = view.next_rows() {
+            shown.extend(rows.iter().cloned());
+        }
+        let end = view.reached();
+        assert!(*low < *end && *end <= *high, "{low:?} to {high:?} ends at {end:?}");
+        for through in self.durable.min(self.snapshot)..=self.snapshot {
+            assert_eq!(shown, self.part(through, (low, end), |_, _| false), "{low:?} to {end:?}");
+        }
     }
 }
 

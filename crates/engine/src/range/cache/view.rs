@@ -25,8 +25,13 @@ impl View {
             return None;
         }
         let (rows, end) = self.blocks.rows_from(&self.low, &self.high)?;
-        self.low = end.clone();
+        self.low = end.clone().min(self.high.clone());
         Some(rows)
+    }
+
+    /// From where on nothing was shown.
+    pub(in crate::range) fn reached(&self) -> &Bytes {
+        &self.low
     }
 
     /// Passes over the rows below `key`. A key that is behind changes nothing.
