@@ -4,6 +4,8 @@
 //! Parts are routed by the same code as single requests, and each is authorised by itself: a SAS signs only the outer
 //! URI, but its permissions and key ranges apply to every part.
 
+use std::collections::BTreeSet;
+
 use rangehold_protocol::error::{ErrorCode, TableError};
 use rangehold_protocol::table::batch::{self, Batch, BatchReply, Part};
 use rangehold_protocol::table::error_reply;
@@ -72,9 +74,11 @@ impl TableService {
         }
         let account = exchange.address.account.as_str();
         let mut prepared: Vec<Prepared> = Vec::with_capacity(batch.operations.len());
+        let mut row_keys = BTreeSet::new();
         for (index, part) in batch.operations.iter().enumerate() {
             let next = prepare(request, part).map_err(|failure| failure.of_operation(index))?;
-            check_fits(&prepared, &next).map_err(|code| Failure::from(code).of_operation(index))?;
+            let fits = check_fits(prepared.first(), &mut row_keys, &next);
+            fits.map_err(|code| Failure::from(code).of_operation(index))?;
             prepared.push(next);
         }
         let table = self.catalogue(account).open(&prepared[0].table).await.map_err(|f| f.of_operation(0))?;
@@ -183,19 +187,24 @@ fn prepare(request: &Authorised<'_>, part: &Part<'_>) -> Result<Prepared, Failur
     Ok(prepared)
 }
 
-/// Checks that `next` may be in one transaction with the operations before it.
-fn check_fits(before: &[Prepared], next: &Prepared) -> Result<(), ErrorCode> {
-    let Some(first) = before.first() else {
-        return Ok(());
-    };
-    let same_table = first.table.eq_ignore_ascii_case(&next.table);
-    if !same_table || first.write.partition_key != next.write.partition_key {
+/// Checks that `next` may be in one transaction with the operations before it, of which `first` is the first. Adds its
+/// RowKey to those of the transaction.
+fn check_fits(
+    first: Option<&Prepared>,
+    row_keys: &mut BTreeSet<String>,
+    next: &Prepared,
+) -> Result<(), ErrorCode> {
+    let fits = first.is_none_or(|first| {
+        first.table.eq_ignore_ascii_case(&next.table)
+            && first.write.partition_key == next.write.partition_key
+    });
+    if !fits {
         return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions);
     }
-    if before.iter().any(|earlier| earlier.write.row_key == next.write.row_key) {
-        return Err(ErrorCode::InvalidDuplicateRow);
+    match row_keys.insert(next.write.row_key.clone()) {
+        true => Ok(()),
+        false => Err(ErrorCode::InvalidDuplicateRow),
     }
-    Ok(())
 }
 
 /// Puts the headers of a part into the order that they have in the recordings of the service.
