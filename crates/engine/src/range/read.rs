@@ -35,7 +35,8 @@ use super::{Opening, Range, meta};
 use crate::database::{DatabaseError, DroppedTable, DroppedTables, NEWEST_FILE_KEY};
 use crate::error::{Damaged, ReadError, read_error};
 use crate::limits::{
-    SCAN_INSTEAD_OF_GETS, SCAN_READ_AHEAD_BYTES, SCAN_ROWS_BY_CLOCK, SCAN_ROWS_FOR_A_GET, SCAN_TURN, STEPS_BEFORE_SEEK,
+    SCAN_INSTEAD_OF_GETS, SCAN_READ_AHEAD_BYTES, SCAN_ROWS_BY_CLOCK, SCAN_ROWS_FOR_A_GET, SCAN_TURN,
+    STEPS_BEFORE_SEEK,
 };
 use crate::record_name::RecordName;
 
@@ -526,7 +527,11 @@ mod tests {
         put_behind_the_cache(&opening, 0..20, b"old").await;
         assert_eq!(values(&range, 0, 10, usize::MAX).await, ["old"; 10]);
         put_behind_the_cache(&opening, 0..20, b"new").await;
-        assert_eq!(values(&range, 0, 20, 10).await, ["old"; 10], "a scan that stops there asks the cache alone");
+        assert_eq!(
+            values(&range, 0, 20, 10).await,
+            ["old"; 10],
+            "a scan that stops there asks the cache alone"
+        );
         let both = [["old"; 10], ["new"; 10]].concat();
         assert_eq!(values(&range, 0, 20, usize::MAX).await, both);
         put_behind_the_cache(&opening, 0..20, b"newer").await;

@@ -195,8 +195,7 @@ fn check_fits(
     next: &Prepared,
 ) -> Result<(), ErrorCode> {
     let fits = first.is_none_or(|first| {
-        first.table.eq_ignore_ascii_case(&next.table)
-            && first.write.partition_key == next.write.partition_key
+        first.table.eq_ignore_ascii_case(&next.table) && first.write.partition_key == next.write.partition_key
     });
     if !fits {
         return Err(ErrorCode::CommandsInBatchActOnDifferentPartitions);
