@@ -57,4 +57,4 @@ pub use range::{
 };
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;
-pub use steps::{BlobHook, BlobStep, Hook, SpaceHook, SpaceStep, Step, StepHook};
+pub use steps::{BlobHook, BlobStep, Hook, NamesHook, NamesStep, SpaceHook, SpaceStep, Step, StepHook};

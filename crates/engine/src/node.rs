@@ -30,6 +30,7 @@ use crate::map_store::{self, MapError, Maps, living};
 use crate::partition_server::PartitionServer;
 use crate::range::RangeStatistics;
 use crate::router::Router;
+use crate::steps::NamesHook;
 use crate::store::Store;
 use crate::sweeping::DroppedTableSweeper;
 use crate::tasks::{Panicked, Tasks};
@@ -173,6 +174,11 @@ impl Node {
     /// The blobs of its store.
     pub fn blobs(&self) -> &Blobs {
         &self.0.blobs
+    }
+
+    /// The hook that is called after each step of a change of several object names.
+    pub fn names_hook(&self) -> &NamesHook {
+        &self.0.host.options().after_names_step
     }
 
     /// What its servers share.

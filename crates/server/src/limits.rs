@@ -154,6 +154,16 @@ pub fn connections_max() -> usize {
     let spare = files.map_or(u64::MAX, |files| files.saturating_sub(STORE_FILES).max(16));
     CONNECTIONS_MAX.min(usize::try_from(spare).unwrap_or(CONNECTIONS_MAX))
 }
+/// How often a request settles changes of several names that it meets at one name, before it gives up.
+pub const INTENTS_MET_MAX: usize = 8;
+/// How often a move or a composition begins again because its sources were changed at the same time.
+pub const NAMES_CHANGE_TRIES_MAX: usize = 5;
+/// How often a page of a listing is made again because names were moved at the same time.
+pub const PAGE_TRIES_MAX: usize = 8;
+/// After so many of these tries moves wait for the page.
+pub const PAGE_TRIES_FREE: usize = 3;
+/// Heads with intents that the deletion of a bucket looks at. With more of them, the bucket counts as not empty.
+pub const INTENTS_IN_BUCKET_MAX: usize = 1_000;
 /// The time from the start to the first audit of blobs: clients come first then.
 pub const BLOB_AUDIT_AFTER_START: Duration = Duration::from_secs(60);
 /// The time between two audits of blobs.

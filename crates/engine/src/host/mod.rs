@@ -17,7 +17,7 @@ use crate::housekeeping::keep_house;
 use crate::lease::Lease;
 use crate::limits::DROPPED_REMEMBERED;
 use crate::range::{HeldBytes, OpenRanges, RangeContext, RowBudget};
-use crate::steps::{BlobHook, SpaceHook, Step, StepHook};
+use crate::steps::{BlobHook, NamesHook, SpaceHook, Step, StepHook};
 use crate::store::Store;
 use crate::tasks::{Panicked, Tasks};
 pub use error::HostError;
@@ -53,6 +53,8 @@ pub struct Options {
     pub after_space_step: SpaceHook,
     /// Called after each step of the life of a blob.
     pub after_blob_step: BlobHook,
+    /// Called after each step of a change of several object names.
+    pub after_names_step: NamesHook,
 }
 
 impl Options {
@@ -71,6 +73,7 @@ impl Options {
             after_step: StepHook::default(),
             after_space_step: SpaceHook::default(),
             after_blob_step: BlobHook::default(),
+            after_names_step: NamesHook::default(),
         }
     }
 }

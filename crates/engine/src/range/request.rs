@@ -20,6 +20,8 @@ pub struct WriteRequest<'a> {
     /// Whether it gives space back, as the drop of a table does. Such writes are let in until half of the
     /// disk's reserve is gone, so that a client whose writes are refused on a full disk can make space.
     pub gives_space_back: bool,
+    /// Whether it is made although the bucket is closed: it removes what a deleted bucket has left.
+    pub of_closed: bool,
     /// Whether a client whose write is refused will read the row and try again. If others change the row at the same
     /// time, its refusal may then wait a little for its turn.
     pub is_tried_again: bool,
@@ -28,6 +30,14 @@ pub struct WriteRequest<'a> {
 impl<'a> WriteRequest<'a> {
     /// A write that counts no bytes while it is held, gives no space back, and is not tried again.
     pub fn new(partition: &'a PartitionPrefix, keys: &'a [Vec<u8>], deadline: Instant) -> Self {
-        Self { partition, keys, bytes: 0, deadline, gives_space_back: false, is_tried_again: false }
+        Self {
+            partition,
+            keys,
+            bytes: 0,
+            deadline,
+            gives_space_back: false,
+            of_closed: false,
+            is_tried_again: false,
+        }
     }
 }

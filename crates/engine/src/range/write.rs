@@ -74,7 +74,7 @@ impl Range {
         if self.dropped.covers(partition.as_bytes()) {
             return Err(WriteError::TableDropped);
         }
-        if self.closed.covers(partition.as_bytes()) {
+        if !request.of_closed && self.closed.covers(partition.as_bytes()) {
             return Err(WriteError::BucketClosed);
         }
         let current = in_time(deadline, opening.newest_rows(partition, keys)).await??;

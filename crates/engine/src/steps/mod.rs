@@ -5,10 +5,12 @@
 
 mod blob;
 mod change;
+mod names;
 mod space;
 
 pub use blob::{BlobHook, BlobStep};
 pub use change::{Step, StepHook};
+pub use names::{NamesHook, NamesStep};
 pub use space::{SpaceHook, SpaceStep};
 
 use std::fmt;
@@ -18,7 +20,7 @@ use std::sync::Arc;
 
 use rangehold_map::RangeId;
 
-/// Called after each step, with the range or the blob that the step was about. A test stops time there, or the process.
+/// Called after each step, with the range, the blob or the name that the step was about. A test stops time there, or the process.
 /// The default does nothing.
 #[derive(Clone)]
 pub struct Hook<S, A = RangeId>(Arc<dyn Fn(S, A) -> Stopped + Send + Sync>);
@@ -34,7 +36,8 @@ impl<S, A> Hook<S, A> {
         Self(Arc::new(move |step, about| Box::pin(after(step, about))))
     }
 
-    pub(crate) async fn after(&self, step: S, about: A) {
+    /// Calls the hook, and waits as long as it wants.
+    pub async fn after(&self, step: S, about: A) {
         (self.0)(step, about).await;
     }
 }

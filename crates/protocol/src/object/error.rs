@@ -89,6 +89,8 @@ pub enum ErrorKind {
     NotImplemented,
     /// 503: not now; try again.
     Unavailable,
+    /// 503: the write may or may not have been made.
+    OutcomeUnknown,
 }
 
 impl ErrorKind {
@@ -129,7 +131,7 @@ impl ErrorKind {
             Self::Cancelled => (499, "clientClosedRequest", "ClientClosedRequest"),
             Self::Internal => (500, "internalError", "InternalError"),
             Self::NotImplemented => (501, "notImplemented", "NotImplemented"),
-            Self::Unavailable => (503, "backendError", "ServiceUnavailable"),
+            Self::Unavailable | Self::OutcomeUnknown => (503, "backendError", "ServiceUnavailable"),
         }
     }
 

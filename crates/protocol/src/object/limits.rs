@@ -32,6 +32,14 @@ pub const NEWER_VERSIONS_COUNTED_MAX: usize = 1_000;
 pub const UPLOADS_REMEMBERED_MAX: usize = 1_000;
 /// Members of an IAM policy, in all of its bindings together.
 pub const POLICY_MEMBERS_MAX: usize = 1_500;
+/// How long after its beginning a change of several names can be committed, in seconds: a day. A request takes much
+/// less; the rest is for clocks that step.
+pub const INTENT_SECONDS: u64 = 24 * 3600;
+/// After so many seconds no request carries a change of several names out any more, and the walk ends it.
+pub const INTENT_LEFT_SECONDS: u64 = 60;
+/// How long the ranges remember a bucket that was deleted, and refuse writes to it, in seconds: a day. No request that
+/// knew the bucket takes longer.
+pub const BUCKET_CLOSED_SECONDS: u64 = 24 * 3600;
 /// How long a bucket that was created without a policy keeps soft-deleted objects, in seconds: a week.
 pub const SOFT_DELETE_SECONDS: u64 = 7 * 24 * 3600;
 /// The shortest soft-delete policy except none, in seconds, and the longest: 7 and 90 days.

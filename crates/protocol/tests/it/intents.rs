@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rangehold_map::Timestamp;
 use rangehold_map::key::ObjectRow;
 use rangehold_protocol::object::bucket::{Bucket, BucketParameters};
 use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::condition::Conditions;
-use rangehold_protocol::object::generation::{Content, Draft, Head, Intent};
-use rangehold_protocol::object::intent::{Begin, Commit, Decided, Decision, End, Forget, Settle};
+use rangehold_protocol::object::generation::{Content, Draft, Generation, Head, Intent};
+use rangehold_protocol::object::intent::{Begin, Commit, Decision, End, Forget, Settle, Standing};
+use rangehold_protocol::object::limits::INTENT_SECONDS;
 use rangehold_protocol::object::micros::Micros;
-use rangehold_protocol::object::write::{Create, Judge, Name, Payload, Refusal, Verdict};
+use rangehold_protocol::object::write::{Create, Judge, Name, Payload, Refusal};
 
 const SOURCE: &str = "source";
 const TARGET: &str = "target";
@@ -34,14 +34,10 @@ impl Store {
     }
 
     /// What the engine does with a judge: it reads, judges, and applies.
-    fn write<T>(
-        &mut self,
-        keys: &[Vec<u8>],
-        judge: impl Fn(&[Option<Bytes>], Timestamp) -> Verdict<T>,
-    ) -> Result<T, Refusal> {
+    fn write<J: Judge>(&mut self, judge: &J) -> Result<J::Answer, Refusal> {
         self.now += 1;
-        let rows: Vec<Option<Bytes>> = keys.iter().map(|key| self.rows.get(key).cloned()).collect();
-        let out = judge(&rows, Micros::new(self.now).timestamp())?;
+        let rows: Vec<Option<Bytes>> = judge.keys().iter().map(|key| self.rows.get(key).cloned()).collect();
+        let out = judge.judge(&rows, Micros::new(self.now).timestamp())?;
         for (key, value) in out.changes {
             match value {
                 Some(value) => self.rows.insert(key, value.into()),
@@ -56,12 +52,14 @@ impl Store {
         let row = |name: &str, row: &ObjectRow<'_>| {
             self.rows.get(&Name { bucket: &self.bucket, name }.key(row)).cloned()
         };
-        let head = Head::decode(&row(name, &ObjectRow::Head)?).expect("a head");
+        let stored = row(name, &ObjectRow::Head)?;
+        let head = Head::decode(&stored).expect("a head");
         if let Some(intent) = head.intent {
-            let decided = row(&intent.target, &ObjectRow::Outcome(intent.id.into()));
-            let decided = decided.map(|row| Decided::decode(&row).expect("a decision").decision);
-            if decided == Some(Decision::Committed) {
-                return None;
+            let decided = row(&intent.target, &ObjectRow::Outcome(intent.id.as_str().into()));
+            match Standing::of(&intent, decided.as_ref(), Some(&stored)).expect("a decision") {
+                Standing::Stays => {}
+                Standing::Gone(_) => return None,
+                Standing::Changed => panic!("nothing came in between"),
             }
         }
         match Content::decode(&row(name, &ObjectRow::Content(head.live.id))?).expect("a content") {
@@ -70,7 +68,7 @@ impl Store {
         }
     }
 
-    fn create(&mut self, name: &str, bytes: &Bytes, commits: Option<&str>) -> Result<(), Refusal> {
+    fn create(&mut self, name: &str, bytes: &Bytes, commits: Option<&Intent>) -> Result<(), Refusal> {
         let bucket = self.bucket.clone();
         let payload = Payload::new(&Content::Inline(bytes.clone()), Crc32c::of(bytes), None, "upload");
         let create = Create {
@@ -83,56 +81,58 @@ impl Store {
             also: &Vec::new(),
         };
         match commits {
-            None => self.write(&create.keys(), |rows, stamp| create.judge(rows, stamp)).map(drop),
-            Some(id) => {
-                let commit = Commit { create, id };
-                self.write(&commit.keys(), |rows, stamp| commit.judge(rows, stamp)).map(drop)
-            }
+            None => self.write(&create).map(drop),
+            Some(intent) => self.write(&Commit { create, intent, sources: &[SOURCE.to_owned()] }).map(drop),
         }
     }
 
-    fn begin(&mut self, id: &str) -> Result<(), Refusal> {
-        let bucket = self.bucket.clone();
-        let intent = Intent { id: id.to_owned(), target: TARGET.to_owned() };
-        let conditions = Conditions::default();
-        let of = Name { bucket: &bucket, name: SOURCE };
-        let begin = Begin { of, generation: None, conditions: &conditions, intent: &intent };
-        self.write(&begin.keys(), |rows, stamp| begin.judge(rows, stamp)).map(drop)
+    /// An intent of a change that begins now.
+    fn new_intent(&self, id: &str) -> Intent {
+        Intent { id: id.to_owned(), target: TARGET.to_owned(), begun: Micros::new(self.now), keeps: false }
     }
 
-    fn settle(&mut self, id: &str) -> Decision {
+    fn begin(&mut self, seen: &Generation, intent: &Intent) -> Result<bool, Refusal> {
         let bucket = self.bucket.clone();
-        let settle = Settle { at: Name { bucket: &bucket, name: TARGET }, id };
-        self.write(&settle.keys(), |rows, stamp| settle.judge(rows, stamp))
-            .expect("a decision can always be found")
+        self.write(&Begin { of: Name { bucket: &bucket, name: SOURCE }, seen, intent })
+    }
+
+    fn settle(&mut self, intent: &Intent) -> Decision {
+        let bucket = self.bucket.clone();
+        let settle = Settle { at: Name { bucket: &bucket, name: TARGET }, intent };
+        self.write(&settle).expect("a decision can always be found").decision
     }
 
     fn end(&mut self, id: &str, decision: Decision) {
         let bucket = self.bucket.clone();
         let end = End { of: Name { bucket: &bucket, name: SOURCE }, id, decision };
-        self.write(&end.keys(), |rows, stamp| end.judge(rows, stamp)).expect("an intent can always be ended");
+        self.write(&end).expect("an intent can always be ended");
     }
 
-    fn forget(&mut self, id: &str) {
+    fn forget(&mut self, id: &str) -> bool {
         let bucket = self.bucket.clone();
         let forget = Forget { at: Name { bucket: &bucket, name: TARGET }, id };
-        self.write(&forget.keys(), |rows, stamp| forget.judge(rows, stamp))
-            .expect("a row can always be removed");
+        self.write(&forget).expect("a row can always be asked for")
+    }
+
+    fn source(&self) -> Option<Head> {
+        let key = Name { bucket: &self.bucket, name: SOURCE }.key(&ObjectRow::Head);
+        self.rows.get(&key).map(|row| Head::decode(row).expect("a head"))
     }
 
     fn intent(&self) -> Option<Intent> {
-        let key = Name { bucket: &self.bucket, name: SOURCE }.key(&ObjectRow::Head);
-        self.rows.get(&key).and_then(|row| Head::decode(row).expect("a head").intent)
+        self.source().and_then(|head| head.intent)
     }
 }
 
 /// A process that moves the source, between two of its steps. A crash begins it again with a new id.
 #[derive(Debug, Clone, PartialEq)]
 enum Mover {
-    Begin,
-    Commit(Bytes),
-    End(Decision),
-    Forget,
+    Read,
+    /// With the source as it was read.
+    Begin(Box<Generation>, Bytes),
+    Commit(Intent, Bytes),
+    End(Intent, Decision),
+    Forget(Intent),
 }
 
 /// A process that writes the source, between two of its steps.
@@ -155,7 +155,7 @@ struct World {
 
 impl World {
     fn new() -> Self {
-        let movers = vec![(Mover::Begin, 0); 2];
+        let movers = vec![(Mover::Read, 0); 2];
         Self { store: Store::new(), movers, writer: Writer::Write, source: None, target: None, written: 0 }
     }
 
@@ -163,37 +163,43 @@ impl World {
         let (mover, round) = self.movers[at].clone();
         let id = format!("{at}-{round}");
         let next = match mover {
-            Mover::Begin => {
-                // The bytes are read under the intent, so they are those that will go.
-                match self.store.begin(&id) {
-                    Ok(()) => Mover::Commit(self.store.seen(SOURCE).expect("the source is live")),
-                    Err(_) => Mover::Begin,
+            Mover::Read => match self.store.source() {
+                Some(Head { live, .. }) if self.store.seen(SOURCE).is_some() => {
+                    Mover::Begin(Box::new(live), self.store.seen(SOURCE).expect("it was just there"))
+                }
+                _ => Mover::Read,
+            },
+            Mover::Begin(seen, bytes) => {
+                let intent = self.store.new_intent(&id);
+                match self.store.begin(&seen, &intent) {
+                    Ok(true) => Mover::Commit(intent, bytes),
+                    Ok(false) | Err(_) => Mover::Read,
                 }
             }
-            Mover::Commit(bytes) => match self.store.create(TARGET, &bytes, Some(&id)) {
+            Mover::Commit(intent, bytes) => match self.store.create(TARGET, &bytes, Some(&intent)) {
                 Ok(()) => {
                     assert_eq!(self.source.take(), Some(bytes.clone()), "other bytes were moved");
                     self.target = Some(bytes);
-                    Mover::End(Decision::Committed)
+                    Mover::End(intent, Decision::Committed)
                 }
-                Err(_) => Mover::End(Decision::Undone),
+                Err(_) => Mover::End(intent, Decision::Undone),
             },
-            Mover::End(decision) => {
-                self.store.end(&id, decision);
-                if decision == Decision::Committed { Mover::Forget } else { Mover::Begin }
+            Mover::End(intent, decision) => {
+                self.store.end(&intent.id, decision);
+                if decision == Decision::Committed { Mover::Forget(intent) } else { Mover::Read }
             }
-            Mover::Forget => {
-                self.store.forget(&id);
-                Mover::Begin
+            Mover::Forget(intent) => {
+                self.store.forget(&intent.id);
+                Mover::Read
             }
         };
-        let round = if next == Mover::Begin { round + 1 } else { round };
+        let round = if next == Mover::Read { round + 1 } else { round };
         self.movers[at] = (next, round);
     }
 
     fn crash_mover(&mut self, at: usize) {
         let round = self.movers[at].1;
-        self.movers[at] = (Mover::Begin, round + 1);
+        self.movers[at] = (Mover::Read, round + 1);
     }
 
     fn advance_writer(&mut self) {
@@ -211,7 +217,7 @@ impl World {
                 }
             }
             Writer::Settle(intent) => {
-                let decision = self.store.settle(&intent.id);
+                let decision = self.store.settle(&intent);
                 Writer::End(intent, decision)
             }
             Writer::End(intent, decision) => {
@@ -231,7 +237,7 @@ impl World {
 fn a_move_that_is_alone_leaves_no_row_behind() {
     let mut world = World::new();
     world.advance_writer();
-    for _ in 0..4 {
+    for _ in 0..5 {
         world.advance_mover(0);
         world.check();
     }
@@ -244,14 +250,42 @@ fn a_late_commit_of_a_change_that_was_undone_fails() {
     let mut world = World::new();
     world.advance_writer();
     world.advance_mover(0);
+    world.advance_mover(0);
     for _ in 0..4 {
         world.advance_writer();
         world.check();
     }
+    let Mover::Commit(intent, bytes) = world.movers[0].0.clone() else { panic!("{:?}", world.movers[0]) };
     world.advance_mover(0);
-    assert_eq!(world.movers[0].0, Mover::End(Decision::Undone));
+    assert_eq!(world.movers[0].0, Mover::End(intent.clone(), Decision::Undone));
     assert_eq!(world.source.as_deref(), Some(b"content 1".as_slice()));
     world.check();
+    // The row that says so stays for a day. After that no commit can come, so it may go.
+    assert!(!world.store.forget(&intent.id));
+    world.store.now += 1_000_000 * INTENT_SECONDS as i64;
+    assert!(world.store.forget(&intent.id));
+    assert!(world.store.create(TARGET, &bytes, Some(&intent)).is_err());
+    world.check();
+}
+
+#[test]
+fn a_reader_that_finds_no_decision_reads_the_head_again() {
+    let mut world = World::new();
+    for step in [
+        World::advance_writer as fn(&mut World),
+        |world| world.advance_mover(0),
+        |world| world.advance_mover(0),
+    ] {
+        step(&mut world);
+    }
+    // A reader has the head with the intent in its hand. Then the move is committed, ended and forgotten.
+    let intent = world.store.intent().expect("the move has begun");
+    for _ in 0..3 {
+        world.advance_mover(0);
+    }
+    let key = Name { bucket: &world.store.bucket, name: SOURCE }.key(&ObjectRow::Head);
+    let standing = Standing::of(&intent, None, world.store.rows.get(&key));
+    assert_eq!(standing, Ok(Standing::Changed));
 }
 
 proptest! {
@@ -272,7 +306,7 @@ proptest! {
         }
         // A last request settles what crashed processes left.
         if let Some(intent) = world.store.intent() {
-            let decision = world.store.settle(&intent.id);
+            let decision = world.store.settle(&intent);
             world.store.end(&intent.id, decision);
         }
         prop_assert_eq!(world.store.intent(), None);

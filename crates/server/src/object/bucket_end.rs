@@ -1,21 +1,28 @@
 //! The end of a bucket, and its return.
 //!
 //! A bucket is closed in all ranges before anybody looks whether it is empty, so no acknowledged object is lost between
-//! the look and the deletion. If it is not empty, it is opened again. After a crash in between, the first write that finds
-//! the bucket closed opens it, since no deletion is under way in this process.
+//! the look and the deletion. If it is not empty, it is opened again. After a crash in between, or if the outcome of the
+//! deletion is not known, the first write that finds the bucket closed looks whether it still exists, and then opens it, since
+//! no deletion is under way in this process. So does the walk over the buckets.
 //!
-//! A bucket with a soft-delete policy is kept for some time after it was deleted, under its name and id, and can come
-//! back with the objects that it had.
+//! A deleted bucket keeps a row under its name and id. If it had a soft-delete policy, it can come back for some time, with
+//! the objects that it had. After that time, or at once without a policy, the walk over the buckets removes the rows that it has
+//! left, with their bytes: soft-deleted objects, uploads, parts and answers. The bucket stays closed meanwhile, so no request
+//! that still knows it adds to them. Last go the notes that close it, and its own row.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects, bucket_of};
+use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::{Bucket, bucket_id};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
-use rangehold_protocol::object::generation::{Generation, Projection, State};
+use rangehold_protocol::object::generation::{Generation, Head, Intent, Projection, State};
+use rangehold_protocol::object::intent::Standing;
+use rangehold_protocol::object::limits::BUCKET_CLOSED_SECONDS;
 use rangehold_protocol::object::micros::Micros;
+use rangehold_protocol::object::write::Name;
 use tokio::time::Instant;
 
 use super::ObjectService;
@@ -24,7 +31,7 @@ use super::failure::Failure;
 use super::json::resource;
 use super::reply::Reply;
 use super::rows::seen;
-use crate::limits::REQUEST_WITHIN;
+use crate::limits::{INTENTS_IN_BUCKET_MAX, REQUEST_WITHIN};
 
 impl ObjectService {
     pub(super) async fn delete_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
@@ -37,8 +44,9 @@ impl ObjectService {
             Ok(()) => self.delete_closed(&bucket, &conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
-        // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it looks.
-        if deleted.as_ref().is_err_and(|failure| failure.0.kind != ErrorKind::Unavailable) {
+        // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it or walk looks.
+        let is_unknown = |failure: &Failure| failure.is_unknown() || failure.0.kind == ErrorKind::Unavailable;
+        if deleted.as_ref().is_err_and(|failure| !is_unknown(failure)) {
             let _ = self.router.reopen_bucket(bucket.id, deadline).await;
         }
         deleted.map(|()| Reply::empty(204))
@@ -51,7 +59,7 @@ impl ObjectService {
         conditions: &Conditions,
         deadline: Instant,
     ) -> Result<(), Failure> {
-        if self.has_objects(bucket.id).await? {
+        if self.has_objects(bucket).await? {
             let message = "The bucket you tried to delete is not empty.";
             return Err(ObjectError::new(ErrorKind::BucketNotEmpty, message).into());
         }
@@ -66,92 +74,90 @@ impl ObjectService {
                 return Err(ObjectError::no_such_bucket());
             }
             conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
+            let now = Micros::from(now);
+            let restorable_until = now.plus_seconds(bucket.soft_delete_seconds().unwrap_or(0));
+            bucket.deleted = Some((now, restorable_until));
             let capacity = partition.bucket_row(&BucketRow::Capacity(id));
-            let mut changes = vec![(key.clone(), None), (capacity, None)];
-            if let Some(seconds) = bucket.soft_delete_seconds() {
-                let now = Micros::from(now);
-                bucket.deleted = Some((now, now.plus_seconds(seconds)));
-                let kept = partition.bucket_row(&BucketRow::Deleted(bucket.id));
-                changes.push((kept, Some(bucket.encode())));
-            }
-            Ok((changes, ()))
+            let kept = partition.bucket_row(&BucketRow::Deleted(id));
+            Ok((vec![(key.clone(), None), (capacity, None), (kept, Some(bucket.encode()))], ()))
         })
         .await
     }
 
     /// Opens a bucket again that a deletion left closed, when the process ended before it did. A deletion that is under
-    /// way in this process is waited for. Returns false if the bucket of the partition is gone.
-    pub(super) async fn open_again(
-        &self,
-        partition: &PartitionPrefix,
-        deadline: Instant,
-    ) -> Result<bool, Failure> {
-        let Some(id) = bucket_of(partition.as_bytes()) else { return Ok(false) };
+    /// way in this process is waited for. Returns false if the bucket is gone.
+    pub(super) async fn open_again(&self, id: BucketId, deadline: Instant) -> Result<bool, Failure> {
         let _ending = self.ending.lock().await;
-        let buckets = KeyRange::prefix(&[KIND_BUCKET]);
-        let found = self.router.scan(
-            &buckets,
-            || false,
-            |found, key, row| {
-                let is_live = matches!(Key::decode(key), Ok(Key::Bucket { row: BucketRow::Bucket, .. }));
-                *found = is_live && Bucket::decode(row).is_ok_and(|bucket| bucket.id == id);
-                if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
-        let exists = found.await?;
+        let exists = self.living(&BTreeSet::from([id])).await?.contains(&id);
         if exists {
             self.router.reopen_bucket(id, deadline).await?;
         }
         Ok(exists)
     }
 
-    /// Whether a bucket has an object that somebody can read: a live one, or an older one that is kept.
-    async fn has_objects(&self, bucket: BucketId) -> Result<bool, Failure> {
-        let keys = KeyRange::prefix(&bucket_objects(bucket));
-        let found = self.router.scan(
-            &keys,
-            || false,
-            |found, key, row| {
-                *found = match ObjectKey::decode(key).map(|key| key.row) {
-                    Ok(ObjectRow::Head) => true,
-                    Ok(ObjectRow::NotLive(_)) => {
-                        let generation = Generation::decode(row);
-                        !generation
-                            .is_ok_and(|generation| matches!(generation.state, State::SoftDeleted { .. }))
-                    }
-                    Ok(_) => false,
-                    // What cannot be read must not get lost with its bucket.
-                    Err(_) => true,
-                };
-                if *found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            },
-        );
+    /// Opens all buckets again that a deletion left closed.
+    pub(super) async fn open_left_closed(&self) -> Result<(), Failure> {
+        for id in self.living(&self.router.closed_buckets()).await? {
+            self.open_again(id, Instant::now() + REQUEST_WITHIN).await?;
+        }
+        Ok(())
+    }
+
+    /// Those of `buckets` that exist and were not deleted.
+    async fn living(&self, buckets: &BTreeSet<BucketId>) -> Result<BTreeSet<BucketId>, Failure> {
+        if buckets.is_empty() {
+            return Ok(BTreeSet::new());
+        }
+        let rows = KeyRange::prefix(&[KIND_BUCKET]);
+        let found = self.router.scan(&rows, BTreeSet::new, |found, key, row| {
+            if matches!(Key::decode(key), Ok(Key::Bucket { row: BucketRow::Bucket, .. }))
+                && let Ok(bucket) = Bucket::decode(row)
+                && buckets.contains(&bucket.id)
+            {
+                found.insert(bucket.id);
+            }
+            if found.len() == buckets.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
         Ok(found.await?)
+    }
+
+    /// Whether a closed bucket has an object that somebody can read: a live one, or an older one that is kept.
+    async fn has_objects(&self, bucket: &Bucket) -> Result<bool, Failure> {
+        let keys = KeyRange::prefix(&bucket_objects(bucket.id));
+        let look = self.router.scan(&keys, Look::default, |look, key, row| {
+            look.take(key, row);
+            if look.found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        let Look { found, intents } = look.await?;
+        if found {
+            return Ok(true);
+        }
+        for (name, intent) in intents {
+            let of = Name { bucket, name: &name };
+            if !matches!(self.standing(of, &intent).await?, Standing::Gone(_)) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     /// The bucket that had the name, was made at `generation`, and was deleted.
     pub(super) async fn deleted_bucket(&self, name: &str, generation: &str) -> Result<Bucket, Failure> {
         let row = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Deleted(id_of(name, generation)?));
         let row = self.router.get(&row).await?.ok_or_else(ObjectError::no_such_bucket)?;
-        Ok(Bucket::decode(&row)?)
-    }
-
-    /// Opens a deleted bucket in all ranges if it can no longer be restored, so that the rest of its rows can be removed. By
-    /// then no request that knew the bucket is under way. Returns whether it can no longer be restored. `key` is the key
-    /// of its row.
-    pub(super) async fn open_over(&self, key: &[u8], bucket: &Bucket) -> Result<bool, Failure> {
-        let _ending = self.ending.lock().await;
-        let row = self.router.get(key).await?;
-        let is_over = row.is_some_and(|row| is_over(&row, self.clock.now()));
-        if is_over {
-            self.router.reopen_bucket(bucket.id, Instant::now() + REQUEST_WITHIN).await?;
+        let bucket = Bucket::decode(&row)?;
+        match bucket.is_over(self.clock.now().into()) {
+            false => Ok(bucket),
+            true => Err(ObjectError::no_such_bucket().into()),
         }
-        Ok(is_over)
     }
 
-    /// Removes the row of a deleted bucket that can no longer be restored, if no row of its objects is left. Returns
-    /// whether it was removed.
+    /// Removes the row of a deleted bucket that can no longer be restored, and the notes that close it, if no row of its
+    /// objects is left and no request that knew the bucket can be under way. `key` is the key of its row. Returns whether it was
+    /// removed.
     pub(super) async fn remove_over(&self, key: &[u8], bucket: &Bucket) -> Result<bool, Failure> {
+        let now = Micros::from(self.clock.now());
+        let is_remembered = bucket.deleted.is_none_or(|(at, _)| at.plus_seconds(BUCKET_CLOSED_SECONDS) > now);
         let rest = KeyRange::prefix(&bucket_objects(bucket.id));
         let has_rows = self.router.scan(
             &rest,
@@ -161,11 +167,13 @@ impl ObjectService {
                 ControlFlow::Break(())
             },
         );
-        if has_rows.await? {
+        if is_remembered || has_rows.await? {
             return Ok(false);
         }
+        let deadline = Instant::now() + REQUEST_WITHIN;
+        self.router.reopen_bucket(bucket.id, deadline).await?;
         let (partition, keys) = (PartitionPrefix::bucket(&bucket.name), [key.to_vec()]);
-        self.change(&partition, &keys, Instant::now() + REQUEST_WITHIN, |rows, now| {
+        self.change(&partition, &keys, deadline, |rows, now| {
             let is_over = rows[0].as_ref().is_some_and(|row| is_over(row, now));
             Ok((if is_over { vec![(key.to_vec(), None)] } else { Vec::new() }, is_over))
         })
@@ -195,6 +203,38 @@ impl ObjectService {
         let restored = restored.await?;
         self.router.reopen_bucket(id, exchange.deadline()).await?;
         resource(exchange, restored.json(&exchange.base, exchange.query.projection(Projection::NoAcl)?))
+    }
+}
+
+/// What the look into a closed bucket finds.
+#[derive(Default)]
+struct Look {
+    /// Whether there is an object, or a row that cannot be read: that must not get lost with its bucket.
+    found: bool,
+    /// The objects that a change of several names may have taken away.
+    intents: Vec<(String, Intent)>,
+}
+
+impl Look {
+    fn take(&mut self, key: &[u8], row: &[u8]) {
+        let Ok(key) = ObjectKey::decode(key) else {
+            self.found = true;
+            return;
+        };
+        match key.row {
+            ObjectRow::Head => match Head::decode(row) {
+                Ok(Head { intent: Some(intent), .. }) if self.intents.len() < INTENTS_IN_BUCKET_MAX => {
+                    self.intents.push((key.name.into_owned(), intent));
+                }
+                _ => self.found = true,
+            },
+            ObjectRow::NotLive(_) => {
+                let generation = Generation::decode(row);
+                self.found =
+                    !generation.is_ok_and(|generation| matches!(generation.state, State::SoftDeleted { .. }));
+            }
+            _ => {}
+        }
     }
 }
 

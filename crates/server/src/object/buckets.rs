@@ -12,6 +12,7 @@ use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Projection;
 use rangehold_protocol::object::limits::PAGE_ITEMS_MAX;
+use rangehold_protocol::object::micros::Micros;
 use serde_json::{Value, json};
 
 use super::ObjectService;
@@ -60,6 +61,7 @@ impl ObjectService {
         // The rows of a name come after its partition's first bytes, so a token's own name is met again, and skipped.
         let keys = KeyRange::prefix(&[KIND_BUCKET])
             .intersect(&KeyRange::new(without_end(low.as_bytes()).to_vec(), None));
+        let now = Micros::from(exchange.now);
         let found = self.router.scan(&keys, Page::default, |page, key, row| {
             let Ok(Key::Bucket { name, row: sort }) = Key::decode(key) else {
                 return ControlFlow::Continue(());
@@ -75,7 +77,7 @@ impl ObjectService {
             if !of_sort || after.as_ref().is_some_and(|after| name <= *after) {
                 return ControlFlow::Continue(());
             }
-            page.take(name, row, project, wanted)
+            page.take(name, row, (project, now), wanted)
         });
         let page = found.await?;
         let mut items = Vec::new();
@@ -137,10 +139,16 @@ struct Page {
 }
 
 impl Page {
-    /// Takes a row, if it is of the project. Ends the page when it is full and another row follows.
-    fn take(&mut self, name: String, row: &Bytes, project: &str, wanted: usize) -> ControlFlow<()> {
+    /// Takes a row, if it is of the project and not of a bucket that can no longer be restored. Ends the page when it is full and another row follows.
+    fn take(
+        &mut self,
+        name: String,
+        row: &Bytes,
+        (project, now): (&str, Micros),
+        wanted: usize,
+    ) -> ControlFlow<()> {
         // A row that cannot be read is taken, so that the listing fails and does not leave a bucket out.
-        if Bucket::decode(row).is_ok_and(|bucket| bucket.project != project) {
+        if Bucket::decode(row).is_ok_and(|bucket| bucket.project != project || bucket.is_over(now)) {
             return ControlFlow::Continue(());
         }
         // Deleted buckets of one name are not separated: a token names the last bucket, and the page after it begins

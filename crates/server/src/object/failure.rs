@@ -22,6 +22,16 @@ impl Failure {
     pub(crate) fn unavailable(text: impl Into<String>) -> Self {
         Self(ObjectError::new(ErrorKind::Unavailable, text))
     }
+
+    /// The name was a source of other changes again and again.
+    pub(crate) fn moved_again() -> Self {
+        Self::unavailable("The object is moved again and again. Try again.")
+    }
+
+    /// Whether the write that failed may have been made all the same. Then nothing that it names may be removed.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.0.kind == ErrorKind::OutcomeUnknown
+    }
 }
 
 impl From<ObjectError> for Failure {
@@ -63,7 +73,8 @@ impl<E: Into<Self>> From<WriteError<E>> for Failure {
             }
             WriteError::OutcomeUnknown(why) => {
                 error!(why = with_causes(&why), "the outcome of a write is unknown");
-                Self::unavailable("It is not known whether the write was made. Read, or try again.")
+                let text = "It is not known whether the write was made. Read, or try again.";
+                Self(ObjectError::new(ErrorKind::OutcomeUnknown, text))
             }
             WriteError::Damaged(damage) => ObjectError::damaged(with_causes(&damage)).into(),
         }
@@ -74,10 +85,9 @@ impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
         match refusal {
             Refusal::Refused(error) => error.into(),
-            Refusal::Intent(intent) => Self::unavailable(format!(
-                "A change from this name to {:?} is under way. Try again.",
-                intent.target
-            )),
+            Refusal::Intent(intent) => {
+                Self::unavailable(format!("The object is being moved to {:?}. Try again.", intent.target))
+            }
         }
     }
 }

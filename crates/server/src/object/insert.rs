@@ -125,7 +125,7 @@ impl ObjectService {
             also: &Vec::new(),
         };
         let made = self.change_object(&create, exchange.deadline()).await;
-        if made.is_err() {
+        if made.as_ref().is_err_and(|failure| !failure.is_unknown()) {
             received.give_up().await;
         }
         made

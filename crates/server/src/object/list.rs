@@ -1,15 +1,30 @@
 //! Listings of objects. A page is written while its rows are read, each range as of one moment.
+//!
+//! A move changes two names in two writes. A page shows it whole or not at all:
+//!
+//! * It meets the source with an intent. The row at the target says whether the move is committed. If it is, the page is made
+//!   again, so that it reads the target after the commit; this time it knows that the source is gone.
+//! * It reads two ranges, and between these moments a move of this process is begun and committed, or committed and ended. Then
+//!   it meets nothing; but the move had its window open (`changes`), and the page is made again.
+
+use std::collections::BTreeSet;
 
 use rangehold_engine::Visit;
+use rangehold_map::key::{after_prefix, names_beginning_with};
+use rangehold_map::{KeyRange, RangeMap};
 use rangehold_protocol::object::bucket::Bucket;
-use rangehold_protocol::object::generation::Projection;
+use rangehold_protocol::object::generation::{Generation, Intent, Projection};
+use rangehold_protocol::object::intent::Standing;
 use rangehold_protocol::object::list::{JsonPage, ListRequest, Listing, PageEnd, Want};
+use rangehold_protocol::object::write::Name;
+use tokio::time::timeout_at;
 
 use super::ObjectService;
 use super::exchange::Exchange;
 use super::failure::Failure;
 use super::objects::address;
 use super::reply::Reply;
+use crate::limits::{PAGE_TRIES_FREE, PAGE_TRIES_MAX};
 
 impl ObjectService {
     pub(super) async fn list_objects(&self, exchange: &Exchange<'_>, bucket: &str) -> Result<Reply, Failure> {
@@ -17,21 +32,93 @@ impl ObjectService {
         let (projection, fields) = (exchange.query.projection(Projection::NoAcl)?, exchange.fields()?);
         let bucket = self.bucket(bucket).await?;
         let address = address(exchange, &bucket, "");
-        let begin = || {
-            let listing = Listing::new(&request, bucket.id, exchange.now.into());
-            (listing, JsonPage::new(address, projection, &fields))
-        };
-        let keys = request.keys(bucket.id);
-        let scanned = self.router.scan(&keys, begin, |(listing, page), key, row| {
-            visit_of(listing.visit(key, row, |name, generation| page.put(name, generation)))
-        });
-        let (listing, mut page) = scanned.await?;
-        let mut end = listing.finish(|name, generation| page.put(name, generation))?;
+        let begin = || JsonPage::new(address, projection, &fields);
+        let put = |page: &mut JsonPage<'_>, name: &str, generation: &Generation| page.put(name, generation);
+        let (page, mut end) = self.page(exchange, &bucket, &request, begin, put).await?;
         if exchange.query.flag("includeFoldersAsPrefixes")? {
             add_folders(&request, &bucket, &mut end);
         }
         Ok(Reply::json(200, page.finish(&end)))
     }
+
+    /// Makes a page of a listing: `begin` makes an empty one, and `put` adds an item. It shows a move
+    /// whole or not at all: if the rows leave that open, the page is made again.
+    pub(super) async fn page<P: Send>(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        request: &ListRequest,
+        begin: impl Fn() -> P + Send + Sync,
+        put: impl Fn(&mut P, &str, &Generation) + Send + Sync,
+    ) -> Result<(P, PageEnd), Failure> {
+        let (keys, deadline) = (request.keys(bucket.id), exchange.deadline());
+        let (mut gone, mut held) = (BTreeSet::new(), None);
+        for tries in 0..PAGE_TRIES_MAX {
+            if tries == PAGE_TRIES_FREE {
+                let hold = timeout_at(deadline, self.changes.hold(bucket.id)).await;
+                held = Some(hold.map_err(|_| moved_meanwhile())?);
+            }
+            let (mark, map) = (self.changes.mark(bucket.id), self.router.map());
+            let begin = || (Listing::new(request, bucket.id, exchange.now.into()).without(&gone), begin());
+            let scanned = self.router.scan(&keys, begin, |(listing, page), key, row| {
+                visit_of(listing.visit(key, row, |name, generation| put(page, name, generation)))
+            });
+            let (mut listing, mut page) = scanned.await?;
+            let met = listing.take_met();
+            let end = listing.finish(|name, generation| put(&mut page, name, generation))?;
+            let was_quiet = mark.is_some_and(|mark| self.changes.was_quiet_since(mark));
+            let covered = covered(&keys, bucket, &end);
+            let is_one_moment = || [map, self.router.map()].iter().all(|map| is_in_one_range(map, &covered));
+            if (was_quiet || is_one_moment()) && self.stands(bucket, met, held.is_some(), &mut gone).await? {
+                return Ok((page, end));
+            }
+        }
+        Err(moved_meanwhile())
+    }
+
+    /// Whether a page stands that has shown these names, which have intents. If one of them may be gone, it does not, and the
+    /// changes that are committed are added to `gone`. They are finished too, unless the page holds such changes up.
+    async fn stands(
+        &self,
+        bucket: &Bucket,
+        met: Vec<(String, Intent)>,
+        holds: bool,
+        gone: &mut BTreeSet<String>,
+    ) -> Result<bool, Failure> {
+        let mut stands = true;
+        for (name, intent) in met {
+            let of = Name { bucket, name: &name };
+            match self.standing(of, &intent).await? {
+                Standing::Stays => continue,
+                Standing::Changed => {}
+                Standing::Gone(sources) => {
+                    if !holds {
+                        self.finishes(of, &intent, &sources).await;
+                    }
+                    gone.insert(intent.id);
+                }
+            }
+            stands = false;
+        }
+        Ok(stands)
+    }
+}
+
+/// The keys that a page tells of.
+fn covered(keys: &KeyRange, bucket: &Bucket, end: &PageEnd) -> KeyRange {
+    let last = end.next.as_ref().and_then(|next| after_prefix(&names_beginning_with(bucket.id, &next.name)));
+    match last {
+        None => keys.clone(),
+        Some(last) => keys.intersect(&KeyRange::new(keys.low().to_vec(), Some(last))),
+    }
+}
+
+fn is_in_one_range(map: &RangeMap, keys: &KeyRange) -> bool {
+    map.overlapping(keys).nth(1).is_none()
+}
+
+fn moved_meanwhile() -> Failure {
+    Failure::unavailable("Names were moved again and again while they were listed. Try again.")
 }
 
 /// Adds the managed folders that lie in the page to its prefixes.

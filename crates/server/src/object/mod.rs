@@ -15,6 +15,8 @@ mod batch;
 mod bucket_end;
 mod buckets;
 mod byte_range;
+mod changes;
+mod compose;
 mod cors;
 mod encryption;
 mod exchange;
@@ -40,6 +42,8 @@ mod rates;
 mod reply;
 mod retry_tests;
 mod rows;
+mod settle;
+mod several;
 mod transfer;
 mod upkeep;
 mod upload;
@@ -55,7 +59,7 @@ use parking_lot::Mutex;
 use rand::SeedableRng as _;
 use rand::rngs::StdRng;
 use rangehold_engine::blob::Blobs;
-use rangehold_engine::{Clock, Node, Router};
+use rangehold_engine::{Clock, NamesHook, Node, Router};
 use rangehold_map::Timestamp;
 use rangehold_protocol::object::bucket::BodyMode;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
@@ -65,6 +69,7 @@ use tracing::debug;
 
 pub use self::access::Access;
 use self::access::Principal;
+use self::changes::Changes;
 use self::exchange::{Exchange, RequestBody, text};
 use self::failure::Failure;
 pub use self::hosts::Hosts;
@@ -97,6 +102,9 @@ pub struct ObjectService {
     retry_tests: RetryTests,
     /// Held while a bucket is deleted, so that nobody opens it meanwhile.
     ending: tokio::sync::Mutex<()>,
+    /// The changes of several names that this process is making.
+    changes: Changes,
+    names_hook: NamesHook,
     /// Makes the secrets of HMAC keys.
     secrets: Mutex<StdRng>,
     metrics: Arc<Metrics>,
@@ -181,6 +189,8 @@ impl ObjectService {
             admission,
             retry_tests,
             ending: tokio::sync::Mutex::default(),
+            changes: Changes::default(),
+            names_hook: node.names_hook().clone(),
             secrets,
             metrics,
         }

@@ -5,7 +5,7 @@ use rangehold_map::key::{ObjectGeneration, ObjectRow};
 use rangehold_protocol::object::bucket::{BodyMode, Bucket};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::ObjectError;
-use rangehold_protocol::object::generation::{Generation, Head, ObjectAddress, Projection, State};
+use rangehold_protocol::object::generation::{Generation, ObjectAddress, Projection, State};
 use rangehold_protocol::object::write::{Change, Delete, Edit, Name, Restore};
 
 use super::ObjectService;
@@ -23,9 +23,7 @@ impl ObjectService {
         wanted: Option<u64>,
     ) -> Result<Generation, Failure> {
         let of = Name { bucket, name };
-        let head = self.router.get(&of.key(&ObjectRow::Head)).await?;
-        let live = head.map(|row| Head::decode(&row)).transpose()?.map(|head| head.live);
-        match (live, wanted) {
+        match (self.live(of).await?, wanted) {
             (Some(live), None) => Ok(live),
             (Some(live), Some(wanted)) if live.id.0 == wanted => Ok(live),
             (_, None) => Err(of.missing(None).into()),

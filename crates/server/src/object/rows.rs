@@ -7,14 +7,15 @@ use rangehold_map::{PartitionPrefix, Timestamp};
 use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::{Conditions, Purpose, Seen};
 use rangehold_protocol::object::error::ObjectError;
-use rangehold_protocol::object::generation::Release;
+use rangehold_protocol::object::generation::{Intent, Release};
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::write::{Judge, Refusal};
-use tokio::time::Instant;
+use tokio::time::{Instant, timeout_at};
 use tracing::warn;
 
 use super::ObjectService;
 use super::failure::Failure;
+use crate::limits::INTENTS_MET_MAX;
 
 /// What a judge decided: the rows that change, and what the handler answers with.
 pub(super) type Decided<T> = Result<(RowChanges, T), ObjectError>;
@@ -47,26 +48,55 @@ impl ObjectService {
         Ok(answer.expect("a write that was made was judged"))
     }
 
-    /// Makes a write about an object. Blobs that lose a user are released afterwards.
+    /// Makes a write about an object. Blobs that lose a user are released afterwards. A change of several names that stands
+    /// in the way is waited for if this process makes it, and else finished or undone.
     pub(super) async fn change_object<J: Judge>(
         &self,
         judge: &J,
         deadline: Instant,
     ) -> Result<J::Answer, Failure> {
-        let (partition, keys) = (judge.name().partition(), judge.keys());
-        let request = WriteRequest::new(&partition, &keys, deadline);
+        let mut met = None;
+        for _ in 0..INTENTS_MET_MAX {
+            let intent = match self.try_change(judge, deadline).await {
+                Ok(answer) => return Ok(answer),
+                Err(Tried::Failed(failure)) => return Err(failure),
+                Err(Tried::Intent(intent)) => intent,
+            };
+            let of = judge.name();
+            if met.as_ref() == Some(&intent) {
+                self.settle(of, &intent, deadline).await?;
+            }
+            let ended = timeout_at(deadline, self.changes.wait_for(of.bucket.id, of.name)).await;
+            ended.map_err(|_| Failure::from(Refusal::Intent(intent.clone())))?;
+            met = Some(intent);
+        }
+        Err(Failure::moved_again())
+    }
+
+    /// Makes a write about an object, unless a change of several names stands in the way.
+    pub(super) async fn try_change<J: Judge>(
+        &self,
+        judge: &J,
+        deadline: Instant,
+    ) -> Result<J::Answer, Tried> {
+        let of = judge.name();
+        let (partition, keys) = (of.partition(), judge.keys());
+        // Only the walk knows buckets that were deleted: it removes what they have left.
+        let of_closed = of.bucket.deleted.is_some();
+        let request = WriteRequest { of_closed, ..WriteRequest::new(&partition, &keys, deadline) };
         let mut decided = None;
         let mut judged = |rows: &[Option<Bytes>], now: Timestamp| {
             let outcome = judge.judge(rows, now)?;
             decided = Some((outcome.answer, outcome.releases));
             Ok::<_, Refusal>(outcome.changes)
         };
-        match self.router.write(&request, &mut judged).await {
-            Err(WriteError::BucketClosed) if self.open_again(&partition, deadline).await? => {
-                self.router.write(&request, &mut judged).await?
-            }
-            written => written?,
-        };
+        let mut written = self.router.write(&request, &mut judged).await;
+        if matches!(written, Err(WriteError::BucketClosed))
+            && self.open_again(of.bucket.id, deadline).await.map_err(Tried::Failed)?
+        {
+            written = self.router.write(&request, &mut judged).await;
+        }
+        written?;
         let (answer, releases) = decided.expect("a write that was made was judged");
         self.release(releases).await;
         Ok(answer)
@@ -100,6 +130,32 @@ impl ObjectService {
             Ok((vec![(key.clone(), Some(changed.encode()))], changed))
         })
         .await
+    }
+}
+
+/// Why a write about an object was not made.
+pub(super) enum Tried {
+    /// A change of several names is under way at this name.
+    Intent(Intent),
+    /// Everything else.
+    Failed(Failure),
+}
+
+impl From<WriteError<Refusal>> for Tried {
+    fn from(failed: WriteError<Refusal>) -> Self {
+        match failed {
+            WriteError::Refused(Refusal::Intent(intent)) => Self::Intent(intent),
+            other => Self::Failed(other.into()),
+        }
+    }
+}
+
+impl From<Tried> for Failure {
+    fn from(tried: Tried) -> Self {
+        match tried {
+            Tried::Intent(intent) => Refusal::Intent(intent).into(),
+            Tried::Failed(failure) => failure,
+        }
     }
 }
 

@@ -1,31 +1,35 @@
-//! Objects that are made of others: copy, rewrite and compose. They share the chunks of their sources' blobs.
+//! Objects that are made of one other: copy, rewrite and move. They share the chunks of their sources' blobs.
 
-use bytes::{Bytes, BytesMut};
+use rangehold_engine::blob::BlobError;
 use rangehold_map::blob::{BlobUser, Extent};
 use rangehold_protocol::object::acl::Acl;
 use rangehold_protocol::object::bucket::Bucket;
-use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::condition::{Conditions, Purpose};
-use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Content, Draft, Encryption, Generation, Projection, Settings};
-use rangehold_protocol::object::limits::COMPOSE_SOURCES_MAX;
+use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::name::check_object;
 use rangehold_protocol::object::request::Call;
-use rangehold_protocol::object::write::{Create, Delete, Name, Payload};
+use rangehold_protocol::object::write::{Create, Name, Payload};
 use serde_json::{Map, Value, json};
+use tokio::time::Instant;
 
 use super::ObjectService;
 use super::encryption::{check_key, customer_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
-use super::payload::Receiver;
 use super::reply::Reply;
+use super::several::{NamesChange, check_may_leave};
+use crate::limits::NAMES_CHANGE_TRIES_MAX;
+
+/// How often a source is read again because it was replaced at the same time.
+const TRIES_MAX: usize = 5;
 
 /// A source, as it was read.
 pub(super) struct Source {
     pub(super) generation: Generation,
-    content: Content,
+    pub(super) content: Content,
 }
 
 impl ObjectService {
@@ -100,11 +104,15 @@ impl ObjectService {
         wanted: Option<u64>,
         conditions: &Conditions,
     ) -> Result<Source, Failure> {
-        let generation = self.generation(bucket, name, wanted).await?;
-        conditions.check(Some(&generation), Purpose::Write)?;
-        let content = self.content(bucket, name, &generation).await?;
-        let content = content.ok_or_else(|| ObjectError::no_such_object(&bucket.name, name))?;
-        Ok(Source { generation, content })
+        for _ in 0..TRIES_MAX {
+            let generation = self.generation(bucket, name, wanted).await?;
+            conditions.check(Some(&generation), Purpose::Write)?;
+            // Without its content row, the generation was removed since it was read.
+            if let Some(content) = self.content(bucket, name, &generation).await? {
+                return Ok(Source { generation, content });
+            }
+        }
+        Err(Failure::unavailable("The object is replaced again and again while it is read. Try again."))
     }
 
     /// Writes an object with the bytes of another one.
@@ -116,185 +124,94 @@ impl ObjectService {
         conditions: &Conditions,
         source: &Source,
     ) -> Result<Generation, Failure> {
-        let user = user(exchange, to);
-        let Generation { crc32c, md5, component_count, .. } = source.generation;
-        let payload = Payload::new(&source.content, crc32c, md5, &user.upload);
-        let payload = match component_count {
-            Some(parts) => payload.composed_of(parts),
-            None => payload,
-        };
-        let extents = extents(&source.content);
+        let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
+        let (extents, payload) = (extents(&source.content), payload_of(source, &user));
         let _under_way = self.blobs.refer(extents, &user).await?;
-        self.write_of_others(exchange, to, draft, conditions, &payload, (extents, &user)).await
+        let create = Create {
+            to,
+            draft,
+            conditions,
+            payload: &payload,
+            owner: &owner,
+            ends_upload: None,
+            also: &Vec::new(),
+        };
+        let change = NamesChange { create, sources: &[], id: "", deadline: exchange.deadline() };
+        let made = self.write_of_others(&change, extents, &user).await?;
+        Ok(made.expect("no source has to be as it was read"))
     }
 
-    /// Writes an object whose bytes lie in blobs of others. If it is refused, its references to them are removed.
-    async fn write_of_others(
+    /// Writes an object whose bytes lie in blobs of others, and removes the sources that leave. `None` if one of these has
+    /// changed since it was read. If the object is not written, its references to the blobs are removed.
+    pub(super) async fn write_of_others(
         &self,
-        exchange: &Exchange<'_>,
-        to: Name<'_>,
-        draft: &Draft,
-        conditions: &Conditions,
-        payload: &Payload,
-        (extents, user): (&[Extent], &BlobUser),
-    ) -> Result<Generation, Failure> {
-        let owner = exchange.owner(to.bucket);
-        let create =
-            Create { to, draft, conditions, payload, owner: &owner, ends_upload: None, also: &Vec::new() };
-        let made = self.change_object(&create, exchange.deadline()).await;
-        if made.is_err()
-            && let Err(error) = self.blobs.release(extents, user).await
-        {
+        change: &NamesChange<'_>,
+        extents: &[Extent],
+        user: &BlobUser,
+    ) -> Result<Option<Generation>, Failure> {
+        let made = match change.sources {
+            [] => self.change_object(&change.create, change.deadline).await.map(Some),
+            _ => self.replace(change).await,
+        };
+        let may_be_written = made.as_ref().map_or_else(Failure::is_unknown, Option::is_some);
+        if !may_be_written && let Err(error) = self.blobs.release(extents, user).await {
             tracing::warn!(%error, "a blob keeps a user that is gone, until the next audit");
         }
         made
     }
 
-    /// Moves an object to another name of its bucket: first the new name gets it, then the old one loses it. A reader may
-    /// see both names for a moment, and after a crash in between both are there.
+    /// Moves an object to another name of its bucket: readers see it under one of the two names at any time.
     pub(super) async fn move_object(&self, exchange: &Exchange<'_>, call: &Call) -> Result<Reply, Failure> {
         let bucket = self.bucket(&call.bucket).await?;
         check_object(&call.to_object)?;
-        let conditions = exchange.query.conditions(None, None)?;
-        let source_conditions = exchange.query.source_conditions()?;
-        let source = self.source(&bucket, &call.object, None, &source_conditions).await?;
         let (from, to) =
             (Name { bucket: &bucket, name: &call.object }, Name { bucket: &bucket, name: &call.to_object });
-        let period = bucket.retention_seconds();
-        source.generation.check_unprotected(&bucket.name, from.name, period, exchange.now.into())?;
-        let draft = Draft {
-            settings: source.generation.settings.clone(),
-            storage_class: Some(source.generation.storage_class),
-            acl: (!bucket.settings.uniform_access()).then(|| source.generation.acl.clone()),
-            ..Draft::default()
-        };
-        let made = self.take_over(exchange, to, &draft, &conditions, &source).await?;
-        self.delete_source(exchange, from, &source.generation).await?;
-        self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl)
+        if from.name == to.name {
+            let hint = "The source and the destination must have different names.";
+            return Err(ObjectError::invalid("destinationObject", to.name, hint).into());
+        }
+        let deadline = exchange.deadline();
+        let _turn = self.turn(&bucket, [from.name, to.name], deadline).await?;
+        for tries in 0..NAMES_CHANGE_TRIES_MAX {
+            let id = format!("{}-{tries}", exchange.id);
+            if let Some(made) = self.move_once(exchange, from, to, &id, deadline).await? {
+                return self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl);
+            }
+        }
+        Err(Failure::unavailable("The object is changed again and again while it is moved. Try again."))
     }
 
-    pub(super) async fn compose(
+    /// Moves an object, unless it is changed at the same time.
+    async fn move_once(
         &self,
         exchange: &Exchange<'_>,
-        call: &Call,
-        body: &mut RequestBody,
-    ) -> Result<Reply, Failure> {
-        let body = self.body_object(exchange, body).await?;
-        let bucket = self.bucket(&call.bucket).await?;
-        check_object(&call.object)?;
-        let to = Name { bucket: &bucket, name: &call.object };
-        let sources = self.sources(&bucket, &body).await?;
-        let (key, user) = (customer_key(exchange, "x-goog-encryption")?, user(exchange, to));
-        for (_, source) in &sources {
-            check_key(&source.generation, key)?;
-        }
-        let destination = body.get("destination").and_then(Value::as_object).cloned().unwrap_or_default();
-        let mut draft = Draft::from_body(&destination, exchange.now.into())?;
-        draft.customer_key = key;
-        draft.kms_key = exchange.parameter("kmsKeyName").map(str::to_owned).or(draft.kms_key);
-        if let Some(list) = exchange.query.predefined("destinationPredefinedAcl", false)? {
-            draft.acl = Some(Acl::Predefined(list));
-        }
-        let joined = self.join(&sources, &user).await?;
-        let crc32c = sources.iter().fold(Crc32c::default(), |sum, (_, source)| {
-            sum.followed_by(source.generation.crc32c, source.generation.size)
-        });
-        let parts = sources.iter().map(|(_, source)| source.generation.component_count.unwrap_or(1)).sum();
-        let payload = Payload::new(&joined, crc32c, None, &user.upload).composed_of(parts);
+        from: Name<'_>,
+        to: Name<'_>,
+        id: &str,
+        deadline: Instant,
+    ) -> Result<Option<Generation>, Failure> {
+        let (bucket, now) = (from.bucket, exchange.now.into());
         let conditions = exchange.query.conditions(None, None)?;
-        let of_others = (extents(&joined), &user);
-        let made = self.write_of_others(exchange, to, &draft, &conditions, &payload, of_others).await?;
-        // A crash in between leaves sources that were to be deleted.
-        if body.get("deleteSourceObjects").and_then(Value::as_bool) == Some(true) {
-            for (name, source) in &sources {
-                self.delete_source(exchange, Name { bucket: &bucket, name }, &source.generation).await?;
-            }
-        }
-        self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl)
-    }
-
-    /// The sources of a compose, in their order.
-    async fn sources(
-        &self,
-        bucket: &Bucket,
-        body: &Map<String, Value>,
-    ) -> Result<Vec<(String, Source)>, Failure> {
-        let listed = body.get("sourceObjects").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        if listed.is_empty() || listed.len() > COMPOSE_SOURCES_MAX {
-            let hint = format!("Give 1 to {COMPOSE_SOURCES_MAX} source objects.");
-            return Err(ObjectError::invalid("sourceObjects", listed.len(), &hint).into());
-        }
-        let number = |value: &Value| {
-            let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-            text.parse::<u64>()
-                .map_err(|_| ObjectError::invalid("sourceObjects", &text, "Give a generation."))
+        let source = self.source(bucket, from.name, None, &exchange.query.source_conditions()?).await?;
+        let draft = moved(&source.generation, bucket, now);
+        let sources = [(from.name, &source.generation)];
+        check_may_leave(bucket, &sources, now)?;
+        let (user, owner) = (user(exchange, to), exchange.owner(bucket));
+        let (extents, payload) = (extents(&source.content), payload_of(&source, &user));
+        let _under_way = match self.blobs.refer(extents, &user).await {
+            Err(BlobError::Gone(_)) => return Ok(None),
+            other => other?,
         };
-        let mut sources = Vec::with_capacity(listed.len());
-        for one in listed {
-            let name = one.get("name").and_then(Value::as_str);
-            let name = name.ok_or_else(|| ObjectError::required("sourceObjects.name"))?;
-            let wanted = one.get("generation").filter(|value| !value.is_null()).map(number).transpose()?;
-            let matched =
-                one.pointer("/objectPreconditions/ifGenerationMatch").filter(|value| !value.is_null());
-            let generation_match = matched.map(number).transpose()?;
-            let conditions = Conditions { generation_match, ..Conditions::default() };
-            sources.push((name.to_owned(), self.source(bucket, name, wanted, &conditions).await?));
-        }
-        Ok(sources)
-    }
-
-    /// The bytes of all sources as one content. Chunks are shared; bytes that lie in rows go into new blobs, unless
-    /// all of them fit into one row.
-    async fn join(&self, sources: &[(String, Source)], user: &BlobUser) -> Result<Content, Failure> {
-        let mut joined: Vec<Extent> = Vec::new();
-        let mut inline = BytesMut::new();
-        for (_, source) in sources {
-            match &source.content {
-                Content::Inline(bytes) => inline.extend_from_slice(bytes),
-                Content::Extents(extents) => {
-                    joined.extend(self.stored(&mut inline, user).await?);
-                    self.blobs.refer(extents, user).await?;
-                    joined.extend_from_slice(extents);
-                }
-            }
-        }
-        let fits = inline.len() <= super::payload::INLINE_BYTES_MAX;
-        if joined.is_empty() && fits {
-            return Ok(Content::Inline(inline.freeze()));
-        }
-        joined.extend(self.stored(&mut inline, user).await?);
-        Ok(Content::Extents(joined))
-    }
-
-    /// Writes bytes that lay in rows into a blob of their own.
-    async fn stored(&self, inline: &mut BytesMut, user: &BlobUser) -> Result<Vec<Extent>, Failure> {
-        let bytes: Bytes = inline.split().freeze();
-        if bytes.is_empty() {
-            return Ok(Vec::new());
-        }
-        let mut receiver = Receiver::new(self.blobs.clone(), user.clone());
-        receiver.take(bytes).await?;
-        Ok(receiver.persist(None).await?.extents)
-    }
-
-    /// Deletes a generation that another object was made of, for good, unless that has happened meanwhile.
-    async fn delete_source(
-        &self,
-        exchange: &Exchange<'_>,
-        of: Name<'_>,
-        generation: &Generation,
-    ) -> Result<(), Failure> {
-        let conditions = Conditions::default();
-        let delete = Delete { of, generation: Some(generation.id.0), conditions: &conditions };
-        let deleted = self.change_object(&delete, exchange.deadline()).await;
-        match deleted {
-            Err(Failure(error))
-                if matches!(error.kind, ErrorKind::ConditionNotMet | ErrorKind::NoSuchObject) =>
-            {
-                Ok(())
-            }
-            other => other,
-        }
+        let create = Create {
+            to,
+            draft: &draft,
+            conditions: &conditions,
+            payload: &payload,
+            owner: &owner,
+            ends_upload: None,
+            also: &Vec::new(),
+        };
+        self.write_of_others(&NamesChange { create, sources: &sources, id, deadline }, extents, &user).await
     }
 }
 
@@ -302,12 +219,40 @@ fn call_is_copy(call: &Call) -> bool {
     call.operation == rangehold_protocol::object::request::Operation::ObjectsCopy
 }
 
+/// The bytes of a source, for an object of this user.
+fn payload_of(source: &Source, user: &BlobUser) -> Payload {
+    let Generation { crc32c, md5, component_count, .. } = source.generation;
+    let payload = Payload::new(&source.content, crc32c, md5, &user.upload);
+    match component_count {
+        Some(parts) => payload.composed_of(parts),
+        None => payload,
+    }
+}
+
+/// What a moved object is like: as its source.
+fn moved(source: &Generation, bucket: &Bucket, now: Micros) -> Draft {
+    let mut settings = source.settings.clone();
+    settings.retention = settings.retention.filter(|retention| retention.retain_until_time > now);
+    let (customer_key, kms_key) = match &source.encryption {
+        Encryption::Default => (None, None),
+        Encryption::Customer(sha256) => (Some(*sha256), None),
+        Encryption::Kms(key) => (None, Some(key.clone())),
+    };
+    Draft {
+        settings,
+        storage_class: Some(source.storage_class),
+        acl: (!bucket.settings.uniform_access()).then(|| source.acl.clone()),
+        customer_key,
+        kms_key,
+    }
+}
+
 /// The user of the blobs of what this request writes.
-fn user(exchange: &Exchange<'_>, to: Name<'_>) -> BlobUser {
+pub(super) fn user(exchange: &Exchange<'_>, to: Name<'_>) -> BlobUser {
     BlobUser { bucket: to.bucket.id, name: to.name.to_owned(), upload: exchange.id.to_owned() }
 }
 
-fn extents(content: &Content) -> &[Extent] {
+pub(super) fn extents(content: &Content) -> &[Extent] {
     match content {
         Content::Inline(_) => &[],
         Content::Extents(extents) => extents,

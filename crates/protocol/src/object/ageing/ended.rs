@@ -4,11 +4,11 @@ use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::key::ObjectRow;
 
-use super::is_over;
+use super::{answer_is_over, is_over};
 use crate::object::generation::Release;
 use crate::object::micros::Micros;
 use crate::object::parts::Part;
-use crate::object::upload::{Answer, Session};
+use crate::object::upload::Session;
 use crate::object::write::{Judge, Name, Outcome, Verdict};
 
 /// Gives an upload up that is too old, or that a lifecycle rule gives up. A client that asks for it later is told that
@@ -105,7 +105,9 @@ impl Judge for RemoveAnswer<'_> {
     /// Decides whether it is removed. The answer says so.
     fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
         match &rows[0] {
-            Some(row) if Answer::is_over(row, Micros::from(stamp))? => Ok(removed(self.keys(), Vec::new())),
+            Some(row) if answer_is_over(self.of.bucket, row, Micros::from(stamp))? => {
+                Ok(removed(self.keys(), Vec::new()))
+            }
             _ => Ok(kept()),
         }
     }

@@ -11,6 +11,10 @@
 //! | upload | it is a week old, or a lifecycle rule gives it up | [`EndUpload`] |
 //! | part | its upload is gone | [`RemovePart`] |
 //! | answer of an upload | it is a week old | [`RemoveAnswer`] |
+//! | head with an intent | nobody carries the change out any more | [`Settle`](super::intent::Settle), [`End`](super::intent::End) |
+//! | decision of a change | the same, or the change was undone a day ago | [`End`](super::intent::End), [`Forget`](super::intent::Forget) |
+//!
+//! In a bucket that was deleted and can no longer be restored, all of these rows are due.
 
 mod ended;
 
@@ -22,7 +26,8 @@ use super::bucket::Bucket;
 use super::bucket::lifecycle::LifecycleAction;
 use super::condition::Conditions;
 use super::error::ObjectError;
-use super::generation::{Generation, Head, State};
+use super::generation::{Generation, Head, Intent, State};
+use super::intent::Decided;
 use super::limits::{NEWER_VERSIONS_COUNTED_MAX, UPLOADS_REMEMBERED_MAX};
 use super::list::Want;
 use super::micros::Micros;
@@ -55,6 +60,10 @@ pub enum What {
     RemovePart(String, u32),
     /// The answer of an upload is removed.
     RemoveAnswer(String),
+    /// A change of several names that nobody carries out any more is finished or undone, at a source.
+    Settle(Intent),
+    /// The row of a decided change, by the change's id, is removed at its target, after its sources.
+    Forget(String),
 }
 
 /// The generation that a rule was applied to. If its metadata was written since, the rule does not count.
@@ -119,16 +128,22 @@ impl Ageing {
         let mut push = |what| due.push(Due { name: key.name.to_string(), what });
         match key.row {
             ObjectRow::Head => {
-                let live = Head::decode(row)?.live;
+                let Head { live, intent } = Head::decode(row)?;
                 self.has_live = true;
-                self.apply_rules(bucket, &live, 0, now, due);
+                match intent {
+                    None => self.apply_rules(bucket, &live, 0, now, due),
+                    Some(intent) if intent.is_left(now) || bucket.is_over(now) => push(What::Settle(intent)),
+                    Some(_) => {}
+                }
                 return Ok(past_contents(bucket, &self.name));
             }
             ObjectRow::Content(_) => return Ok(past_contents(bucket, &self.name)),
             ObjectRow::NotLive(id) => {
                 let generation = Generation::decode(row)?;
                 match generation.state {
-                    State::SoftDeleted { .. } if !generation.can_be_restored(now) => push(What::Expire(id)),
+                    State::SoftDeleted { .. } if !generation.can_be_restored(now) || bucket.is_over(now) => {
+                        push(What::Expire(id));
+                    }
                     State::SoftDeleted { .. } | State::Live => {}
                     State::Noncurrent(_) if bucket.settings.lifecycle.is_none() => {}
                     State::Noncurrent(_) => {
@@ -152,11 +167,15 @@ impl Ageing {
                 }
             }
             ObjectRow::Answer(upload) => {
-                if Answer::is_over(row, now)? {
+                if answer_is_over(bucket, row, now)? {
                     push(What::RemoveAnswer(upload.into_owned()));
                 }
             }
-            ObjectRow::Outcome(_) => {}
+            ObjectRow::Outcome(id) => {
+                if Decided::decode(row)?.is_over(now) || bucket.is_over(now) {
+                    push(What::Forget(id.into_owned()));
+                }
+            }
         }
         Ok(Want::Next)
     }
@@ -189,7 +208,14 @@ impl Ageing {
 /// Whether an upload of `name` is given up at `now`. Lifecycle rules speak of uploads in parts only.
 fn is_over(bucket: &Bucket, name: &str, session: &Session, now: Micros) -> bool {
     let rules = bucket.settings.lifecycle.as_ref().filter(|_| session.kind == UploadKind::Parts);
-    session.is_over(now) || rules.is_some_and(|rules| rules.aborts_upload(name, session.begun, now))
+    session.is_over(now)
+        || bucket.is_over(now)
+        || rules.is_some_and(|rules| rules.aborts_upload(name, session.begun, now))
+}
+
+/// Whether the answer of an upload is removed at `now`.
+fn answer_is_over(bucket: &Bucket, row: &[u8], now: Micros) -> Result<bool, ObjectError> {
+    Ok(Answer::is_over(row, now)? || bucket.is_over(now))
 }
 
 /// The rows of a name behind its contents, which can be large.

@@ -22,6 +22,7 @@ use serde::{Deserialize, Serialize};
 use super::acl::Acl;
 use super::checksum::{Crc32c, Md5, put_base64};
 use super::error::ObjectError;
+use super::limits::INTENT_LEFT_SECONDS;
 use super::micros::Micros;
 use super::row::{decode_row, encode_row};
 use super::storage_class::StorageClass;
@@ -176,13 +177,24 @@ fn put_varint(out: &mut [u8], mut value: u64) -> usize {
     at + 1
 }
 
-/// A change of two names that has begun with this object as its source.
+/// A change of several names that has begun with this object as a source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Intent {
     /// Names the change.
     pub id: String,
     /// The name in the same bucket that gets the bytes.
     pub target: String,
+    /// When the change was begun.
+    pub begun: Micros,
+    /// Whether the source becomes an older version, since its bucket kept versions when the change was begun.
+    pub keeps: bool,
+}
+
+impl Intent {
+    /// Whether no request carries the change out any more at `now`.
+    pub fn is_left(&self, now: Micros) -> bool {
+        self.begun.plus_seconds(INTENT_LEFT_SECONDS) <= now
+    }
 }
 
 /// The head row of a name: what the name shows. A name without a live generation has none.
@@ -190,7 +202,7 @@ pub struct Intent {
 pub struct Head {
     /// The live generation.
     pub live: Generation,
-    /// The change of two names that is under way.
+    /// The change of several names that is under way.
     pub intent: Option<Intent>,
 }
 
@@ -209,6 +221,10 @@ impl Head {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+
+    pub(in crate::object) fn intent() -> Intent {
+        Intent { id: "i".to_owned(), target: "t".to_owned(), begun: Micros::new(1), keeps: false }
+    }
 
     /// A live generation of five bytes, written at the microsecond `id`.
     pub(in crate::object) fn generation(id: u64) -> Generation {
@@ -240,7 +256,7 @@ pub(super) mod tests {
         live.settings.metadata.insert("a".to_owned(), "ü".to_owned());
         live.settings.custom_time = Some(Micros::new(5));
         live.blobs = Some(BlobUse { upload: "u".to_owned(), blobs: vec![BlobId(9)] });
-        let head = Head { live, intent: Some(Intent { id: "i".to_owned(), target: "t".to_owned() }) };
+        let head = Head { live, intent: Some(intent()) };
         let row = head.encode();
         assert_eq!(Head::decode(&row), Ok(head.clone()));
         assert_eq!(Generation::decode(&head.live.encode()), Ok(head.live));

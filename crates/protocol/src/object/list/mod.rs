@@ -14,12 +14,18 @@
 //! Of one name the generations are shown in their order, the oldest first. The live one is the youngest, though its row comes
 //! first: a listing of versions keeps it back until the others are done.
 //!
+//! A head may have an intent: a change of several names takes its generation away, or has done so. The rows of one page do
+//! not tell which. The listing shows the generation and notes the intent ([`Listing::take_met`]). If the caller finds that the
+//! change is committed, it makes the page again, without the names that are gone ([`Listing::without`]).
+//!
 //! A page ends when it is full and there is one thing more to show. Its last item or prefix is the [`Position`] from which
 //! the next page goes on.
 
 mod filter;
 mod json;
 mod token;
+
+use std::collections::BTreeSet;
 
 use rangehold_map::KeyRange;
 use rangehold_map::key::{
@@ -28,7 +34,7 @@ use rangehold_map::key::{
 };
 
 use super::error::ObjectError;
-use super::generation::{Generation, Head, State};
+use super::generation::{Generation, Head, Intent, State};
 use super::glob::Glob;
 use super::limits::{PAGE_ITEMS_MAX, PAGE_ROWS_MAX, STEPS_BEFORE_SEEK};
 use super::micros::Micros;
@@ -182,6 +188,10 @@ pub struct Listing<'a> {
     request: &'a ListRequest,
     bucket: BucketId,
     now: Micros,
+    /// The ids of changes that have taken their sources away.
+    gone: Option<&'a BTreeSet<String>>,
+    /// The names with an intent of another change, each with the intent.
+    met: Vec<(String, Intent)>,
     /// The name whose rows are coming, and how many of them were stepped over.
     name: String,
     steps: usize,
@@ -208,6 +218,8 @@ impl<'a> Listing<'a> {
             request,
             bucket,
             now,
+            gone: None,
+            met: Vec::new(),
             name: String::new(),
             steps: 0,
             kept_back: None,
@@ -219,6 +231,17 @@ impl<'a> Listing<'a> {
             is_full: false,
             fault: None,
         }
+    }
+
+    /// The same page, in which sources of these changes show nothing.
+    #[must_use]
+    pub fn without(self, gone: &'a BTreeSet<String>) -> Self {
+        Self { gone: Some(gone), ..self }
+    }
+
+    /// The names that were shown although an intent may have taken them away.
+    pub fn take_met(&mut self) -> Vec<(String, Intent)> {
+        std::mem::take(&mut self.met)
     }
 
     /// Takes the next row. `put` is called for each item, in the order of the page.
@@ -264,11 +287,14 @@ impl<'a> Listing<'a> {
             }
         }
         let generation = match (key.row, self.request.shown) {
-            (ObjectRow::Head, Shown::Live) => Head::decode(value)?.live,
-            (ObjectRow::Head, Shown::Versions) => {
-                self.kept_back = Some(Head::decode(value)?.live);
-                return Ok(Want::Next);
-            }
+            (ObjectRow::Head, shown) => match (self.live(value)?, shown) {
+                (Some(live), Shown::Live) => live,
+                (Some(live), Shown::Versions) => {
+                    self.kept_back = Some(live);
+                    return Ok(Want::Next);
+                }
+                (None, _) | (Some(_), Shown::SoftDeleted) => return Ok(self.pass_over(&ObjectRow::Head)),
+            },
             (ObjectRow::NotLive(_), Shown::Versions | Shown::SoftDeleted) => Generation::decode(value)?,
             (row, _) => return Ok(self.pass_over(&row)),
         };
@@ -278,6 +304,17 @@ impl<'a> Listing<'a> {
             Shown::SoftDeleted => generation.can_be_restored(self.now),
         };
         Ok(if is_shown { self.show(&generation, put) } else { Want::Next })
+    }
+
+    /// The live generation of the name's head, unless a change has taken it away.
+    fn live(&mut self, head: &[u8]) -> Result<Option<Generation>, ObjectError> {
+        let Head { live, intent } = Head::decode(head)?;
+        let Some(intent) = intent else { return Ok(Some(live)) };
+        if self.gone.is_some_and(|gone| gone.contains(&intent.id)) {
+            return Ok(None);
+        }
+        self.met.push((self.name.clone(), intent));
+        Ok(Some(live))
     }
 
     /// Shows what the name has kept back. Whether the page is full and there is more.

@@ -67,7 +67,7 @@ pub struct Create<'a> {
     pub owner: &'a str,
     /// The upload session that ends by this write: its row is removed, and the answer is kept for a repeated request.
     pub ends_upload: Option<&'a str>,
-    /// More changes of the name in the same batch: the parts of an upload, the outcome of a change of two names.
+    /// More changes of the name in the same batch: the parts of an upload.
     pub also: &'a RowChanges,
 }
 

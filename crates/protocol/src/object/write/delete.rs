@@ -45,7 +45,7 @@ impl Judge for Delete<'_> {
     }
 }
 
-/// Removes a soft-deleted generation whose time to be restored is over.
+/// Removes a soft-deleted generation whose time to be restored is over, or whose bucket's time is.
 #[derive(Debug, Clone, Copy)]
 pub struct Expire<'a> {
     /// The name.
@@ -71,8 +71,9 @@ impl Judge for Expire<'_> {
     fn judge(&self, rows: &[Option<Bytes>], stamp: Timestamp) -> Verdict<bool> {
         let Some(row) = row(rows, 0) else { return Ok(Outcome::unchanged(false)) };
         let generation = Generation::decode(row)?;
+        let now = micros(stamp);
         let is_over = matches!(generation.state, State::SoftDeleted { .. })
-            && !generation.can_be_restored(micros(stamp));
+            && (!generation.can_be_restored(now) || self.of.bucket.is_over(now));
         let mut out = Outcome::unchanged(is_over);
         if is_over {
             self.of.remove(&generation, &mut out);

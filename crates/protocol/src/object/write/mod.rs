@@ -66,7 +66,7 @@ pub enum Refusal {
     /// The client gets this error.
     #[error(transparent)]
     Refused(#[from] ObjectError),
-    /// A change of two names is under way at this name. It must be finished or undone first.
+    /// A change of several names is under way at this name. It must be finished or undone first.
     #[error("a change to {} is under way", .0.target)]
     Intent(Intent),
 }
@@ -161,19 +161,22 @@ impl Name<'_> {
             let period = self.bucket.retention_seconds();
             generation.check_unprotected(&self.bucket.name, self.name, period, now)?;
         }
-        self.retire_checked(generation, may_version, now, out);
+        self.retire_checked(generation, may_version && self.bucket.keeps_versions(), now, out);
         Ok(())
     }
 
-    /// Retires a generation of which it was checked before that nothing protects it.
+    /// Retires a generation of which it was checked before that nothing protects it. `keeps` says whether it becomes an
+    /// older version. In a bucket that was deleted it is removed at once.
     pub(in crate::object) fn retire_checked<T>(
         &self,
         mut generation: Generation,
-        may_version: bool,
+        keeps: bool,
         now: Micros,
         out: &mut Outcome<T>,
     ) {
-        if may_version && self.bucket.keeps_versions() {
+        if self.bucket.deleted.is_some() {
+            self.remove(&generation, out);
+        } else if keeps {
             generation.state = State::Noncurrent(now);
             self.put(&generation, &mut out.changes);
         } else if let Some(seconds) = self.bucket.soft_delete_seconds() {
@@ -204,7 +207,7 @@ fn row(rows: &[Option<Bytes>], at: usize) -> Option<&Bytes> {
     rows[at].as_ref()
 }
 
-/// The live generation of a head row. Fails if a change of two names is under way.
+/// The live generation of a head row. Fails if a change of several names is under way.
 fn live(head: Option<&Bytes>) -> Result<Option<Generation>, Refusal> {
     let Some(head) = head else { return Ok(None) };
     let head = Head::decode(head)?;

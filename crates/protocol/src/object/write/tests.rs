@@ -11,6 +11,7 @@ use super::*;
 use crate::object::bucket::{BodyMode, BucketParameters};
 use crate::object::checksum::Crc32c;
 use crate::object::condition::Conditions;
+use crate::object::generation::tests::intent;
 use crate::object::generation::{Content, Draft};
 use crate::object::upload::{Progress, Session, UploadKind};
 
@@ -296,7 +297,7 @@ fn a_cancelled_upload_stays_cancelled_and_gives_its_blob_back() {
 fn a_change_of_two_names_is_resolved_first() {
     let mut store = Store::new(json!({}));
     let live = store.create(&any(), None).expect("created");
-    let intent = Intent { id: "i".to_owned(), target: "t".to_owned() };
+    let intent = intent();
     let key = store.name().key(&ObjectRow::Head);
     store.rows.insert(key, Head { live, intent: Some(intent) }.encode());
     assert_eq!(store.create(&any(), None).map(drop), Err(0));

@@ -1,13 +1,12 @@
 //! Listings, of both versions.
 
 use rangehold_protocol::object::generation::Generation;
-use rangehold_protocol::object::list::{ListRequest, Listing, PageEnd, Position};
+use rangehold_protocol::object::list::{ListRequest, PageEnd, Position};
 use rangehold_protocol::object::xml::list::{ListRequest as XmlListRequest, ListedObject, Page};
 
 use super::{XmlApi, xml_reply};
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
-use crate::object::list::visit_of;
 use crate::object::reply::Reply;
 
 impl XmlApi<'_> {
@@ -24,14 +23,11 @@ impl XmlApi<'_> {
         if asked.keys_max == 0 {
             return Ok(xml_reply(200, asked.render(&bucket.name, &Page::default())));
         }
-        let begin = || (Listing::new(&request, bucket.id, exchange.now.into()), Vec::new());
-        let keys = request.keys(bucket.id);
-        let scanned = self.router.scan(&keys, begin, |(listing, objects), key, row| {
-            visit_of(listing.visit(key, row, |name, generation| objects.push(listed(name, generation))))
-        });
-        let (listing, mut objects) = scanned.await?;
-        let PageEnd { prefixes, next } =
-            listing.finish(|name, generation| objects.push(listed(name, generation)))?;
+        let put = |objects: &mut Vec<_>, name: &str, generation: &Generation| {
+            objects.push(listed(name, generation));
+        };
+        let (objects, end) = self.page(exchange, &bucket, &request, Vec::new, put).await?;
+        let PageEnd { prefixes, next } = end;
         let next = next.map(|next| if asked.second_version { next.token() } else { next.name });
         Ok(xml_reply(200, asked.render(&bucket.name, &Page { objects, prefixes, next })))
     }

@@ -65,9 +65,11 @@ impl XmlApi<'_> {
         let received = receiver.finish_part(&described.announced, exchange.now.into()).await?;
         let put = PutPart { of, upload, number, part: &received.part };
         let stored = self.change_object(&put, exchange.deadline()).await;
-        if let Err(refused) = stored {
-            received.give_up().await;
-            return Err(refused);
+        if let Err(failure) = stored {
+            if !failure.is_unknown() {
+                received.give_up().await;
+            }
+            return Err(failure);
         }
         let part = &received.part;
         Ok(Reply::empty(200)

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use rangehold_map::key::{KIND_BLOB, KIND_BUCKET, KIND_OBJECT};
 use rangehold_map::{KeyRange, Timestamp};
+use rangehold_protocol::object::bucket::bucket_id;
+use rangehold_protocol::object::micros::Micros;
 use serde_json::{Value, json};
 
 use crate::support::wire::Request;
@@ -17,6 +19,17 @@ impl Service {
     /// A service that walks over its buckets all the time.
     async fn that_ages() -> Self {
         Self::open(Wanted { ageing_every: Duration::from_millis(5), ..Wanted::default() }).await
+    }
+
+    /// The same, with a bucket that is closed as if a deletion of it had been broken off.
+    async fn start_closed() -> Self {
+        let service = Self::that_ages().await;
+        let made = service.create_bucket("photos").await;
+        let created = made["generation"].as_str().and_then(|text| text.parse().ok()).expect("a generation");
+        let id = bucket_id("photos", Micros::new(created));
+        let soon = tokio::time::Instant::now() + Duration::from_secs(30);
+        service.node.router().close_bucket(id, soon).await.expect("it can be closed");
+        service
     }
 
     async fn insert(&self, name: &str, bytes: usize) {
@@ -109,6 +122,39 @@ async fn soft_deleted_objects_uploads_and_buckets_are_removed_with_their_bytes_w
     service.wait_until_there_are(0, KIND_OBJECT).await;
     service.wait_until_there_are(0, KIND_BLOB).await;
     service.wait_until_there_are(0, KIND_BUCKET).await;
+}
+
+#[tokio::test]
+async fn a_bucket_without_soft_delete_leaves_nothing_of_its_uploads_behind() {
+    let service = Service::that_ages().await;
+    let body = r#"{"name":"photos","softDeletePolicy":{"retentionDurationSeconds":"0"}}"#;
+    service.object_json("POST", "/storage/v1/b?project=test-project", body).await;
+    let begun = service.send_object(&Request::new("POST", "/photos/a?uploads", &[], b"")).await;
+    let id = begun.body.split("<UploadId>").nth(1).and_then(|rest| rest.split('<').next()).expect("an id");
+    let target = format!("/photos/a?partNumber=1&uploadId={id}");
+    let part = service.send_object(&Request::new("PUT", &target, &[], &vec![b'x'; LARGE])).await;
+    assert_eq!(part.status, 200, "{}", part.body);
+    assert_eq!(service.object("DELETE", "/storage/v1/b/photos", "").await.status, 204);
+    service.wait_until_there_are(0, KIND_OBJECT).await;
+    service.wait_until_there_are(0, KIND_BLOB).await;
+    // It cannot be restored and is not shown, and its name is free.
+    let listed = service.object_json("GET", "/b?project=test-project&softDeleted=true", "").await;
+    assert_eq!(listed["items"], Value::Null, "{listed}");
+    service.create_bucket("photos").await;
+    // A request that knew the old bucket is refused for a day. Then the last trace goes.
+    assert_eq!((service.rows(KIND_BUCKET).await, service.node.router().closed_buckets().len()), (Some(2), 1));
+    service.clock.step(DAY + 1);
+    service.wait_until_there_are(1, KIND_BUCKET).await;
+    assert_eq!(service.node.router().closed_buckets().len(), 0);
+}
+
+#[tokio::test]
+async fn the_walk_opens_a_bucket_that_a_deletion_of_unknown_outcome_left_closed() {
+    let service = Service::start_closed().await;
+    while !service.node.router().closed_buckets().is_empty() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    service.insert("a", 5).await;
 }
 
 #[tokio::test]

@@ -4,10 +4,11 @@
 
 pub(crate) mod wire;
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use rangehold_engine::store::Store;
-use rangehold_engine::{Clock, Node, StepHook};
+use rangehold_engine::{Clock, NamesHook, Node, StepHook};
 use rangehold_server::accounts::{Accounts, SharedAccounts, WELL_KNOWN_ACCOUNT};
 use rangehold_server::admin::Admin;
 use rangehold_server::history::{History, HistoryOptions};
@@ -31,6 +32,8 @@ pub(crate) const JSON: (&str, &str) = ("Content-Type", "application/json");
 /// The type of a body that [`batch`] writes.
 pub(crate) const MULTIPART: (&str, &str) = ("Content-Type", "multipart/mixed; boundary=b");
 const MEMORY_BYTES: u64 = 64 << 20;
+/// How many services were started.
+static STARTED: AtomicU64 = AtomicU64::new(0);
 
 /// The body of a batch. An operation begins with its request line; its head has no `Content-Type` of a body in JSON.
 pub(crate) fn batch(operations: impl IntoIterator<Item = (String, String)>) -> String {
@@ -74,6 +77,10 @@ pub(crate) struct Wanted {
     pub(crate) ageing_every: Duration,
     /// Called after each step of a change of ranges.
     pub(crate) after_step: StepHook,
+    /// How far its clock is ahead, in ticks.
+    pub(crate) ahead: i64,
+    /// Called after each step of a change of several object names.
+    pub(crate) after_names_step: NamesHook,
 }
 
 impl Default for Wanted {
@@ -88,6 +95,8 @@ impl Default for Wanted {
             history: None,
             ageing_every: limits::AGEING_EVERY,
             after_step: StepHook::default(),
+            ahead: 0,
+            after_names_step: NamesHook::default(),
         }
     }
 }
@@ -120,12 +129,14 @@ impl Service {
 
     /// Starts a service as `wanted` says.
     pub(crate) async fn open(wanted: Wanted) -> Self {
-        let Wanted { store, accounts, profile, servers, plans, history, ageing_every, after_step } = wanted;
+        let Wanted { store, accounts, profile, servers, plans, history, ageing_every, .. } = wanted;
         let clock = Clock::system();
+        clock.step(wanted.ahead);
         let accounts = SharedAccounts::new(accounts);
         let options = rangehold_engine::Options {
             servers,
-            after_step,
+            after_step: wanted.after_step,
+            after_names_step: wanted.after_names_step,
             ..rangehold_engine::Options::new(MEMORY_BYTES, clock.clone(), 1)
         };
         let node = Node::open(store, options).await.unwrap();
@@ -141,7 +152,8 @@ impl Service {
             metrics.clone(),
         );
         let object_options = object::Options {
-            seed: 3,
+            // The ids of requests differ between services over one store, as they do in earnest.
+            seed: 3 + STARTED.fetch_add(1, Ordering::Relaxed),
             secret_seed: [4; 32],
             access: Access::Open,
             keys: ObjectKeys::development(),

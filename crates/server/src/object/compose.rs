@@ -1,0 +1,192 @@
+//! Compose: one object of up to 32 others. It shares the chunks of its sources' blobs, and removes the sources if the client
+//! asks for that.
+
+use bytes::{Bytes, BytesMut};
+use rangehold_map::blob::{BlobUser, Extent};
+use rangehold_protocol::object::acl::Acl;
+use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::checksum::Crc32c;
+use rangehold_protocol::object::condition::Conditions;
+use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::generation::{Content, Draft, Generation, Projection, State};
+use rangehold_protocol::object::limits::COMPOSE_SOURCES_MAX;
+use rangehold_protocol::object::name::check_object;
+use rangehold_protocol::object::request::Call;
+use rangehold_protocol::object::write::{Create, Name, Payload};
+use serde_json::{Map, Value};
+use tokio::time::Instant;
+
+use super::ObjectService;
+use super::encryption::{check_key, customer_key};
+use super::exchange::{Exchange, RequestBody};
+use super::failure::Failure;
+use super::payload::{INLINE_BYTES_MAX, Receiver};
+use super::reply::Reply;
+use super::several::{Leaving, NamesChange, check_may_leave};
+use super::transfer::{Source, extents, user};
+use crate::limits::NAMES_CHANGE_TRIES_MAX;
+
+/// What a client wants.
+struct Composition {
+    /// Names, generations if they are named, and conditions.
+    sources: Vec<(String, Option<u64>, Conditions)>,
+    draft: Draft,
+    /// Whether the sources are removed.
+    deletes: bool,
+}
+
+impl ObjectService {
+    pub(super) async fn compose(
+        &self,
+        exchange: &Exchange<'_>,
+        call: &Call,
+        body: &mut RequestBody,
+    ) -> Result<Reply, Failure> {
+        let body = self.body_object(exchange, body).await?;
+        let bucket = self.bucket(&call.bucket).await?;
+        check_object(&call.object)?;
+        let wanted = Composition::read(exchange, &body)?;
+        let to = Name { bucket: &bucket, name: &call.object };
+        let deadline = exchange.deadline();
+        let names = wanted.sources.iter().map(|(name, ..)| name.as_str()).chain([to.name]);
+        let _turn = match wanted.deletes {
+            true => Some(self.turn(&bucket, names, deadline).await?),
+            false => None,
+        };
+        for tries in 0..NAMES_CHANGE_TRIES_MAX {
+            let id = format!("{}-{tries}", exchange.id);
+            if let Some(made) = self.compose_once(exchange, to, &wanted, &id, deadline).await? {
+                return self.object_resource(exchange, &bucket, to.name, &made, Projection::NoAcl);
+            }
+        }
+        Err(Failure::unavailable("The sources are changed again and again. Try again."))
+    }
+
+    /// Composes an object, unless a source that is to be removed is changed at the same time.
+    async fn compose_once(
+        &self,
+        exchange: &Exchange<'_>,
+        to: Name<'_>,
+        wanted: &Composition,
+        id: &str,
+        deadline: Instant,
+    ) -> Result<Option<Generation>, Failure> {
+        let mut sources = Vec::with_capacity(wanted.sources.len());
+        for (name, generation, conditions) in &wanted.sources {
+            let source = self.source(to.bucket, name, *generation, conditions).await?;
+            check_key(&source.generation, wanted.draft.customer_key)?;
+            sources.push((name.as_str(), source));
+        }
+        let leaving = if wanted.deletes { leaving(&sources, to)? } else { Vec::new() };
+        check_may_leave(to.bucket, &leaving, exchange.now.into())?;
+        let (user, owner) = (user(exchange, to), exchange.owner(to.bucket));
+        // Until the object is written, the audit does not ask this user whether it uses a blob.
+        let _under_way = self.blobs.refer(&[], &user).await?;
+        let joined = self.join(&sources, &user).await?;
+        let crc32c = sources.iter().fold(Crc32c::default(), |sum, (_, source)| {
+            sum.followed_by(source.generation.crc32c, source.generation.size)
+        });
+        let parts = sources.iter().map(|(_, source)| source.generation.component_count.unwrap_or(1)).sum();
+        let payload = Payload::new(&joined, crc32c, None, &user.upload).composed_of(parts);
+        let conditions = exchange.query.conditions(None, None)?;
+        let create = Create {
+            to,
+            draft: &wanted.draft,
+            conditions: &conditions,
+            payload: &payload,
+            owner: &owner,
+            ends_upload: None,
+            also: &Vec::new(),
+        };
+        let change = NamesChange { create, sources: &leaving, id, deadline };
+        self.write_of_others(&change, extents(&joined), &user).await
+    }
+
+    /// The bytes of all sources as one content. Chunks are shared; bytes that lie in rows go into new blobs, unless
+    /// all of them fit into one row.
+    async fn join(&self, sources: &[(&str, Source)], user: &BlobUser) -> Result<Content, Failure> {
+        let mut joined: Vec<Extent> = Vec::new();
+        let mut inline = BytesMut::new();
+        for (_, source) in sources {
+            match &source.content {
+                Content::Inline(bytes) => inline.extend_from_slice(bytes),
+                Content::Extents(extents) => {
+                    joined.extend(self.stored(&mut inline, user).await?);
+                    self.blobs.refer(extents, user).await?;
+                    joined.extend_from_slice(extents);
+                }
+            }
+        }
+        let fits = inline.len() <= INLINE_BYTES_MAX;
+        if joined.is_empty() && fits {
+            return Ok(Content::Inline(inline.freeze()));
+        }
+        joined.extend(self.stored(&mut inline, user).await?);
+        Ok(Content::Extents(joined))
+    }
+
+    /// Writes bytes that lay in rows into a blob of their own.
+    async fn stored(&self, inline: &mut BytesMut, user: &BlobUser) -> Result<Vec<Extent>, Failure> {
+        let bytes: Bytes = inline.split().freeze();
+        if bytes.is_empty() {
+            return Ok(Vec::new());
+        }
+        let mut receiver = Receiver::new(self.blobs.clone(), user.clone());
+        receiver.take(bytes).await?;
+        Ok(receiver.persist(None).await?.extents)
+    }
+}
+
+impl Composition {
+    fn read(exchange: &Exchange<'_>, body: &Map<String, Value>) -> Result<Self, ObjectError> {
+        let listed = body.get("sourceObjects").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        if listed.is_empty() || listed.len() > COMPOSE_SOURCES_MAX {
+            let hint = format!("Give 1 to {COMPOSE_SOURCES_MAX} source objects.");
+            return Err(ObjectError::invalid("sourceObjects", listed.len(), &hint));
+        }
+        let destination = body.get("destination").and_then(Value::as_object).cloned().unwrap_or_default();
+        let mut draft = Draft::from_body(&destination, exchange.now.into())?;
+        draft.customer_key = customer_key(exchange, "x-goog-encryption")?;
+        draft.kms_key = exchange.parameter("kmsKeyName").map(str::to_owned).or(draft.kms_key);
+        if let Some(list) = exchange.query.predefined("destinationPredefinedAcl", false)? {
+            draft.acl = Some(Acl::Predefined(list));
+        }
+        Ok(Self {
+            sources: listed.iter().map(source).collect::<Result<_, _>>()?,
+            draft,
+            deletes: body.get("deleteSourceObjects").and_then(Value::as_bool) == Some(true),
+        })
+    }
+}
+
+/// Reads one of `sourceObjects`.
+fn source(one: &Value) -> Result<(String, Option<u64>, Conditions), ObjectError> {
+    let number = |value: &Value| {
+        let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+        text.parse::<u64>().map_err(|_| ObjectError::invalid("sourceObjects", &text, "Give a generation."))
+    };
+    let name = one.get("name").and_then(Value::as_str);
+    let name = name.ok_or_else(|| ObjectError::required("sourceObjects.name"))?;
+    let generation = one.get("generation").filter(|value| !value.is_null()).map(number).transpose()?;
+    let matched = one.pointer("/objectPreconditions/ifGenerationMatch").filter(|value| !value.is_null());
+    let generation_match = matched.map(number).transpose()?;
+    Ok((name.to_owned(), generation, Conditions { generation_match, ..Conditions::default() }))
+}
+
+/// The sources that go: each name once, and not the target, which is overwritten.
+fn leaving<'s>(sources: &'s [(&'s str, Source)], to: Name<'_>) -> Result<Vec<Leaving<'s>>, ObjectError> {
+    let mut leaving: Vec<Leaving<'s>> = Vec::new();
+    for (name, Source { generation, .. }) in sources.iter().filter(|(name, _)| *name != to.name) {
+        if generation.state != State::Live {
+            let hint = format!(
+                "Generation {} of {name} is not live. Delete it by its generation, after the compose.",
+                generation.id.0
+            );
+            return Err(ObjectError::invalid("deleteSourceObjects", "true", &hint));
+        }
+        if leaving.iter().all(|(other, _)| other != name) {
+            leaving.push((*name, generation));
+        }
+    }
+    Ok(leaving)
+}
