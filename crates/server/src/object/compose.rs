@@ -4,7 +4,6 @@
 use bytes::{Bytes, BytesMut};
 use rangehold_map::blob::{BlobUser, Extent};
 use rangehold_protocol::object::acl::Acl;
-use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
