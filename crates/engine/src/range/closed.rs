@@ -10,7 +10,8 @@
 //!
 //! The notes are handed over when a range changes hands, and are there after a crash. Then the process asks which
 //! buckets are closed ([`Router::closed_buckets`](crate::Router::closed_buckets)), and opens those that were not deleted.
-//! A bucket id is never used again, so a note that is kept too long does no harm.
+//! A bucket id is never used again, so a note that is kept too long does no harm. A deleted bucket stays closed while the rows
+//! that it has left are removed; only these writes are let in (`of_closed` of a request).
 
 use std::collections::BTreeSet;
 

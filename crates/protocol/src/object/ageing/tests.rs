@@ -5,11 +5,12 @@ use rangehold_map::Timestamp;
 use rangehold_map::blob::{BlobId, Extent};
 use serde_json::json;
 
-use super::super::generation::tests::generation;
+use super::super::generation::tests::{generation, intent};
 use super::*;
 use crate::object::bucket::BucketParameters;
 use crate::object::checksum::{Announced, Crc32c, Md5};
 use crate::object::generation::Draft;
+use crate::object::intent::Decision;
 use crate::object::parts::Part;
 use crate::object::upload::Progress;
 use crate::object::write::{Judge, Name};
@@ -138,6 +139,53 @@ fn uploads_are_due_after_a_week_or_when_a_rule_says_so_and_their_parts_with_them
     let answer = (ObjectRow::Answer("u".into()), Answer::Cancelled.encode(after(0)));
     assert_eq!(due(&plain, std::slice::from_ref(&answer), 6), []);
     assert_eq!(due(&plain, &[answer], 7), [What::RemoveAnswer("u".to_owned())]);
+}
+
+#[test]
+fn a_change_that_nobody_carries_out_is_due_after_a_minute_and_one_that_was_undone_after_a_day() {
+    let plain = bucket(json!([rule("Delete", json!({"age": 0}))]));
+    let begun = Intent { begun: after(0), ..intent() };
+    let head = Head { live: generation(BORN), intent: Some(begun.clone()) };
+    let head = [(ObjectRow::Head, head.encode())];
+    let decided = |decision| {
+        let row = Decided { begun: after(0), decision, sources: Vec::new() };
+        [(ObjectRow::Outcome("i".into()), row.encode())]
+    };
+    let settled = |rows: &[(ObjectRow<'_>, Vec<u8>)], seconds: u64| {
+        let (mut ageing, mut due) = (Ageing::default(), Vec::new());
+        let key = PartitionPrefix::object(plain.id, NAME).object_row(&rows[0].0);
+        let now = after(0).plus_seconds(seconds);
+        ageing.visit(&plain, now, &key, &rows[0].1, &mut due).expect("a row that can be read");
+        due.into_iter().map(|due| due.what).collect::<Vec<_>>()
+    };
+    let forget = [What::Forget("i".to_owned())];
+    assert_eq!((settled(&head, 59), settled(&head, 60)), (vec![], vec![What::Settle(begun)]));
+    let committed = decided(Decision::Committed);
+    assert_eq!((settled(&committed, 59), &settled(&committed, 60)[..]), (vec![], &forget[..]));
+    let undone = decided(Decision::Undone);
+    assert_eq!((settled(&undone, DAY - 1), &settled(&undone, DAY)[..]), (vec![], &forget[..]));
+}
+
+#[test]
+fn all_that_a_bucket_without_soft_delete_has_left_is_due_when_it_is_deleted() {
+    let mut deleted = bucket(json!([]));
+    deleted.deleted = Some((after(0), after(0)));
+    let mut soft = generation(BORN);
+    soft.state = State::SoftDeleted { at: after(0), hard_delete: after(90), noncurrent: None };
+    let undone = Decided { begun: after(0), decision: Decision::Undone, sources: Vec::new() };
+    let rows = [
+        (ObjectRow::NotLive(soft.id), soft.encode()),
+        (ObjectRow::Upload("u".into()), session(UploadKind::Resumable).encode()),
+        (ObjectRow::Answer("v".into()), Answer::Cancelled.encode(after(0))),
+        (ObjectRow::Outcome("i".into()), undone.encode()),
+    ];
+    let all = [
+        What::Expire(soft.id),
+        What::EndUpload("u".to_owned()),
+        What::RemoveAnswer("v".to_owned()),
+        What::Forget("i".to_owned()),
+    ];
+    assert_eq!(due(&deleted, &rows, 0), all);
 }
 
 #[test]

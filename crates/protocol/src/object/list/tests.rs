@@ -7,7 +7,7 @@ use rangehold_map::key::ObjectKey;
 
 use super::*;
 use crate::object::bucket::Bucket;
-use crate::object::generation::tests::generation;
+use crate::object::generation::tests::{generation, intent};
 
 const BUCKET: BucketId = BucketId(7);
 const NOW: Micros = Micros::new(1_000);
@@ -300,4 +300,45 @@ fn a_name_that_is_replaced_between_two_pages_is_shown_once() {
     request.position = end.next;
     let (items, end, _) = page(&rows(&stored(9)), &request);
     assert_eq!((items, end.next), (vec![("c".to_owned(), 4)], None));
+}
+
+#[test]
+fn a_source_of_a_change_is_noted_and_left_out_when_it_is_known_to_be_gone() {
+    let key = |name: &str| ObjectKey { bucket: BUCKET, name: name.into(), row: ObjectRow::Head }.encode();
+    let rows = [("a/1", None), ("a/2", Some(intent())), ("b", Some(intent()))]
+        .map(|(name, intent)| (key(name), Head { live: generation(5), intent }.encode()));
+    let gone = BTreeSet::from([intent().id]);
+    for (shown, delimiter, seen, seen_without) in [
+        (Shown::Live, "", &["a/1", "a/2", "b"][..], &["a/1"][..]),
+        (Shown::Versions, "", &["a/1", "a/2", "b"], &["a/1"]),
+        (Shown::Live, "/", &["b"], &[]),
+        (Shown::SoftDeleted, "", &[], &[]),
+    ] {
+        let request =
+            ListRequest { shown, delimiter: delimiter.to_owned(), max_results: 9, ..ListRequest::default() };
+        for (without, seen) in [(false, seen), (true, seen_without)] {
+            let mut listing = Listing::new(&request, BUCKET, NOW);
+            if without {
+                listing = listing.without(&gone);
+            }
+            let mut items = Vec::new();
+            for (key, row) in &rows {
+                listing.visit(key, row, |name, _| items.push(name.to_owned()));
+            }
+            let met: Vec<_> = listing.take_met().into_iter().map(|(name, _)| name).collect();
+            let end = listing.finish(|name, _| items.push(name.to_owned())).expect("the rows are good");
+            assert_eq!(
+                (items, end.next),
+                (seen.iter().map(|name| (*name).to_owned()).collect(), None),
+                "{request:?}"
+            );
+            let is_rolled_up = !delimiter.is_empty();
+            let noted: &[&str] = match (without, is_rolled_up) {
+                (true, _) => &[],
+                (false, true) => &["b"],
+                (false, false) => &["a/2", "b"],
+            };
+            assert_eq!(met, noted, "{request:?}");
+        }
+    }
 }
