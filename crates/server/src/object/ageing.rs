@@ -171,32 +171,21 @@ impl ObjectService {
             What::Delete(target) => {
                 let conditions = target.conditions();
                 let delete = Delete { of, generation: target.generation(), conditions: &conditions };
-                self.change_object(&delete, deadline).await?;
-                Ok(true)
+                self.change_object(&delete, deadline).await.map(|()| true)
             }
             What::SetStorageClass(target, class) => {
-                let conditions = target.conditions();
-                let edit = Edit::Class(*class);
+                let (conditions, edit) = (target.conditions(), Edit::Class(*class));
                 let change = Change { of, generation: target.generation(), conditions: &conditions, edit };
-                self.change_object(&change, deadline).await?;
-                Ok(true)
+                self.change_object(&change, deadline).await.map(|_| true)
             }
             What::Expire(generation) => {
-                let expire = Expire { of, generation: *generation };
-                self.change_object(&expire, deadline).await
+                self.change_object(&Expire { of, generation: *generation }, deadline).await
             }
-            What::EndUpload(upload) => {
-                let end = EndUpload { of, upload };
-                self.change_object(&end, deadline).await
-            }
+            What::EndUpload(upload) => self.change_object(&EndUpload { of, upload }, deadline).await,
             What::RemovePart(upload, number) => {
-                let remove = RemovePart { of, upload, number: *number };
-                self.change_object(&remove, deadline).await
+                self.change_object(&RemovePart { of, upload, number: *number }, deadline).await
             }
-            What::RemoveAnswer(upload) => {
-                let remove = RemoveAnswer { of, upload };
-                self.change_object(&remove, deadline).await
-            }
+            What::RemoveAnswer(upload) => self.change_object(&RemoveAnswer { of, upload }, deadline).await,
             What::Settle(intent) => self.settle(of, intent, deadline).await.map(|()| true),
             What::Forget(id) => self.forget(of, id, deadline).await,
         }

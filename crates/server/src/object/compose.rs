@@ -48,10 +48,8 @@ impl ObjectService {
         let to = Name { bucket: &bucket, name: &call.object };
         let deadline = exchange.deadline();
         let names = wanted.sources.iter().map(|(name, ..)| name.as_str()).chain([to.name]);
-        let _turn = match wanted.deletes {
-            true => Some(self.turn(&bucket, names, deadline).await?),
-            false => None,
-        };
+        let others_go = wanted.deletes && wanted.sources.iter().any(|(name, ..)| name != to.name);
+        let _turn = if others_go { Some(self.turn(&bucket, names, deadline).await?) } else { None };
         for tries in 0..NAMES_CHANGE_TRIES_MAX {
             let id = format!("{}-{tries}", exchange.id);
             if let Some(made) = self.compose_once(exchange, to, &wanted, &id, deadline).await? {

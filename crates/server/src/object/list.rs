@@ -41,8 +41,8 @@ impl ObjectService {
         Ok(Reply::json(200, page.finish(&end)))
     }
 
-    /// Makes a page of a listing: `begin` makes an empty one, and `put` adds an item. It shows a move
-    /// whole or not at all: if the rows leave that open, the page is made again.
+    /// Makes a page of a listing: `begin` makes an empty one, and `put` adds an item. It shows a move whole or not at all: if
+    /// the rows leave that open, the page is made again.
     pub(super) async fn page<P: Send>(
         &self,
         exchange: &Exchange<'_>,
@@ -66,7 +66,7 @@ impl ObjectService {
             let (mut listing, mut page) = scanned.await?;
             let met = listing.take_met();
             let end = listing.finish(|name, generation| put(&mut page, name, generation))?;
-            let was_quiet = mark.is_some_and(|mark| self.changes.was_quiet_since(mark));
+            let was_quiet = held.is_some() || mark.is_some_and(|mark| self.changes.was_quiet_since(mark));
             let covered = covered(&keys, bucket, &end);
             let is_one_moment = || [map, self.router.map()].iter().all(|map| is_in_one_range(map, &covered));
             if (was_quiet || is_one_moment()) && self.stands(bucket, met, held.is_some(), &mut gone).await? {

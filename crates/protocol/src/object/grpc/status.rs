@@ -76,7 +76,7 @@ pub const fn code_of(kind: ErrorKind) -> Code {
         ErrorKind::Timeout => Code::DeadlineExceeded,
         ErrorKind::MethodNotAllowed | ErrorKind::NotImplemented => Code::Unimplemented,
         ErrorKind::Internal => Code::Internal,
-        ErrorKind::Unavailable => Code::Unavailable,
+        ErrorKind::Unavailable | ErrorKind::OutcomeUnknown => Code::Unavailable,
     }
 }
 
