@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | `Begun` | the sources | undo the change |
 //! | `Committed` | the target | remove the sources |
-//! | `Ended` | the target | remove the other sources, and the row of the decision |
+//! | `Ended` | the target | remove the other sources, and the row of the decision; after the last source only the walk does |
 //! | `Forgotten` | the target | have nothing to do |
 //! | `Undone` | the sources | clear the intent; the walk removes the row of the decision after a day |
 //! | `Cleared` | the sources | remove the row of the decision after a day |

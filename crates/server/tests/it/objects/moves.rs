@@ -141,6 +141,9 @@ async fn shown(address: SocketAddr) -> Vec<&'static str> {
     shown
 }
 
+/// A step, and the names that reads show after it.
+type Seen = (NamesStep, Vec<&'static str>);
+
 /// A hook after whose n-th call the process does nothing any more.
 fn dies_at(step: usize) -> (NamesHook, Arc<Notify>) {
     let (died, reached) = (Arc::new(Notify::new()), Arc::new(AtomicUsize::new(0)));
@@ -161,9 +164,9 @@ async fn files(objects: &Arc<dyn ObjectStore>) -> usize {
     objects.list(Some(&Path::from("blobs"))).count().await
 }
 
-/// Carries a change out until it dies after this step, and checks what the next process shows and leaves. False if the change
+/// Carries a change of so many steps out until it dies after this step, and checks what the next process shows and leaves. False if the change
 /// has no such step.
-async fn dies_and_is_taken_up(change: (&str, &str), step: usize, by_walk: bool) -> bool {
+async fn dies_and_is_taken_up(change: (&str, &str), steps: usize, step: usize, by_walk: bool) -> bool {
     let objects: Arc<dyn ObjectStore> = Arc::new(InMemory::new());
     let (hook, died) = dies_at(step);
     let service = Service::open_on(&objects, hook).await.with_sources().await;
@@ -195,13 +198,16 @@ async fn dies_and_is_taken_up(change: (&str, &str), step: usize, by_walk: bool) 
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     } else {
-        // Requests that write the sources take the change up. What they undid is remembered for a day.
+        // Requests that write the sources take the change up. What they undid is remembered for a day, and without a source
+        // that names it, only the walk finds the row of a decision.
         for name in before.iter().filter(|name| !after.contains(name)) {
             let target = format!("/storage/v1/b/photos/o/{name}");
             let patched = service.object("PATCH", &target, r#"{"metadata":{"k":"v"}}"#).await;
             assert_eq!(patched.status, if seen == before { 200 } else { 404 }, "{} {why}", patched.body);
         }
-        assert_eq!(service.traces().await, (0, usize::from(seen == before)), "{why}");
+        let is_found_by_the_walk_alone = step + 2 == steps;
+        let remembered = seen == before || is_found_by_the_walk_alone;
+        assert_eq!(service.traces().await, (0, usize::from(remembered)), "{why}");
     }
     assert_eq!(shown(address).await, seen, "{why}");
     let (_, decisions) = service.traces().await;
@@ -227,26 +233,24 @@ async fn dies_and_is_taken_up(change: (&str, &str), step: usize, by_walk: bool) 
 
 #[tokio::test]
 async fn after_a_crash_at_any_step_of_a_move_one_name_shows_and_nothing_is_left() {
-    let mut steps = 0;
-    while dies_and_is_taken_up((MOVE, ""), steps, steps % 2 == 1).await {
-        steps += 1;
+    // Begun, committed, ended, forgotten.
+    for (step, by_walk) in (0..=4).flat_map(|step| [(step, false), (step, true)]) {
+        assert_eq!(dies_and_is_taken_up((MOVE, ""), 4, step, by_walk).await, step < 4, "{step}");
     }
-    assert_eq!(steps, 4, "begun, committed, ended, forgotten");
 }
 
 #[tokio::test]
 async fn after_a_crash_at_any_step_of_a_compose_the_sources_show_or_the_target() {
-    let mut steps = 0;
-    while dies_and_is_taken_up((COMPOSE, BOTH), steps, steps % 2 == 0).await {
-        steps += 1;
+    // Begun twice, committed, ended twice, forgotten.
+    for (step, by_walk) in (0..=6).flat_map(|step| [(step, false), (step, true)]) {
+        assert_eq!(dies_and_is_taken_up((COMPOSE, BOTH), 6, step, by_walk).await, step < 6, "{step}");
     }
-    assert_eq!(steps, 6, "begun twice, committed, ended twice, forgotten");
 }
 
 #[tokio::test]
 async fn readers_and_listings_between_all_steps_see_the_sources_or_the_target() {
     let address: Arc<OnceLock<SocketAddr>> = Arc::default();
-    let seen: Arc<Mutex<Vec<(NamesStep, Vec<&'static str>)>>> = Arc::default();
+    let seen: Arc<Mutex<Vec<Seen>>> = Arc::default();
     let looks = Arc::new(AtomicBool::new(false));
     let hook = {
         let (address, seen) = (Arc::clone(&address), Arc::clone(&seen));
