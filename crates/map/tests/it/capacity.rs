@@ -15,9 +15,12 @@ fn seconds(seconds: u64) -> Duration {
     Duration::from_secs(seconds)
 }
 
-/// Spreads numbers as evenly as can be: the load of each part of the names is the same in each second.
+/// Random bits of a number, always the same. The parts of a second come by chance, so spans that are used to the full refuse
+/// a little.
 fn scattered(number: u64) -> u64 {
-    number.wrapping_mul(0x9E37_79B9_7F4A_7C15)
+    let mut z = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z ^ (z >> 27)
 }
 
 /// A bucket, its clock and the sort of names that are written to it.

@@ -40,17 +40,21 @@ fn time_length(text: &[u8]) -> Option<(usize, usize)> {
     if !(1_970..2_100).contains(&digits(0, 4)?) {
         return None;
     }
-    let (mut end, mut parts) = (4, 1);
+    let mut ends = vec![4];
     for (least, most) in [(1, 12), (1, 31), (0, 23), (0, 59), (0, 59)] {
+        let end = ends[ends.len() - 1];
         let gap = usize::from(text.get(end).is_some_and(|byte| is_separator(char::from(*byte))));
         match digits(end + gap, 2) {
-            Some(part) if (least..=most).contains(&part) => (end, parts) = (end + gap + 2, parts + 1),
+            Some(part) if (least..=most).contains(&part) => ends.push(end + gap + 2),
             _ => break,
         }
     }
-    // A longer row of digits is a number and not a time.
-    let goes_on = text.get(end).is_some_and(u8::is_ascii_alphanumeric);
-    (parts >= 3 && !goes_on).then_some((end, parts))
+    // What goes on with a digit or a letter is not a part of the time.
+    while ends.last().is_some_and(|end| text.get(*end).is_some_and(u8::is_ascii_alphanumeric)) {
+        ends.pop();
+    }
+    let end = *ends.last().filter(|_| ends.len() >= 3)?;
+    Some((end, ends.len()))
 }
 
 #[cfg(test)]
@@ -61,6 +65,7 @@ mod tests {
     fn times_are_found_in_the_forms_that_people_write() {
         for (name, prefix, is_long) in [
             ("2016-05-10-12/3f2a.jpg", "2016-05-10-12/", true),
+            ("2016-05-10-12/34ab.jpg", "2016-05-10-12/", true),
             ("logs/2016/05/10/3f2a.jpg", "logs/2016/05/10/", true),
             ("logs/20160510/a", "logs/20160510/", true),
             ("2016-05-10-12-00-00/file1", "2016-05-10-12-00-00/", false),
