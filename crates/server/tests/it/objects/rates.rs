@@ -51,7 +51,7 @@ async fn a_bucket_that_is_too_busy_answers_in_the_words_of_the_real_service() {
         xml.body
     );
     // The name of a multipart upload comes in its body.
-    let parts = "--x\r\nContent-Type: application/json\r\n\r\n{\"name\":\"d\"}\r\n--x\r\n\r\nbytes\r\n--x--";
+    let parts = "--x\r\nContent-Type: application/json\r\n\r\n{\"name\":\"d\"}\r\n--x\r\nContent-Type: text/plain\r\n\r\nbytes\r\n--x--";
     let form = [("Content-Type", "multipart/related; boundary=x")];
     let target = format!("{UPLOADS}multipart");
     assert_eq!(
