@@ -82,7 +82,7 @@ pub(super) const STORIES: [Story; 6] = [
             ("clouds", |second, _| format!("images/clouds/{second:08}.jpg")),
         ],
         minutes: 100,
-        writes: |minute| 2.0 * doubling(minute).min(6_000.0) - 1_000.0,
+        writes: |minute| doubling(minute).min(8_000.0),
     },
     Story {
         file: "by-the-hour",
