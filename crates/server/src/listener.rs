@@ -17,6 +17,8 @@ use std::error::Error as StdError;
 use std::fmt::Display;
 use std::future::Future;
 use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
 use http::{Request, Response};
@@ -148,7 +150,10 @@ where
     B: ReplyBody,
 {
     let (peer, activity) = (connection.peer, connection.activity.clone());
+    let arrived = Arc::new(AtomicBool::new(false));
+    let noted = arrived.clone();
     let service = service_fn(move |request| {
+        noted.store(true, Ordering::Relaxed);
         let reply = handler(connection.clone(), request);
         async move { Ok::<_, Infallible>(reply.await) }
     });
@@ -169,7 +174,18 @@ where
         .max_header_list_size(limits::HEADER_BYTES_MAX as u32)
         .auto_date_header(false);
     let serving = builder.serve_connection(TokioIo::new(stream), service);
-    end_or_quiet(peer, &activity, watcher.watch(serving)).await;
+    tokio::select! {
+        () = end_or_quiet(peer, &activity, watcher.watch(serving)) => {}
+        () = first_request_late(&arrived) => debug!(%peer, "no request came in time"),
+    }
+}
+
+/// Ends when the first request of a connection has not come in time. While the protocol is not known, no other limit counts.
+async fn first_request_late(arrived: &AtomicBool) {
+    tokio::time::sleep(limits::HEADERS_WITHIN).await;
+    if arrived.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
 }
 
 async fn serve_http1<S, H, F, B>(stream: S, connection: Connection, handler: H, watcher: Watcher)

@@ -1,5 +1,5 @@
-// Generated from messages.proto, which says how and under which licence: Apache-2.0, Copyright Google LLC.
-//! The messages, as `prost-build` writes them. `messages.proto` says where they come from and how they are made again.
+// Generated from messages.proto, which has the licence: Apache-2.0, Copyright Google LLC.
+//! The messages, as `prost-build` writes them. `messages.proto` says where they come from, `README.md` how they are made again.
 
 #![allow(missing_docs, reason = "the fields are those of Google's API, which documents them")]
 #![allow(clippy::all, reason = "the file is generated")]
@@ -287,18 +287,6 @@ pub struct BidiReadObjectResponse {
     pub metadata: ::core::option::Option<Object>,
     #[prost(message, optional, tag = "7")]
     pub read_handle: ::core::option::Option<BidiReadHandle>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct BidiReadObjectError {
-    #[prost(message, repeated, tag = "1")]
-    pub read_range_errors: ::prost::alloc::vec::Vec<ReadRangeError>,
-}
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct ReadRangeError {
-    #[prost(int64, tag = "1")]
-    pub read_id: i64,
-    #[prost(message, optional, tag = "2")]
-    pub status: ::core::option::Option<Status>,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct ReadRange {
@@ -1668,15 +1656,6 @@ pub struct Date {
     #[prost(int32, tag = "3")]
     pub day: i32,
 }
-#[derive(Clone, PartialEq, ::prost::Message)]
-pub struct Status {
-    #[prost(int32, tag = "1")]
-    pub code: i32,
-    #[prost(string, tag = "2")]
-    pub message: ::prost::alloc::string::String,
-    #[prost(message, repeated, tag = "3")]
-    pub details: ::prost::alloc::vec::Vec<Any>,
-}
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Timestamp {
     #[prost(int64, tag = "1")]
@@ -1695,13 +1674,6 @@ pub struct Duration {
 pub struct FieldMask {
     #[prost(string, repeated, tag = "1")]
     pub paths: ::prost::alloc::vec::Vec<::prost::alloc::string::String>,
-}
-#[derive(Clone, PartialEq, Eq, Hash, ::prost::Message)]
-pub struct Any {
-    #[prost(string, tag = "1")]
-    pub type_url: ::prost::alloc::string::String,
-    #[prost(bytes = "bytes", tag = "2")]
-    pub value: ::prost::bytes::Bytes,
 }
 #[derive(Clone, Copy, PartialEq, Eq, Hash, ::prost::Message)]
 pub struct Empty {}

@@ -8,7 +8,6 @@ use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::grpc::frame::Frames;
 use tokio::time::Instant;
 
-use super::misused;
 use crate::body::{Bodies, Place};
 use crate::fair::Tenant;
 use crate::limits;
@@ -55,13 +54,5 @@ impl<'c> Messages<'c> {
     pub(super) async fn only<M: Message + Default>(&mut self) -> Result<M, Failure> {
         let message = self.next(limits::REQUEST_WITHIN).await?;
         message.ok_or_else(|| ObjectError::required("a message").into())
-    }
-
-    /// Whether the client has sent nothing after the last message, as it must.
-    pub(super) async fn ended<M: Message + Default>(&mut self) -> Result<(), Failure> {
-        match self.next::<M>(limits::REQUEST_WITHIN).await? {
-            None => Ok(()),
-            Some(_) => Err(misused("The client sent a message after the last one.")),
-        }
     }
 }

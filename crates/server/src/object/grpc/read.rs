@@ -152,6 +152,9 @@ impl GrpcApi<'_> {
         content: Stored,
         range: Range<u64>,
     ) -> Result<Chunks, MediaError> {
+        if range.is_empty() {
+            return Ok(Chunks { pieces: futures::stream::empty().boxed(), rest: Bytes::new() });
+        }
         let pieces = match self.pieces(exchange.tenant, content, range).await? {
             Content::Whole(bytes) => futures::stream::iter([Ok(bytes)]).boxed(),
             Content::Stream(_, pieces) | Content::Unmeasured(pieces) => pieces,

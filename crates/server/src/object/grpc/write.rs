@@ -153,21 +153,13 @@ impl GrpcApi<'_> {
             Err(made) => return Ok(Told::Made(made)),
         };
         loop {
-            let taken = self.take(&exchange, &mut writing, &step).await;
-            if taken.is_err() || step.is_last {
-                return match taken {
-                    Ok(()) => {
-                        if let Err(failure) = from.ended::<M>().await {
-                            self.break_off(&exchange, writing).await?;
-                            return Err(failure);
-                        }
-                        Ok(Told::Made(self.finish_writing(&exchange, writing).await?))
-                    }
-                    Err(failure) => {
-                        self.break_off(&exchange, writing).await?;
-                        Err(failure)
-                    }
-                };
+            if let Err(refused) = self.take(&exchange, &mut writing, &step).await {
+                self.break_off(&exchange, writing).await?;
+                return Err(refused);
+            }
+            // A client of a stream in both directions closes it when it has the answer, so its end is not waited for.
+            if step.is_last {
+                return Ok(Told::Made(self.finish_writing(&exchange, writing).await?));
             }
             if let Some(to) = tell_to.filter(|_| step.asks) {
                 tell(Told::Saved(writing.saved), to).await?;
@@ -234,15 +226,16 @@ impl GrpcApi<'_> {
             let known = usize::try_from(have - offset).unwrap_or(usize::MAX).min(data.content.len());
             writing.receiver.take(data.content.slice(known..)).await?;
         }
-        let many = writing.receiver.bytes() >= writing.saved + limits::UPLOAD_SAVED_EACH_BYTES;
+        let many = matches!(writing.target, Target::Upload { .. })
+            && writing.receiver.bytes() >= writing.saved + limits::UPLOAD_SAVED_EACH_BYTES;
         if !step.is_last && (step.saves || many) {
             self.save_writing(exchange, writing).await?;
         }
         Ok(())
     }
 
-    /// Makes durable what has come. An object that is written in one stream begins again after an interruption, so
-    /// nothing of it is saved in between.
+    /// Makes durable what has come. An object that is written in one stream has no session in which this would be noted, so
+    /// after an interruption it begins again.
     async fn save_writing(&self, exchange: &Exchange<'_>, writing: &mut Writing) -> Result<(), Failure> {
         let Writing { bucket, target, receiver, saved, total, .. } = writing;
         match target {

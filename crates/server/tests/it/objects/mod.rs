@@ -3,6 +3,7 @@
 mod addresses;
 mod ageing;
 mod buckets;
+mod grpc;
 mod moves;
 mod pages;
 mod payloads;
