@@ -115,6 +115,7 @@ impl GrpcApi<'_> {
     async fn readable(&self, exchange: &Exchange<'_>, call: &JsonCall) -> Result<Bucket, Failure> {
         self.fail_if_ordered(exchange, OPERATION)?;
         self.authorise(exchange, &call.call).await?;
+        self.admit_call(exchange, &call.call).await?;
         self.bucket(&call.call.bucket).await
     }
 

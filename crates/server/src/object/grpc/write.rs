@@ -18,6 +18,7 @@ use super::answering::Answers;
 use super::caller::Caller;
 use super::incoming::Messages;
 use super::{Ended, GrpcApi, misused};
+use rangehold_map::capacity::Usage;
 use crate::limits;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
@@ -148,6 +149,7 @@ impl GrpcApi<'_> {
         let exchange = caller.exchange(&head, &call);
         self.fail_if_ordered(&exchange, OPERATION)?;
         self.authorise(&exchange, &call.call).await?;
+        self.admit_call(&exchange, &call.call).await?;
         let mut writing = match self.begin_writing(&exchange, &call).await? {
             Ok(writing) => writing,
             Err(made) => return Ok(Told::Made(made)),
@@ -190,6 +192,7 @@ impl GrpcApi<'_> {
         let bucket = self.bucket(&call.call.bucket).await?;
         let Some(whole_id) = exchange.parameter("upload_id") else {
             let described = described(exchange, &call.body, None)?;
+            self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
             let receiver = self.receiver(exchange, &bucket, &described.name);
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
             let announced = described.announced;
