@@ -18,13 +18,13 @@ use super::answering::Answers;
 use super::caller::Caller;
 use super::incoming::Messages;
 use super::{Ended, GrpcApi, misused};
-use rangehold_map::capacity::Usage;
 use crate::limits;
 use crate::object::exchange::Exchange;
 use crate::object::failure::Failure;
 use crate::object::insert::{Described, described};
 use crate::object::payload::Receiver;
 use crate::object::upload::{Upload, parts_of};
+use rangehold_map::capacity::Usage;
 
 /// The name of writes in the metrics and in retry tests.
 const OPERATION: &str = "storage.objects.insert";
