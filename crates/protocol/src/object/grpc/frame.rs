@@ -29,7 +29,7 @@ impl Frames {
 
     /// The next message that is here whole. Fails if it is compressed, has more than [`MESSAGE_BYTES_MAX`], or is not a
     /// message of this type; then the rest of the body means nothing.
-    pub fn next<M: Message + Default>(&mut self) -> Result<Option<M>, ObjectError> {
+    pub fn take<M: Message + Default>(&mut self) -> Result<Option<M>, ObjectError> {
         let Some(head) = self.bytes.first_chunk::<HEAD_BYTES>() else { return Ok(None) };
         let [compressed, length @ ..] = *head;
         let length = u32::from_be_bytes(length) as usize;
@@ -90,7 +90,7 @@ mod tests {
             let (mut frames, mut found) = (Frames::default(), Vec::new());
             for piece in body.chunks(step) {
                 frames.push(piece);
-                while let Some(message) = frames.next::<QueryWriteStatusRequest>().expect("good messages") {
+                while let Some(message) = frames.take::<QueryWriteStatusRequest>().expect("good messages") {
                     found.push(message);
                 }
             }
@@ -107,12 +107,12 @@ mod tests {
         ] {
             let mut frames = Frames::default();
             frames.push(body);
-            let error = frames.next::<DeleteObjectRequest>().expect_err("a bad frame");
+            let error = frames.take::<DeleteObjectRequest>().expect_err("a bad frame");
             assert_eq!(error.kind, kind, "{}", error.message);
         }
         let mut frames = Frames::default();
         frames.push(&[0, 0, 0, 0, 2, 8]);
-        assert_eq!(frames.next::<DeleteObjectRequest>(), Ok(None));
+        assert_eq!(frames.take::<DeleteObjectRequest>(), Ok(None));
         assert!(frames.finish().is_err());
     }
 }

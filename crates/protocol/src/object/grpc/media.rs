@@ -17,45 +17,43 @@ use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::limits::OBJECT_BYTES_MAX;
 use crate::object::request::Operation;
 
-impl WriteObjectSpec {
-    /// The call that writes the object. `upload_type` says how its bytes come.
-    pub fn call(
-        &self,
-        upload_type: &str,
-        key: Option<&CommonObjectRequestParams>,
-        sums: Option<&ObjectChecksums>,
-    ) -> Result<JsonCall, ObjectError> {
-        if self.appendable == Some(true) {
-            return Err(ObjectError::not_implemented("An appendable upload"));
-        }
-        let object = self.resource.as_ref().ok_or_else(|| ObjectError::required("resource"))?;
-        let bucket = bucket_in("resource.bucket", &object.bucket)?;
-        let mut object = object.clone();
-        if let Some(sums) = sums {
-            object.checksums = Some(sums.clone());
-        }
-        let mut body = settings(&object);
-        body.insert("name".to_owned(), object.name.as_str().into());
-        let mut call = JsonCall::on_bucket(Operation::ObjectsInsert, bucket)
-            .text("uploadType", upload_type)
-            .conditions([
-                self.if_generation_match,
-                self.if_generation_not_match,
-                self.if_metageneration_match,
-                self.if_metageneration_not_match,
-            ])
-            .text("predefinedAcl", &self.predefined_acl)
-            .text("projection", "noAcl")
-            .key(key)
-            .with_body(body);
-        if let Some(size) = self.object_size {
-            if !u64::try_from(size).is_ok_and(|size| size <= OBJECT_BYTES_MAX) {
-                return Err(ObjectError::invalid("object_size", size, "An object has at most 5 TiB."));
-            }
-            call = call.header("x-upload-content-length", &size.to_string());
-        }
-        Ok(call)
+/// The call that writes the object. `upload_type` says how its bytes come.
+pub fn write_call(
+    spec: &WriteObjectSpec,
+    upload_type: &str,
+    key: Option<&CommonObjectRequestParams>,
+    sums: Option<&ObjectChecksums>,
+) -> Result<JsonCall, ObjectError> {
+    if spec.appendable == Some(true) {
+        return Err(ObjectError::not_implemented("An appendable upload"));
     }
+    let object = spec.resource.as_ref().ok_or_else(|| ObjectError::required("resource"))?;
+    let bucket = bucket_in("resource.bucket", &object.bucket)?;
+    let mut object = object.clone();
+    if let Some(sums) = sums {
+        object.checksums = Some(sums.clone());
+    }
+    let mut body = settings(&object);
+    body.insert("name".to_owned(), object.name.as_str().into());
+    let mut call = JsonCall::on_bucket(Operation::ObjectsInsert, bucket)
+        .text("uploadType", upload_type)
+        .conditions([
+            spec.if_generation_match,
+            spec.if_generation_not_match,
+            spec.if_metageneration_match,
+            spec.if_metageneration_not_match,
+        ])
+        .text("predefinedAcl", &spec.predefined_acl)
+        .text("projection", "noAcl")
+        .key(key)
+        .with_body(body);
+    if let Some(size) = spec.object_size {
+        if !u64::try_from(size).is_ok_and(|size| size <= OBJECT_BYTES_MAX) {
+            return Err(ObjectError::invalid("object_size", size, "An object has at most 5 TiB."));
+        }
+        call = call.header("x-upload-content-length", &size.to_string());
+    }
+    Ok(call)
 }
 
 impl Ask for StartResumableWriteRequest {
@@ -65,7 +63,7 @@ impl Ask for StartResumableWriteRequest {
         let spec =
             self.write_object_spec.as_ref().ok_or_else(|| ObjectError::required("write_object_spec"))?;
         let key = self.common_object_request_params.as_ref();
-        spec.call("resumable", key, self.object_checksums.as_ref())
+        write_call(spec, "resumable", key, self.object_checksums.as_ref())
     }
 
     fn reply(&self, reply: JsonReply) -> Result<StartResumableWriteResponse, ObjectError> {
@@ -119,38 +117,33 @@ impl Ask for CancelResumableWriteRequest {
     }
 }
 
-impl ReadObjectRequest {
-    /// The call that reads the resource of the object, on the same conditions.
-    pub fn call(&self) -> Result<JsonCall, ObjectError> {
-        let bucket = bucket_in("bucket", &self.bucket)?;
-        Ok(JsonCall::on_object(Operation::ObjectsGet, bucket, &self.object)?
-            .number("generation", self.generation)
-            .conditions([
-                self.if_generation_match,
-                self.if_generation_not_match,
-                self.if_metageneration_match,
-                self.if_metageneration_not_match,
-            ])
-            .key(self.common_object_request_params.as_ref()))
-    }
+/// The call that reads the resource of an object, on the same conditions as its bytes.
+pub fn read_call(asked: &ReadObjectRequest) -> Result<JsonCall, ObjectError> {
+    let bucket = bucket_in("bucket", &asked.bucket)?;
+    Ok(JsonCall::on_object(Operation::ObjectsGet, bucket, &asked.object)?
+        .number("generation", asked.generation)
+        .conditions([
+            asked.if_generation_match,
+            asked.if_generation_not_match,
+            asked.if_metageneration_match,
+            asked.if_metageneration_not_match,
+        ])
+        .key(asked.common_object_request_params.as_ref()))
 }
 
-impl BidiReadObjectSpec {
-    /// As [`ReadObjectRequest::call`].
-    pub fn call(&self) -> Result<JsonCall, ObjectError> {
-        ReadObjectRequest {
-            bucket: self.bucket.clone(),
-            object: self.object.clone(),
-            generation: self.generation,
-            if_generation_match: self.if_generation_match,
-            if_generation_not_match: self.if_generation_not_match,
-            if_metageneration_match: self.if_metageneration_match,
-            if_metageneration_not_match: self.if_metageneration_not_match,
-            common_object_request_params: self.common_object_request_params.clone(),
-            ..Default::default()
-        }
-        .call()
-    }
+/// As [`read_call`], for a stream of ranges.
+pub fn open_call(spec: &BidiReadObjectSpec) -> Result<JsonCall, ObjectError> {
+    read_call(&ReadObjectRequest {
+        bucket: spec.bucket.clone(),
+        object: spec.object.clone(),
+        generation: spec.generation,
+        if_generation_match: spec.if_generation_match,
+        if_generation_not_match: spec.if_generation_not_match,
+        if_metageneration_match: spec.if_metageneration_match,
+        if_metageneration_not_match: spec.if_metageneration_not_match,
+        common_object_request_params: spec.common_object_request_params.clone(),
+        ..Default::default()
+    })
 }
 
 /// The bytes of an object of `size` bytes from `offset`, or from so many before its end if that is negative; at most
@@ -175,26 +168,22 @@ pub fn checksummed(content: bytes::Bytes) -> ChecksummedData {
     ChecksummedData { crc32c: Some(Crc32c::of(&content).0), content }
 }
 
-impl ChecksummedData {
-    /// Checks that the bytes are those that the client sent.
-    pub fn check(&self) -> Result<(), ObjectError> {
-        let announced = Announced { crc32c: self.crc32c.map(Crc32c), md5: None };
-        announced.check(Crc32c::of(&self.content), None)
-    }
+/// Checks that bytes are those that the client sent.
+pub fn check_data(data: &ChecksummedData) -> Result<(), ObjectError> {
+    let announced = Announced { crc32c: data.crc32c.map(Crc32c), md5: None };
+    announced.check(Crc32c::of(&data.content), None)
 }
 
-impl ObjectChecksums {
-    /// The checksums that a client announces for a whole object.
-    pub fn announced(&self) -> Result<Announced, ObjectError> {
-        let md5 = match self.md5_hash.len() {
-            0 => None,
-            _ => Some(<[u8; 16]>::try_from(&*self.md5_hash).map_err(|_| {
-                let message = format!("An MD5 has 16 bytes, and not {}.", self.md5_hash.len());
-                ObjectError::new(ErrorKind::Invalid, message).at("object_checksums.md5_hash")
-            })?),
-        };
-        Ok(Announced { crc32c: self.crc32c.map(Crc32c), md5: md5.map(Md5) })
-    }
+/// The checksums that a client announces for a whole object.
+pub fn announced(sums: &ObjectChecksums) -> Result<Announced, ObjectError> {
+    let md5 = match sums.md5_hash.len() {
+        0 => None,
+        _ => Some(<[u8; 16]>::try_from(&*sums.md5_hash).map_err(|_| {
+            let message = format!("An MD5 has 16 bytes, and not {}.", sums.md5_hash.len());
+            ObjectError::new(ErrorKind::Invalid, message).at("object_checksums.md5_hash")
+        })?),
+    };
+    Ok(Announced { crc32c: sums.crc32c.map(Crc32c), md5: md5.map(Md5) })
 }
 
 #[cfg(test)]

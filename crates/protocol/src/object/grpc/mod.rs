@@ -28,5 +28,7 @@ mod object;
 pub mod status;
 
 pub use self::call::{Ask, JsonCall, JsonReply};
-pub use self::media::{checksummed, on_upload, read_range};
+pub use self::media::{
+    announced, check_data, checksummed, on_upload, open_call, read_call, read_range, write_call,
+};
 pub use self::object::object_of;

@@ -1,4 +1,4 @@
-//! Who calls, and in which request.
+//! The sender of a call, and the request in which it came.
 
 use http::request::Parts;
 use rangehold_map::Timestamp;

@@ -33,7 +33,7 @@ impl<'c> Messages<'c> {
     /// The next message; `None` when the client has sent all. Fails if nothing comes for `quiet`.
     pub(super) async fn next<M: Message + Default>(&mut self, quiet: Duration) -> Result<Option<M>, Failure> {
         loop {
-            if let Some(message) = self.frames.next()? {
+            if let Some(message) = self.frames.take()? {
                 if self.frames.is_empty() {
                     self.place = None;
                 }

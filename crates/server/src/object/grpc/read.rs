@@ -13,7 +13,7 @@ use rangehold_protocol::object::grpc::messages::{
     BidiReadObjectRequest, BidiReadObjectResponse, ContentRange, Object, ObjectChecksums, ObjectRangeData,
     ReadObjectRequest, ReadObjectResponse, ReadRange,
 };
-use rangehold_protocol::object::grpc::{JsonCall, checksummed, object_of, read_range};
+use rangehold_protocol::object::grpc::{JsonCall, checksummed, object_of, open_call, read_call, read_range};
 
 use super::answering::Answers;
 use super::caller::Caller;
@@ -48,7 +48,7 @@ impl GrpcApi<'_> {
     pub(super) async fn read_object(&self, caller: &Caller, mut from: Messages<'_>, to: &Answers) -> Ended {
         let read = async {
             let asked: ReadObjectRequest = from.only().await?;
-            let call = asked.call()?;
+            let call = read_call(&asked)?;
             let head = caller.head_of(&call)?;
             let exchange = caller.exchange(&head, &call);
             let bucket = self.readable(&exchange, &call).await?;
@@ -75,7 +75,7 @@ impl GrpcApi<'_> {
             let first: BidiReadObjectRequest = from.only().await?;
             let spec = first.read_object_spec.as_ref();
             let spec = spec.ok_or_else(|| ObjectError::required("read_object_spec"))?;
-            let call = spec.call()?;
+            let call = open_call(spec)?;
             let head = caller.head_of(&call)?;
             let exchange = caller.exchange(&head, &call);
             let bucket = self.readable(&exchange, &call).await?;

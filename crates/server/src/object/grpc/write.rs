@@ -10,7 +10,7 @@ use rangehold_protocol::object::grpc::messages::{
     ObjectChecksums, WriteObjectRequest, WriteObjectResponse, WriteObjectSpec, bidi_write_object_request,
     bidi_write_object_response, write_object_request, write_object_response,
 };
-use rangehold_protocol::object::grpc::{JsonCall, on_upload};
+use rangehold_protocol::object::grpc::{JsonCall, announced, check_data, on_upload, write_call};
 use rangehold_protocol::object::upload::Session;
 use rangehold_protocol::object::write::Name;
 
@@ -215,7 +215,7 @@ impl GrpcApi<'_> {
     /// Stores what one message brings.
     async fn take(&self, exchange: &Exchange<'_>, writing: &mut Writing, step: &Step) -> Result<(), Failure> {
         if let Some(sums) = &step.sums {
-            writing.announced = sums.announced()?.or(writing.announced);
+            writing.announced = announced(sums)?.or(writing.announced);
         }
         let have = writing.receiver.bytes();
         let offset = u64::try_from(step.offset).ok().filter(|offset| *offset <= have);
@@ -224,7 +224,7 @@ impl GrpcApi<'_> {
             return Err(ObjectError::invalid("write_offset", step.offset, &hint).into());
         };
         if let Some(data) = &step.data {
-            data.check()?;
+            check_data(data)?;
             // Bytes that are there already are sent again after an interruption.
             let known = usize::try_from(have - offset).unwrap_or(usize::MAX).min(data.content.len());
             writing.receiver.take(data.content.slice(known..)).await?;
@@ -321,7 +321,7 @@ impl GrpcApi<'_> {
 /// The call that the first message of a write makes.
 fn first_call(step: &Step) -> Result<JsonCall, ObjectError> {
     match &step.first {
-        Some(First::Spec(spec)) => spec.call("media", step.key.as_ref(), None),
+        Some(First::Spec(spec)) => write_call(spec, "media", step.key.as_ref(), None),
         Some(First::Upload(id)) => on_upload(id, "PUT"),
         Some(First::Append) => Err(ObjectError::not_implemented("An appendable upload")),
         None => {
