@@ -46,6 +46,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("sim-long", &["sim", "--long", "--seeds", "100", "--twice", "5"]),
     ("mutants", &["sim", "--mutants"]),
     ("crash", &["crash", "--rounds", "50"]),
+    ("objects", &["crash", "--objects", "--rounds", "50"]),
     ("changes", &["crash", "--changes"]),
     ("power", &["crash", "--power", "--points", "200"]),
     ("handoff", &["handoff", "--release"]),
@@ -91,6 +92,7 @@ pub(super) const STEPS: &[Step] = &[
     task("fuzz", "12 s for each parser", &["fuzz", "--seconds", "12"]),
     task("sim", "whole clusters from 60 seeds, with faults", &["sim", "--seeds", "60", "--twice", "6"]),
     task("crash", "kill -9 under load, 10 rounds", &["crash", "--rounds", "10"]),
+    task("objects", "kill -9 while objects are written, 6 rounds", &["crash", "--objects", "--rounds", "6"]),
     task(
         "changes",
         "the process ends between any two steps of a split, merge or move",
