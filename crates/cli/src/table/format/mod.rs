@@ -1,4 +1,4 @@
-//! Entities in files: Parquet, CSV with types, JSON Lines. `docs/design/0014-moving-tables.md` has the reasons.
+//! Entities in files: Parquet, CSV with types, JSON Lines. `docs/design/0015-moving-tables.md` has the reasons.
 //!
 //! A file is written from a part that is in memory as a whole, so its names and types are known before the first row.
 //! It is read row by row, because others make files of any size.
