@@ -72,6 +72,7 @@ fn page(rows: &[(Vec<u8>, Vec<u8>)], fields: &Fields) -> usize {
         project_number: 1,
         retention_seconds: None,
         is_uniform: false,
+        is_hierarchical: false,
     };
     let mut listing = Listing::new(&request, BUCKET, Micros::new(0));
     let mut page = JsonPage::new(at, Projection::NoAcl, fields);

@@ -46,11 +46,14 @@ impl Tags {
         Self::Listed(header.split(',').map(bare).filter(|tag| !tag.is_empty()).collect())
     }
 
-    fn fit(&self, tag: Option<&str>) -> bool {
-        match (self, tag) {
+    /// Whether what was seen has one of these tags. A tag of either API is a name of the same object.
+    fn fit(&self, seen: Option<&Seen>) -> bool {
+        match (self, seen) {
             (_, None) => false,
             (Self::Any, Some(_)) => true,
-            (Self::Listed(tags), Some(tag)) => tags.iter().any(|one| one == tag),
+            (Self::Listed(tags), Some(seen)) => {
+                tags.iter().any(|one| *one == seen.tag || seen.xml_tag.as_ref() == Some(one))
+            }
         }
     }
 }
@@ -81,6 +84,8 @@ pub struct Seen {
     pub metageneration: u64,
     /// The entity tag.
     pub tag: String,
+    /// The entity tag in the XML API, if it is another one.
+    pub xml_tag: Option<String>,
 }
 
 impl From<&Generation> for Seen {
@@ -89,6 +94,7 @@ impl From<&Generation> for Seen {
             generation: generation.id.0,
             metageneration: generation.metageneration,
             tag: generation.etag(),
+            xml_tag: Some(generation.xml_etag()),
         }
     }
 }
@@ -111,14 +117,13 @@ impl Conditions {
     pub fn check_seen(&self, seen: Option<&Seen>, purpose: Purpose) -> Result<(), ObjectError> {
         let generation = seen.map_or(0, |seen| seen.generation);
         let metageneration = seen.map(|seen| seen.metageneration);
-        let tag = seen.map(|seen| seen.tag.as_str());
         for (holds, location) in [
             (self.generation_match.is_none_or(|wanted| wanted == generation), "ifGenerationMatch"),
             (
                 self.metageneration_match.is_none_or(|wanted| metageneration == Some(wanted)),
                 "ifMetagenerationMatch",
             ),
-            (self.tag_match.as_ref().is_none_or(|tags| tags.fit(tag)), "If-Match"),
+            (self.tag_match.as_ref().is_none_or(|tags| tags.fit(seen)), "If-Match"),
         ] {
             if !holds {
                 return Err(ObjectError::condition_not_met(location));
@@ -130,7 +135,7 @@ impl Conditions {
                 self.metageneration_not_match.is_some_and(|other| metageneration == Some(other)),
                 "ifMetagenerationNotMatch",
             ),
-            (self.tag_not_match.as_ref().is_some_and(|tags| tags.fit(tag)), "If-None-Match"),
+            (self.tag_not_match.as_ref().is_some_and(|tags| tags.fit(seen)), "If-None-Match"),
         ] {
             match (fails, purpose) {
                 (false, _) => {}
@@ -151,7 +156,7 @@ mod tests {
     use super::*;
 
     fn seen(generation: u64, metageneration: u64) -> Seen {
-        Seen { generation, metageneration, tag: format!("{generation}-{metageneration}") }
+        Seen { generation, metageneration, tag: format!("{generation}-{metageneration}"), xml_tag: None }
     }
 
     fn status(conditions: &Conditions, seen: Option<&Seen>, purpose: Purpose) -> u16 {

@@ -9,7 +9,7 @@ use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
 use rangehold_map::Timestamp;
 use rangehold_protocol::object::policy::Policy;
-use rangehold_protocol::object::signed::{Claim, Key, Method, SignedError, SignedRequest};
+use rangehold_protocol::object::signed::{Claim, Dialect, Key, Method, SignedError, SignedRequest};
 use rangehold_protocol::time::parse_iso;
 use serde::Deserialize;
 
@@ -141,7 +141,10 @@ fn signatures_with_a_secret_are_verified() {
     let url = include_str!("../vectors/objects/hmac_v4_url.txt").trim();
     let claim = claim("GET", url, &[]).expect("a signature");
     assert_eq!(claim.signer, "GOOG1EXAMPLE");
-    assert_eq!(claim.method, Method::HmacSha256 { scope: "20190201/auto/storage/goog4_request".to_owned() });
+    assert_eq!(
+        claim.method,
+        Method::HmacSha256 { before: "GOOG4", scope: "20190201/auto/storage/goog4_request".to_owned() }
+    );
     assert_eq!(claim.verify(&Key::Secret("secret")), Ok(()));
     assert!(claim.verify(&Key::Secret("other")).is_err());
     assert!(claim.verify(&Key::Rsa(&|_, _| true)).is_err(), "RSA cannot stand for HMAC");
@@ -228,4 +231,44 @@ proptest! {
         let read = |every: bool| texts(&claim("GET", &url(every), &[]).expect("a signature")).0;
         prop_assert_eq!(read(false), read(true));
     }
+}
+
+/// The examples of Amazon's documentation of signatures of version 4 for S3.
+#[test]
+fn requests_that_clients_of_amazon_s3_sign_are_believed() {
+    const SECRET: &str = "wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY";
+    const URL: &str = "https://examplebucket.s3.amazonaws.com/test.txt";
+    let nothing = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
+    let authorization = |signature: &str| {
+        format!(
+            "AWS4-HMAC-SHA256 Credential=AKIAIOSFODNN7EXAMPLE/20130524/us-east-1/s3/aws4_request,\
+             SignedHeaders=host;range;x-amz-content-sha256;x-amz-date,Signature={signature}"
+        )
+    };
+    let right = authorization("f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb41");
+    let wrong = authorization("f0e8bdb87c964420e857bd35b5d6ed310bd44f0170aba48dd91039c6036bdb42");
+    fn headers<'a>(nothing: &'a str, authorization: &'a str) -> [(&'a str, &'a str); 4] {
+        [
+            ("range", "bytes=0-9"),
+            ("x-amz-content-sha256", nothing),
+            ("x-amz-date", "20130524T000000Z"),
+            ("authorization", authorization),
+        ]
+    }
+    let signed = claim("GET", URL, &headers(nothing, &right)).expect("a claim");
+    assert_eq!((signed.signer.as_str(), signed.dialect), ("AKIAIOSFODNN7EXAMPLE", Dialect::Amazon));
+    assert_eq!(signed.payload.as_deref(), Some(nothing));
+    assert_eq!(signed.verify(&Key::Secret(SECRET)), Ok(()));
+    let forged = claim("GET", URL, &headers(nothing, &wrong)).expect("a claim");
+    assert!(forged.verify(&Key::Secret(SECRET)).is_err());
+    let url = format!(
+        "{URL}?X-Amz-Algorithm=AWS4-HMAC-SHA256&X-Amz-Credential=AKIAIOSFODNN7EXAMPLE%2F20130524%2Fus-east-1%2Fs3%2F\
+         aws4_request&X-Amz-Date=20130524T000000Z&X-Amz-Expires=86400&X-Amz-SignedHeaders=host&X-Amz-Signature=\
+         aeeed9bbccd4d02ee5c0109b86d86835f995330da4c265957d157751f604d404"
+    );
+    let presigned = claim("GET", &url, &[]).expect("a claim");
+    assert_eq!(presigned.verify(&Key::Secret(SECRET)), Ok(()));
+    let time = |text| parse_iso(text).expect("a time");
+    assert_eq!(presigned.check_time(time("2013-05-24T23:59:59Z")), Ok(()));
+    assert!(presigned.check_time(time("2013-05-25T00:00:01Z")).is_err());
 }

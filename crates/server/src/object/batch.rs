@@ -6,7 +6,8 @@ use http::request::Parts;
 use rangehold_protocol::object::batch::{BATCH_BYTES_MAX, BatchError, Call, CallReply, parse, render};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::multipart::Boundary;
-use rangehold_protocol::object::request::Query;
+use rangehold_protocol::object::request::{Query, api_of};
+use rangehold_protocol::object::signed::Dialect;
 
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody, text};
@@ -44,6 +45,8 @@ impl ObjectService {
             Ok((head, query)) => {
                 let exchange = Exchange {
                     head: &head,
+                    api: api_of(head.uri.path()),
+                    dialect: Dialect::Google,
                     query,
                     base: outer.base.clone(),
                     bucket_in_host: None,

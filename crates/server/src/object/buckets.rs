@@ -19,16 +19,26 @@ use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
 use super::json::resource;
+use super::keys::DEVELOPMENT_PROJECT;
 use super::reply::Reply;
 use super::rows::seen;
 
 impl ObjectService {
+    /// The project that a request about buckets names. The service needs one; with open access a client of emulators, such
+    /// as gcsfs, may leave it out, and means the project of development then.
+    pub(super) fn project<'a>(&self, exchange: &'a Exchange<'_>) -> Result<&'a str, ObjectError> {
+        match exchange.parameter("project") {
+            None if self.options.access.is_open() => Ok(DEVELOPMENT_PROJECT),
+            named => named.ok_or_else(|| ObjectError::required("project")),
+        }
+    }
+
     pub(super) async fn insert_bucket(
         &self,
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let project = exchange.query.required("project")?.to_owned();
+        let project = self.project(exchange)?.to_owned();
         let parameters = parameters(exchange)?;
         let body = self.body_object(exchange, body).await?;
         let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
@@ -50,7 +60,7 @@ impl ObjectService {
     }
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
-        let project = exchange.query.required("project")?;
+        let project = self.project(exchange)?;
         let prefix = exchange.parameter("prefix").unwrap_or_default();
         let deleted = exchange.query.flag("softDeleted")?;
         let projection = exchange.query.projection(Projection::NoAcl)?;

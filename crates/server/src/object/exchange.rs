@@ -1,5 +1,7 @@
 //! A request as its handler sees it, and its parameters.
 
+use std::borrow::Cow;
+
 use bytes::Bytes;
 use http::HeaderMap;
 use http::request::Parts;
@@ -9,13 +11,17 @@ use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::fields::Fields;
-use rangehold_protocol::object::request::Query;
+use rangehold_protocol::object::request::{Api, Query};
+use rangehold_protocol::object::signed::Dialect;
 use tokio::time::Instant;
 
 use super::access::Principal;
 use crate::fair::Tenant;
 use crate::limits;
 use crate::listener::OpenRequest;
+
+/// How headers of Amazon S3 begin.
+const AMAZON_PREFIX: &str = "x-amz-";
 
 /// A request, without its body.
 pub(crate) struct Exchange<'a> {
@@ -27,6 +33,10 @@ pub(crate) struct Exchange<'a> {
     pub(crate) base: String,
     /// The bucket that stands in front of the host's name.
     pub(crate) bucket_in_host: Option<String>,
+    /// The API that it belongs to.
+    pub(crate) api: Api,
+    /// Whose words its headers have.
+    pub(crate) dialect: Dialect,
     /// Decoded query parameters.
     pub(crate) query: Query,
     /// The id of the request, which is new.
@@ -50,9 +60,27 @@ pub(crate) enum RequestBody {
 }
 
 impl Exchange<'_> {
-    /// The first value of a header, if it is text.
+    /// The first value of a header, if it is text. A client of Amazon S3 writes `x-amz-` in the place of `x-goog-`.
     pub(crate) fn header(&self, name: &str) -> Option<&str> {
-        text(&self.head.headers, name)
+        let found = text(&self.head.headers, name);
+        match (self.dialect, name.strip_prefix("x-goog-")) {
+            (Dialect::Amazon, Some(rest)) => {
+                found.or_else(|| text(&self.head.headers, &format!("{AMAZON_PREFIX}{rest}")))
+            }
+            _ => found,
+        }
+    }
+
+    /// The names and values of the headers that are text, with `x-goog-` in the place of Amazon's prefix.
+    pub(crate) fn texts(&self) -> impl Iterator<Item = (Cow<'_, str>, &str)> {
+        let is_amazon = self.dialect == Dialect::Amazon;
+        self.head.headers.iter().filter_map(move |(name, value)| {
+            let name = match name.as_str().strip_prefix(AMAZON_PREFIX) {
+                Some(rest) if is_amazon => Cow::from(format!("x-goog-{rest}")),
+                _ => Cow::from(name.as_str()),
+            };
+            Some((name, value.to_str().ok()?))
+        })
     }
 
     /// A parameter of the query; an empty one counts as absent.

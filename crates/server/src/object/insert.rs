@@ -187,7 +187,9 @@ impl Parts {
                 }
                 Event::Data(bytes) => {
                     if self.resource.len() + bytes.len() > JSON_BODY_BYTES_MAX {
-                        let message = format!("The resource has more than {JSON_BODY_BYTES_MAX} bytes.");
+                        let message = format!(
+                            "Metadata part is too large: it has more than {JSON_BODY_BYTES_MAX} bytes."
+                        );
                         return Err(ObjectError::new(ErrorKind::TooLarge, message));
                     }
                     self.resource.extend_from_slice(&bytes);

@@ -26,6 +26,8 @@ use serde::Deserialize;
 
 /// The account of development, which sends the requests that name no other.
 pub const DEVELOPMENT_ACCOUNT: &str = "test-sa@test-project.iam.gserviceaccount.com";
+/// Its project.
+pub(super) const DEVELOPMENT_PROJECT: &str = "test-project";
 /// Its token.
 pub const DEVELOPMENT_TOKEN: &str = "shim-token";
 

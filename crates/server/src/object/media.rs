@@ -12,6 +12,7 @@ use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::{Content as Stored, Generation};
+use rangehold_protocol::object::request::Api;
 use rangehold_protocol::time;
 use tokio::time::timeout;
 
@@ -26,6 +27,8 @@ use crate::fair::Tenant;
 use crate::limits;
 use crate::room::no_room;
 
+/// How a file in gzip begins.
+const GZIP: [u8; 2] = [0x1F, 0x8B];
 /// How often a download begins again because its object was replaced at the same time.
 pub(super) const TRIES_MAX: usize = 5;
 
@@ -131,12 +134,17 @@ impl ObjectService {
         generation: &Generation,
         content: Stored,
     ) -> Result<Reply, MediaError> {
-        let selected = select(exchange, generation)?;
+        let unpacked = wants_unpacked(exchange, generation) && self.is_gzip(&content).await?;
+        let selected = select(exchange, generation, unpacked)?;
         let mut reply = Reply::empty(if selected.is_part { 206 } else { 200 });
-        put_headers(&mut reply, generation, selected.unpacked);
+        put_headers(&mut reply, generation, selected.unpacked, exchange.api);
         if selected.is_part {
             let Range { start, end } = selected.range;
             reply.set("Content-Range", format!("bytes {start}-{}/{}", end - 1, generation.size));
+        }
+        if selected.range.is_empty() {
+            // The connection leaves a length of nothing out of the answer to a HEAD, and clients want it.
+            reply.set("Content-Length", "0");
         }
         let content = self.pieces(exchange.tenant, content, selected.range).await?;
         reply.content = match (selected.unpacked, content) {
@@ -176,11 +184,39 @@ impl ObjectService {
         });
         Ok(Content::Stream(length, pieces.boxed()))
     }
+
+    /// Whether a content begins as gzip does. What a client calls gzip and is something else cannot be decompressed; it
+    /// is sent as it is.
+    async fn is_gzip(&self, content: &Stored) -> Result<bool, MediaError> {
+        let extents = match content {
+            Stored::Inline(bytes) => return Ok(bytes.starts_with(&GZIP)),
+            Stored::Extents(extents) => extents,
+        };
+        let mut pieces = match self.blobs.read(extents, 0..GZIP.len() as u64).await {
+            Err(BlobError::Gone(_)) => return Err(MediaError::Gone),
+            other => other.map_err(Failure::from)?,
+        };
+        let mut first = Vec::new();
+        while let Some(piece) = pieces.next().await {
+            first.extend_from_slice(&piece.map_err(Failure::from)?);
+        }
+        Ok(first == GZIP)
+    }
 }
 
 /// The object changed at each try to read it.
 pub(super) fn replaced_again() -> Failure {
     Failure::unavailable("The object is replaced again and again while it is read. Try again.")
+}
+
+/// Whether the sender wants an object that is stored in gzip to be decompressed on its way.
+fn wants_unpacked(exchange: &Exchange<'_>, generation: &Generation) -> bool {
+    let settings = &generation.settings;
+    let is_packed = settings.content_encoding.as_deref() == Some("gzip");
+    let stays_packed =
+        settings.cache_control.as_ref().is_some_and(|control| control.contains("no-transform"));
+    let accepts = exchange.header("accept-encoding").is_some_and(|codings| codings.contains("gzip"));
+    is_packed && !stays_packed && !accepts && generation.size >= GZIP.len() as u64
 }
 
 /// A part of bytes that are in a row. The row may be shorter than its generation says only if it is damaged.
@@ -192,14 +228,9 @@ fn slice(bytes: &Bytes, range: &Range<u64>) -> Result<Bytes, ObjectError> {
     }
 }
 
-fn select(exchange: &Exchange<'_>, generation: &Generation) -> Result<Selected, ObjectError> {
-    let settings = &generation.settings;
-    let is_packed = settings.content_encoding.as_deref() == Some("gzip");
-    let stays_packed =
-        settings.cache_control.as_ref().is_some_and(|control| control.contains("no-transform"));
-    let accepts = exchange.header("accept-encoding").is_some_and(|codings| codings.contains("gzip"));
+fn select(exchange: &Exchange<'_>, generation: &Generation, unpacked: bool) -> Result<Selected, ObjectError> {
     let whole = 0..generation.size;
-    if is_packed && !stays_packed && !accepts {
+    if unpacked {
         // No range of the decompressed bytes can be found without all that comes before it.
         return Ok(Selected { range: whole, is_part: false, unpacked: true });
     }
@@ -214,7 +245,7 @@ fn select(exchange: &Exchange<'_>, generation: &Generation) -> Result<Selected, 
 }
 
 /// The headers that every reply about the bytes of a generation has.
-pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: bool) {
+pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: bool, api: Api) {
     let settings = &generation.settings;
     let encoding = settings.content_encoding.as_deref();
     reply.set("Content-Type", settings.content_type.as_deref().unwrap_or("application/octet-stream"));
@@ -229,7 +260,7 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
             reply.set(name, value);
         }
     }
-    put_stored_headers(reply, generation);
+    put_stored_headers(reply, generation, api);
     reply.set("Last-Modified", time::http_date(generation.updated.timestamp()));
     reply.set("Accept-Ranges", if unpacked { "none" } else { "bytes" });
     for (name, value) in &settings.metadata {
@@ -238,7 +269,7 @@ pub(super) fn put_headers(reply: &mut Reply, generation: &Generation, unpacked: 
 }
 
 /// The headers that say which generation is stored, and what is known of its bytes.
-pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation) {
+pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation, api: Api) {
     let encoding = generation.settings.content_encoding.as_deref();
     let mut hash = format!("crc32c={}", generation.crc32c.text());
     if let Some(md5) = generation.md5 {
@@ -250,5 +281,9 @@ pub(super) fn put_stored_headers(reply: &mut Reply, generation: &Generation) {
     reply.set("x-goog-storage-class", generation.storage_class.name());
     reply.set("x-goog-stored-content-length", generation.size.to_string());
     reply.set("x-goog-stored-content-encoding", encoding.unwrap_or("identity"));
-    reply.set("ETag", generation.etag());
+    let etag = match api {
+        Api::Xml => format!("\"{}\"", generation.xml_etag()),
+        _ => generation.etag(),
+    };
+    reply.set("ETag", etag);
 }

@@ -64,6 +64,7 @@ use rangehold_map::Timestamp;
 use rangehold_protocol::object::bucket::BodyMode;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::request::{Api, Call, Operation as Op, Query, api_of, parse};
+use rangehold_protocol::object::signed::{Claim, Dialect};
 use tokio::time::Instant;
 use tracing::debug;
 
@@ -273,6 +274,11 @@ impl ObjectService {
             true => claim_of(head, host, bucket_in_host).map_err(|error| unsigned(error.into()))?,
             false => None,
         };
+        let is_amazon = |claim: &Claim| claim.dialect == Dialect::Amazon;
+        let dialect = match claim.as_ref().is_some_and(is_amazon) || (is_xml && speaks_amazon(head)) {
+            true => Dialect::Amazon,
+            false => Dialect::Google,
+        };
         let principal = match claim {
             Some(claim) => self.signer(&claim, arrival.now).await.map_err(unsigned)?,
             None => self.sender(head, &query, arrival).map_err(|error| refused(UNAUTHENTICATED, error))?,
@@ -285,6 +291,8 @@ impl ObjectService {
             open,
             base: format!("{scheme}://{host}"),
             bucket_in_host: bucket_in_host.map(str::to_owned),
+            api: if is_xml { Api::Xml } else { api_of(uri.path()) },
+            dialect,
             query,
             id: &arrival.id,
             now: arrival.now,
@@ -324,7 +332,7 @@ impl ObjectService {
     /// Finds the operation that a request asks for, and carries it out.
     async fn routed(&self, exchange: &Exchange<'_>, body: &mut RequestBody) -> Outcome {
         let path = exchange.head.uri.path();
-        let api = if exchange.bucket_in_host.is_some() { Api::Xml } else { api_of(path) };
+        let api = exchange.api;
         let speaks = match api {
             Api::Json | Api::Upload | Api::Batch => Speaks::Json,
             Api::Download => Speaks::Text,
@@ -482,4 +490,9 @@ impl ObjectService {
             (None, _, None) => Err(ObjectError::required("uploadType").into()),
         }
     }
+}
+
+/// Whether a request has headers of Amazon S3, as those of its clients that do not sign.
+fn speaks_amazon(head: &Parts) -> bool {
+    head.headers.keys().any(|name| name.as_str().starts_with("x-amz-"))
 }

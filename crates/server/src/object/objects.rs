@@ -125,7 +125,8 @@ impl ObjectService {
         let of = Name { bucket: &bucket, name };
         let copies_acl = exchange.query.flag("copySourceAcl")?;
         let generation = ObjectGeneration(generation);
-        let restore = Restore { of, generation, conditions: &conditions, copies_acl };
+        let token = exchange.parameter("restoreToken");
+        let restore = Restore { of, generation, token, conditions: &conditions, copies_acl };
         let restored = self.change_object(&restore, exchange.deadline()).await?;
         self.object_resource(exchange, &bucket, name, &restored, Projection::NoAcl)
     }
@@ -167,12 +168,5 @@ pub(super) fn address<'a>(
     bucket: &'a Bucket,
     name: &'a str,
 ) -> ObjectAddress<'a> {
-    ObjectAddress {
-        base: &exchange.base,
-        bucket: &bucket.name,
-        name,
-        project_number: bucket.project_number,
-        retention_seconds: bucket.retention_seconds(),
-        is_uniform: bucket.settings.uniform_access(),
-    }
+    bucket.address(&exchange.base, name)
 }

@@ -165,5 +165,6 @@ pub(super) fn seen(bucket: &Bucket) -> Seen {
         generation: u64::try_from(bucket.created.get()).unwrap_or_default(),
         metageneration: bucket.metageneration,
         tag: bucket.etag(),
+        xml_tag: None,
     }
 }

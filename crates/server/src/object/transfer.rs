@@ -269,8 +269,8 @@ fn draft(
         false => Draft::from_body(body, exchange.now.into())?,
         true => Draft {
             settings: Settings {
-                temporary_hold: false,
-                event_based_hold: false,
+                temporary_hold: None,
+                event_based_hold: None,
                 retention: None,
                 ..source.settings.clone()
             },

@@ -42,6 +42,8 @@ pub(super) struct Upload<'a> {
 struct Incoming {
     /// Bytes at the beginning that are there already.
     skip: u64,
+    /// How many bytes the upload has when those of a chunk that count have come; what follows is dropped.
+    ends: Option<u64>,
     is_last: bool,
     /// The size of the object, if it is known.
     total: Option<u64>,
@@ -176,12 +178,14 @@ impl ObjectService {
         let Progress { bytes, total, .. } = session.progress;
         match range.step(bytes, total, length)? {
             Step::Tell => Ok(Done::Saved(bytes)),
-            Step::Receive { skip, is_last, total, .. } => {
+            Step::Receive { skip, length: counted, is_last, total } => {
                 if is_last {
                     let Name { bucket, name } = upload.of;
                     self.admit_name(exchange, &bucket.name, name, Usage::Write).await?;
                 }
-                let incoming = Incoming { skip, is_last, total };
+                let ends = if is_last { None } else { counted };
+                let ends = ends.map(|counted| bytes + counted.saturating_sub(skip));
+                let incoming = Incoming { skip, ends, is_last, total };
                 self.receive(exchange, upload, session, incoming, body).await
             }
         }
@@ -204,7 +208,7 @@ impl ObjectService {
         let fault = self.ordered_fault(exchange, "storage.objects.insert", ends_at);
         let stops_at = match fault {
             Some(Fault::StatusAfter(_, bytes)) => bytes,
-            _ => u64::MAX,
+            _ => incoming.ends.unwrap_or(u64::MAX),
         };
         let (mut skip, mut saved) = (incoming.skip, session.progress.bytes);
         loop {

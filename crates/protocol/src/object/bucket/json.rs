@@ -59,7 +59,13 @@ impl Bucket {
             project_number: self.project_number,
             retention_seconds: self.retention_seconds(),
             is_uniform: self.settings.uniform_access(),
+            is_hierarchical: self.is_hierarchical(),
         }
+    }
+
+    /// Whether it has a hierarchical namespace.
+    fn is_hierarchical(&self) -> bool {
+        self.settings.hierarchical_namespace.is_some_and(|switch| switch.enabled)
     }
 
     /// The lines of the bucket's own list.
@@ -74,7 +80,7 @@ impl Bucket {
 
     /// The reply of `storageLayout`.
     pub fn layout_json(&self) -> Value {
-        let enabled = self.settings.hierarchical_namespace.is_some_and(|switch| switch.enabled);
+        let enabled = self.is_hierarchical();
         let mut out = Map::new();
         out.insert("kind".to_owned(), json!("storage#storageLayout"));
         out.insert("bucket".to_owned(), json!(self.name));

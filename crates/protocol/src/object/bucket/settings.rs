@@ -261,14 +261,26 @@ impl BucketSettings {
         kept.merged(body, &[])
     }
 
-    /// The members of the JSON form. Members without a value are left out, on all levels.
+    /// The members of the JSON form. Members without a value are left out, on all levels, and so are labels and CORS
+    /// rules if there are none, as in the real service.
     pub(super) fn json(&self) -> Map<String, Value> {
         let mut value = serde_json::to_value(self).expect("settings can be written as JSON");
         drop_nulls(&mut value);
-        match value {
-            Value::Object(members) => members,
-            _ => unreachable!("settings are an object in JSON"),
+        let Value::Object(mut members) = value else { unreachable!("settings are an object in JSON") };
+        let rules = members.get_mut("cors").and_then(Value::as_array_mut);
+        for rule in rules.into_iter().flatten().filter_map(Value::as_object_mut) {
+            rule.retain(|_, member| !is_empty(member));
         }
+        members.retain(|name, member| !(matches!(name.as_str(), "cors" | "labels") && is_empty(member)));
+        members
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Array(items) => items.is_empty(),
+        Value::Object(members) => members.is_empty(),
+        _ => false,
     }
 }
 

@@ -177,3 +177,17 @@ fn a_deleted_bucket_is_over_when_it_can_no_longer_be_restored() {
     bucket.deleted = Some((BORN, BORN.plus_seconds(7)));
     assert!(!bucket.is_over(BORN.plus_seconds(6)) && bucket.is_over(BORN.plus_seconds(7)));
 }
+
+#[test]
+fn labels_and_cors_rules_that_are_empty_are_not_shown() {
+    let body = |value: serde_json::Value| value.as_object().expect("an object").clone();
+    let settings = json!({"name": "photos", "labels": {"a": "b"}, "cors": [{"maxAgeSeconds": 1600}]});
+    let bucket =
+        Bucket::insert("p", &body(settings), BucketParameters::default(), Micros::new(1)).expect("a bucket");
+    assert_eq!(bucket.settings.json()["cors"], json!([{"maxAgeSeconds": 1600}]));
+    let patch = body(json!({"labels": {"a": null}, "cors": []}));
+    let changed =
+        bucket.changed(&patch, BodyMode::Patch { whole: &[] }, BucketParameters::default(), Micros::new(2));
+    let shown = changed.expect("a bucket").settings.json();
+    assert!(!shown.contains_key("labels") && !shown.contains_key("cors"), "{shown:?}");
+}

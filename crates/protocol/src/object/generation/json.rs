@@ -35,6 +35,8 @@ pub struct ObjectAddress<'a> {
     pub retention_seconds: Option<u64>,
     /// Whether access control lists are out of use in the bucket.
     pub is_uniform: bool,
+    /// Whether the bucket has a hierarchical namespace. Its soft-deleted objects have restore tokens.
+    pub is_hierarchical: bool,
 }
 
 impl Generation {
@@ -132,11 +134,12 @@ impl Generation {
         if !settings.contexts.custom.is_empty() {
             to.value("contexts", &settings.contexts);
         }
-        if settings.temporary_hold {
-            to.value("temporaryHold", &true);
-        }
-        if settings.event_based_hold {
-            to.value("eventBasedHold", &true);
+        for (name, hold) in
+            [("temporaryHold", settings.temporary_hold), ("eventBasedHold", settings.event_based_hold)]
+        {
+            if let Some(hold) = hold {
+                to.value(name, &hold);
+            }
         }
         if let Some(retention) = &settings.retention {
             to.value("retention", retention);
@@ -159,6 +162,9 @@ impl Generation {
                 put_time(to, "softDeleteTime", at);
                 put_time(to, "hardDeleteTime", hard_delete);
             }
+        }
+        if at.is_hierarchical && matches!(self.state, State::SoftDeleted { .. }) {
+            to.text("restoreToken", &self.restore_token());
         }
         if let Some(time) = self.retention_expiration(at.retention_seconds) {
             put_time(to, "retentionExpirationTime", time);
@@ -213,6 +219,7 @@ mod tests {
         project_number: 7,
         retention_seconds: None,
         is_uniform: false,
+        is_hierarchical: true,
     };
 
     fn text(generation: &Generation, fields: &str, projection: Projection) -> String {
@@ -279,8 +286,8 @@ mod tests {
         let (at, hard_delete) = (Micros::new(2_000_000), Micros::new(3_000_000));
         generation.state = State::SoftDeleted { at, hard_delete, noncurrent: None };
         assert_eq!(
-            text(&generation, "timeDeleted,softDeleteTime,hardDeleteTime", Projection::NoAcl),
-            r#"{"timeDeleted":"1970-01-01T00:00:02Z","softDeleteTime":"1970-01-01T00:00:02Z","hardDeleteTime":"1970-01-01T00:00:03Z"}"#
+            text(&generation, "timeDeleted,softDeleteTime,hardDeleteTime,restoreToken", Projection::NoAcl),
+            r#"{"timeDeleted":"1970-01-01T00:00:02Z","softDeleteTime":"1970-01-01T00:00:02Z","hardDeleteTime":"1970-01-01T00:00:03Z","restoreToken":"00060a24181e4000"}"#
         );
     }
 }

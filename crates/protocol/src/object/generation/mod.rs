@@ -143,6 +143,20 @@ impl Generation {
         put_base64(out, &message[..end]);
     }
 
+    /// What tells deleted generations of a name apart in a bucket with a hierarchical namespace.
+    pub fn restore_token(&self) -> String {
+        format!("{:016x}", self.id.0)
+    }
+
+    /// The entity tag in the XML API, without quotes: the MD5 as hexadecimal digits, as clients of S3 expect, or a text
+    /// that begins with a dash for an object that has none because it was composed or sent in parts.
+    pub fn xml_etag(&self) -> String {
+        match self.md5 {
+            Some(md5) => const_hex::encode(md5.0),
+            None => format!("-{}", self.etag()),
+        }
+    }
+
     /// Whether it is encrypted with a key that the client sends with each request.
     pub fn has_customer_key(&self) -> bool {
         matches!(self.encryption, Encryption::Customer(_))

@@ -10,7 +10,7 @@ impl Generation {
     /// is none, and while an event-based hold leaves the end open.
     pub fn retention_expiration(&self, period_seconds: Option<u64>) -> Option<Micros> {
         let own = self.settings.retention.map(|retention| retention.retain_until_time);
-        if self.settings.event_based_hold {
+        if self.settings.is_held_for_event() {
             return own;
         }
         let start = self.released.map_or(self.created, |released| released.max(self.created));
@@ -25,7 +25,7 @@ impl Generation {
         period_seconds: Option<u64>,
         now: Micros,
     ) -> Result<(), ObjectError> {
-        let hold = match (self.settings.temporary_hold, self.settings.event_based_hold) {
+        let hold = match (self.settings.is_held_for_now(), self.settings.is_held_for_event()) {
             (true, _) => Some("Temporary"),
             (_, true) => Some("Event-Based"),
             _ => None,
@@ -63,7 +63,7 @@ impl Generation {
         if new.retention != self.settings.retention {
             check_retention(&self.settings, &new, may_override, can_retain)?;
         }
-        if self.settings.event_based_hold && !new.event_based_hold {
+        if self.settings.is_held_for_event() && !new.is_held_for_event() {
             self.released = Some(now);
         }
         self.settings = new;
@@ -124,14 +124,14 @@ mod tests {
         assert_eq!(status(&generation, None, 0), 200);
         assert_eq!(status(&generation, Some(10), 9), 403);
         assert_eq!(status(&generation, Some(10), 10), 200);
-        generation.settings.temporary_hold = true;
+        generation.settings.temporary_hold = Some(true);
         assert_eq!(status(&generation, None, 1_000), 403);
     }
 
     #[test]
     fn a_period_counts_from_the_release_of_an_event_based_hold() {
         let mut generation = generation(1_700_000_000_000_000);
-        let held = Settings { event_based_hold: true, ..generation.settings.clone() };
+        let held = Settings { event_based_hold: Some(true), ..generation.settings.clone() };
         let free = generation.settings.clone();
         generation.change_settings(held, false, false, NOW).expect("holds are always allowed");
         assert_eq!(generation.retention_expiration(Some(10)), None);

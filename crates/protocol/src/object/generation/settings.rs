@@ -73,10 +73,10 @@ pub struct Settings {
     pub metadata: BTreeMap<String, String>,
     /// Contexts.
     pub contexts: Contexts,
-    /// Protects the object until it is lifted.
-    pub temporary_hold: bool,
+    /// Protects the object until it is lifted. It is shown once it was set or lifted.
+    pub temporary_hold: Option<bool>,
     /// Protects the object until it is lifted; the bucket's retention period counts from there.
-    pub event_based_hold: bool,
+    pub event_based_hold: Option<bool>,
     /// Protects the object until a time.
     pub retention: Option<Retention>,
 }
@@ -97,6 +97,16 @@ const FIELDS: [&str; 11] = [
 ];
 
 impl Settings {
+    /// Whether the object has a temporary hold.
+    pub fn is_held_for_now(&self) -> bool {
+        self.temporary_hold == Some(true)
+    }
+
+    /// Whether the object has an event-based hold.
+    pub fn is_held_for_event(&self) -> bool {
+        self.event_based_hold == Some(true)
+    }
+
     /// These settings after the patch `body`. `now` becomes the time of contexts that it changes.
     pub fn patched(&self, body: &Map<String, Value>, now: Micros) -> Result<Self, ObjectError> {
         self.patched_with(body, &[], now)
@@ -261,6 +271,15 @@ mod tests {
             let error = Settings::from_body(&body(value), NOW).expect_err(field);
             assert_eq!((error.kind.status(), error.location.as_str()), (400, field), "{}", error.message);
         }
+    }
+
+    #[test]
+    fn a_hold_that_was_lifted_is_known_and_one_that_never_was_is_not() {
+        let hold = |on: bool| body(json!({"temporaryHold": on}));
+        let held = Settings::from_body(&hold(true), NOW).expect("a hold");
+        assert!(held.is_held_for_now() && held.event_based_hold.is_none());
+        let lifted = held.patched(&hold(false), NOW).expect("no hold");
+        assert_eq!((lifted.temporary_hold, lifted.is_held_for_now()), (Some(false), false));
     }
 
     #[test]

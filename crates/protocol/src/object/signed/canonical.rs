@@ -36,10 +36,13 @@ pub(super) fn path(raw: &str) -> String {
     encode(&decoded, true)
 }
 
+/// The parameters that have the signature.
+const SIGNATURES: [&str; 2] = ["X-Goog-Signature", "X-Amz-Signature"];
+
 /// The query in order, without the parameter that has the signature.
 pub(super) fn query(pairs: impl Iterator<Item = (String, String)>) -> String {
     let mut encoded: Vec<(String, String)> = pairs
-        .filter(|(name, _)| !name.eq_ignore_ascii_case("X-Goog-Signature"))
+        .filter(|(name, _)| !SIGNATURES.iter().any(|signature| name.eq_ignore_ascii_case(signature)))
         .map(|(name, value)| (encode(name.as_bytes(), false), encode(value.as_bytes(), false)))
         .collect();
     encoded.sort();

@@ -11,6 +11,8 @@
 //!
 //! The text of a version 4 holds the host. Some official clients sign the port too and some do not, so both texts are
 //! tried.
+//!
+//! Clients of Amazon S3 make the same signatures with other words, so one reader serves both [`Dialect`]s.
 
 mod canonical;
 mod secret;
@@ -66,6 +68,8 @@ impl<'a> SignedRequest<'a> {
 pub struct Claim {
     /// The e-mail of a service account, or the id of an HMAC key.
     pub signer: String,
+    /// Whose words it has.
+    pub dialect: Dialect,
     /// How the signature was made.
     pub method: Method,
     /// The SHA-256 that the body must have, in hexadecimal digits, if the signer laid it down.
@@ -79,6 +83,16 @@ pub struct Claim {
     ends: Timestamp,
 }
 
+/// Whose words a request has. The service understands both, so that clients of Amazon S3 can use it with an HMAC key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Dialect {
+    /// `x-goog-date`, `X-Goog-Signature`, `GoogleAccessId`.
+    #[default]
+    Google,
+    /// `x-amz-date`, `X-Amz-Signature`, `AWSAccessKeyId`.
+    Amazon,
+}
+
 /// How a signature was made.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Method {
@@ -86,6 +100,8 @@ pub enum Method {
     Rsa,
     /// HMAC-SHA256 with a key that is made from the secret and this scope: `20190201/auto/storage/goog4_request`.
     HmacSha256 {
+        /// What stands before the secret in the key.
+        before: &'static str,
         /// The scope.
         scope: String,
     },
@@ -135,17 +151,27 @@ impl Claim {
     /// [`SignedError::Malformed`].
     pub fn read(request: &SignedRequest<'_>) -> Result<Option<Self>, SignedError> {
         let authorization = request.header("authorization").unwrap_or_default();
-        if request.parameter("X-Goog-Signature").is_some() {
-            v4::of_url(request).map(Some)
-        } else if request.parameter("Signature").is_some() && request.parameter("GoogleAccessId").is_some() {
-            v2::of_url(request).map(Some)
+        let has = |name: &str| request.parameter(name).is_some();
+        let claim = if has("X-Goog-Signature") {
+            v4::of_url(request, Dialect::Google)
+        } else if has("X-Amz-Signature") {
+            v4::of_url(request, Dialect::Amazon)
+        } else if has("Signature") && has("GoogleAccessId") {
+            v2::of_url(request, Dialect::Google)
+        } else if has("Signature") && has("AWSAccessKeyId") {
+            v2::of_url(request, Dialect::Amazon)
         } else if authorization.starts_with("GOOG4-") {
-            v4::of_header(request, &authorization).map(Some)
+            v4::of_header(request, &authorization, Dialect::Google)
+        } else if authorization.starts_with("AWS4-") {
+            v4::of_header(request, &authorization, Dialect::Amazon)
         } else if let Some(value) = authorization.strip_prefix("GOOG1 ") {
-            v2::of_header(request, value).map(Some)
+            v2::of_header(request, value, Dialect::Google)
+        } else if let Some(value) = authorization.strip_prefix("AWS ") {
+            v2::of_header(request, value, Dialect::Amazon)
         } else {
-            Ok(None)
-        }
+            return Ok(None);
+        };
+        claim.map(Some)
     }
 
     /// The claim of a form with a policy document: the signed text is `policy`, in base64 as it came.
@@ -182,8 +208,8 @@ impl Claim {
     pub fn verify(&self, key: &Key<'_>) -> Result<(), SignedError> {
         let fits = |text: &String| match (key, &self.method) {
             (Key::Rsa(check), Method::Rsa | Method::RsaOrHmacSha1) => check(text.as_bytes(), &self.signature),
-            (Key::Secret(secret), Method::HmacSha256 { scope }) => {
-                secret::is_sha256(secret, scope, text, &self.signature)
+            (Key::Secret(secret), Method::HmacSha256 { before, scope }) => {
+                secret::is_sha256((before, secret), scope, text, &self.signature)
             }
             (Key::Secret(secret), Method::HmacSha1 | Method::RsaOrHmacSha1) => {
                 secret::is_sha1(secret, text, &self.signature)

@@ -6,8 +6,8 @@ use sha2::Sha256;
 use subtle::ConstantTimeEq;
 
 /// Version 4: the key is made from the secret by the parts of the scope, one after the other.
-pub(super) fn is_sha256(secret: &str, scope: &str, text: &str, signature: &[u8]) -> bool {
-    let first = format!("GOOG4{secret}").into_bytes();
+pub(super) fn is_sha256((before, secret): (&str, &str), scope: &str, text: &str, signature: &[u8]) -> bool {
+    let first = format!("{before}{secret}").into_bytes();
     let key = scope.split('/').fold(first, |key, part| sha256(&key, part));
     sha256(&key, text).ct_eq(signature).into()
 }

@@ -13,7 +13,9 @@ use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
 use rangehold_map::Timestamp;
 
-use super::{Claim, Method, SKEW_SECONDS, SignedError, SignedRequest, canonical, malformed, required};
+use super::{
+    Claim, Dialect, Method, SKEW_SECONDS, SignedError, SignedRequest, canonical, malformed, required,
+};
 use crate::time::parse_http_date;
 
 /// Parameters that choose a part of the resource, and are signed as part of it.
@@ -40,20 +42,31 @@ const SUBRESOURCES: [&str; 18] = [
 /// Headers `x-goog-*` that are not signed, because they are secrets.
 const UNSIGNED_HEADERS: [&str; 2] = ["x-goog-encryption-key", "x-goog-encryption-key-sha256"];
 /// What the parameters of a signed URL are called.
-const OWN_PARAMETERS: [&str; 3] = ["GoogleAccessId", "Expires", "Signature"];
+const OWN_PARAMETERS: [&str; 4] = ["GoogleAccessId", "AWSAccessKeyId", "Expires", "Signature"];
+
+impl Dialect {
+    /// The parameter with the signer, and how the headers begin that are signed.
+    const fn words(self) -> (&'static str, &'static str) {
+        match self {
+            Self::Google => ("GoogleAccessId", "x-goog-"),
+            Self::Amazon => ("AWSAccessKeyId", "x-amz-"),
+        }
+    }
+}
 
 /// A signed URL.
-pub(super) fn of_url(request: &SignedRequest<'_>) -> Result<Claim, SignedError> {
+pub(super) fn of_url(request: &SignedRequest<'_>, dialect: Dialect) -> Result<Claim, SignedError> {
     let parameter = |name: &str| required(request.parameter(name), name);
     let expires = parameter("Expires")?;
     let seconds: i64 = expires
         .parse()
         .map_err(|_| malformed(format!("Expires is '{expires}', and not a number of seconds since 1970.")))?;
     Ok(Claim {
-        signer: parameter("GoogleAccessId")?,
+        signer: parameter(dialect.words().0)?,
+        dialect,
         method: Method::RsaOrHmacSha1,
         payload: None,
-        texts: texts(request, &expires),
+        texts: texts(request, &expires, dialect),
         canonical: None,
         signature: signature(&parameter("Signature")?)?,
         begins: None,
@@ -61,13 +74,18 @@ pub(super) fn of_url(request: &SignedRequest<'_>) -> Result<Claim, SignedError> 
     })
 }
 
-/// `GOOG1 id:signature`
-pub(super) fn of_header(request: &SignedRequest<'_>, value: &str) -> Result<Claim, SignedError> {
-    let (id, given) = value
-        .split_once(':')
-        .ok_or_else(|| malformed("The header does not have the form 'GOOG1 id:signature'."))?;
+/// `GOOG1 id:signature` or `AWS id:signature`.
+pub(super) fn of_header(
+    request: &SignedRequest<'_>,
+    value: &str,
+    dialect: Dialect,
+) -> Result<Claim, SignedError> {
+    let (id, given) = value.split_once(':').ok_or_else(|| {
+        malformed("The header does not have the form 'GOOG1 id:signature' or 'AWS id:signature'.")
+    })?;
+    let own_date = format!("{}date", dialect.words().1);
     // The date of `x-goog-date` is signed among the headers, and its line is empty then.
-    let (line, date) = match request.header("x-goog-date") {
+    let (line, date) = match request.header(&own_date) {
         Some(date) => (String::new(), date),
         None => required(request.header("date"), "the header Date").map(|date| (date.clone(), date))?,
     };
@@ -75,9 +93,10 @@ pub(super) fn of_header(request: &SignedRequest<'_>, value: &str) -> Result<Clai
         .ok_or_else(|| malformed(format!("The date '{date}' does not have the form of HTTP's dates.")))?;
     Ok(Claim {
         signer: id.to_owned(),
+        dialect,
         method: Method::HmacSha1,
         payload: None,
-        texts: texts(request, &line),
+        texts: texts(request, &line, dialect),
         canonical: None,
         signature: signature(given)?,
         begins: Some(date),
@@ -89,6 +108,7 @@ pub(super) fn of_header(request: &SignedRequest<'_>, value: &str) -> Result<Clai
 pub(super) fn of_form(field: impl Fn(&str) -> Option<String>, policy: &str) -> Result<Claim, SignedError> {
     Ok(Claim {
         signer: required(field("GoogleAccessId"), "GoogleAccessId")?,
+        dialect: Dialect::Google,
         method: Method::RsaOrHmacSha1,
         payload: None,
         texts: vec![policy.to_owned()],
@@ -105,13 +125,13 @@ fn signature(text: &str) -> Result<Vec<u8>, SignedError> {
 
 /// The texts that may have been signed. The documentation wants the resource with its subresources; some official
 /// clients sign it with all parameters that they know of.
-fn texts(request: &SignedRequest<'_>, date: &str) -> Vec<String> {
+fn texts(request: &SignedRequest<'_>, date: &str, dialect: Dialect) -> Vec<String> {
     let header = |name: &str| request.header(name).unwrap_or_default();
     let mut names: Vec<String> = request
         .headers
         .iter()
         .map(|(name, _)| name.to_ascii_lowercase())
-        .filter(|name| name.starts_with("x-goog-") && !UNSIGNED_HEADERS.contains(&name.as_str()))
+        .filter(|name| name.starts_with(dialect.words().1) && !UNSIGNED_HEADERS.contains(&name.as_str()))
         .collect();
     names.sort();
     names.dedup();

@@ -14,21 +14,64 @@
 //!   host                                     and their names
 //!   UNSIGNED-PAYLOAD                         the SHA-256 of the body, or this word
 //! ```
+//!
+//! Amazon's clients write `AWS4-HMAC-SHA256`, `x-amz-date` and `aws4_request` in the place of these words.
 
 use rangehold_map::Timestamp;
 use sha2::{Digest, Sha256};
 
-use super::{Claim, EXPIRES_SECONDS_MAX, Method, SKEW_SECONDS, SignedError, SignedRequest};
+use super::{Claim, Dialect, EXPIRES_SECONDS_MAX, Method, SKEW_SECONDS, SignedError, SignedRequest};
 use super::{canonical, malformed, required};
 use crate::time::parse_iso;
 
 const RSA: &str = "GOOG4-RSA-SHA256";
 const HMAC: &str = "GOOG4-HMAC-SHA256";
-const PAYLOAD_HEADER: &str = "x-goog-content-sha256";
+const AMAZON_HMAC: &str = "AWS4-HMAC-SHA256";
 const UNSIGNED: &str = "UNSIGNED-PAYLOAD";
+
+/// What a dialect calls the parts of a signature.
+struct Words {
+    algorithms: &'static [&'static str],
+    /// How its parameters begin.
+    parameters: &'static str,
+    date_header: &'static str,
+    payload_header: &'static str,
+    /// The last two parts of a scope.
+    service: &'static str,
+    request: &'static str,
+    /// What stands before the secret in the key.
+    before: &'static str,
+}
+
+const GOOGLE: Words = Words {
+    algorithms: &[RSA, HMAC],
+    parameters: "X-Goog-",
+    date_header: "x-goog-date",
+    payload_header: "x-goog-content-sha256",
+    service: "storage",
+    request: "goog4_request",
+    before: "GOOG4",
+};
+const AMAZON: Words = Words {
+    algorithms: &[AMAZON_HMAC],
+    parameters: "X-Amz-",
+    date_header: "x-amz-date",
+    payload_header: "x-amz-content-sha256",
+    service: "s3",
+    request: "aws4_request",
+    before: "AWS4",
+};
+
+const fn words(dialect: Dialect) -> &'static Words {
+    match dialect {
+        Dialect::Google => &GOOGLE,
+        Dialect::Amazon => &AMAZON,
+    }
+}
 
 /// What names the signer and the time, the same wherever the signature stands.
 struct Signer {
+    dialect: Dialect,
     algorithm: String,
     id: String,
     scope: String,
@@ -38,18 +81,26 @@ struct Signer {
 }
 
 impl Signer {
-    fn new(algorithm: String, credential: &str, date: String, signature: &str) -> Result<Self, SignedError> {
-        if algorithm != RSA && algorithm != HMAC {
-            return Err(malformed(format!("The algorithm '{algorithm}' is not {RSA} or {HMAC}.")));
+    fn new(
+        dialect: Dialect,
+        algorithm: String,
+        credential: &str,
+        date: String,
+        signature: &str,
+    ) -> Result<Self, SignedError> {
+        let words = words(dialect);
+        if !words.algorithms.contains(&algorithm.as_str()) {
+            let known = words.algorithms.join(" or ");
+            return Err(malformed(format!("The algorithm '{algorithm}' is not {known}.")));
         }
         // The id comes first and may hold slashes itself; the scope has four parts.
         let mut parts = credential.rsplitn(5, '/');
         let (request, service, place, day) = (parts.next(), parts.next(), parts.next(), parts.next());
-        let (Some("goog4_request"), Some("storage"), Some(place), Some(day), Some(id)) =
-            (request, service, place, day, parts.next())
-        else {
+        let is_known = request == Some(words.request) && service == Some(words.service);
+        let (true, Some(place), Some(day), Some(id)) = (is_known, place, day, parts.next()) else {
             return Err(malformed(format!(
-                "The credential '{credential}' does not have the form 'id/yyyymmdd/auto/storage/goog4_request'."
+                "The credential '{credential}' does not have the form 'id/yyyymmdd/auto/{}/{}'.",
+                words.service, words.request
             )));
         };
         let signed_at = basic_date(&date).filter(|_| date.starts_with(day)).ok_or_else(|| {
@@ -57,14 +108,14 @@ impl Signer {
         })?;
         let signature = const_hex::decode(signature)
             .map_err(|_| malformed("The signature does not consist of hexadecimal digits."))?;
-        let scope = format!("{day}/{place}/storage/goog4_request");
-        Ok(Self { algorithm, id: id.to_owned(), scope, date, signed_at, signature })
+        let scope = format!("{day}/{place}/{}/{}", words.service, words.request);
+        Ok(Self { dialect, algorithm, id: id.to_owned(), scope, date, signed_at, signature })
     }
 
     fn method(&self) -> Method {
         match self.algorithm.as_str() {
             RSA => Method::Rsa,
-            _ => Method::HmacSha256 { scope: self.scope.clone() },
+            _ => Method::HmacSha256 { before: words(self.dialect).before, scope: self.scope.clone() },
         }
     }
 
@@ -84,8 +135,9 @@ impl Signer {
         if !names.iter().any(|name| name == "host") {
             return Err(malformed("The signed headers must include 'host'."));
         }
-        let payload =
-            names.iter().any(|name| name == PAYLOAD_HEADER).then(|| request.header(PAYLOAD_HEADER)).flatten();
+        let payload_header = words(self.dialect).payload_header;
+        let signs_payload = names.iter().any(|name| name == payload_header);
+        let payload = signs_payload.then(|| request.header(payload_header)).flatten();
         let without_port = match request.host.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
             _ => request.host,
@@ -95,6 +147,7 @@ impl Signer {
         let requests: Vec<String> =
             hosts.iter().map(|host| canonical_request(request, &names, host, payload.as_deref())).collect();
         Ok(Claim {
+            dialect: self.dialect,
             method: self.method(),
             payload: payload.filter(|payload| payload != UNSIGNED),
             texts: requests.iter().map(|request| self.string_to_sign(request)).collect(),
@@ -108,32 +161,42 @@ impl Signer {
 }
 
 /// A signed URL: everything is in the query.
-pub(super) fn of_url(request: &SignedRequest<'_>) -> Result<Claim, SignedError> {
-    let parameter = |name: &str| required(request.parameter(name), name);
+pub(super) fn of_url(request: &SignedRequest<'_>, dialect: Dialect) -> Result<Claim, SignedError> {
+    let begin = words(dialect).parameters;
+    let parameter = |name: &str| {
+        let name = format!("{begin}{name}");
+        required(request.parameter(&name), &name)
+    };
     let signer = Signer::new(
-        parameter("X-Goog-Algorithm")?,
-        &parameter("X-Goog-Credential")?,
-        parameter("X-Goog-Date")?,
-        &parameter("X-Goog-Signature")?,
+        dialect,
+        parameter("Algorithm")?,
+        &parameter("Credential")?,
+        parameter("Date")?,
+        &parameter("Signature")?,
     )?;
-    let expires = parameter("X-Goog-Expires")?;
+    let expires = parameter("Expires")?;
     let seconds = expires.parse().ok().filter(|seconds| (1..=EXPIRES_SECONDS_MAX).contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        malformed(format!("X-Goog-Expires is '{expires}', and not 1 to {EXPIRES_SECONDS_MAX} seconds."))
+        malformed(format!("{begin}Expires is '{expires}', and not 1 to {EXPIRES_SECONDS_MAX} seconds."))
     })?;
     let ends = after(signer.signed_at, seconds);
-    signer.claim(request, &parameter("X-Goog-SignedHeaders")?, ends)
+    signer.claim(request, &parameter("SignedHeaders")?, ends)
 }
 
 /// `GOOG4-HMAC-SHA256 Credential=..., SignedHeaders=..., Signature=...`
-pub(super) fn of_header(request: &SignedRequest<'_>, authorization: &str) -> Result<Claim, SignedError> {
+pub(super) fn of_header(
+    request: &SignedRequest<'_>,
+    authorization: &str,
+    dialect: Dialect,
+) -> Result<Claim, SignedError> {
     let (algorithm, parts) = authorization.split_once(' ').unwrap_or((authorization, ""));
     let part = |name: &str| {
         let mut parts = parts.split(',').filter_map(|part| part.trim().split_once('='));
         required(parts.find(|(given, _)| *given == name).map(|(_, value)| value.to_owned()), name)
     };
-    let date = required(request.header("x-goog-date"), "x-goog-date")?;
-    let signer = Signer::new(algorithm.to_owned(), &part("Credential")?, date, &part("Signature")?)?;
+    let date_header = words(dialect).date_header;
+    let date = required(request.header(date_header), date_header)?;
+    let signer = Signer::new(dialect, algorithm.to_owned(), &part("Credential")?, date, &part("Signature")?)?;
     let ends = after(signer.signed_at, SKEW_SECONDS);
     signer.claim(request, &part("SignedHeaders")?, ends)
 }
@@ -145,9 +208,10 @@ pub(super) fn of_form(
     signature: &str,
 ) -> Result<Claim, SignedError> {
     let part = |name: &str| required(field(name), name);
-    let signer =
-        Signer::new(part("x-goog-algorithm")?, &part("x-goog-credential")?, part("x-goog-date")?, signature)?;
+    let (algorithm, date) = (part("x-goog-algorithm")?, part("x-goog-date")?);
+    let signer = Signer::new(Dialect::Google, algorithm, &part("x-goog-credential")?, date, signature)?;
     Ok(Claim {
+        dialect: signer.dialect,
         method: signer.method(),
         payload: None,
         texts: vec![policy.to_owned()],

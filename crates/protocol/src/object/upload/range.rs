@@ -33,7 +33,8 @@ pub enum Step {
     Receive {
         /// Bytes at the beginning of the body that are there already.
         skip: u64,
-        /// Bytes of the body in all; `None` if its end says.
+        /// Bytes of the body that count, from its beginning; `None` if its end says. The real service keeps multiples of
+        /// 262,144 bytes of an upload that goes on, and its clients send the rest of a chunk again.
         length: Option<u64>,
         /// Whether the upload ends with the body.
         is_last: bool,
@@ -116,7 +117,7 @@ impl ContentRange {
     }
 }
 
-/// Checks a chunk from `first` to `last`. Returns its bytes and whether it is the last one.
+/// Checks a chunk from `first` to `last`. Returns how many of its bytes count, and whether it is the last one.
 fn chunk(first: u64, last: u64, total: Option<u64>, length: Option<u64>) -> Result<(u64, bool), ObjectError> {
     let bytes = last - first + 1;
     if let Some(length) = length
@@ -133,11 +134,20 @@ fn chunk(first: u64, last: u64, total: Option<u64>, length: Option<u64>) -> Resu
         ));
     }
     let is_last = total == Some(last + 1);
-    if !is_last && !bytes.is_multiple_of(UPLOAD_CHUNK_BYTES) {
-        let hint = "All chunks but the last one have a multiple of 262144 bytes.";
-        return Err(ObjectError::invalid("Content-Range", format_args!("{bytes} bytes"), hint));
+    if is_last {
+        return Ok((bytes, true));
     }
-    Ok((bytes, is_last))
+    let end = (last + 1) / UPLOAD_CHUNK_BYTES * UPLOAD_CHUNK_BYTES;
+    if bytes < UPLOAD_CHUNK_BYTES || end <= first {
+        // The words of the real service.
+        let message = format!(
+            "Invalid request.  The number of bytes uploaded is required to be equal or greater than {UPLOAD_CHUNK_BYTES}, \
+             except for the final request (it's recommended to be the exact multiple of {UPLOAD_CHUNK_BYTES}).  The \
+             received request contained {bytes} bytes, which does not meet this requirement."
+        );
+        return Err(ObjectError::new(ErrorKind::Invalid, message).at("Content-Range"));
+    }
+    Ok((end - first, false))
 }
 
 /// The `Range` header of a 308 for an upload with `have` durable bytes; `None` if it has none.
@@ -184,6 +194,17 @@ mod tests {
         assert_eq!(step(&header, CHUNK, None, None), receive(CHUNK, Some(2 * CHUNK), false, None));
         assert_eq!(step(&header, 3 * CHUNK, None, None), receive(3 * CHUNK, Some(2 * CHUNK), false, None));
         assert_eq!(step("bytes 10-19/20", 5, None, None), Ok(Step::Tell));
+    }
+
+    #[test]
+    fn an_uneven_chunk_is_kept_up_to_the_last_multiple() {
+        let header = |first: u64, last: u64| format!("bytes {first}-{last}/{}", 9 * CHUNK);
+        assert_eq!(
+            step(&header(0, 2 * CHUNK + 9), 0, None, None),
+            receive(0, Some(2 * CHUNK), false, Some(9 * CHUNK))
+        );
+        assert_eq!(step(&header(0, CHUNK - 2), 0, None, None), Err(400));
+        assert_eq!(step(&header(CHUNK, CHUNK + 9), CHUNK, None, None), Err(400));
     }
 
     #[test]

@@ -121,7 +121,9 @@ impl Create<'_> {
     fn generation(&self, stamp: Timestamp) -> Result<Generation, ObjectError> {
         let (bucket, draft, payload, now) = (self.to.bucket, self.draft, self.payload, micros(stamp));
         let mut settings = draft.settings.clone();
-        settings.event_based_hold |= bucket.settings.default_event_based_hold.unwrap_or(false);
+        if bucket.settings.default_event_based_hold == Some(true) {
+            settings.event_based_hold = Some(true);
+        }
         if let Some(retention) = settings.retention {
             check_new_retention(bucket, retention.retain_until_time, now)?;
         }

@@ -16,6 +16,8 @@ pub struct Restore<'a> {
     pub of: Name<'a>,
     /// The soft-deleted generation.
     pub generation: ObjectGeneration,
+    /// What tells it apart from others, in a bucket with a hierarchical namespace.
+    pub token: Option<&'a str>,
     /// On the live generation.
     pub conditions: &'a Conditions,
     /// Whether the list of the old generation is taken, rather than the bucket's default.
@@ -47,6 +49,10 @@ impl Judge for Restore<'_> {
                 _ => self.of.missing(Some(self.generation.0)).into(),
             });
         };
+        if let Some(token) = self.token.filter(|token| *token != deleted.restore_token()) {
+            let hint = "Send the restoreToken of the soft-deleted object.";
+            return Err(ObjectError::invalid("restoreToken", token, hint).into());
+        }
         if !deleted.can_be_restored(now) {
             return Err(self.not_deleted().into());
         }

@@ -117,7 +117,8 @@ impl Store {
         let bucket = self.bucket.clone();
         let of = Name { bucket: &bucket, name: NAME };
         let generation = ObjectGeneration(generation);
-        let restore = Restore { of, generation, conditions: &Conditions::default(), copies_acl: true };
+        let restore =
+            Restore { of, generation, token: None, conditions: &Conditions::default(), copies_acl: true };
         self.write(&restore.keys(), |rows, stamp| restore.judge(rows, stamp))
     }
 

@@ -56,7 +56,7 @@ pub enum BucketCall {
     List,
     /// Its multipart uploads are listed.
     ListUploads,
-    /// A form uploads an object.
+    /// A form uploads an object. The bucket is empty if a field of the form names it.
     PostForm,
 }
 
@@ -126,6 +126,9 @@ impl XmlRequest {
                 (decode(bucket)?, decode(name)?)
             }
         };
+        if bucket.is_empty() && method == "POST" {
+            return Ok(Self::Bucket(BucketCall::PostForm, bucket));
+        }
         if bucket.is_empty() {
             return Err(ObjectError::not_implemented(&format!("{method} of the service in the XML API")));
         }

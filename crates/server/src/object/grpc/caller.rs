@@ -4,6 +4,8 @@ use http::request::Parts;
 use rangehold_map::Timestamp;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::grpc::JsonCall;
+use rangehold_protocol::object::request::Api;
+use rangehold_protocol::object::signed::Dialect;
 
 use crate::fair::Tenant;
 use crate::listener::OpenRequest;
@@ -47,6 +49,8 @@ impl Caller {
             open: &self.open,
             base: self.base.clone(),
             bucket_in_host: None,
+            api: Api::Json,
+            dialect: Dialect::Google,
             query: call.query.clone(),
             id: &self.id,
             now: self.now,

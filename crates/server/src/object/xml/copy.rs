@@ -44,18 +44,18 @@ impl XmlApi<'_> {
         };
         let to = Name { bucket: &to, name };
         let made = self.take_over(exchange, to, &draft, &conditions(exchange)?, &source).await?;
-        let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.etag()));
+        let reply = xml_reply(200, parts::copied(&made.updated.text(), &made.xml_etag()));
         Ok(reply
             .header("x-goog-generation", made.id.0.to_string())
             .header("x-goog-metageneration", made.metageneration.to_string())
-            .header("ETag", format!("\"{}\"", made.etag())))
+            .header("ETag", format!("\"{}\"", made.xml_etag())))
     }
 }
 
 /// What the source has, without what protects it, and with what the request says of the list, class and key.
 fn copied_draft(settings: &Settings, encryption: &Encryption, said: Draft) -> Draft {
     let settings =
-        Settings { temporary_hold: false, event_based_hold: false, retention: None, ..settings.clone() };
+        Settings { temporary_hold: None, event_based_hold: None, retention: None, ..settings.clone() };
     let source_key = match encryption {
         Encryption::Kms(key) => Some(key.clone()),
         Encryption::Default | Encryption::Customer(_) => None,

@@ -66,6 +66,7 @@ enum Found {
 
 /// A file that is received.
 struct Receiving {
+    bucket: Bucket,
     name: String,
     fields: Vec<(String, String)>,
     policy: Option<Policy>,
@@ -79,7 +80,6 @@ impl XmlApi<'_> {
         bucket: &str,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type").unwrap_or_default();
         let boundary = Boundary::from_content_type(content_type, "form-data").map_err(malformed)?;
         let mut form = Form {
@@ -97,7 +97,7 @@ impl XmlApi<'_> {
                     (Found::File(file_name, content_type), _) => {
                         let fields = std::mem::take(&mut form.fields);
                         let file = (file_name, content_type);
-                        receiving = Some(self.begin_file(exchange, &bucket, fields, file).await?);
+                        receiving = Some(self.begin_file(exchange, bucket, fields, file).await?);
                     }
                     (Found::Data(bytes), Some(receiving)) => receiving.take(bytes).await?,
                     (Found::Data(_), None) => {}
@@ -106,24 +106,26 @@ impl XmlApi<'_> {
         }
         form.parser.finish().map_err(malformed)?;
         let receiving = receiving.ok_or_else(|| invalid("The form has no field 'file'."))?;
-        self.end_file(exchange, &bucket, receiving).await
+        self.end_file(exchange, receiving).await
     }
 
-    /// Checks the fields of a form whose file begins.
+    /// Checks the fields of a form whose file begins. The bucket is empty if a field has to name it.
     async fn begin_file(
         &self,
         exchange: &Exchange<'_>,
-        bucket: &Bucket,
+        bucket: &str,
         mut fields: Vec<(String, String)>,
         (file_name, content_type): (Option<String>, Option<String>),
     ) -> Result<Receiving, Failure> {
         check_names(&fields)?;
+        let named = if bucket.is_empty() { value(&fields, "bucket") } else { Some(bucket) };
+        let bucket = self.bucket(named.ok_or_else(|| ObjectError::required("bucket"))?).await?;
         let policy = match value(&fields, "policy") {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
                     .map_err(ObjectError::from)?;
                 let signer = self.signer(&claim, exchange.now).await?;
-                self.permit_signer(&signer, bucket)?;
+                self.permit_signer(&signer, &bucket)?;
                 let policy = Policy::parse(encoded).map_err(ObjectError::from)?;
                 policy.check(&bucket.name, &fields, exchange.now).map_err(ObjectError::from)?;
                 Some(policy)
@@ -141,18 +143,13 @@ impl XmlApi<'_> {
             fields.push(("content-type".to_owned(), content_type));
         }
         self.admit_name(exchange, &bucket.name, &name, Usage::Write).await?;
-        let receiver = self.receiver(exchange, bucket, &name);
-        Ok(Receiving { name, fields, policy, receiver })
+        let receiver = self.receiver(exchange, &bucket, &name);
+        Ok(Receiving { bucket, name, fields, policy, receiver })
     }
 
     /// Writes the object.
-    async fn end_file(
-        &self,
-        exchange: &Exchange<'_>,
-        bucket: &Bucket,
-        receiving: Receiving,
-    ) -> Result<Reply, Failure> {
-        let Receiving { name, fields, policy, receiver } = receiving;
+    async fn end_file(&self, exchange: &Exchange<'_>, receiving: Receiving) -> Result<Reply, Failure> {
+        let Receiving { bucket, name, fields, policy, receiver } = receiving;
         let bytes = receiver.bytes();
         if let Some(policy) = policy.filter(|policy| !policy.length().contains(&bytes)) {
             receiver.give_up().await;
@@ -161,9 +158,9 @@ impl XmlApi<'_> {
         let pairs = || fields.iter().map(|(name, value)| (name.as_str(), value.as_str()));
         let draft = headers::draft(pairs(), exchange.now.into())?;
         let received = receiver.finish(&[headers::announced(pairs())?]).await?;
-        let to = Name { bucket, name: &name };
+        let to = Name { bucket: &bucket, name: &name };
         let made = self.create(exchange, to, &draft, &Conditions::default(), received).await?;
-        Ok(answer(exchange, bucket, &name, &fields, &made))
+        Ok(answer(exchange, &bucket, &name, &fields, &made))
     }
 }
 
@@ -237,14 +234,14 @@ fn answer(
     let location = format!("{}/{}/{}", exchange.base, segment(&bucket.name), segment(name));
     if let Some(target) = value(fields, "success_action_redirect") {
         let separator = if target.contains('?') { '&' } else { '?' };
-        let (bucket, key, etag) = (segment(&bucket.name), segment(name), segment(&made.etag()));
+        let (bucket, key, etag) = (segment(&bucket.name), segment(name), segment(&made.xml_etag()));
         let target = format!("{target}{separator}bucket={bucket}&key={key}&etag=%22{etag}%22");
         return written(303, made).header("Location", target);
     }
     match value(fields, "success_action_status") {
         Some("200") => written(200, made).header("Location", location),
         Some("201") => {
-            let body = parts::posted(&location, &bucket.name, name, &made.etag());
+            let body = parts::posted(&location, &bucket.name, name, &made.xml_etag());
             xml_reply(201, body).header("Location", location)
         }
         _ => written(204, made).header("Location", location),

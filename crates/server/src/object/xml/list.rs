@@ -53,7 +53,7 @@ fn listed(name: &str, generation: &Generation) -> ListedObject {
         generation: generation.id.0,
         metageneration: generation.metageneration,
         modified: generation.updated.text(),
-        etag: generation.etag(),
+        etag: generation.xml_etag(),
         size: generation.size,
         storage_class: generation.storage_class.name().to_owned(),
     }

@@ -18,6 +18,7 @@ use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
+use rangehold_protocol::object::request::Api;
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlRequest};
 
@@ -164,12 +165,6 @@ impl XmlApi<'_> {
     }
 }
 
-/// The headers of a request that are text.
-fn all_headers<'a>(exchange: &'a Exchange<'_>) -> impl Iterator<Item = (&'a str, &'a str)> {
-    let headers = exchange.head.headers.iter();
-    headers.filter_map(|(name, value)| Some((name.as_str(), value.to_str().ok()?)))
-}
-
 /// The conditions in the headers.
 fn conditions(exchange: &Exchange<'_>) -> Result<Conditions, ObjectError> {
     headers::conditions(|name| exchange.header(name))
@@ -178,16 +173,8 @@ fn conditions(exchange: &Exchange<'_>) -> Result<Conditions, ObjectError> {
 /// A reply that tells of a generation which was just written, without its bytes.
 fn written(status: u16, made: &Generation) -> Reply {
     let mut reply = Reply::empty(status);
-    super::media::put_stored_headers(&mut reply, made);
-    quote_etag(&mut reply);
+    super::media::put_stored_headers(&mut reply, made, Api::Xml);
     reply
-}
-
-/// In this API an entity tag has quotes.
-fn quote_etag(reply: &mut Reply) {
-    for (_, value) in reply.headers.iter_mut().filter(|(name, _)| *name == "ETag") {
-        *value = format!("\"{value}\"");
-    }
 }
 
 /// A reply with XML.

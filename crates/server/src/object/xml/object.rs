@@ -5,12 +5,13 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::name::check_object;
+use rangehold_protocol::object::signed::Dialect;
 use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::time::parse_http_date;
 use sha2::{Digest, Sha256};
 
-use super::{XmlApi, all_headers, conditions, quote_etag, written};
+use super::{XmlApi, conditions, written};
 use crate::object::encryption::customer_key;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
@@ -54,7 +55,13 @@ impl XmlApi<'_> {
             }
         };
         let mut reply = self.download_if(exchange, bucket, name, check).await?;
-        quote_etag(&mut reply);
+        if exchange.dialect == Dialect::Amazon {
+            // Its clients look for the metadata under their own name.
+            let own = reply.named.iter().filter_map(|(name, value)| {
+                Some((format!("x-amz-meta-{}", name.strip_prefix("x-goog-meta-")?), value.clone()))
+            });
+            reply.named.extend(own.collect::<Vec<_>>());
+        }
         for (parameter, header) in REPLACED {
             if let Some(value) = exchange.parameter(parameter) {
                 reply.headers.retain(|(name, _)| *name != header);
@@ -91,6 +98,10 @@ impl XmlApi<'_> {
         receiver: &mut Receiver,
     ) -> Result<(), Failure> {
         let announced = exchange.header("x-goog-content-sha256").filter(|text| *text != "UNSIGNED-PAYLOAD");
+        if announced.is_some_and(|announced| announced.starts_with("STREAMING-")) {
+            let what = "A body in signed chunks ('x-amz-content-sha256: STREAMING-...')";
+            return Err(ObjectError::not_implemented(what).into());
+        }
         let mut sum = Sha256::new();
         while let Some(piece) = self.piece(exchange, body).await? {
             if announced.is_some() {
@@ -141,8 +152,10 @@ impl XmlApi<'_> {
 /// What the headers say about a new object.
 pub(super) fn described(exchange: &Exchange<'_>, name: &str) -> Result<Described, ObjectError> {
     check_object(name)?;
-    let mut draft = headers::draft(all_headers(exchange), exchange.now.into())?;
+    let texts: Vec<_> = exchange.texts().collect();
+    let texts = || texts.iter().map(|(name, value)| (name.as_ref(), *value));
+    let mut draft = headers::draft(texts(), exchange.now.into())?;
     draft.customer_key = customer_key(exchange, "x-goog-encryption")?;
-    let announced = headers::announced(all_headers(exchange))?;
+    let announced = headers::announced(texts())?;
     Ok(Described { name: name.to_owned(), draft, announced })
 }

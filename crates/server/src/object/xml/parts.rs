@@ -107,9 +107,9 @@ impl XmlApi<'_> {
             }
         };
         let location = format!("{}/{}/{}", exchange.base, segment(&bucket.name), segment(name));
-        let reply = xml_reply(200, parts::completed(&location, &bucket.name, name, &made.etag()));
+        let reply = xml_reply(200, parts::completed(&location, &bucket.name, name, &made.xml_etag()));
         Ok(reply
-            .header("ETag", format!("\"{}\"", made.etag()))
+            .header("ETag", format!("\"{}\"", made.xml_etag()))
             .header("x-goog-generation", made.id.0.to_string())
             .header("x-goog-metageneration", made.metageneration.to_string())
             .header("x-goog-hash", goog_hash(made.crc32c, made.md5)))

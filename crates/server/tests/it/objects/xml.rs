@@ -41,13 +41,29 @@ async fn an_object_is_put_read_copied_and_deleted() {
     assert_eq!((read.status, read.body.as_str()), (206, "el"));
     assert_eq!(read.header("x-goog-meta-color").as_deref(), Some("red"));
     let etag = read.header("etag").expect("an entity tag");
-    assert!(etag.starts_with('"') && etag.ends_with('"'), "{etag}");
+    assert_eq!(etag, "\"5d41402abc4b2a76b9719d911017c592\"", "the MD5 of the bytes");
+    assert_eq!(made.header("etag"), Some(etag.clone()));
     let unchanged = service.xml("GET", "/photos/a/b%20c", &[("If-None-Match", &etag)], b"").await;
     assert_eq!((unchanged.status, unchanged.body.as_str()), (304, ""));
     let later = [("If-Modified-Since", "Fri, 01 Jan 2100 00:00:00 GMT")];
     assert_eq!(service.xml("GET", "/photos/a/b%20c", &later, b"").await.status, 304);
     let earlier = [("If-Unmodified-Since", "Thu, 01 Jan 1970 00:00:00 GMT")];
     assert_eq!(service.xml("GET", "/photos/a/b%20c", &earlier, b"").await.status, 412);
+
+    service.xml("PUT", "/photos/empty", &[], b"").await;
+    let empty = service.xml("HEAD", "/photos/empty", &[], b"").await;
+    assert_eq!(empty.header("content-length").as_deref(), Some("0"), "clients want the length");
+    service.xml("PUT", "/photos/called-gzip", &[("Content-Encoding", "gzip")], b"foo").await;
+    let plain = service.xml("GET", "/photos/called-gzip", &[], b"").await;
+    assert_eq!((plain.status, plain.body.as_str()), (200, "foo"), "what is not gzip comes as it is");
+    assert_eq!(plain.header("content-encoding").as_deref(), Some("gzip"));
+
+    let amazon = [("x-amz-meta-color", "blue"), ("x-amz-date", "20261125T000000Z")];
+    assert_eq!(service.xml("PUT", "/photos/amazon", &amazon, b"hello").await.status, 200);
+    let read = service.xml("GET", "/photos/amazon", &amazon[1..], b"").await;
+    assert_eq!(read.header("x-amz-meta-color").as_deref(), Some("blue"));
+    let read = service.xml("GET", "/photos/amazon", &[], b"").await;
+    assert_eq!(read.header("x-goog-meta-color").as_deref(), Some("blue"));
 
     let sum = [("x-goog-content-sha256", "00")];
     let wrong = service.xml("PUT", "/photos/wrong", &sum, b"hello").await;
@@ -170,6 +186,13 @@ async fn a_form_uploads_a_file() {
     let status = "--B\r\nContent-Disposition: form-data; name=\"success_action_status\"\r\n\r\n201\r\n";
     let posted = service.xml("POST", "/photos", &headers, form(status).as_bytes()).await;
     assert_eq!((posted.status, element(&posted.body, "Key")), (201, "up/a.txt"));
+    let bucket = "--B\r\nContent-Disposition: form-data; name=\"bucket\"\r\n\r\nphotos\r\n";
+    assert_eq!(service.xml("POST", "/", &headers, form(bucket).as_bytes()).await.status, 204);
+    assert_eq!(
+        service.xml("POST", "/", &headers, form("").as_bytes()).await.status,
+        400,
+        "no bucket is named"
+    );
     let unknown = "--B\r\nContent-Disposition: form-data; name=\"x-goog-random\"\r\n\r\n1\r\n";
     assert_eq!(service.xml("POST", "/photos", &headers, form(unknown).as_bytes()).await.status, 400);
     let policy = "--B\r\nContent-Disposition: form-data; name=\"policy\"\r\n\r\ne30=\r\n";
