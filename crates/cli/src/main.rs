@@ -9,6 +9,7 @@
 //! | `map script` | runs a file of commands on the map of a running server, or on a map in memory |
 //! | `history` | shows the load on keys over time |
 //! | `rehearse` | makes a range of a running server misbehave, to test retry code |
+//! | `object`, `bucket` | copy, list and delete objects and buckets, here or at Google |
 //! | `shards` | makes, changes and checks shard maps of SQL databases |
 //! | `table` | makes, deletes and lists tables; moves them between services and files |
 //! | `entity` | reads and changes entities |
@@ -19,6 +20,7 @@
 
 mod account;
 mod admin;
+mod bucket;
 mod chance;
 mod config;
 mod dev;
@@ -27,6 +29,7 @@ mod events;
 mod history;
 mod logs;
 mod map;
+mod object;
 mod output;
 mod progress;
 mod ranges;
@@ -74,6 +77,10 @@ enum Command {
     /// Make a range of a running server misbehave for a while, to test retry code.
     #[command(subcommand)]
     Rehearse(rehearse::Rehearse),
+    /// Copy, list, move and delete objects, at a server of Rangehold or at Google.
+    Object(object::ObjectCommands),
+    /// Make, show, change and delete buckets of objects.
+    Bucket(bucket::BucketCommands),
     /// Make, change and check shard maps, which say in which SQL database a tenant's rows are.
     Shards(shards::Shards),
     /// Make, delete and list tables; export, import and copy them, between services and files.
@@ -124,6 +131,8 @@ fn main() -> std::process::ExitCode {
         Command::Events(flags) => events::show(&flags),
         Command::History(flags) => history::show(&flags),
         Command::Rehearse(rehearse) => rehearse::run(&rehearse),
+        Command::Object(commands) => object::run(commands),
+        Command::Bucket(commands) => bucket::run(commands),
         Command::Shards(shards) => shards::run(&shards),
         Command::Table(command) => table::run(&command),
         Command::Entity(command) => entity::run(&command),

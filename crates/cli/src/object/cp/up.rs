@@ -1,0 +1,217 @@
+//! A file becomes an object.
+//!
+//! A small file goes in one request; a large one in chunks of a session, whose URL is written down, so that a later
+//! process goes on with it.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use rangehold_client::object::{Bucket, Condition, Content, Error, Object, Session};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
+
+use super::engine::{Engine, Existing, look};
+use super::entry::{Body, sum_of};
+use super::sessions::Remembered;
+use crate::object::limits::{CHUNK_BYTES, SMALL_BYTES};
+use crate::object::report::Ended;
+
+/// Uploads a file, unless the object has its bytes already.
+pub(super) async fn upload(
+    engine: &Engine,
+    path: &Path,
+    size: u64,
+    bucket: &Bucket,
+    name: &str,
+    existing: Existing,
+) -> Result<Ended> {
+    let file = Body::File { path: path.to_owned(), size };
+    // A small file whose target nobody has looked at is sent at once: mostly there is nothing.
+    let existing = match existing {
+        Existing::Unknown if size <= SMALL_BYTES => None,
+        other => look(bucket, name, other).await?,
+    };
+    let condition = match existing {
+        None => Condition::Absent,
+        Some(_) if engine.no_clobber => return Ok(Ended::Skipped),
+        Some(there) => {
+            let condition = Condition::Is(there.generation);
+            if file.has_bytes_of(&Body::Object(Box::new(there))).await? {
+                return Ok(Ended::Skipped);
+            }
+            condition
+        }
+    };
+    let sent = match size <= SMALL_BYTES {
+        true => small(engine, path, bucket, name, condition).await,
+        false => large(engine, path, size, bucket, name, condition).await,
+    };
+    let refused = match sent {
+        Ok(()) => return Ok(Ended::Done(size)),
+        Err(Failed::Other(error)) => return Err(error),
+        Err(Failed::Client(error)) => error,
+    };
+    let is_taken = refused.has_status(412) || matches!(refused, Error::OutcomeUnknown(_));
+    // The name is taken: by an earlier run, by an attempt of this one whose answer was lost, or by another client.
+    let Some(there) = (if is_taken { bucket.stat(name, None).await? } else { None }) else {
+        return Err(refused.into());
+    };
+    let generation = there.generation;
+    if file.has_bytes_of(&Body::Object(Box::new(there))).await? || engine.no_clobber {
+        return Ok(Ended::Skipped);
+    }
+    if condition != Condition::Absent {
+        return Err(anyhow::Error::from(refused).context(format!("gs://{}/{name} changed meanwhile", bucket.name())));
+    }
+    let condition = Condition::Is(generation);
+    let sent = match size <= SMALL_BYTES {
+        true => small(engine, path, bucket, name, condition).await,
+        false => large(engine, path, size, bucket, name, condition).await,
+    };
+    sent.map(|()| Ended::Done(size)).map_err(anyhow::Error::from)
+}
+
+/// Why an upload failed.
+enum Failed {
+    Client(Error),
+    Other(anyhow::Error),
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        Self::Client(error)
+    }
+}
+
+impl From<anyhow::Error> for Failed {
+    fn from(error: anyhow::Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Failed> for anyhow::Error {
+    fn from(failed: Failed) -> Self {
+        match failed {
+            Failed::Client(error) => error.into(),
+            Failed::Other(error) => error,
+        }
+    }
+}
+
+async fn small(engine: &Engine, path: &Path, bucket: &Bucket, name: &str, condition: Condition) -> Result<(), Failed> {
+    let read = {
+        let path = path.to_owned();
+        tokio::task::spawn_blocking(move || std::fs::read(path)).await.context("a file was not read")?
+    };
+    let bytes = read.with_context(|| format!("cannot read {}", path.display()))?;
+    let content = Content::from(bytes).of_type(media_type(engine, name));
+    bucket.upload(name, content, condition).await?;
+    Ok(())
+}
+
+async fn large(
+    engine: &Engine,
+    path: &Path,
+    size: u64,
+    bucket: &Bucket,
+    name: &str,
+    condition: Condition,
+) -> Result<(), Failed> {
+    let _place = engine.large.acquire().await.context("the command is ending")?;
+    let remembered = Remembered::of(engine.sessions.as_deref(), path, size, bucket, name)?;
+    let mut file = tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
+    let resumed = match remembered.url() {
+        Some(url) => match bucket.resume(name, &url).await {
+            Ok(Ok(mut session)) => {
+                let (sum, bytes) = sum_of(path, Some(session.saved())).await?;
+                if bytes == session.saved() {
+                    session.set_sum(sum);
+                    Some(session)
+                } else {
+                    None
+                }
+            }
+            // The session is complete, or has ended: a new one finds out what is there.
+            Ok(Err(_)) | Err(Error::SessionGone(_)) => None,
+            Err(error) => return Err(error.into()),
+        },
+        None => None,
+    };
+    let session = match resumed {
+        Some(session) => session,
+        None => {
+            let content = Content::from("").of_type(media_type(engine, name));
+            let session = bucket.begin(name, &content, condition).await?;
+            remembered.keep(session.url())?;
+            session
+        }
+    };
+    let saved = session.saved();
+    file.seek(std::io::SeekFrom::Start(saved)).await.with_context(|| format!("cannot read {}", path.display()))?;
+    let sent = pump(session, &mut file).await;
+    match &sent {
+        Ok(_) => remembered.forget(),
+        // After these the session makes no object any more.
+        Err(Failed::Client(Error::Refused(refusal))) if refusal.status < 500 => remembered.forget(),
+        Err(Failed::Client(Error::SessionGone(_))) => remembered.forget(),
+        Err(_) => {}
+    }
+    sent.map(drop)
+}
+
+/// Sends what `input` has, chunk by chunk, to its end.
+async fn pump(mut session: Session, input: &mut (impl AsyncRead + Unpin)) -> Result<Object, Failed> {
+    loop {
+        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+        let read = (&mut *input).take(CHUNK_BYTES as u64).read_to_end(&mut chunk).await;
+        read.context("cannot read the source")?;
+        if chunk.len() < CHUNK_BYTES {
+            return Ok(session.finish(Bytes::from(chunk)).await?);
+        }
+        session.send(Bytes::from(chunk)).await?;
+    }
+}
+
+/// Uploads standard input, which has no size before its end.
+pub(super) async fn upload_input(engine: &Engine, bucket: &Bucket, name: &str) -> Result<Object> {
+    let condition = match bucket.stat(name, None).await? {
+        Some(_) if engine.no_clobber => bail!("gs://{}/{name} exists", bucket.name()),
+        Some(there) => Condition::Is(there.generation),
+        None => Condition::Absent,
+    };
+    let content = Content::from("").of_type(media_type(engine, name));
+    let session = bucket.begin(name, &content, condition).await?;
+    pump(session, &mut tokio::io::stdin()).await.map_err(anyhow::Error::from)
+}
+
+/// The media type: the one that was asked for, or by the ending of the name.
+fn media_type<'a>(engine: &'a Engine, name: &str) -> &'a str {
+    const KNOWN: [(&str, &str); 19] = [
+        ("txt", "text/plain"),
+        ("md", "text/markdown"),
+        ("csv", "text/csv"),
+        ("htm", "text/html"),
+        ("html", "text/html"),
+        ("css", "text/css"),
+        ("js", "text/javascript"),
+        ("json", "application/json"),
+        ("xml", "application/xml"),
+        ("pdf", "application/pdf"),
+        ("gz", "application/gzip"),
+        ("zip", "application/zip"),
+        ("png", "image/png"),
+        ("jpg", "image/jpeg"),
+        ("jpeg", "image/jpeg"),
+        ("gif", "image/gif"),
+        ("svg", "image/svg+xml"),
+        ("webp", "image/webp"),
+        ("mp4", "video/mp4"),
+    ];
+    if let Some(asked) = &engine.content_type {
+        return asked;
+    }
+    let ending = name.rsplit_once('.').map_or("", |(_, ending)| ending);
+    let known = KNOWN.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
+    known.map_or("application/octet-stream", |(_, media_type)| media_type)
+}
+

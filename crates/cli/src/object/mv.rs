@@ -1,0 +1,44 @@
+//! `rangehold object mv`: copies that remove their sources.
+//!
+//! In a bucket the service renames. Elsewhere each source is removed as soon as its copy is complete and has the right checksum, so
+//! a command that is killed has lost nothing, and goes on when it is run again.
+
+use std::sync::Arc;
+
+use anyhow::{Result, bail};
+use clap::Args;
+
+use super::cp::{Engine, How, carry_out, jobs};
+use super::place::{Place, place};
+use super::report::Report;
+use super::service::{Kind, ServiceFlags};
+
+/// `rangehold object mv`
+#[derive(Debug, Args)]
+pub(super) struct Mv {
+    /// What to move, and last the target: files, gs://BUCKET/NAME, patterns with * ** ?. A target that ends in / is a folder.
+    #[arg(required = true, num_args = 2.., value_name = "PLACE")]
+    places: Vec<String>,
+    #[command(flatten)]
+    how: How,
+}
+
+/// Moves.
+pub(super) async fn run(service: &ServiceFlags, Mv { places, how }: &Mv) -> Result<()> {
+    let mut places = places.iter().map(|text| place(text)).collect::<Result<Vec<_>>>()?;
+    if places.contains(&Place::Pipe) {
+        bail!("- cannot be moved; copy it with cp");
+    }
+    let target = places.pop().expect("there are at least two");
+    if places.contains(&target) {
+        bail!("the source and the target are the same");
+    }
+    let (storage, gate) = service.open(Kind::Writes)?;
+    let engine = Arc::new(Engine { moves: true, ..how.engine(gate) });
+    let mut report = Report::new(service.output, "moved");
+    for source in &places {
+        let jobs = jobs(&storage, source, &target, how.recursive, places.len() > 1).await?;
+        carry_out(&engine, jobs, &mut report).await?;
+    }
+    report.end("no file and no object matches")
+}
