@@ -76,7 +76,8 @@ pub(crate) fn run(commands: BucketCommands) -> Result<()> {
                     body["location"] = location.into();
                 }
                 for name in names(&urls)? {
-                    let made = storage.create_bucket(&project, &name, &body).await.with_context(|| url(&name))?;
+                    let made =
+                        storage.create_bucket(&project, &name, &body).await.with_context(|| url(&name))?;
                     say(&service, "created", &made);
                 }
             }

@@ -39,7 +39,8 @@ pub(super) struct Settings {
 }
 
 fn label(text: &str) -> Result<(String, String), String> {
-    let pair = text.split_once('=').ok_or_else(|| format!("{text:?} is not a label: write it as NAME=VALUE"))?;
+    let pair =
+        text.split_once('=').ok_or_else(|| format!("{text:?} is not a label: write it as NAME=VALUE"))?;
     Ok((pair.0.to_owned(), pair.1.to_owned()))
 }
 

@@ -106,11 +106,10 @@ mod tests {
 
     #[test]
     fn ranges_are_read_or_refused() {
-        assert_eq!([range("0-9"), range("5-"), range("-3")].map(Result::unwrap), [
-            Bytes::FromTo(0, 9),
-            Bytes::From(5),
-            Bytes::Last(3)
-        ]);
+        assert_eq!(
+            [range("0-9"), range("5-"), range("-3")].map(Result::unwrap),
+            [Bytes::FromTo(0, 9), Bytes::From(5), Bytes::Last(3)]
+        );
         for text in ["", "5", "9-1", "-", "a-b"] {
             assert!(range(text).is_err(), "{text}");
         }

@@ -25,7 +25,11 @@ pub(super) struct Look {
 }
 
 /// The objects, and the folders if they are wanted, that match a pattern: `*` and `?` do not match a slash, `**` does.
-pub(super) fn matching(bucket: &Bucket, place: &Cloud, look: Look) -> Result<BoxStream<'static, Result<Found>>> {
+pub(super) fn matching(
+    bucket: &Bucket,
+    place: &Cloud,
+    look: Look,
+) -> Result<BoxStream<'static, Result<Found>>> {
     let glob = Glob::new(&place.name).with_context(|| format!("{place} is not a pattern"))?;
     let below = &place.name[place.literal_folder().len()..];
     let is_flat = !below.contains('/') && !below.contains("**");

@@ -23,6 +23,10 @@ pub(super) const FOUND_AHEAD: usize = 1_024;
 pub(super) const FAILURES_NAMED: usize = 20;
 /// How often a request is tried, and how long it waits in between: about a minute in all.
 pub(super) const RETRY: Policy = Policy::exponential(
-    Exponential { z: Duration::from_millis(200), min: Duration::from_millis(100), max: Duration::from_secs(10) },
+    Exponential {
+        z: Duration::from_millis(200),
+        min: Duration::from_millis(100),
+        max: Duration::from_secs(10),
+    },
     12,
 );

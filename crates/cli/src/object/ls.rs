@@ -84,7 +84,8 @@ async fn list(storage: &Storage, place: &Cloud, printer: &mut Printer<'_>) -> Re
     }
     if !place.is_folder() {
         // An object, and perhaps a folder of the same name.
-        let listing = Listing { versions: all_versions, from: Some(place.name.clone()), ..Listing::under(&place.name) };
+        let listing =
+            Listing { versions: all_versions, from: Some(place.name.clone()), ..Listing::under(&place.name) };
         let mut named = std::pin::pin!(bucket.list(listing));
         while let Some(object) = named.try_next().await? {
             if object.name != place.name {
@@ -99,7 +100,8 @@ async fn list(storage: &Storage, place: &Cloud, printer: &mut Printer<'_>) -> Re
     if recursive {
         return folder_below(&bucket, &folder, printer).await;
     }
-    let mut pages = std::pin::pin!(bucket.pages(Listing { versions: all_versions, ..Listing::folder(&folder) }));
+    let mut pages =
+        std::pin::pin!(bucket.pages(Listing { versions: all_versions, ..Listing::folder(&folder) }));
     while let Some(page) = pages.try_next().await? {
         for object in &page.items {
             printer.object(&bucket, object);

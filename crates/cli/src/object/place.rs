@@ -142,7 +142,10 @@ mod tests {
         ] {
             let read = cloud(text).expect(text);
             let generation = generation.map(Generation);
-            assert_eq!((read.bucket.as_str(), read.name.as_str(), read.generation), (bucket, name, generation));
+            assert_eq!(
+                (read.bucket.as_str(), read.name.as_str(), read.generation),
+                (bucket, name, generation)
+            );
         }
         for text in ["gs:///x", "gs://b*/x", "b/x"] {
             assert!(cloud(text).is_err(), "{text}");
@@ -157,7 +160,9 @@ mod tests {
     fn no_name_of_an_object_leads_out_of_the_folder() {
         let folder = Path::new("down");
         assert_eq!(below(folder, "a/b..c/.d").expect("a path"), Path::new("down/a/b..c/.d"));
-        for name in ["..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "", ".", "./x", "a\\..\\b", "a\0"] {
+        for name in
+            ["..", "../x", "a/../../x", "/etc/passwd", "a//b", "a/", "", ".", "./x", "a\\..\\b", "a\0"]
+        {
             let error = below(folder, name).expect_err(name).to_string();
             assert!(error.contains("cannot be a file below down"), "{error}");
         }

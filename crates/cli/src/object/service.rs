@@ -19,7 +19,13 @@ pub(crate) struct ServiceFlags {
     #[arg(long, env = "STORAGE_EMULATOR_HOST", value_name = "URL", default_value = GOOGLE, hide_default_value = true, global = true)]
     endpoint: String,
     /// A bearer token, such as `gcloud auth print-access-token` prints. Without one requests are anonymous.
-    #[arg(long, env = "GOOGLE_OAUTH_ACCESS_TOKEN", value_name = "TOKEN", hide_env_values = true, global = true)]
+    #[arg(
+        long,
+        env = "GOOGLE_OAUTH_ACCESS_TOKEN",
+        value_name = "TOKEN",
+        hide_env_values = true,
+        global = true
+    )]
     access_token: Option<String>,
     /// Whether the request rate begins low and doubles every 20 minutes, as Google's guideline for buckets asks. auto: at
     /// Google's endpoint yes, elsewhere no. A service that answers 408, 429 or 5xx, or slower than before, is given time in

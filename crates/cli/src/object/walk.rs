@@ -37,7 +37,8 @@ pub(super) fn files(folder: &Path, may_lack: bool) -> BoxStream<'static, Result<
             let _ = sender.blocking_send(Err(error));
         }
     });
-    stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|file| (file, receiver)) }).boxed()
+    stream::unfold(receiver, |mut receiver| async { receiver.recv().await.map(|file| (file, receiver)) })
+        .boxed()
 }
 
 /// Sends the files of one folder. `Ok(false)` if nobody wants more.

@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panic")]
 
 mod history;
+mod objects;
 mod program;
 mod ranges;
 mod rehearse;

@@ -18,7 +18,12 @@ use crate::object::report::Ended;
 use crate::object::walk::PART_ENDING;
 
 /// Downloads a generation, unless the file has its bytes already.
-pub(super) async fn download(engine: &Engine, bucket: &Bucket, object: &Object, path: &Path) -> Result<Ended> {
+pub(super) async fn download(
+    engine: &Engine,
+    bucket: &Bucket,
+    object: &Object,
+    path: &Path,
+) -> Result<Ended> {
     if let Ok(about) = std::fs::metadata(path) {
         if engine.no_clobber {
             return Ok(Ended::Skipped);
@@ -43,7 +48,9 @@ pub(super) async fn download(engine: &Engine, bucket: &Bucket, object: &Object, 
         }
     };
     let target = path.to_owned();
-    blocking(&part, move |part| std::fs::rename(part, target)).await.with_context(|| path.display().to_string())?;
+    blocking(&part, move |part| std::fs::rename(part, target))
+        .await
+        .with_context(|| path.display().to_string())?;
     Ok(Ended::Done(bytes))
 }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result, bail};
-use futures::stream::BoxStream;
 use futures::TryStreamExt;
+use futures::stream::BoxStream;
 use rangehold_client::bulk::{Gate, Spread, run};
 use rangehold_client::object::{Bucket, Condition, Object, Source};
 use tokio::sync::Semaphore;
@@ -86,10 +86,11 @@ pub(in crate::object) async fn carry_out(
     // What has to be decided for the list itself, such as a folder that cannot be read, ends the command.
     let jobs = Spread::new(WINDOW, seed).over(jobs);
     let shared = engine.clone();
-    let mut ended = std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), move |job: Result<Job>| {
-        let engine = shared.clone();
-        async move { Ok::<_, anyhow::Error>(one(&engine, job?).await) }
-    }));
+    let mut ended =
+        std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), move |job: Result<Job>| {
+            let engine = shared.clone();
+            async move { Ok::<_, anyhow::Error>(one(&engine, job?).await) }
+        }));
     while let Some(ended) = ended.try_next().await? {
         if matches!(ended, Ended::Failed(..)) && !engine.continue_on_error {
             engine.stop.store(true, Ordering::Relaxed);
@@ -153,7 +154,9 @@ async fn across(
     let condition = match &existing {
         None => Condition::Absent,
         Some(_) if engine.no_clobber => return Ok(Ended::Skipped),
-        Some(there) if there.crc32c.is_some() && there.size == object.size && there.crc32c == object.crc32c => {
+        Some(there)
+            if there.crc32c.is_some() && there.size == object.size && there.crc32c == object.crc32c =>
+        {
             return Ok(Ended::Skipped);
         }
         Some(there) => Condition::Is(there.generation),
@@ -181,9 +184,8 @@ pub(super) async fn look(bucket: &Bucket, name: &str, existing: Existing) -> Res
 /// Removes a source that was moved. A rename has removed it already.
 async fn remove(source: &Body, bucket: Option<&Bucket>) -> Result<()> {
     match (source, bucket) {
-        (Body::File { path, .. }, _) => {
-            std::fs::remove_file(path).with_context(|| format!("{} was copied, and cannot be removed", path.display()))
-        }
+        (Body::File { path, .. }, _) => std::fs::remove_file(path)
+            .with_context(|| format!("{} was copied, and cannot be removed", path.display())),
         (Body::Object(object), Some(bucket)) => {
             match bucket.delete(&object.name, Condition::Is(object.generation)).await {
                 Err(error) if error.has_status(404) => Ok(()),

@@ -91,5 +91,7 @@ pub(in crate::object) fn files_below(folder: &Path, may_lack: bool) -> BoxStream
 pub(in crate::object) fn objects_below(bucket: &Bucket, prefix: &str) -> BoxStream<'static, Result<Entry>> {
     let length = prefix.len();
     let objects = below(bucket, prefix, false);
-    objects.map(move |object| object.map(|object| Entry::object(&object.name.clone()[length..], object))).boxed()
+    objects
+        .map(move |object| object.map(|object| Entry::object(&object.name.clone()[length..], object)))
+        .boxed()
 }

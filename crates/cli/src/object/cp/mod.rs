@@ -92,7 +92,9 @@ pub(super) async fn run(service: &ServiceFlags, Cp { places, how }: &Cp) -> Resu
             }
             return Ok(std::io::stdout().flush()?);
         }
-        (sources, _) if sources.contains(&Place::Pipe) => bail!("- stands for one object, and not among others"),
+        (sources, _) if sources.contains(&Place::Pipe) => {
+            bail!("- stands for one object, and not among others")
+        }
         (sources, target) => {
             for (at, source) in sources.iter().enumerate() {
                 if at > 0 && engine.stop.load(std::sync::atomic::Ordering::Relaxed) {

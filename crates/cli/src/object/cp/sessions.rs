@@ -42,7 +42,13 @@ pub(in crate::object) fn folder() -> Option<PathBuf> {
 
 impl Remembered {
     /// The place of the session that uploads `path` as the object `name`.
-    pub(super) fn of(folder: Option<&Path>, path: &Path, size: u64, bucket: &Bucket, name: &str) -> Result<Self> {
+    pub(super) fn of(
+        folder: Option<&Path>,
+        path: &Path,
+        size: u64,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<Self> {
         let cannot = || format!("cannot read {}", path.display());
         let path = std::fs::canonicalize(path).with_context(cannot)?;
         let about = std::fs::metadata(&path).with_context(cannot)?;

@@ -95,9 +95,8 @@ fn from_pattern(storage: &Storage, pattern: &str, target: &Place) -> Result<BoxS
     let folder = &literal[..literal.rfind('/').map_or(0, |slash| slash + 1)];
     let root = if folder.is_empty() { Path::new(".") } else { Path::new(folder) };
     let (folder, target) = (folder.to_owned(), many(storage, target)?);
-    let files = files_below(root, true).try_filter(move |entry| {
-        future::ready(glob.matches(&format!("{folder}{}", entry.name)))
-    });
+    let files = files_below(root, true)
+        .try_filter(move |entry| future::ready(glob.matches(&format!("{folder}{}", entry.name))));
     Ok(unseen(files.boxed(), None, target))
 }
 
@@ -120,7 +119,9 @@ async fn from_cloud(
                 Found::Folder(prefix) => {
                     let name = prefix[folder..].to_owned();
                     let below = objects_below(&from, &prefix);
-                    below.map_ok(move |entry| Entry { name: format!("{name}{}", entry.name), ..entry }).boxed()
+                    below
+                        .map_ok(move |entry| Entry { name: format!("{name}{}", entry.name), ..entry })
+                        .boxed()
                 }
             };
             future::ready(Ok(entries))
@@ -128,7 +129,8 @@ async fn from_cloud(
         return Ok(unseen(entries.try_flatten().boxed(), Some(bucket), target));
     }
     if !cloud.is_folder()
-        && let Some(object) = bucket.stat(&cloud.name, cloud.generation).await.with_context(|| cloud.to_string())?
+        && let Some(object) =
+            bucket.stat(&cloud.name, cloud.generation).await.with_context(|| cloud.to_string())?
     {
         let name = base(&cloud.name).to_owned();
         let to = single(storage, target, &name, several)?;

@@ -61,7 +61,9 @@ pub(super) async fn upload(
         return Ok(Ended::Skipped);
     }
     if condition != Condition::Absent {
-        return Err(anyhow::Error::from(refused).context(format!("gs://{}/{name} changed meanwhile", bucket.name())));
+        return Err(
+            anyhow::Error::from(refused).context(format!("gs://{}/{name} changed meanwhile", bucket.name()))
+        );
     }
     let condition = Condition::Is(generation);
     let sent = match size <= SMALL_BYTES {
@@ -98,7 +100,13 @@ impl From<Failed> for anyhow::Error {
     }
 }
 
-async fn small(engine: &Engine, path: &Path, bucket: &Bucket, name: &str, condition: Condition) -> Result<(), Failed> {
+async fn small(
+    engine: &Engine,
+    path: &Path,
+    bucket: &Bucket,
+    name: &str,
+    condition: Condition,
+) -> Result<(), Failed> {
     let read = {
         let path = path.to_owned();
         tokio::task::spawn_blocking(move || std::fs::read(path)).await.context("a file was not read")?
@@ -119,7 +127,8 @@ async fn large(
 ) -> Result<(), Failed> {
     let _place = engine.large.acquire().await.context("the command is ending")?;
     let remembered = Remembered::of(engine.sessions.as_deref(), path, size, bucket, name)?;
-    let mut file = tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
+    let mut file =
+        tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
     let resumed = match remembered.url() {
         Some(url) => match bucket.resume(name, &url).await {
             Ok(Ok(mut session)) => {
@@ -147,7 +156,9 @@ async fn large(
         }
     };
     let saved = session.saved();
-    file.seek(std::io::SeekFrom::Start(saved)).await.with_context(|| format!("cannot read {}", path.display()))?;
+    file.seek(std::io::SeekFrom::Start(saved))
+        .await
+        .with_context(|| format!("cannot read {}", path.display()))?;
     let sent = pump(session, &mut file).await;
     match &sent {
         Ok(_) => remembered.forget(),
@@ -214,4 +225,3 @@ fn media_type<'a>(engine: &'a Engine, name: &str) -> &'a str {
     let known = KNOWN.iter().find(|(known, _)| ending.eq_ignore_ascii_case(known));
     known.map_or("application/octet-stream", |(_, media_type)| media_type)
 }
-
