@@ -74,3 +74,7 @@ pub use wire::{Ended, Options, Watch};
 #[cfg(doctest)]
 #[doc = include_str!("../../../docs/client/guide.md")]
 mod guide {}
+
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/client/objects.md")]
+mod guide_to_objects {}

@@ -3,12 +3,12 @@
 //! A small file goes in one request; a large one in chunks of a session, whose URL is written down, so that a later
 //! process goes on with it.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
 use rangehold_client::object::{Bucket, Condition, Content, Error, Object, Session};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncSeekExt};
 
 use super::engine::{Engine, Existing, look};
 use super::entry::{Body, sum_of};
@@ -127,8 +127,8 @@ async fn large(
 ) -> Result<(), Failed> {
     let _place = engine.large.acquire().await.context("the command is ending")?;
     let remembered = Remembered::of(engine.sessions.as_deref(), path, size, bucket, name)?;
-    let mut file =
-        tokio::fs::File::open(path).await.with_context(|| format!("cannot read {}", path.display()))?;
+    let cannot = || format!("cannot read {}", path.display());
+    let mut file = std::fs::File::open(path).with_context(cannot)?;
     let resumed = match remembered.url() {
         Some(url) => match bucket.resume(name, &url).await {
             Ok(Ok(mut session)) => {
@@ -156,10 +156,8 @@ async fn large(
         }
     };
     let saved = session.saved();
-    file.seek(std::io::SeekFrom::Start(saved))
-        .await
-        .with_context(|| format!("cannot read {}", path.display()))?;
-    let sent = pump(session, &mut file).await;
+    file.seek(SeekFrom::Start(saved)).with_context(cannot)?;
+    let sent = pump(session, file).await;
     match &sent {
         Ok(_) => remembered.forget(),
         // After these the session makes no object any more.
@@ -171,11 +169,16 @@ async fn large(
 }
 
 /// Sends what `input` has, chunk by chunk, to its end.
-async fn pump(mut session: Session, input: &mut (impl AsyncRead + Unpin)) -> Result<Object, Failed> {
+async fn pump(mut session: Session, mut input: impl Read + Send + 'static) -> Result<Object, Failed> {
     loop {
-        let mut chunk = Vec::with_capacity(CHUNK_BYTES);
-        let read = (&mut *input).take(CHUNK_BYTES as u64).read_to_end(&mut chunk).await;
-        read.context("cannot read the source")?;
+        let read = move || {
+            let mut chunk = Vec::with_capacity(CHUNK_BYTES);
+            let read = input.by_ref().take(CHUNK_BYTES as u64).read_to_end(&mut chunk);
+            read.map(|_| (input, chunk))
+        };
+        let read = tokio::task::spawn_blocking(read).await.context("the source was not read")?;
+        let (rest, chunk) = read.context("cannot read the source")?;
+        input = rest;
         if chunk.len() < CHUNK_BYTES {
             return Ok(session.finish(Bytes::from(chunk)).await?);
         }
@@ -192,7 +195,7 @@ pub(super) async fn upload_input(engine: &Engine, bucket: &Bucket, name: &str) -
     };
     let content = Content::from("").of_type(media_type(engine, name));
     let session = bucket.begin(name, &content, condition).await?;
-    pump(session, &mut tokio::io::stdin()).await.map_err(anyhow::Error::from)
+    pump(session, std::io::stdin()).await.map_err(anyhow::Error::from)
 }
 
 /// The media type: the one that was asked for, or by the ending of the name.
