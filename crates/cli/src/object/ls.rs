@@ -1,6 +1,6 @@
 //! `rangehold object ls`
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use futures::TryStreamExt;
 use rangehold_client::object::{Bucket, Listing, Object, Storage};
@@ -56,7 +56,7 @@ pub(super) async fn run(service: &ServiceFlags, ls: &Ls) -> Result<()> {
             printer.any = true;
             continue;
         }
-        list(&storage, &place, &mut printer).await?;
+        list(&storage, &place, &mut printer).await.with_context(|| url.clone())?;
         if !printer.any && !place.name.is_empty() {
             bail!("nothing matches {url}");
         }
