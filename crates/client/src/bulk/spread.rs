@@ -45,14 +45,13 @@ impl<T> Spread<T> {
     pub fn over<E>(self, jobs: impl Stream<Item = Result<T, E>>) -> impl Stream<Item = Result<T, E>> {
         let state = (Box::pin(jobs), self, false);
         stream::unfold(state, |(mut jobs, mut spread, ended)| async move {
-            while !ended {
-                match jobs.next().await {
-                    None => break,
-                    Some(Err(error)) => {
+            while let Some(job) = if ended { None } else { jobs.next().await } {
+                match job {
+                    Err(error) => {
                         spread.window.clear();
                         return Some((Err(error), (jobs, spread, true)));
                     }
-                    Some(Ok(job)) => {
+                    Ok(job) => {
                         if let Some(drawn) = spread.push(job) {
                             return Some((Ok(drawn), (jobs, spread, false)));
                         }

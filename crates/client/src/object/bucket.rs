@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::call::{Call, segment};
 use super::error::Error;
-use super::line::{Shared, parsed};
+use super::line::{Failure, Shared, parsed};
 use super::resource::{Condition, Generation, Metageneration, Object};
 use super::settle;
 use crate::request::Invalid;
@@ -112,7 +112,7 @@ impl Bucket {
     async fn deleted(&self, name: &str, call: Call) -> Result<(), Error> {
         match self.line.send(&call).await {
             Ok(_) => Ok(()),
-            Err(failure) => settle::of_object(self, name, failure, |_| false).await.map(drop),
+            Err(failure) => self.settle(name, failure, |_| false).await.map(drop),
         }
     }
 
@@ -137,7 +137,7 @@ impl Bucket {
                 .header("Content-Length", "0");
             let answer = match self.line.send(&call).await {
                 Ok(answer) => answer,
-                Err(failure) => return settle::of_object(self, name, failure, |_| false).await,
+                Err(failure) => return self.settle(name, failure, |_| false).await,
             };
             let Rewritten { rewrite_token, resource } = parsed(&answer)?;
             match (resource, rewrite_token) {
@@ -193,10 +193,21 @@ impl Bucket {
         self.changed(name, &call.idempotent(source.generation.is_some())).await
     }
 
+    /// What became of a failed change of an object.
+    pub(super) async fn settle(
+        &self,
+        name: &str,
+        failure: Failure,
+        is_ours: impl Fn(&Object) -> bool,
+    ) -> Result<Object, Error> {
+        let target = format!("{}/{name}", self.name());
+        settle::of_object(failure, target, self.stat(name, None), is_ours).await
+    }
+
     async fn changed(&self, name: &str, call: &Call) -> Result<Object, Error> {
         match self.line.send(call).await {
             Ok(answer) => parsed(&answer),
-            Err(failure) => settle::of_object(self, name, failure, |_| false).await,
+            Err(failure) => self.settle(name, failure, |_| false).await,
         }
     }
 }

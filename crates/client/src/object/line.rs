@@ -6,9 +6,9 @@ use bytes::Bytes;
 use http::Response;
 use serde::de::DeserializeOwned;
 
+use super::access::Access;
 use super::call::Call;
 use super::error::{Error, Refusal};
-use super::storage::Access;
 use crate::account::Endpoint;
 use crate::wire::{Attempt, Failed, Sender, Verdict};
 

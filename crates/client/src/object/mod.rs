@@ -22,10 +22,10 @@
 //! | `error` | what can go wrong, by what the program can do about it |
 //! | `resource` | buckets and objects as the service shows them, generations, conditions |
 //! | `call` | what is sent for each operation (pure) |
-//! | `line` | sends calls and repeats those that may be repeated |
+//! | `access`, `line` | the proof of the sender; sends calls and repeats those that may be repeated |
 //! | `storage` | buckets |
 //! | `bucket` | objects: metadata, copies, deletions; `settle` looks at what is there after a doubt |
-//! | `list`, `download`, `upload` | pages, bytes down, bytes up |
+//! | `list`, `download`, `upload`, `session` | pages, bytes down, bytes up in one request or in chunks |
 //!
 //! **What is repeated.** A call is repeated after a failure that passes (408, 429, every 5xx, a lost connection) only if a second
 //! execution cannot do harm: reads, calls with a condition on the generation, and chunks of an upload session. Without a
@@ -35,6 +35,7 @@
 //! **What is checked.** Each upload carries its CRC32C, and the service refuses bytes that differ. Each download is compared with
 //! the CRC32C of its generation.
 
+mod access;
 mod bucket;
 mod call;
 mod download;
@@ -42,10 +43,12 @@ mod error;
 mod line;
 mod list;
 mod resource;
+mod session;
 mod settle;
 mod storage;
 mod upload;
 
+pub use access::Access;
 pub use bucket::{Bucket, Source};
 pub use download::{Download, Piece};
 pub use error::{Error, Found, OutcomeUnknown, Refusal};
@@ -53,5 +56,6 @@ pub use list::{Listing, Page};
 pub use rangehold_protocol::object::checksum::Crc32c;
 pub use rangehold_protocol::object::glob::{Glob, GlobError};
 pub use resource::{BucketInfo, Condition, Generation, Metageneration, Object};
-pub use storage::{Access, GOOGLE, Storage};
-pub use upload::{Content, Session};
+pub use session::Session;
+pub use storage::{GOOGLE, Storage};
+pub use upload::Content;

@@ -5,7 +5,6 @@
 //! earlier attempt. Then the client looks at the object. Only a token in its metadata proves whose write it is: equal bytes
 //! may come from another client.
 
-use super::bucket::Bucket;
 use super::error::{Error, Found, OutcomeUnknown};
 use super::line::Failure;
 use super::resource::Object;
@@ -16,23 +15,23 @@ pub(super) fn of_bucket(failure: Failure, name: &str) -> Error {
     unknown(failure, name.to_owned(), found)
 }
 
-/// The outcome of a failed change of an object: the object, if `is_ours` recognises it.
+/// The outcome of a failed change of the object `target`: what `look` finds there, if `is_ours` recognises it.
 pub(super) async fn of_object(
-    bucket: &Bucket,
-    name: &str,
     failure: Failure,
+    target: String,
+    look: impl Future<Output = Result<Option<Object>, Error>>,
     is_ours: impl Fn(&Object) -> bool,
 ) -> Result<Object, Error> {
     if !failure.in_doubt {
         return Err(failure.error);
     }
-    let found = match bucket.stat(name, None).await {
+    let found = match look.await {
         Ok(Some(object)) if is_ours(&object) => return Ok(object),
         Ok(Some(object)) => Found::Object(Box::new(object)),
         Ok(None) => Found::Nothing,
         Err(error) => Found::Unread(error.to_string()),
     };
-    Err(unknown(failure, format!("{}/{name}", bucket.name()), found))
+    Err(unknown(failure, target, found))
 }
 
 fn unknown(failure: Failure, target: String, found: Found) -> Error {

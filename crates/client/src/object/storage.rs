@@ -1,6 +1,5 @@
 //! The entrance: the service, and its buckets.
 
-use std::fmt;
 use std::sync::Arc;
 
 use futures::{Stream, TryStreamExt, stream};
@@ -8,13 +7,14 @@ use http::Method;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::access::Access;
 use super::bucket::Bucket;
 use super::call::{Call, segment};
 use super::error::Error;
 use super::line::{Line, Shared, parsed};
 use super::resource::{BucketInfo, Metageneration};
 use super::settle;
-use crate::account::{Endpoint, Tokens};
+use crate::account::Endpoint;
 use crate::request::Invalid;
 use crate::wire::{Options, Sender};
 
@@ -22,24 +22,6 @@ use crate::wire::{Options, Sender};
 pub const GOOGLE: &str = "https://storage.googleapis.com";
 /// The end of the names of all its hosts.
 const GOOGLE_HOSTS: &str = "googleapis.com";
-
-/// How a request proves the sender.
-#[derive(Clone)]
-pub enum Access {
-    /// Not at all: for emulators and public objects.
-    Anonymous,
-    /// By bearer tokens.
-    Tokens(Arc<dyn Tokens>),
-}
-
-impl fmt::Debug for Access {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Anonymous => "Anonymous",
-            Self::Tokens(_) => "Tokens",
-        })
-    }
-}
 
 /// An object service. Cheap to clone; all clones and their buckets share their connections.
 #[derive(Clone)]

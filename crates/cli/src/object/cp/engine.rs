@@ -1,20 +1,15 @@
-//! Copies: one job after the other, whatever the two ends are.
+//! What a copy is about, and what all copies of a command share.
 
 use std::path::PathBuf;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
-use anyhow::{Context, Result, bail};
-use futures::TryStreamExt;
-use futures::stream::BoxStream;
-use rangehold_client::bulk::{Gate, Spread, run};
-use rangehold_client::object::{Bucket, Condition, Object, Source};
+use anyhow::{Result, bail};
+use rangehold_client::bulk::Gate;
+use rangehold_client::object::{Bucket, Object};
 use tokio::sync::Semaphore;
 
 use super::entry::{Body, Entry};
-use super::{down, up};
-use crate::object::limits::{LARGE_AT_ONCE, WINDOW};
-use crate::object::report::{Ended, Report};
+use crate::object::limits::LARGE_AT_ONCE;
 
 /// What a copy writes.
 #[derive(Clone)]
@@ -76,101 +71,6 @@ impl Engine {
     }
 }
 
-/// Carries jobs out, in an order that spreads over the keys, and counts them.
-pub(in crate::object) async fn carry_out(
-    engine: &Arc<Engine>,
-    jobs: BoxStream<'static, Result<Job>>,
-    report: &mut Report,
-) -> Result<()> {
-    let seed = crate::chance::seed()?;
-    // What has to be decided for the list itself, such as a folder that cannot be read, ends the command.
-    let jobs = Spread::new(WINDOW, seed).over(jobs);
-    let shared = engine.clone();
-    let mut ended =
-        std::pin::pin!(run(jobs, engine.at_once, engine.gate.clone(), move |job: Result<Job>| {
-            let engine = shared.clone();
-            async move { Ok::<_, anyhow::Error>(one(&engine, job?).await) }
-        }));
-    while let Some(ended) = ended.try_next().await? {
-        if matches!(ended, Ended::Failed(..)) && !engine.continue_on_error {
-            engine.stop.store(true, Ordering::Relaxed);
-        }
-        report.count(ended);
-    }
-    Ok(())
-}
-
-/// One job, with its failure as a part of the report.
-async fn one(engine: &Engine, job: Job) -> Ended {
-    if engine.stop.load(Ordering::Relaxed) {
-        return Ended::NotBegun;
-    }
-    let what = what(&job);
-    match copy(engine, job).await {
-        Ok(ended) => ended,
-        Err(error) => Ended::Failed(what, error),
-    }
-}
-
-/// The source of a job, for its error.
-fn what(job: &Job) -> String {
-    match (&job.from.body, &job.bucket) {
-        (Body::File { path, .. }, _) => path.display().to_string(),
-        (Body::Object(object), Some(bucket)) => format!("gs://{}/{}", bucket.name(), object.name),
-        (Body::Object(object), None) => object.name.clone(),
-    }
-}
-
-async fn copy(engine: &Engine, job: Job) -> Result<Ended> {
-    let Job { from, bucket, to, existing } = job;
-    let ended = match (&from.body, &to, &bucket) {
-        (Body::File { path, size }, To::Object(bucket, name), _) => {
-            up::upload(engine, path, *size, bucket, name, existing).await?
-        }
-        (Body::Object(object), To::Path(path), Some(bucket)) => {
-            down::download(engine, bucket, object, path).await?
-        }
-        (Body::Object(object), To::Object(target, name), Some(bucket)) => {
-            across(engine, bucket, object, target, name, existing).await?
-        }
-        _ => bail!("both ends are files; one of them has to be gs://BUCKET/NAME"),
-    };
-    // What was skipped under --no-clobber is not at the target, so its source stays.
-    if engine.moves && !(engine.no_clobber && matches!(ended, Ended::Skipped)) {
-        remove(&from.body, bucket.as_ref()).await?;
-    }
-    Ok(ended)
-}
-
-async fn across(
-    engine: &Engine,
-    from: &Bucket,
-    object: &Object,
-    to: &Bucket,
-    name: &str,
-    existing: Existing,
-) -> Result<Ended> {
-    let existing = look(to, name, existing).await?;
-    let condition = match &existing {
-        None => Condition::Absent,
-        Some(_) if engine.no_clobber => return Ok(Ended::Skipped),
-        Some(there)
-            if there.crc32c.is_some() && there.size == object.size && there.crc32c == object.crc32c =>
-        {
-            return Ok(Ended::Skipped);
-        }
-        Some(there) => Condition::Is(there.generation),
-    };
-    let source = Source { name: object.name.clone(), generation: Some(object.generation) };
-    if engine.moves && from.name() == to.name() {
-        // The service renames; there is no source left to remove.
-        to.rename(&source, name, condition).await?;
-        return Ok(Ended::Done(0));
-    }
-    let copied = to.copy(from, &source, name, condition).await?;
-    Ok(Ended::Done(copied.size))
-}
-
 /// The object at the target.
 pub(super) async fn look(bucket: &Bucket, name: &str, existing: Existing) -> Result<Option<Object>> {
     match existing {
@@ -178,20 +78,5 @@ pub(super) async fn look(bucket: &Bucket, name: &str, existing: Existing) -> Res
         Existing::There(Body::Object(object)) => Ok(Some(*object)),
         Existing::There(Body::File { .. }) => bail!("the target is an object, and a file was found"),
         Existing::Unknown => Ok(bucket.stat(name, None).await?),
-    }
-}
-
-/// Removes a source that was moved. A rename has removed it already.
-async fn remove(source: &Body, bucket: Option<&Bucket>) -> Result<()> {
-    match (source, bucket) {
-        (Body::File { path, .. }, _) => std::fs::remove_file(path)
-            .with_context(|| format!("{} was copied, and cannot be removed", path.display())),
-        (Body::Object(object), Some(bucket)) => {
-            match bucket.delete(&object.name, Condition::Is(object.generation)).await {
-                Err(error) if error.has_status(404) => Ok(()),
-                deleted => deleted.context("it was copied, and cannot be deleted"),
-            }
-        }
-        (Body::Object(_), None) => Ok(()),
     }
 }

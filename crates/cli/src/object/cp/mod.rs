@@ -1,8 +1,9 @@
 //! `rangehold object cp`
 //!
-//! `entry` is a file or an object, `join` compares two sorted lists of them, `engine` carries copies out, `up` and `down`
+//! `entry` is a file or an object, `join` compares two sorted lists of them, `copy` carries copies out for an `engine`, `up` and `down`
 //! are its two ends, `sessions` remembers uploads, and `source` finds what the arguments mean.
 
+mod copy;
 mod down;
 mod engine;
 mod entry;
@@ -16,7 +17,8 @@ use std::sync::Arc;
 use anyhow::{Result, bail};
 use clap::Args;
 
-pub(super) use engine::{Engine, Existing, Job, To, carry_out};
+pub(super) use copy::carry_out;
+pub(super) use engine::{Engine, Existing, Job, To};
 pub(super) use entry::{Body, Entry, files_below, objects_below};
 pub(super) use join::{Pair, join};
 pub(super) use sessions::folder as sessions_folder;

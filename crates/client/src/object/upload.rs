@@ -1,9 +1,7 @@
 //! Bytes up: in one request, or in a session.
 //!
-//! [`Bucket::upload`] sends a body that is in memory, in one request. [`Session`] sends chunks, and can be left and taken up again,
+//! [`Bucket::upload`] sends a body that is in memory, in one request. [`Session`](super::Session) sends chunks, and can be left and taken up again,
 //! by another process too: its URL is all that it needs. Both announce the CRC32C, and the service refuses other bytes.
-
-mod session;
 
 use std::collections::BTreeMap;
 
@@ -16,9 +14,6 @@ use super::call::Call;
 use super::error::Error;
 use super::line::parsed;
 use super::resource::{Condition, Object};
-use super::settle;
-
-pub use session::Session;
 
 /// The bytes of a new object, and what is to be said about them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,7 +42,7 @@ impl Content {
     }
 
     /// The metadata of the request that begins the upload.
-    fn resource(&self, name: &str, crc32c: Option<Crc32c>) -> Value {
+    pub(super) fn resource(&self, name: &str, crc32c: Option<Crc32c>) -> Value {
         let mut resource = json!({ "name": name, "contentType": self.content_type });
         if !self.metadata.is_empty() {
             resource["metadata"] = json!(self.metadata);
@@ -91,14 +86,14 @@ impl Bucket {
                 let is_ours = |object: &Object| {
                     token.as_ref().is_some_and(|(key, token)| object.metadata.get(key) == Some(token))
                 };
-                settle::of_object(self, name, failure, is_ours).await?
+                self.settle(name, failure, is_ours).await?
             }
         };
         self.compared(object, sum)
     }
 
     /// The object, if the service stored the bytes that were sent.
-    fn compared(&self, object: Object, sum: Crc32c) -> Result<Object, Error> {
+    pub(super) fn compared(&self, object: Object, sum: Crc32c) -> Result<Object, Error> {
         match object.crc32c.filter(|found| *found != sum) {
             None => Ok(object),
             Some(found) => {

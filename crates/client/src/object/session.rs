@@ -16,13 +16,12 @@ use parking_lot::Mutex;
 use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::limits::UPLOAD_CHUNK_BYTES;
 
-use super::super::bucket::{Bucket, checked};
-use super::super::call::Call;
-use super::super::error::Error;
-use super::super::line::{MORE, parsed};
-use super::super::resource::{Condition, Object};
-use super::super::settle;
-use super::Content;
+use super::bucket::{Bucket, checked};
+use super::call::Call;
+use super::error::Error;
+use super::line::{MORE, parsed};
+use super::resource::{Condition, Object};
+use super::upload::Content;
 use crate::request::Invalid;
 
 /// A session of an upload.
@@ -146,7 +145,7 @@ impl Session {
                 Ok(told) => told,
                 Err(failure) => {
                     let failure = crate::wire::Failed { error: self.gone(failure.error), ..failure };
-                    return settle::of_object(&self.bucket, &self.name, failure, |_| false).await.map(Some);
+                    return self.bucket.settle(&self.name, failure, |_| false).await.map(Some);
                 }
             };
             match told {
