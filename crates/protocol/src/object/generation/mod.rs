@@ -11,6 +11,7 @@
 
 mod content;
 mod draft;
+mod hold;
 mod json;
 mod protection;
 mod settings;

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::hold;
 use crate::object::error::ObjectError;
 use crate::object::limits::{CONTEXT_BYTES_MAX, CONTEXTS_MAX, METADATA_BYTES_MAX};
 use crate::object::merge::{merge_patch, typed};
@@ -74,8 +75,10 @@ pub struct Settings {
     /// Contexts.
     pub contexts: Contexts,
     /// Protects the object until it is lifted. It is shown once it was set or lifted.
+    #[serde(with = "hold")]
     pub temporary_hold: Option<bool>,
     /// Protects the object until it is lifted; the bucket's retention period counts from there.
+    #[serde(with = "hold")]
     pub event_based_hold: Option<bool>,
     /// Protects the object until a time.
     pub retention: Option<Retention>,
