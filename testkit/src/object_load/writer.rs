@@ -225,8 +225,9 @@ impl ObjectWriter {
             }
         }
         let pending = self.pending.take();
-        let outcomes =
-            pending.as_ref().map_or_else(|| vec![self.objects.clone()], |op| op.outcomes(&self.objects));
+        let outcomes = pending
+            .as_ref()
+            .map_or_else(|| vec![self.objects.clone()], |op| op.outcomes(&self.objects).into());
         match outcomes.iter().position(|outcome| *outcome == found) {
             Some(at) if pending.is_some() => {
                 let counted =
