@@ -12,8 +12,12 @@
 //! begins with them.
 
 use std::fs;
+use std::iter;
+use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -57,21 +61,32 @@ pub(crate) struct Arguments {
     seconds: u32,
 }
 
-/// Builds the targets and runs them one after the other; an error names those that failed.
+/// Builds the targets and runs as many of them at once as there are cores; an error names those that failed.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let binaries = build()?;
     let targets: Vec<&str> = arguments.target.as_deref().map_or(TARGETS.to_vec(), |target| vec![target]);
-    let mut failed = Vec::new();
-    for target in targets {
-        match fuzz(&binaries, target, arguments.seconds) {
-            Ok(line) => println!("fuzz {target:<13} {line}"),
-            Err(error) => {
-                println!("fuzz {target:<13} FOUND {error:#}");
-                failed.push(target);
-            }
-        }
-    }
+    let cores = thread::available_parallelism().map_or(1, NonZero::get);
+    // Each thread takes the next target, so a target that fails early does not leave a core idle.
+    let next = AtomicUsize::new(0);
+    let one_after_the_other = || {
+        let mine = iter::from_fn(|| targets.get(next.fetch_add(1, Ordering::Relaxed)));
+        mine.filter(|target| !passes(&binaries, target, arguments.seconds)).copied().collect::<Vec<_>>()
+    };
+    let failed = thread::scope(|scope| {
+        let threads: Vec<_> = (0..cores).map(|_| scope.spawn(one_after_the_other)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().expect("no thread panics")).collect::<Vec<_>>()
+    });
     if failed.is_empty() { Ok(()) } else { bail!("fuzz: {} failed", failed.join(", ")) }
+}
+
+/// Runs one target and prints its result; says whether it found nothing.
+fn passes(binaries: &Path, target: &str, seconds: u32) -> bool {
+    let result = fuzz(binaries, target, seconds);
+    match &result {
+        Ok(line) => println!("fuzz {target:<13} {line}"),
+        Err(error) => println!("fuzz {target:<13} FOUND {error:#}"),
+    }
+    result.is_ok()
 }
 
 /// Builds all targets; returns the directory of the binaries.
