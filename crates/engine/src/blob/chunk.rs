@@ -54,6 +54,8 @@ pub(super) struct Encoder {
 impl Encoder {
     /// Takes the next bytes of the chunk.
     pub(super) fn push(&mut self, mut bytes: &[u8]) {
+        let blocks_ended = (self.filled + bytes.len() as u64) / BLOCK_BYTES;
+        self.ready.reserve(bytes.len() + (blocks_ended * CHECK_BYTES) as usize);
         while !bytes.is_empty() {
             let room = (BLOCK_BYTES - self.filled) as usize;
             let (now, later) = bytes.split_at(room.min(bytes.len()));

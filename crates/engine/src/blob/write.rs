@@ -88,7 +88,8 @@ impl BlobWriter {
             }
             let chunk = self.chunk.as_mut().expect("it was just begun");
             let room = chunk::bytes_max(chunk.number) - chunk.bytes;
-            let now = bytes.split_to(bytes.len().min(BLOB_PART_BYTES).min(room as usize));
+            let part_room = BLOB_PART_BYTES - chunk.encoder.ready_bytes();
+            let now = bytes.split_to(bytes.len().min(part_room).min(room as usize));
             chunk.push(&now);
             if chunk.encoder.ready_bytes() >= BLOB_PART_BYTES {
                 chunk.send(self.blobs.objects()).await?;

@@ -123,6 +123,10 @@ impl Bodies {
                 Err(error) => return Err(error),
             };
             place.wait_for_room(data.len(), Instant::now() + limits::REQUEST_WITHIN).await?;
+            if bytes.is_empty() {
+                // A buffer that grows step by step is twice as large as its bytes in the end.
+                bytes.reserve(limits::PIECE_BYTES + data.len().max(limits::HEADER_BYTES_MAX));
+            }
             bytes.extend_from_slice(&data);
         }
         if bytes.is_empty() {
