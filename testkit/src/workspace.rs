@@ -70,12 +70,13 @@ pub fn program(profile: Profile) -> Result<PathBuf> {
 /// Builds a program (`["--bin", NAME]`) or an example (`["--example", NAME]`) of a package, and returns its path.
 ///
 /// For development it has the features that the tests are built with: other features would build the libraries once
-/// more. The release is built as users build it.
+/// more. Cargo counts those of dev-dependencies only if a test or an example is asked for, so one small test is. The
+/// release is built as users build it.
 pub fn build(profile: Profile, package: &str, [kind, name]: [&str; 2], more: &[&str]) -> Result<PathBuf> {
     let mut build = Command::new(cargo());
     build.args(["build", "--quiet", kind, name]).args(more).current_dir(root());
     match profile {
-        Profile::Dev => build.arg("--workspace"),
+        Profile::Dev => build.args(["--workspace", "--test", "floors"]),
         Profile::Release => build.args(["--release", "--package", package]),
     };
     run(&mut build)?;
