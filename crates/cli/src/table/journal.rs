@@ -28,11 +28,11 @@ impl Journal {
             File::options().read(true).append(true).create(true).open(path).with_context(cannot)?;
         let mut text = Vec::new();
         file.read_to_end(&mut text).with_context(cannot)?;
-        let whole = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
-        file.set_len(whole as u64)?;
+        let whole = whole_lines(&text);
+        file.set_len(whole.len() as u64)?;
         file.seek(SeekFrom::End(0))?;
         let journal = Self { file: Mutex::new(file), path: path.to_owned() };
-        let (found, lines) = lines(path, &text[..whole])?;
+        let (found, lines) = lines(path, whole)?;
         match found {
             None => {
                 journal.append(head)?;
@@ -48,10 +48,10 @@ impl Journal {
         Ok((journal, lines))
     }
 
-    /// Reads a journal that another command has made: its first line, and the others.
+    /// Reads a journal that another command has made: its first line, and the others. A torn last line does not count.
     pub(crate) fn read<L: DeserializeOwned>(path: &Path) -> Result<(serde_json::Value, Vec<L>)> {
         let text = std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))?;
-        let (head, lines) = lines(path, &text)?;
+        let (head, lines) = lines(path, whole_lines(&text))?;
         Ok((head.with_context(|| format!("{} is empty", path.display()))?, lines))
     }
 
@@ -68,6 +68,12 @@ impl Journal {
     pub(crate) fn remove(self) -> Result<()> {
         std::fs::remove_file(&self.path).with_context(|| format!("cannot remove {}", self.path.display()))
     }
+}
+
+/// The text without a torn last line.
+fn whole_lines(text: &[u8]) -> &[u8] {
+    let end = text.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+    &text[..end]
 }
 
 fn lines<L: DeserializeOwned>(path: &Path, text: &[u8]) -> Result<(Option<serde_json::Value>, Vec<L>)> {
