@@ -18,7 +18,9 @@ use rangehold_server::limits::{AGEING_EVERY, BLOB_AUDIT_AFTER_START, BLOB_AUDIT_
 use rangehold_server::listener::serve_stream;
 use rangehold_server::manager::{LoadPolicy, Manager};
 use rangehold_server::metrics::Metrics;
-use rangehold_server::object::{Access, Hosts, ObjectKeys, ObjectService, Options as ObjectOptions};
+use rangehold_server::object::{
+    Access, Hosts, ObjectKeys, ObjectService, Options as ObjectOptions, SharedObjectKeys,
+};
 use rangehold_server::profile::{Budget, Profile};
 use rangehold_server::table::{Options as TableOptions, TableService};
 use tokio::io::DuplexStream;
@@ -262,7 +264,7 @@ fn object_options(seed: u64) -> ObjectOptions {
         seed: seed ^ 2,
         secret_seed,
         access: Access::Open,
-        keys: ObjectKeys::development(),
+        keys: SharedObjectKeys::new(ObjectKeys::development()),
         hosts: Hosts::new(["sim".to_owned()]),
         retry_tests: false,
         ageing_every: AGEING_EVERY,

@@ -275,7 +275,7 @@ impl Model {
         assert!(self.allowed(low, high).contains(&shown), "{low:?} to {high:?} are {shown:?}");
     }
 
-    /// Whatever becomes durable before the rest is read from the snapshot, it leaves the first rows as they are.
+    /// Writes that become durable before the rest is read from the snapshot leave the first rows as they are.
     fn scan_first(&self, low: &Bytes, high: &Bytes) {
         let Some(mut view) = self.core.view_of_first(low, high, self.snapshot as u64) else { return };
         let mut shown = State::new();
