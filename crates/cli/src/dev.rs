@@ -15,7 +15,7 @@ use rangehold_server::admin::{Admin, token_in, token_of};
 use rangehold_server::history::{HISTORY_DIRECTORY, History, HistoryOptions};
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
-use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
+use rangehold_server::object::{self, Access, Hosts, ObjectService};
 use rangehold_server::table::{self, TableService};
 use rangehold_server::tls::Certificate;
 use rangehold_server::{Endpoints, Running, limits};
@@ -166,7 +166,7 @@ fn object_service(
         seed: chance::seed()?,
         secret_seed: chance::bytes()?,
         access: if objects.auth { Access::Checked(secrets.tokens.clone()) } else { Access::Open },
-        keys: objects.keys.as_deref().map_or_else(|| Ok(ObjectKeys::development()), ObjectKeys::from_file)?,
+        keys: secrets.object_keys.clone(),
         hosts: Hosts::new(objects.hosts.clone()),
         retry_tests: objects.retry_tests,
         ageing_every: objects.tidied_every.unwrap_or(limits::AGEING_EVERY),

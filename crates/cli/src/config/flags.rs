@@ -192,6 +192,12 @@ impl DevFlags {
         Self { accounts: Some(list.to_owned()), ..Self::default() }
     }
 
+    /// The defaults with this file of keys of objects.
+    #[cfg(test)]
+    pub(crate) fn with_object_keys(path: &std::path::Path) -> Self {
+        Self { object_keys: Some(path.to_owned()), ..Self::default() }
+    }
+
     /// These settings; where one is absent, that of `file`.
     pub(super) fn or(self, file: Self) -> Self {
         // --in-memory as a flag counts more than a directory in the file, and a certificate as a flag more than

@@ -1,4 +1,5 @@
-//! What proves who somebody is: the accounts' keys, the certificate of TLS, the keys of issuers of tokens. All of it can be
+//! What proves who somebody is: the accounts' keys, the certificate of TLS, the keys of issuers of tokens, the service
+//! accounts of objects. All of it can be
 //! replaced while the server runs: on SIGHUP, and each minute if a file has changed.
 //!
 //! A file may be read in the middle of being written. So what cannot be used changes nothing, and settings in which the
@@ -8,6 +9,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use rangehold_server::accounts::{Accounts, SharedAccounts};
+use rangehold_server::object::{ObjectKeys, SharedObjectKeys};
 use rangehold_server::tls::{self, Certificate, TlsFiles};
 use rangehold_server::tokens::TokenVerifier;
 use tracing::{info, warn};
@@ -19,6 +21,7 @@ pub(super) struct Secrets {
     pub(super) accounts: SharedAccounts,
     pub(super) certificate: Option<Certificate>,
     pub(super) tokens: Option<TokenVerifier>,
+    pub(super) object_keys: SharedObjectKeys,
 }
 
 impl Secrets {
@@ -29,7 +32,9 @@ impl Secrets {
         if matches!(config.oauth, OAuth::ClaimsOnly) {
             warn!("only the claims of bearer tokens are checked: anybody can make a token");
         }
-        Ok(Self { accounts: SharedAccounts::new(config.accounts.clone()), certificate, tokens })
+        let accounts = SharedAccounts::new(config.accounts.clone());
+        let object_keys = SharedObjectKeys::new(object_keys(config)?);
+        Ok(Self { accounts, certificate, tokens, object_keys })
     }
 
     /// Reads everything again, and logs what is different. What cannot be read stays as it was. `asked` says that somebody
@@ -38,13 +43,15 @@ impl Secrets {
         let changed = flags.resolve().and_then(|config| self.replace(&config));
         match changed {
             Ok(changed) if !changed.is_empty() => info!("read again: {}", changed.join("; ")),
-            Ok(_) if asked => info!("read again: accounts, certificate and issuers are as they were"),
+            Ok(_) if asked => {
+                info!("read again: accounts, certificate, issuers and keys of objects are as they were")
+            }
             Ok(_) => {}
             Err(error) => {
                 let error = format!("{error:#}");
                 warn!(
                     error,
-                    "the settings cannot be used; accounts, certificate and issuers stay as they were"
+                    "the settings cannot be used; accounts, certificate, issuers and keys of objects stay as they were"
                 );
             }
         }
@@ -59,6 +66,11 @@ impl Secrets {
         }
         // Everything is read before anything is replaced.
         let tokens = self.tokens.as_ref().zip(verifier(&config.oauth)?);
+        let object_keys = object_keys(config)?;
+        let development = ObjectKeys::development();
+        if object_keys == development && **self.object_keys.load() != development {
+            bail!("--object-keys is missing; restart the server if the account of development is meant");
+        }
         let mut changed = Vec::new();
         if let Some((certificate, files)) = self.certificate.as_ref().zip(tls_files(config)?)
             && certificate.read_again(&files)?
@@ -69,6 +81,9 @@ impl Secrets {
             && tokens.replace(&read)
         {
             changed.push("other issuers of tokens are trusted".to_owned());
+        }
+        if self.object_keys.replace(object_keys) {
+            changed.push("the keys of service accounts are others".to_owned());
         }
         changed.extend(differences(&old, &config.accounts));
         self.accounts.replace(config.accounts.clone());
@@ -113,6 +128,14 @@ fn verifier(oauth: &OAuth) -> Result<Option<TokenVerifier>> {
     })
 }
 
+/// The service accounts of objects: those of the file, or the account of development.
+fn object_keys(config: &Config) -> Result<ObjectKeys> {
+    match config.objects.as_ref().and_then(|objects| objects.keys.as_deref()) {
+        Some(path) => ObjectKeys::from_file(path).context("--object-keys"),
+        None => Ok(ObjectKeys::development()),
+    }
+}
+
 fn read_issuers(path: &Path) -> Result<TokenVerifier> {
     TokenVerifier::from_file(path).context("--oauth")
 }
@@ -142,5 +165,26 @@ mod tests {
         assert!(secrets.accounts.load_full().get("mine").is_some());
         secrets.read_again(&DevFlags::with_accounts("other:c2VjcmV0"), true);
         assert!(secrets.accounts.load_full().get("other").is_some());
+    }
+
+    #[test]
+    fn keys_of_objects_are_read_again_and_never_fall_back_to_those_of_development() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("keys.json");
+        let write = |token: &str| {
+            std::fs::write(&path, format!(r#"{{"accounts": [{{"email": "a@b", "tokens": ["{token}"]}}]}}"#))
+                .unwrap();
+        };
+        write("one");
+        let flags = DevFlags::with_object_keys(&path);
+        let secrets = Secrets::read(&flags.resolve().unwrap()).unwrap();
+        write("two");
+        secrets.read_again(&flags, true);
+        let email = |token: &str| secrets.object_keys.load().email_of_token(token).map(str::to_owned);
+        assert_eq!((email("one"), email("two")), (None, Some("a@b".to_owned())));
+        secrets.read_again(&DevFlags::default(), true);
+        std::fs::write(&path, "{").unwrap();
+        secrets.read_again(&flags, true);
+        assert_eq!(email("two"), Some("a@b".to_owned()));
     }
 }

@@ -74,7 +74,7 @@ impl ObjectService {
         let (head, ()) = request.into_parts();
         let query = Query::parse(head.uri.query().unwrap_or_default())?;
         if let Some(token) = text(&head.headers, "authorization") {
-            let sender = self.options.access.principal(Some(token), &self.options.keys, outer.now);
+            let sender = self.options.access.principal(Some(token), &self.options.keys.load(), outer.now);
             if !sender.is_ok_and(|sender| sender == outer.principal) {
                 let message = "A call in a batch has another sender than the batch.";
                 return Err(ObjectError::new(ErrorKind::Unauthenticated, message));

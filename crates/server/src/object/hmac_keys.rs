@@ -88,12 +88,12 @@ impl ObjectService {
     pub(super) async fn signer(&self, claim: &Claim, now: Timestamp) -> Result<Principal, Failure> {
         let is_email = claim.signer.contains('@');
         let secret = if is_email { None } else { self.hmac_key(&claim.signer).await? };
-        Ok(verify((&self.options.access, &self.options.keys), secret.as_ref(), claim, now)?)
+        Ok(verify((&self.options.access, &self.options.keys.load()), secret.as_ref(), claim, now)?)
     }
 
     /// The key behind an access id, if it may be used: one of the settings, or one that a client made.
     async fn hmac_key(&self, id: &str) -> Result<Option<HmacKey>, Failure> {
-        if let Some(known) = self.options.keys.hmac(id) {
+        if let Some(known) = self.options.keys.load().hmac(id) {
             return Ok(Some(known.clone()));
         }
         let found = self.stored_keys(&KeyRange::prefix(&[KIND_PROJECT])).await?;

@@ -19,7 +19,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
+use std::sync::Arc;
 
+use arc_swap::{ArcSwap, Guard};
 use rustls::pki_types::SubjectPublicKeyInfoDer;
 use rustls::pki_types::pem::PemObject;
 use serde::Deserialize;
@@ -32,7 +34,7 @@ pub(super) const DEVELOPMENT_PROJECT: &str = "test-project";
 pub const DEVELOPMENT_TOKEN: &str = "shim-token";
 
 /// The known accounts, found by what a request shows.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, PartialEq, Eq)]
 pub struct ObjectKeys {
     emails_by_token: BTreeMap<String, String>,
     public_keys: BTreeMap<String, Vec<Vec<u8>>>,
@@ -149,6 +151,28 @@ impl ObjectKeys {
     /// The secret behind an access id.
     pub fn hmac(&self, id: &str) -> Option<&HmacKey> {
         self.hmac.get(id)
+    }
+}
+
+/// The keys of a running server, which are replaced when their file has changed.
+#[derive(Debug, Clone)]
+pub struct SharedObjectKeys(Arc<ArcSwap<ObjectKeys>>);
+
+impl SharedObjectKeys {
+    /// Begins with `keys`, which can be replaced later.
+    pub fn new(keys: ObjectKeys) -> Self {
+        Self(Arc::new(ArcSwap::from_pointee(keys)))
+    }
+
+    /// The keys now.
+    pub fn load(&self) -> Guard<Arc<ObjectKeys>> {
+        self.0.load()
+    }
+
+    /// Replaces all keys; says whether any is different.
+    pub fn replace(&self, keys: ObjectKeys) -> bool {
+        let old = self.0.swap(Arc::new(keys));
+        *old != **self.0.load()
     }
 }
 

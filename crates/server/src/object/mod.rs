@@ -74,7 +74,9 @@ use self::changes::Changes;
 use self::exchange::{Exchange, RequestBody, text};
 use self::failure::Failure;
 pub use self::hosts::Hosts;
-pub use self::keys::{DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys};
+pub use self::keys::{
+    DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
+};
 use self::reply::Reply;
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;
@@ -120,7 +122,7 @@ pub struct Options {
     /// Which requests are believed.
     pub access: Access,
     /// The accounts that are known.
-    pub keys: ObjectKeys,
+    pub keys: SharedObjectKeys,
     /// The names of this server.
     pub hosts: Hosts,
     /// Whether clients may ask for errors at `/retry_test`.
@@ -306,7 +308,8 @@ impl ObjectService {
     fn sender(&self, head: &Parts, query: &Query, arrival: &Arrival) -> Result<Principal, ObjectError> {
         let token = text(&head.headers, "authorization").map(str::to_owned);
         let token = token.or_else(|| query.get("access_token").map(|token| format!("Bearer {token}")));
-        let principal = self.options.access.principal(token.as_deref(), &self.options.keys, arrival.now);
+        let principal =
+            self.options.access.principal(token.as_deref(), &self.options.keys.load(), arrival.now);
         principal.map_err(|_| ObjectError::new(ErrorKind::Unauthenticated, "Invalid Credentials"))
     }
 

@@ -15,7 +15,7 @@ use rangehold_server::history::{History, HistoryOptions};
 use rangehold_server::limits;
 use rangehold_server::manager::{Manager, ManagerOptions};
 use rangehold_server::metrics::Metrics;
-use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService};
+use rangehold_server::object::{self, Access, Hosts, ObjectKeys, ObjectService, SharedObjectKeys};
 use rangehold_server::profile::Profile;
 use rangehold_server::table::{Options, TableService};
 use rangehold_server::tokens::TokenVerifier;
@@ -156,7 +156,7 @@ impl Service {
             seed: 3 + STARTED.fetch_add(1, Ordering::Relaxed),
             secret_seed: [4; 32],
             access: Access::Open,
-            keys: ObjectKeys::development(),
+            keys: SharedObjectKeys::new(ObjectKeys::development()),
             hosts: Hosts::new([]),
             retry_tests: true,
             ageing_every,
