@@ -16,10 +16,17 @@
 //! A reservation row counts even if no stripe has its number. The row of stripe `FFFF` holds
 //! what a range inherited.
 
+use std::collections::BTreeSet;
+
 use rangehold_map::codec::{MalformedKey, Reader, put_text, put_u64};
 use rangehold_map::key::KIND_RANGE_META;
-use rangehold_map::{BucketId, Generation, RangeId, TableId, Timestamp};
+use rangehold_map::{BucketId, Generation, KeyRange, RangeId, TableId, Timestamp};
+use slatedb::Db;
+use slatedb::config::DurabilityLevel;
 
+use super::stored;
+use crate::database::{DroppedTable, DroppedTables, NEWEST_FILE_KEY};
+use crate::error::{Damaged, ReadError};
 use crate::record_name::RecordName;
 
 const RESERVATION: u8 = 0x01;
@@ -101,6 +108,61 @@ pub(crate) fn decode_record(value: &[u8]) -> Option<RecordName> {
     Some(RecordName {
         range: RangeId(u64::from_be_bytes(range.try_into().ok()?)),
         generation: Generation(u64::from_be_bytes(generation.try_into().ok()?)),
+    })
+}
+
+/// What the meta rows of a database say, apart from its dropped tables.
+pub(super) struct Meta {
+    /// No timestamp at or above it was ever given out.
+    pub(super) reserved: Timestamp,
+    /// The change record that decides about the range, if the range is retired.
+    pub(super) retired: Option<RecordName>,
+    /// The buckets that are closed.
+    pub(super) closed: BTreeSet<BucketId>,
+}
+
+/// Reads the meta rows of a database that was just opened, and adds its dropped tables to `dropped`.
+pub(super) async fn load(db: &Db, dropped: &DroppedTables) -> Result<Meta, ReadError> {
+    let mut meta = Meta { reserved: Timestamp::default(), retired: None, closed: BTreeSet::new() };
+    let mut rows =
+        stored::scan(db, &KeyRange::prefix(&[KIND_RANGE_META]), DurabilityLevel::Remote, true).await?;
+    while let Some(row) = stored::next(&mut rows).await? {
+        if row.key.starts_with(RESERVATIONS) {
+            meta.reserved = meta.reserved.max(time_of(&row)?);
+        } else if row.key.starts_with(DROPPED_TABLES) {
+            let (account, table) = decode_dropped_key(&row.key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a dropped table: {error}")))
+            })?;
+            dropped.insert(DroppedTable::new(&account, table, time_of(&row)?));
+        } else if row.key.starts_with(CLOSED_BUCKETS) {
+            meta.closed.insert(decode_closed_key(&row.key).map_err(|error| {
+                ReadError::Damaged(Damaged::new(format!("a range's note of a closed bucket: {error}")))
+            })?);
+        } else if row.key == RETIREMENT {
+            meta.retired = Some(decode_record(&row.value).ok_or_else(|| unknown_meta(&row))?);
+        } else if row.key != NEWEST_FILE_KEY {
+            return Err(unknown_meta(&row));
+        }
+    }
+    Ok(meta)
+}
+
+/// The error for a meta row that this program does not know. It must not ignore the row, so it must not go on.
+fn unknown_meta(row: &slatedb::KeyValue) -> ReadError {
+    let key = row.key.as_ref();
+    let bytes = row.value.len();
+    ReadError::Damaged(Damaged::new(format!(
+        "the meta row {key:02x?} of a range ({bytes} bytes) is unknown: it is damaged, or of a later release"
+    )))
+}
+
+fn time_of(row: &slatedb::KeyValue) -> Result<Timestamp, ReadError> {
+    decode_time(&row.value).ok_or_else(|| {
+        ReadError::Damaged(Damaged::new(format!(
+            "the meta row {:02x?} of a range has a value of {} bytes, not the 8 of a time",
+            row.key.as_ref(),
+            row.value.len()
+        )))
     })
 }
 

@@ -21,6 +21,7 @@ mod flush;
 mod gate;
 mod load;
 mod meta;
+mod newest;
 mod open;
 mod read;
 mod reopen;
@@ -28,11 +29,13 @@ mod request;
 mod retire;
 mod state;
 mod statistics;
+mod stored;
 mod stripes;
 mod supervise;
 mod timestamps;
 mod turns;
 mod unflushed;
+mod walk;
 mod write;
 
 use std::collections::BTreeSet;
@@ -52,7 +55,6 @@ pub(crate) use gate::{Frozen, HeldBytes};
 use load::Meter;
 pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
-pub use read::{ScanEnd, Visit};
 pub use request::{RowChanges, WriteRequest};
 pub use retire::NotReady;
 use state::{Opening, State};
@@ -62,6 +64,7 @@ use stripes::Stripes;
 use timestamps::HighWater;
 use turns::Turns;
 pub(crate) use unflushed::Unsorted;
+pub use walk::{ScanEnd, Visit};
 
 use crate::database::{self, DatabaseError, Databases, DroppedTables, LeaveOut, Place, database_path};
 use crate::lease::Lease;
@@ -207,8 +210,7 @@ impl Range {
         db: Db,
     ) -> Result<Arc<Self>, DatabaseError> {
         let opening = Opening::new(1, db, &context.rows);
-        let meta =
-            read::load_meta(&opening.db, &dropped).await.map_err(DatabaseError::reading(&place.path))?;
+        let meta = meta::load(&opening.db, &dropped).await.map_err(DatabaseError::reading(&place.path))?;
         // The seed differs from range to range, so the ranges do not all look closely at the same requests.
         let meter = Meter::new(&context.load, context.databases.seed ^ identity.id.0);
         Ok(Arc::new(Self {

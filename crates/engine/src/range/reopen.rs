@@ -10,7 +10,7 @@
 
 use tokio::time::{sleep, timeout};
 
-use super::{Opening, Range, State, read};
+use super::{Opening, Range, State, meta};
 use crate::database::{self, DatabaseError};
 use crate::error::{Damaged, Reason, with_causes};
 use crate::limits::{CLOSE_MAX, REOPEN_WAIT_MAX, REOPEN_WAIT_MIN};
@@ -111,7 +111,7 @@ impl Range {
 
     /// Whether the database that was just opened may be served.
     async fn check_opening(&self, opening: &Opening) -> Result<(), NotOpened> {
-        let meta = read::load_meta(&opening.db, &self.dropped).await;
+        let meta = meta::load(&opening.db, &self.dropped).await;
         let meta = meta.map_err(DatabaseError::reading(&self.place.path))?;
         // While this process changes the range itself, the gate is held, and the change needs the database to go on.
         if meta.retired.is_some() && !self.gate.is_held() {

@@ -1,0 +1,192 @@
+//! A scan under way: it shows rows to a visitor, from the cache and from the database, and lets other tasks go on.
+//!
+//! [`super::read`] says why the rows of both are as of one moment.
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+
+use bytes::Bytes;
+use rangehold_map::KeyRange;
+use slatedb::DbSnapshot;
+use slatedb::config::DurabilityLevel;
+use tokio::task::yield_now;
+use tokio::time::Instant;
+
+use super::cache::{Filling, View};
+use super::load::Scanned;
+use super::{Opening, stored};
+use crate::database::DroppedTables;
+use crate::error::{ReadError, read_error};
+use crate::limits::{SCAN_ROWS_BY_CLOCK, SCAN_TURN};
+
+/// What the visitor of a scan wants next.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Visit {
+    /// The next row.
+    Next,
+    /// Nothing more.
+    Stop,
+    /// The first row at or after this key. A key that is not above the last row means the next row. The key may lie
+    /// past the range: then the scan goes on in the range that holds it.
+    Seek(Vec<u8>),
+}
+
+impl From<ControlFlow<()>> for Visit {
+    fn from(flow: ControlFlow<()>) -> Self {
+        if flow.is_break() { Self::Stop } else { Self::Next }
+    }
+}
+
+/// How a scan ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum ScanEnd {
+    /// The visitor wanted all rows, and got them.
+    Exhausted,
+    /// The visitor stopped it; there may be more rows.
+    Stopped,
+    /// The visitor wanted to go on at this key, which lies past the keys of the scan.
+    SoughtPast(Vec<u8>),
+}
+
+/// A scan under way.
+pub(super) struct Walk<'a, F, V> {
+    keys: &'a KeyRange,
+    visitor: &'a mut F,
+    /// The dropped tables, if there are any. Their rows are not shown.
+    dropped: Option<&'a DroppedTables>,
+    scanned: Scanned,
+    turn: Turn,
+    answer: PhantomData<fn() -> V>,
+}
+
+impl<'a, F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'a, F, V> {
+    /// Begins a scan of `keys`, of whose rows the visitor sees those that are not of dropped tables.
+    pub(super) fn new(keys: &'a KeyRange, visitor: &'a mut F, dropped: &'a DroppedTables) -> Self {
+        let dropped = (!dropped.is_empty()).then_some(dropped);
+        let (scanned, turn) = (Scanned::default(), Turn::begin());
+        Self { keys, visitor, dropped, scanned, turn, answer: PhantomData }
+    }
+
+    /// What was read so far.
+    pub(super) fn scanned(self) -> Scanned {
+        self.scanned
+    }
+
+    /// Shows rows that are in the cache. Returns how the scan ends, if the visitor ends it.
+    pub(super) async fn in_cache(&mut self, view: &mut View) -> Option<ScanEnd> {
+        while let Some(rows) = view.next_rows() {
+            let count = rows.len();
+            let mut sought = None;
+            for (key, value) in rows {
+                if sought.as_ref().is_some_and(|sought| key < sought) {
+                    continue;
+                }
+                match self.show(key, value) {
+                    Ok(Some(key)) => sought = Some(Bytes::from(key)),
+                    Ok(None) => {}
+                    Err(end) => return Some(end),
+                }
+            }
+            if let Some(sought) = sought {
+                view.seek(sought);
+            }
+            self.turn.after(count).await;
+        }
+        None
+    }
+
+    /// Shows the first rows from the cache, as far as it knows them, and the others from a snapshot of the database. Both
+    /// are as of one moment; see [`super::read`].
+    pub(super) async fn in_both(&mut self, opening: &Opening) -> Result<ScanEnd, ReadError> {
+        // The order matters: what a write touches after the fill has begun is noted, and the cache is asked after the
+        // snapshot was made.
+        let mut filling = opening.rows.fill(self.keys);
+        let snapshot = opening.db.snapshot().map_err(read_error)?;
+        let Some(mut view) = opening.rows.view_of_first(self.keys, snapshot.seq()) else {
+            return self.in_database(opening, &snapshot, self.keys, filling).await;
+        };
+        if let Some(end) = self.in_cache(&mut view).await {
+            return Ok(end);
+        }
+        filling.begin_at(view.reached());
+        let rest = KeyRange::new(view.reached().to_vec(), self.keys.high().map(<[u8]>::to_vec));
+        self.in_database(opening, &snapshot, &rest, filling).await
+    }
+
+    /// Shows rows of the database, and puts them into the cache.
+    async fn in_database(
+        &mut self,
+        opening: &Opening,
+        snapshot: &DbSnapshot,
+        keys: &KeyRange,
+        mut filling: Filling<'_>,
+    ) -> Result<ScanEnd, ReadError> {
+        let durable = || opening.durable_sequence();
+        let caches_blocks = !filling.keeps_rows();
+        let mut rows = stored::scan(snapshot, keys, DurabilityLevel::Remote, caches_blocks).await?;
+        let mut found = stored::next(&mut rows).await?;
+        while let Some(row) = found {
+            filling.row(&row.key, &row.value, durable);
+            found = match self.show(&row.key, &row.value) {
+                Ok(None) => stored::next(&mut rows).await?,
+                Ok(Some(key)) => {
+                    filling.pass_over(&row.key, &key, durable);
+                    stored::seek(&mut rows, &key).await?
+                }
+                Err(end) => {
+                    filling.end(Some(&row.key), durable);
+                    return Ok(end);
+                }
+            };
+            self.turn.after(1).await;
+        }
+        filling.end(None, durable);
+        Ok(ScanEnd::Exhausted)
+    }
+
+    /// Shows a row to the visitor. Returns the key at which the visitor wants to go on, if that is not the next, or
+    /// how the scan ends.
+    fn show(&mut self, key: &[u8], value: &Bytes) -> Result<Option<Vec<u8>>, ScanEnd> {
+        if self.dropped.is_some_and(|dropped| dropped.covers(key)) {
+            return Ok(None);
+        }
+        self.scanned.row(key, value);
+        match (self.visitor)(key, value).into() {
+            Visit::Next => Ok(None),
+            Visit::Stop => {
+                self.scanned.stopped_at(key);
+                Err(ScanEnd::Stopped)
+            }
+            Visit::Seek(sought) if self.keys.high().is_some_and(|high| *sought >= *high) => {
+                Err(ScanEnd::SoughtPast(sought))
+            }
+            Visit::Seek(sought) => Ok((*sought > *key).then_some(sought)),
+        }
+    }
+}
+
+/// When a scan lets other tasks use the thread.
+struct Turn {
+    begun: Instant,
+    /// Rows that were visited since the clock was read. It is not read for each row: that costs as much as to look
+    /// at a row in the cache.
+    rows: usize,
+}
+
+impl Turn {
+    fn begin() -> Self {
+        Self { begun: Instant::now(), rows: 0 }
+    }
+
+    async fn after(&mut self, rows: usize) {
+        self.rows += rows;
+        if self.rows < SCAN_ROWS_BY_CLOCK {
+            return;
+        }
+        self.rows = 0;
+        if self.begun.elapsed() >= SCAN_TURN {
+            yield_now().await;
+            self.begun = Instant::now();
+        }
+    }
+}
