@@ -21,7 +21,7 @@ pub(crate) struct AccountFlags {
     /// Shared access signature, in place of a key.
     #[arg(long, env = "AZURE_STORAGE_SAS_TOKEN", value_name = "TOKEN", hide_env_values = true)]
     sas_token: Option<String>,
-    /// The table service [default: https://NAME.table.core.windows.net]
+    /// The table service [default: NAME.table.core.windows.net, by https]
     #[arg(long, alias = "table-endpoint", env = "AZURE_STORAGE_SERVICE_ENDPOINT", value_name = "URL")]
     endpoint: Option<String>,
     /// The form of the output: table for people, json for programs.

@@ -108,6 +108,10 @@ impl<'a, F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'a, F, V> {
         if let Some(end) = self.in_cache(&mut view).await {
             return Ok(end);
         }
+        // Another scan may have filled the cache since this one asked it for all of its rows.
+        if self.keys.high().is_some_and(|high| high <= &**view.reached()) {
+            return Ok(ScanEnd::Exhausted);
+        }
         filling.begin_at(view.reached());
         let rest = KeyRange::new(view.reached().to_vec(), self.keys.high().map(<[u8]>::to_vec));
         self.in_database(opening, &snapshot, &rest, filling).await
@@ -188,5 +192,32 @@ impl Turn {
             yield_now().await;
             self.begun = Instant::now();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Range;
+    use super::*;
+
+    #[tokio::test]
+    async fn a_scan_whose_rows_another_scan_has_just_cached_shows_them_once() {
+        let range = Range::in_memory().await;
+        let opening = range.open_now().unwrap();
+        opening.db.put(b"key", b"value").await.unwrap();
+        crate::database::flush(&opening.db, slatedb::config::FlushType::Wal).await.unwrap();
+        let keys = KeyRange::new(b"a".to_vec(), Some(b"z".to_vec()));
+        let dropped = DroppedTables::default();
+        for from in ["the database", "the cache"] {
+            let mut shown = Vec::new();
+            let mut take = |key: &[u8], _: &Bytes| {
+                shown.push(key.to_vec());
+                Visit::Next
+            };
+            // In the second round the cache knows all of the rows, as if it had just learned them.
+            let end = Walk::new(&keys, &mut take, &dropped).in_both(&opening).await.unwrap();
+            assert_eq!((end, shown), (ScanEnd::Exhausted, vec![b"key".to_vec()]), "from {from}");
+        }
+        assert!(opening.rows.view(&keys).is_some());
     }
 }

@@ -4,7 +4,7 @@
 //! Each name is a linearizable register, whatever way a write takes: in one request, by a session, as a copy or as a
 //! composition. A page of a listing is a read of every name that lies in it. Generations of a name only grow, and each
 //! stands for one write. The bytes are those of the write, whether they lie in a row or in chunks of a blob. At the end
-//! an audit must leave each chunk that is needed, and no other ([`tidy`]).
+//! an audit must leave each chunk that is needed, and no other (`tidy.rs`).
 //!
 //! Some names last: nobody writes them after the beginning, so each walk through the bucket must show each of them once.
 
