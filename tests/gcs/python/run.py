@@ -26,7 +26,7 @@ def main():
     parser.add_argument("tests", nargs="*", help="names of tests, as unittest takes them")
     parser.add_argument("--cache", type=Path, default=REPOSITORY / "target" / "gcs", help="holds the environment")
     parser.add_argument("--scaled-rates", action="store_true", help="the server has a hundredth of the rates of the cloud")
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()  # an option may stand before the names of tests
     python = set_up(options.cache.resolve())
     environment = {
         **os.environ,
