@@ -77,15 +77,20 @@ impl Receiver {
         Ok(Progress { bytes, total, crc32c, md5_state, extents })
     }
 
+    /// Whether the bytes that have arrived are those that the client announced, perhaps in several requests.
+    pub(crate) fn check(&self, announced: &[Announced]) -> Result<(), ObjectError> {
+        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
+        announced.iter().try_for_each(|announced| announced.check(crc32c, Some(md5)))
+    }
+
     /// All bytes have arrived. Fails if they are not those that the client announced, perhaps in several requests; then
     /// nothing of them is kept.
     pub(crate) async fn finish(mut self, announced: &[Announced]) -> Result<Received, Failure> {
-        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
-        let checked = announced.iter().try_for_each(|announced| announced.check(crc32c, Some(md5)));
-        if let Err(wrong) = checked {
+        if let Err(wrong) = self.check(announced) {
             self.give_up().await;
             return Err(wrong.into());
         }
+        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
         let content = match &mut self.writer {
             None => Content::Inline(self.small.freeze()),
             Some(writer) => Content::Extents(writer.persist().await?.to_vec()),
@@ -100,11 +105,11 @@ impl Receiver {
         announced: &Announced,
         modified: Micros,
     ) -> Result<ReceivedPart, Failure> {
-        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
-        if let Err(wrong) = announced.check(crc32c, Some(md5)) {
+        if let Err(wrong) = self.check(std::slice::from_ref(announced)) {
             self.give_up().await;
             return Err(wrong.into());
         }
+        let (crc32c, md5) = (self.sums.crc32c(), self.sums.md5());
         let extents = match self.bytes() {
             0 => Vec::new(),
             _ => self.writer().await?.persist().await?.to_vec(),

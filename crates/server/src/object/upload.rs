@@ -272,24 +272,17 @@ impl ObjectService {
     ) -> Result<Generation, Failure> {
         let of = upload.of;
         let expected = [session.announced, announced];
-        let is_long = total.filter(|total| receiver.bytes() > *total);
-        let received = match is_long {
-            None => receiver.finish(&expected).await,
-            Some(total) => {
-                let message = format!("The object was announced with {total} bytes, and more have come.");
-                receiver.give_up().await;
-                Err(ObjectError::new(ErrorKind::Invalid, message).into())
-            }
-        };
-        let received = match received {
-            Ok(received) => received,
-            Err(refused) => {
-                // The bytes that came are not those that were meant: the upload cannot become an object any more.
-                let cancel = CancelUpload { of, upload: upload.id };
-                self.change_object(&cancel, exchange.deadline()).await?;
-                return Err(refused);
-            }
-        };
+        if let Err(refused) = right_bytes(&receiver, &expected, total) {
+            // The bytes that came are not those that were meant: the upload cannot become an object any more. Its session
+            // names them until it is cancelled. If another request has made an object of them, the cancellation fails, and
+            // they stay.
+            let cancel = CancelUpload { of, upload: upload.id };
+            self.change_object(&cancel, exchange.deadline()).await?;
+            receiver.give_up().await;
+            return Err(refused.into());
+        }
+        // After an error, here or below, the bytes stay with the session, so that the client can ask again.
+        let received = receiver.finish(&[]).await?;
         let create = Create {
             to: of,
             draft: &session.draft,
@@ -299,9 +292,17 @@ impl ObjectService {
             ends_upload: Some(upload.id),
             also: &Vec::new(),
         };
-        // After an error the bytes stay with the session, so that the client can ask again.
         self.change_object(&create, exchange.deadline()).await
     }
+}
+
+/// Whether the bytes that have come are those that the client announced.
+fn right_bytes(receiver: &Receiver, announced: &[Announced], total: Option<u64>) -> Result<(), ObjectError> {
+    if let Some(total) = total.filter(|total| receiver.bytes() > *total) {
+        let message = format!("The object was announced with {total} bytes, and more have come.");
+        return Err(ObjectError::new(ErrorKind::Invalid, message));
+    }
+    receiver.check(announced)
 }
 
 /// The reply that tells how many bytes are durable.

@@ -1,9 +1,14 @@
 //! Payloads of every size, in every form in which they are sent and read.
 
+use std::time::Duration;
+
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::sleep;
 
 use crate::support::Service;
-use crate::support::wire::{Answer, Request};
+use crate::support::wire::{Answer, Request, parse};
 
 /// More than fits into a row, and no multiple of anything.
 const LARGE: usize = 600_001;
@@ -103,6 +108,32 @@ async fn an_upload_that_is_cancelled_or_has_wrong_bytes_makes_no_object() {
     let refused = service.put(&wrong, &[], b"other bytes").await;
     assert!(refused.status == 400 && refused.body.contains("CRC32C"), "{}", refused.body);
     assert_eq!(service.object("GET", "/storage/v1/b/photos/o/never", "").await.status, 404);
+}
+
+#[tokio::test]
+async fn a_second_sender_with_wrong_bytes_leaves_the_object_of_the_first_whole() {
+    let service = Service::with_bucket().await;
+    let payload = vec![b'p'; LARGE];
+    let upload = service.begin("&name=big", "").await;
+    let half = 256 * 1024;
+    let range = format!("bytes 0-{}/*", half - 1);
+    assert_eq!(service.put(&upload, &[("Content-Range", &range)], &payload[..half]).await.status, 308);
+    let range = format!("bytes {half}-{}/{LARGE}", LARGE - 1);
+    let headers = [("Content-Range", range.as_str()), ("x-goog-hash", "crc32c=AAAAAA==")];
+    let second = Request::new("PUT", &upload, &headers, &payload[half..]);
+    let address = service.running.object_address.expect("objects are served");
+    let mut stream = TcpStream::connect(address).await.expect("the service listens");
+    let (begin, end) = second.body.split_at(100);
+    stream.write_all(&[&*second.head(address), begin].concat()).await.expect("the service listens");
+    // The server reads the session of the second sender.
+    sleep(Duration::from_millis(50)).await;
+    parsed(&service.put(&upload, &[("Content-Range", &range)], &payload[half..]).await);
+    stream.write_all(end).await.expect("the service listens");
+    let mut reply = Vec::new();
+    stream.read_to_end(&mut reply).await.expect("a reply");
+    assert_eq!(parse(&reply).expect("a reply").status, 404);
+    let text = service.object("GET", "/storage/v1/b/photos/o/big?alt=media", "").await;
+    assert!(text.status == 200 && text.body.as_bytes() == payload, "{}", text.status);
 }
 
 #[tokio::test]
