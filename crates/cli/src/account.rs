@@ -41,7 +41,12 @@ pub(crate) enum Output {
 impl AccountFlags {
     /// The table service of the account. Nothing is sent yet.
     pub(crate) fn service(&self) -> Result<Service> {
-        Ok(Service::new(self.account()?, Options::default())?)
+        self.service_with(Options::default())
+    }
+
+    /// The same, with other options.
+    pub(crate) fn service_with(&self, options: Options) -> Result<Service> {
+        Ok(Service::new(self.account()?, options)?)
     }
 
     /// A table of the account.

@@ -16,7 +16,7 @@ pub(crate) const ANSWER_WITHIN: Duration = Duration::from_secs(5);
 const ANSWER_BYTES_MAX: u64 = 256 << 20;
 
 /// The server to ask, and how to reach it.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct AdminClient {
     /// The server's admin endpoint.
     #[arg(long, env = "RANGEHOLD_ADMIN", value_name = "ADDR:PORT", default_value = "127.0.0.1:10080")]

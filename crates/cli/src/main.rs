@@ -13,10 +13,11 @@
 //! | `shards` | makes, changes and checks shard maps of SQL databases |
 //! | `table` | makes, deletes and lists tables; moves them between services and files |
 //! | `entity` | reads and changes entities |
+//! | `stress` | drives a peak that a plan describes, and says what limits the design of the keys |
 //! | `backup`, `restore`, `copy` | copy a store, which may be in use |
 //! | `completions` | prints what a shell needs to complete commands |
 //!
-//! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong.
+//! Exit codes: 0 if the command succeeded, 1 if it failed, 2 if its arguments are wrong, 3 if `stress` found that a peak is not borne.
 
 mod account;
 mod admin;
@@ -36,6 +37,7 @@ mod ranges;
 mod rehearse;
 mod shards;
 mod stores;
+mod stress;
 mod table;
 mod text_table;
 mod typed;
@@ -89,6 +91,9 @@ enum Command {
     /// Read and change entities.
     #[command(subcommand)]
     Entity(entity::EntityCommand),
+    /// Drive the peak that a plan describes, at Rangehold, Azure or Azurite, and say whether the keys bear it. Exits with 3
+    /// if they do not.
+    Stress(stress::Stress),
     /// Copy a store, which may be in use, into a new directory.
     Backup(stores::FromTo),
     /// Make a new data directory from a backup.
@@ -136,6 +141,11 @@ fn main() -> std::process::ExitCode {
         Command::Shards(shards) => shards::run(&shards),
         Command::Table(command) => table::run(&command),
         Command::Entity(command) => entity::run(&command),
+        Command::Stress(stress) => match stress::run(&stress) {
+            Ok(true) => Ok(()),
+            Ok(false) => return std::process::ExitCode::from(stress::NOT_BORNE),
+            Err(error) => Err(error),
+        },
         Command::Backup(stores) => stores::run(&stores, "backed up"),
         Command::Restore(stores) => stores::run(&stores, "restored"),
         Command::Copy(stores) => stores::run(&stores, "copied"),

@@ -23,11 +23,13 @@ pub struct Table {
     name: Arc<str>,
     /// The property that carries the token of a write, if there is one.
     token: Option<Arc<str>>,
+    /// Whether it looks at what is there after a change in doubt.
+    looks: bool,
 }
 
 impl Table {
     pub(crate) fn new(wire: Arc<Wire>, name: &str) -> Self {
-        Self { wire, name: name.into(), token: None }
+        Self { wire, name: name.into(), token: None, looks: true }
     }
 
     /// A handle that marks each write with a token: a random text in the property `property`, which your entities must
@@ -40,6 +42,14 @@ impl Table {
     #[must_use]
     pub fn with_token(mut self, property: &str) -> Self {
         self.token = Some(property.into());
+        self
+    }
+
+    /// A handle that does not look at what is there after a change in doubt, and so sends no request that it was not asked for:
+    /// for programs that measure a service. [`OutcomeUnknown`](crate::OutcomeUnknown) then says that nothing was read.
+    #[must_use]
+    pub fn without_look(mut self) -> Self {
+        self.looks = false;
         self
     }
 

@@ -55,6 +55,9 @@ impl Table {
     }
 
     async fn look(&self, keys: &Keys) -> Found {
+        if !self.looks {
+            return Found::Unread("this handle does not look".to_owned());
+        }
         match self.get(&keys.partition_key, &keys.row_key).await {
             Ok(Some(entity)) => Found::Entity(Box::new(entity)),
             Ok(None) => Found::Nothing,
