@@ -9,7 +9,8 @@
 //! - `neighbours`: what greedy clients cost a quiet one ([`neighbours`]);
 //! - `objects`: what requests about objects cost beside those about tables ([`mod@objects`]); with `--rates`, how buckets
 //!   bear load that doubles ([`rates`]);
-//! - `client`: whether a table comes back equal after its commands were killed, and how fast ([`client`]);
+//! - `client`: whether a table comes back equal after its commands were killed, how fast sequences are, and what stress tests
+//!   say of four designs ([`client`]);
 //! - `balance`: runs the planner through simulated hours of a large service ([`balance`]);
 //! - `verdicts`: judges synthetic workloads and compares with what happened to them ([`verdicts`]).
 //!
@@ -64,6 +65,9 @@ enum Experiment {
     Neighbours(neighbours::Arguments),
     Objects(objects::Arguments),
     Client(client::Arguments),
+    /// One process of many that take numbers, for `client`.
+    #[command(hide = true)]
+    SequenceWorker(client::Worker),
     Balance(balance::Arguments),
     Verdicts(verdicts::Arguments),
 }
@@ -80,6 +84,7 @@ fn main() -> ExitCode {
         Experiment::Neighbours(arguments) => neighbours::run(&arguments),
         Experiment::Objects(arguments) => objects::run(&arguments),
         Experiment::Client(arguments) => client::run(&arguments),
+        Experiment::SequenceWorker(worker) => worker.run(),
         Experiment::Balance(arguments) => balance::run(&arguments),
         Experiment::Verdicts(arguments) => verdicts::run(&arguments),
     };

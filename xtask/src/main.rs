@@ -49,7 +49,7 @@ Experiments (--help after a name tells more):
   cloud       Whether the profile `cloud` keeps its targets
   scale       Compares a large service with a small one
   neighbours  What greedy clients cost a quiet one
-  client      Exports and imports a table by commands that are killed, beside a loop in Python
+  client      What the client does: tables moved by killed commands, sequences, stress tests of four designs
   balance     Runs the planner through simulated hours of a large service
   verdicts    Judges synthetic workloads and compares with what happened to them";
 

@@ -40,11 +40,7 @@ impl Moved {
 
 impl Rangehold {
     pub(super) fn new(program: &Path, server: &Server) -> Self {
-        let connection = format!(
-            "AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{}/{ACCOUNT}",
-            server.address
-        );
-        Self { program: program.to_owned(), connection }
+        Self { program: program.to_owned(), connection: connection(server) }
     }
 
     /// Runs a command until it ends. Before that it is killed `kills` times, each time after a journal in `folder` has
@@ -82,6 +78,11 @@ impl Rangehold {
             .env("AZURE_STORAGE_CONNECTION_STRING", &self.connection);
         Ok(command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?)
     }
+}
+
+/// How a client reaches a server.
+pub(super) fn connection(server: &Server) -> String {
+    format!("AccountName={ACCOUNT};AccountKey={KEY};TableEndpoint=http://{}/{ACCOUNT}", server.address)
 }
 
 /// Waits until the journals have two more lines, and a little longer. `false` if the command ended before.

@@ -1,130 +1,53 @@
-//! `cargo xtask client`: a table is exported and imported again by commands that are killed on the way.
+//! `cargo xtask client`: what the client and its commands do on a real service.
 //!
-//! 1. A file of JSON Lines with all entities is imported.
-//! 2. The table is exported to Parquet. The command is killed twice, and run again until it ends.
-//! 3. The export is imported into another table. This command is killed twice too.
-//! 4. A program in Python writes entities into a third table, one after the other.
-//!
-//! All three commands must name the same count and hash. The times of the export and the import are those of all their runs
-//! together, the killed ones included, and the import's has the comparison in it. So the ratio to the loop in Python is of
-//! what a person waits for.
+//! - [`moving`]: a table is exported and imported by commands that are killed, beside a loop in Python;
+//! - [`sequence`]: numbers for 64 callers and for 64 processes, beside the loop that programs write, here and on Azurite;
+//! - [`stress`]: what `rangehold stress` says of four designs of one table.
 
 mod command;
+mod moving;
+mod sequence;
+mod stress;
 
-use std::io::{BufWriter, Write};
-use std::path::Path;
-use std::process::Command;
-use std::time::Duration;
+use anyhow::Result;
 
-use anyhow::{Context, Result, ensure};
-use rangehold_testkit::python::environment;
-use rangehold_testkit::server::Server;
-use serde_json::json;
+pub(crate) use self::sequence::Worker;
+use crate::bench::Build;
 
-use crate::bench::{Build, Missed};
-use command::Rangehold;
-
-/// The SDK of the comparison, pinned.
-const SDK: &str = "azure-data-tables==12.7.0";
-/// The loop.
-const LOOP: &str = include_str!("loop.py");
-/// How many times faster than the loop the import has to be.
-const RATIO_MIN: f64 = 20.0;
-/// How often each command is killed.
-const KILLS: usize = 2;
-
-/// Exports and imports a table by commands that are killed, beside a loop in Python.
+/// Exports and imports a table by commands that are killed; takes numbers from sequences; stresses four designs.
 #[derive(clap::Args, Debug)]
 pub(crate) struct Arguments {
-    /// Entities of the table.
+    /// Only the part whose name contains this: `moving`, `sequence` or `stress`.
+    #[arg(long)]
+    only: Option<String>,
+    /// Entities of the table that is moved.
     #[arg(long, default_value_t = 1_000_000)]
     entities: u64,
-    /// Entities that the loop writes.
+    /// Entities that the loop in Python writes.
     #[arg(long, default_value_t = 20_000)]
     python: u64,
+    /// Seconds of each measurement of sequences.
+    #[arg(long, default_value_t = 10)]
+    seconds: u64,
+    /// Minutes of each stress test; 15 is long enough for a design to spread over all servers.
+    #[arg(long, default_value_t = 2.0)]
+    minutes: f64,
+    /// Entities a second of the stress tests.
+    #[arg(long, default_value_t = 4_000.0)]
+    rate: f64,
     #[command(flatten)]
     build: Build,
 }
 
-/// Runs the steps, prints a table, and fails if a hash differs or the ratio is missed.
+/// Runs the parts one after the other; an error names what was not as it must be.
 pub(crate) fn run(arguments: &Arguments) -> Result<()> {
-    let setup = arguments.build.setup("client", &[])?;
-    let server = Server::start(&setup)?;
-    let rangehold = Rangehold::new(&setup.program, &server);
-    let (file, folder) = (setup.beside("entities.jsonl"), setup.beside("exported"));
-    write_entities(&file, arguments.entities)?;
-    let mut missed = Missed::default();
-
-    let file = file.to_str().context("the path is text")?;
-    let folder = folder.to_str().context("the path is text")?;
-    let loaded = rangehold.run(&["table", "import", "-n", "orders", "--from", file], None, 0)?;
-    let export = ["table", "export", "-n", "orders", "--to", folder];
-    let exported = rangehold.run(&export, Some(Path::new(folder)), KILLS)?;
-    let import = ["table", "import", "-n", "again", "--from", folder];
-    let imported = rangehold.run(&import, Some(Path::new(folder)), KILLS)?;
-    let python = python(&rangehold.connection, arguments.python)?;
-
-    println!("{:<34} {:>9} {:>6} {:>9} {:>11}  hash", "", "entities", "killed", "seconds", "entities/s");
-    for (what, moved) in [
-        ("JSON Lines into a table", &loaded),
-        ("the table to Parquet", &exported),
-        ("Parquet into another table", &imported),
-    ] {
-        let rate = moved.rate();
-        println!(
-            "{what:<34} {:>9} {:>6} {:>9.1} {rate:>11.0}  {}",
-            moved.count,
-            moved.kills,
-            moved.took.as_secs_f64(),
-            moved.hash
-        );
-        missed.note(moved.count != arguments.entities, || format!("{what}: {} entities", moved.count));
-        missed.note(moved.hash != loaded.hash, || format!("{what}: another hash"));
+    type Part = fn(&Arguments) -> Result<()>;
+    let parts: [(&str, Part); 3] =
+        [("moving", moving::run), ("sequence", sequence::run), ("stress", stress::run)];
+    let wanted = |name: &str| arguments.only.as_ref().is_none_or(|only| name.contains(only.as_str()));
+    for (name, part) in parts.into_iter().filter(|(name, _)| wanted(name)) {
+        println!("{name}:");
+        part(arguments)?;
     }
-    missed.note(exported.kills + imported.kills < 2 * KILLS, || {
-        "a command ended before it was killed".to_owned()
-    });
-    let rate = arguments.python as f64 / python.as_secs_f64();
-    println!(
-        "{:<34} {:>9} {:>6} {:>9.1} {rate:>11.0}",
-        "Python, one upsert_entity at a time",
-        arguments.python,
-        0,
-        python.as_secs_f64()
-    );
-    let ratio = imported.rate() / rate;
-    println!("the import is {ratio:.1} times as fast as the loop (aim: {RATIO_MIN})");
-    missed.note(ratio < RATIO_MIN, || format!("only {ratio:.1} times as fast as the loop"));
-    missed.conclude("client")
-}
-
-/// A file with the entities: orders of a thousand shops, 0 to 4 properties each of several types.
-fn write_entities(path: &Path, entities: u64) -> Result<()> {
-    let mut out = BufWriter::new(std::fs::File::create(path)?);
-    for number in 0..entities {
-        // In the order of keys, as an export would have it.
-        let (shop, order) = (number * 1000 / entities, number);
-        let mut entity = json!({
-            "PartitionKey": format!("shop-{shop:04}"), "RowKey": format!("{order:09}"),
-            "Customer": format!("customer {}", number * 7919 % 100_003), "Cents": number * 31 % 1_000_000,
-            "Open": number % 10 == 0,
-        });
-        if number % 4 == 0 {
-            entity["Placed@odata.type"] = "Edm.DateTime".into();
-            entity["Placed"] = format!("2025-11-{:02}T{:02}:00:00Z", number % 28 + 1, number % 24).into();
-        }
-        writeln!(out, "{entity}")?;
-    }
-    Ok(out.into_inner()?.sync_all()?)
-}
-
-fn python(connection: &str, entities: u64) -> Result<Duration> {
-    let python = environment("azure-data-tables", SDK)?;
-    let output = Command::new(python)
-        .args(["-c", LOOP, &entities.to_string()])
-        .env("AZURE_STORAGE_CONNECTION_STRING", connection)
-        .output()?;
-    ensure!(output.status.success(), "the loop failed: {}", String::from_utf8_lossy(&output.stderr));
-    let seconds = String::from_utf8(output.stdout)?;
-    Ok(Duration::from_secs_f64(seconds.trim().parse().context("the loop prints its seconds")?))
+    Ok(())
 }

@@ -62,12 +62,18 @@ impl Seen {
     pub(crate) fn ranges(&mut self, at_s: f64, table: &str, answer: &Value) {
         let all = list(&answer["ranges"]);
         let is_in = |low: &Value| low.as_str().is_some_and(|low| is_of(low, table));
+        let is_begin = |low: &Value| low.as_str().is_some_and(|low| low.ends_with("/*"));
+        // The range in which the table begins has the end of what is before it, too. A table in one range is in the last one,
+        // since it was made last.
+        let is_cut = all.iter().any(|range| is_in(&range["low"]));
+        let begins_in = |at: usize| match all.get(at + 1) {
+            Some(next) => is_in(&next["low"]) && !is_begin(&next["low"]),
+            None => !is_cut,
+        };
         let mut servers = BTreeSet::new();
         let mut ranges = 0;
         for (at, range) in all.iter().enumerate() {
-            // The range in which the table begins has the end of what is before it, too.
-            let begins_here = all.get(at + 1).map_or(!is_in(&range["low"]), |next| is_in(&next["low"]));
-            if !is_in(&range["low"]) && !begins_here {
+            if !is_in(&range["low"]) && !begins_in(at) {
                 continue;
             }
             ranges += 1;

@@ -11,4 +11,5 @@ mod rehearse;
 mod script;
 mod settings;
 mod shards;
+mod stress;
 mod tables;

@@ -164,7 +164,7 @@ impl RequestPart {
             Verb::Query => {
                 let filter = self.filter.as_deref().context("a query has a filter")?;
                 let top = between("top", self.top.or(Some(100)), TOP_MAX)?;
-                let entities = between("entities, what the query returns, about,", self.entities, TOP_MAX)?;
+                let entities = between("entities (about what the query returns)", self.entities, TOP_MAX)?;
                 Act::Query { filter: Template::parse(filter, Use::Filter)?, top, entities }
             }
         })

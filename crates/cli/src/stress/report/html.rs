@@ -133,7 +133,7 @@ fn row(kind: &KindPart) -> String {
         kind.lost + kind.failed,
     ];
     let counts: String = counts.iter().map(|number| format!("<td>{}</td>", count(*number as f64))).collect();
-    let share = percent(kind.in_time as f64 / kind.asked.max(1) as f64);
+    let share = percent(kind.share());
     let class = if kind.is_met { "met" } else { "missed" };
     format!(
         "<tr><td>{}</td><td>{:.1}</td>{counts}<td>{}</td><td>{}</td><td>{:.0}</td><td class=\"{class}\">{share} {class}</td></tr>",

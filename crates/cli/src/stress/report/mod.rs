@@ -168,6 +168,11 @@ impl KindPart {
         }
     }
 
+    /// The share that was answered in time; all of none.
+    fn share(&self) -> f64 {
+        if self.asked == 0 { 1.0 } else { self.in_time as f64 / self.asked as f64 }
+    }
+
     /// Requests that the service refused.
     fn refused(&self) -> u64 {
         self.busy + self.timed_out

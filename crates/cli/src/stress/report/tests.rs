@@ -53,7 +53,7 @@ fn the_page_is_one_whole_file_and_texts_cannot_change_it() {
     assert_eq!(open_tags(&html), Ok(Vec::new()), "{html}");
     for word in [
         "&lt;b&gt;a &quot;club&quot; &amp; its runners",
-        "too coarse",
+        "ServerBusy",
         "2,000 entities/s",
         "Priming is not a cure",
     ] {

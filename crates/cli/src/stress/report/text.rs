@@ -101,7 +101,7 @@ fn kinds(kinds: &[KindPart]) -> String {
                 ms(kind.p99_ms),
                 format!(
                     "{} of {:.0} ms: {}",
-                    percent(kind.in_time as f64 / kind.asked.max(1) as f64),
+                    percent(kind.share()),
                     kind.within_ms,
                     if kind.is_met { "met" } else { "MISSED" }
                 ),
