@@ -8,6 +8,7 @@ const BUCKET: u8 = 0x01;
 const DELETED: u8 = 0x02;
 const NOTIFICATION: u8 = 0x03;
 const CAPACITY: u8 = 0x04;
+const OPERATION: u8 = 0x05;
 
 const HMAC_KEY: u8 = 0x01;
 
@@ -27,6 +28,8 @@ pub enum BucketRow {
     Notification(String),
     /// What the bucket with this id bears: see [`capacity`](crate::capacity).
     Capacity(BucketId),
+    /// A long-running operation of the bucket with this id, by its own id.
+    Operation(BucketId, String),
 }
 
 impl BucketRow {
@@ -36,6 +39,7 @@ impl BucketRow {
             DELETED => Self::Deleted(BucketId(reader.u64()?)),
             NOTIFICATION => Self::Notification(reader.name()?.into_owned()),
             CAPACITY => Self::Capacity(BucketId(reader.u64()?)),
+            OPERATION => Self::Operation(BucketId(reader.u64()?), reader.name()?.into_owned()),
             _ => return Err(reader.unknown_row()),
         })
     }
@@ -91,6 +95,11 @@ impl PartitionPrefix {
             BucketRow::Capacity(id) => {
                 out.push(CAPACITY);
                 put_u64(&mut out, id.0);
+            }
+            BucketRow::Operation(bucket, id) => {
+                out.push(OPERATION);
+                put_u64(&mut out, bucket.0);
+                put_name(&mut out, id);
             }
         }
         out

@@ -14,6 +14,7 @@
 //! | | bucket name, `02`, bucket id | the bucket name | a bucket that was deleted and can be restored |
 //! | | bucket name, `03`, notification id | the bucket name | a notification configuration |
 //! | | bucket name, `04`, bucket id | the bucket name | what the bucket bears |
+//! | | bucket name, `05`, bucket id, operation id | the bucket name | a long-running operation |
 //! | `12` project | project, `01`, access id | the project | an HMAC key |
 //! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
 //! | `30` object | bucket id, object name, then see [`ObjectRow`] | bucket id, object name | see [`ObjectRow`] |

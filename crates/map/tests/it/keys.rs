@@ -81,6 +81,7 @@ fn any_other_key() -> impl Strategy<Value = Key> {
         any_bucket().prop_map(BucketRow::Deleted),
         any_text().prop_map(BucketRow::Notification),
         any_bucket().prop_map(BucketRow::Capacity),
+        (any_bucket(), any_text()).prop_map(|(bucket, id)| BucketRow::Operation(bucket, id)),
     ];
     let user = (any_bucket(), any_text(), any_text());
     let blob_row = prop_oneof![
@@ -139,6 +140,7 @@ fn place(key: &Key) -> Vec<Part> {
                 BucketRow::Deleted(bucket) => vec![n(2), id(bucket.0)],
                 BucketRow::Notification(name) => vec![n(3), utf8(name)],
                 BucketRow::Capacity(bucket) => vec![n(4), id(bucket.0)],
+                BucketRow::Operation(bucket, name) => vec![n(5), id(bucket.0), utf8(name)],
             };
             [vec![n(0x11), utf8(name)], row].into_iter().flatten().collect()
         }
@@ -376,6 +378,9 @@ fn line(key: &Key) -> String {
         Key::Bucket { name, row: BucketRow::Deleted(id) } => format!("bucket {name} deleted {}", id.0),
         Key::Bucket { name, row: BucketRow::Notification(id) } => format!("bucket {name} notification {id}"),
         Key::Bucket { name, row: BucketRow::Capacity(id) } => format!("bucket {name} capacity {}", id.0),
+        Key::Bucket { name, row: BucketRow::Operation(bucket, id) } => {
+            format!("bucket {name} operation {} {id}", bucket.0)
+        }
         Key::Project { project, row: ProjectRow::HmacKey(id) } => format!("project {project} key {id}"),
         Key::Object(key) => object_in_words(key),
         Key::Blob { blob, row: BlobRow::State } => format!("blob {blob}"),

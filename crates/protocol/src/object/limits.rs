@@ -32,6 +32,8 @@ pub const NEWER_VERSIONS_COUNTED_MAX: usize = 1_000;
 pub const UPLOADS_REMEMBERED_MAX: usize = 1_000;
 /// Members of an IAM policy, in all of its bindings together.
 pub const POLICY_MEMBERS_MAX: usize = 1_500;
+/// How long an operation that has ended can be asked for, in seconds: 30 days.
+pub const OPERATION_KEPT_SECONDS: u64 = 30 * 24 * 3600;
 /// How long after its beginning a change of several names can be committed, in seconds: a day. A request takes much
 /// less; the rest is for clocks that step.
 pub const INTENT_SECONDS: u64 = 24 * 3600;

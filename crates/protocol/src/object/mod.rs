@@ -7,6 +7,7 @@
 //! | what requests ask for, and on which conditions | [`request`], [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
 //! | listings | [`list`] |
+//! | work that goes on after its request | [`operation`] |
 //! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
@@ -35,6 +36,7 @@ pub mod merge;
 pub mod micros;
 pub mod multipart;
 pub mod name;
+pub mod operation;
 pub mod parts;
 pub mod policy;
 pub mod request;

@@ -118,10 +118,15 @@ impl ObjectService {
 
     async fn age_bucket(&self, key: &[u8], bucket: &Bucket, done: &mut Done) -> Result<(), Failure> {
         match bucket.deleted {
-            None => self.age_rows(key, bucket.id, done).await,
+            None => {
+                self.age_rows(key, bucket.id, done).await?;
+                done.changes += self.remove_operations(bucket, Instant::now() + REQUEST_WITHIN).await?;
+                Ok(())
+            }
             Some(_) if !bucket.is_over(self.clock.now().into()) => Ok(()),
             Some(_) => {
                 self.age_rows(key, bucket.id, done).await?;
+                done.changes += self.remove_operations(bucket, Instant::now() + REQUEST_WITHIN).await?;
                 done.changes += u64::from(self.remove_over(key, bucket).await?);
                 Ok(())
             }

@@ -82,7 +82,7 @@ impl ObjectService {
             let of_sort = match sort {
                 BucketRow::Bucket => !deleted,
                 BucketRow::Deleted(_) => deleted,
-                BucketRow::Notification(_) | BucketRow::Capacity(_) => false,
+                BucketRow::Notification(_) | BucketRow::Capacity(_) | BucketRow::Operation(..) => false,
             };
             if !of_sort || after.as_ref().is_some_and(|after| name <= *after) {
                 return ControlFlow::Continue(());

@@ -36,6 +36,7 @@ mod managed_folders;
 mod media;
 mod notifications;
 mod objects;
+mod operations;
 mod payload;
 mod permission;
 mod rates;
@@ -468,6 +469,9 @@ impl ObjectService {
             Op::ManagedFoldersInsert => self.insert_managed_folder(exchange, bucket, body).await,
             Op::ManagedFoldersGet => self.get_managed_folder(exchange, bucket, &call.id).await,
             Op::ManagedFoldersDelete => self.delete_managed_folder(exchange, bucket, &call.id).await,
+            Op::OperationsList => self.list_operations(exchange, bucket).await,
+            Op::OperationsGet => self.get_operation(exchange, bucket, &call.id).await,
+            Op::OperationsCancel => self.cancel_operation(exchange, bucket, &call.id).await,
             other => Err(ObjectError::not_implemented(other.name()).into()),
         }
     }

@@ -202,6 +202,7 @@ fn gives(role: &str, permission: &str) -> bool {
         }
         "legacyBucketOwner" => {
             (short.starts_with("buckets.") && short != "buckets.delete")
+                || short.starts_with("bucketOperations.")
                 || matches!(short, "objects.list" | "objects.create" | "objects.delete")
         }
         "legacyObjectReader" => short == "objects.get",
@@ -234,6 +235,9 @@ fn permission_of(operation: Op) -> &'static str {
         | Op::ManagedFoldersList
         | Op::ManagedFoldersGet => "storage.buckets.get",
         Op::BucketsDelete => "storage.buckets.delete",
+        Op::OperationsList => "storage.bucketOperations.list",
+        Op::OperationsGet => "storage.bucketOperations.get",
+        Op::OperationsCancel => "storage.bucketOperations.cancel",
         Op::BucketsGetIamPolicy
         | Op::BucketAclList
         | Op::BucketAclGet

@@ -77,7 +77,10 @@ pub enum Operation {
     Folders,
     AnywhereCaches,
     RapidCaches,
-    Operations,
+    OperationsList,
+    OperationsGet,
+    OperationsCancel,
+    OperationsAdvanceRelocate,
     Channels,
 }
 
@@ -151,7 +154,10 @@ impl Operation {
             Op::Folders => "storage.folders",
             Op::AnywhereCaches => "storage.anywhereCaches",
             Op::RapidCaches => "storage.rapidCaches",
-            Op::Operations => "storage.buckets.operations",
+            Op::OperationsList => "storage.buckets.operations.list",
+            Op::OperationsGet => "storage.buckets.operations.get",
+            Op::OperationsCancel => "storage.buckets.operations.cancel",
+            Op::OperationsAdvanceRelocate => "storage.buckets.operations.advanceRelocateBucket",
             Op::Channels => "storage.channels",
         }
     }
@@ -190,7 +196,7 @@ const DOWNLOAD: [Route; 2] = [("GET", "b/B/o/O", Op::ObjectsGet), ("HEAD", "b/B/
 
 /// Paths of resources.
 #[rustfmt::skip]
-const JSON: [Route; 86] = [
+const JSON: [Route; 87] = [
     ("GET", "b", Op::BucketsList),
     ("POST", "b", Op::BucketsInsert),
     ("GET", "b/B", Op::BucketsGet),
@@ -273,9 +279,10 @@ const JSON: [Route; 86] = [
     ("GET", "b/B/rapidCaches/*", Op::RapidCaches),
     ("POST", "b/B/rapidCaches/*", Op::RapidCaches),
     ("PATCH", "b/B/rapidCaches/*", Op::RapidCaches),
-    ("GET", "b/B/operations", Op::Operations),
-    ("GET", "b/B/operations/*", Op::Operations),
-    ("POST", "b/B/operations/*", Op::Operations),
+    ("GET", "b/B/operations", Op::OperationsList),
+    ("GET", "b/B/operations/I", Op::OperationsGet),
+    ("POST", "b/B/operations/I/cancel", Op::OperationsCancel),
+    ("POST", "b/B/operations/I/advanceRelocateBucket", Op::OperationsAdvanceRelocate),
     ("POST", "channels/stop", Op::Channels),
 ];
 
