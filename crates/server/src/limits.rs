@@ -154,6 +154,10 @@ pub fn connections_max() -> usize {
     let spare = files.map_or(u64::MAX, |files| files.saturating_sub(STORE_FILES).max(16));
     CONNECTIONS_MAX.min(usize::try_from(spare).unwrap_or(CONNECTIONS_MAX))
 }
+/// Buckets of one page of their list in the XML API.
+pub const XML_BUCKETS_MAX: usize = 10_000;
+/// Objects that a request which deletes many of them deletes at once.
+pub const DELETES_AT_ONCE: usize = 16;
 /// How often a request settles changes of several names that it meets at one name, before it gives up.
 pub const INTENTS_MET_MAX: usize = 8;
 /// How often a move or a composition begins again because its sources were changed at the same time.

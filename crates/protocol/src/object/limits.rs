@@ -32,6 +32,16 @@ pub const NEWER_VERSIONS_COUNTED_MAX: usize = 1_000;
 pub const UPLOADS_REMEMBERED_MAX: usize = 1_000;
 /// Members of an IAM policy, in all of its bindings together.
 pub const POLICY_MEMBERS_MAX: usize = 1_500;
+/// Bytes of a document of the XML API.
+pub const XML_BYTES_MAX: usize = 2 << 20;
+/// Elements of a document that lie in each other.
+pub const XML_DEPTH_MAX: usize = 12;
+/// Objects that one request deletes.
+pub const DELETES_MAX: usize = 1_000;
+/// Bytes of a line between the chunks of a body.
+pub const CHUNK_LINE_BYTES_MAX: usize = 4 << 10;
+/// Lines behind the chunks of a body.
+pub const TRAILER_LINES_MAX: usize = 16;
 /// How long an operation that has ended can be asked for, in seconds: 30 days.
 pub const OPERATION_KEPT_SECONDS: u64 = 30 * 24 * 3600;
 /// How long after its beginning a change of several names can be committed, in seconds: a day. A request takes much

@@ -9,7 +9,7 @@
 //! | listings | [`list`] |
 //! | work that goes on after its request | [`operation`] |
 //! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
-//! | bodies and replies | [`multipart`], [`batch`], [`merge`], [`fields`], [`link`], [`error`] |
+//! | bodies and replies | [`multipart`], [`batch`], [`chunked`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
 //! | patterns of names | [`glob`] |
 //! | the same over gRPC | [`grpc`] |
@@ -21,6 +21,7 @@ pub mod ageing;
 pub mod batch;
 pub mod bucket;
 pub mod checksum;
+pub mod chunked;
 pub mod condition;
 pub mod error;
 pub mod fields;

@@ -51,6 +51,7 @@ impl ObjectService {
                     base: outer.base.clone(),
                     bucket_in_host: None,
                     principal: outer.principal.clone(),
+                    chunks: None,
                     ..*outer
                 };
                 // A call is a request in itself, so its future holds one of its own kind.

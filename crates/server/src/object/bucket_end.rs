@@ -35,13 +35,22 @@ use crate::limits::{INTENTS_IN_BUCKET_MAX, REQUEST_WITHIN};
 
 impl ObjectService {
     pub(super) async fn delete_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
-        let conditions = exchange.conditions()?;
+        self.end_bucket(exchange, name, &exchange.conditions()?).await
+    }
+
+    /// Deletes a bucket if the conditions hold and nothing lives in it.
+    pub(super) async fn end_bucket(
+        &self,
+        exchange: &Exchange<'_>,
+        name: &str,
+        conditions: &Conditions,
+    ) -> Result<Reply, Failure> {
         let bucket = self.bucket(name).await?;
         conditions.check_seen(Some(&seen(&bucket)), Purpose::Write)?;
         let deadline = exchange.deadline();
         let _ending = self.ending.lock().await;
         let deleted = match self.router.close_bucket(bucket.id, deadline).await {
-            Ok(()) => self.delete_closed(&bucket, &conditions, deadline).await,
+            Ok(()) => self.delete_closed(&bucket, conditions, deadline).await,
             Err(error) => Err(error.into()),
         };
         // After an unknown outcome the bucket may be gone by now, so it stays closed; the next write to it or walk looks.

@@ -13,7 +13,7 @@ use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Projection;
 use rangehold_protocol::object::limits::PAGE_ITEMS_MAX;
 use rangehold_protocol::object::micros::Micros;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
 use super::ObjectService;
 use super::exchange::{Exchange, RequestBody};
@@ -38,14 +38,28 @@ impl ObjectService {
         exchange: &Exchange<'_>,
         body: &mut RequestBody,
     ) -> Result<Reply, Failure> {
-        let project = self.project(exchange)?.to_owned();
+        let project = self.project(exchange)?;
         let parameters = parameters(exchange)?;
         let body = self.body_object(exchange, body).await?;
+        let bucket = self.make_bucket(exchange, project, &body, parameters).await?;
+        let spelled_out = body.contains_key("acl") || body.contains_key("defaultObjectAcl");
+        let unsaid = if spelled_out { Projection::Full } else { Projection::NoAcl };
+        resource(exchange, bucket.json(&exchange.base, exchange.query.projection(unsaid)?))
+    }
+
+    /// Makes the bucket that the JSON of an insert describes.
+    pub(super) async fn make_bucket(
+        &self,
+        exchange: &Exchange<'_>,
+        project: &str,
+        body: &Map<String, Value>,
+        parameters: BucketParameters,
+    ) -> Result<Bucket, Failure> {
         let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
         let partition = PartitionPrefix::bucket(name);
         let key = partition.bucket_row(&BucketRow::Bucket);
         let judge = |rows: &[Option<Bytes>], now: Timestamp| {
-            let bucket = Bucket::insert(&project, &body, parameters, now.into())?;
+            let bucket = Bucket::insert(project, body, parameters, now.into())?;
             if rows[0].is_some() {
                 let message =
                     "Your previous request to create the named bucket succeeded and you already own it.";
@@ -53,25 +67,44 @@ impl ObjectService {
             }
             Ok((vec![(key.clone(), Some(bucket.encode()))], bucket))
         };
-        let bucket = self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), judge).await?;
-        let spelled_out = body.contains_key("acl") || body.contains_key("defaultObjectAcl");
-        let unsaid = if spelled_out { Projection::Full } else { Projection::NoAcl };
-        resource(exchange, bucket.json(&exchange.base, exchange.query.projection(unsaid)?))
+        self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), judge).await
     }
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
-        let project = self.project(exchange)?;
-        let prefix = exchange.parameter("prefix").unwrap_or_default();
-        let deleted = exchange.query.flag("softDeleted")?;
         let projection = exchange.query.projection(Projection::NoAcl)?;
         let wanted = exchange.query.number("maxResults")?.map_or(PAGE_ITEMS_MAX, |most| most as usize);
-        let wanted = wanted.clamp(1, PAGE_ITEMS_MAX);
-        let after = exchange.parameter("pageToken").map(name_in_token).transpose()?;
+        let after = exchange.parameter("pageToken").map(|token| name_in_token("pageToken", token));
+        let select = Select {
+            project: self.project(exchange)?,
+            prefix: exchange.parameter("prefix").unwrap_or_default(),
+            deleted: exchange.query.flag("softDeleted")?,
+            after: after.transpose()?,
+            wanted: wanted.clamp(1, PAGE_ITEMS_MAX),
+        };
+        let (buckets, next) = self.selected_buckets(&select, exchange.now.into()).await?;
+        let items: Vec<Value> =
+            buckets.iter().map(|bucket| bucket.json(&exchange.base, projection)).collect();
+        let mut reply = json!({ "kind": "storage#buckets" });
+        if !items.is_empty() {
+            reply["items"] = items.into();
+        }
+        if let Some(next) = next {
+            reply["nextPageToken"] = token_of(next).into();
+        }
+        resource(exchange, reply)
+    }
+
+    /// A page of buckets and, if there are more, the name of its last one.
+    pub(super) async fn selected_buckets(
+        &self,
+        select: &Select<'_>,
+        now: Micros,
+    ) -> Result<(Vec<Bucket>, Option<String>), Failure> {
+        let Select { project, prefix, deleted, ref after, wanted } = *select;
         let low = PartitionPrefix::bucket(after.as_deref().unwrap_or(prefix).max(prefix));
         // The rows of a name come after its partition's first bytes, so a token's own name is met again, and skipped.
         let keys = KeyRange::prefix(&[KIND_BUCKET])
             .intersect(&KeyRange::new(without_end(low.as_bytes()).to_vec(), None));
-        let now = Micros::from(exchange.now);
         let found = self.router.scan(&keys, Page::default, |page, key, row| {
             let Ok(Key::Bucket { name, row: sort }) = Key::decode(key) else {
                 return ControlFlow::Continue(());
@@ -90,18 +123,9 @@ impl ObjectService {
             page.take(name, row, (project, now), wanted)
         });
         let page = found.await?;
-        let mut items = Vec::new();
-        for row in &page.rows {
-            items.push(Bucket::decode(row)?.json(&exchange.base, projection));
-        }
-        let mut reply = json!({ "kind": "storage#buckets" });
-        if !items.is_empty() {
-            reply["items"] = items.into();
-        }
-        if page.has_more {
-            reply["nextPageToken"] = URL_SAFE_NO_PAD.encode(page.last).into();
-        }
-        resource(exchange, reply)
+        let buckets: Vec<Bucket> =
+            page.rows.iter().map(|row| Bucket::decode(row)).collect::<Result<_, _>>()?;
+        Ok((buckets, page.has_more.then_some(page.last)))
     }
 
     pub(super) async fn lock_retention(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
@@ -139,6 +163,18 @@ impl ObjectService {
     }
 }
 
+/// Which buckets a listing has.
+pub(super) struct Select<'a> {
+    pub(super) project: &'a str,
+    pub(super) prefix: &'a str,
+    /// Whether it has the deleted ones that can be restored, in the place of the live ones.
+    pub(super) deleted: bool,
+    /// The name after which the page begins.
+    pub(super) after: Option<String>,
+    /// How many the page has at most.
+    pub(super) wanted: usize,
+}
+
 /// A page of a listing while it is read.
 #[derive(Default)]
 struct Page {
@@ -173,9 +209,15 @@ impl Page {
     }
 }
 
-fn name_in_token(token: &str) -> Result<String, ObjectError> {
+/// The token of the page after the bucket `name`.
+pub(super) fn token_of(name: String) -> String {
+    URL_SAFE_NO_PAD.encode(name)
+}
+
+/// The name in a token, which came in this parameter.
+pub(super) fn name_in_token(parameter: &str, token: &str) -> Result<String, ObjectError> {
     let name = URL_SAFE_NO_PAD.decode(token).ok().and_then(|name| String::from_utf8(name).ok());
-    name.ok_or_else(|| ObjectError::invalid("pageToken", token, "Send the nextPageToken of the last page."))
+    name.ok_or_else(|| ObjectError::invalid(parameter, token, "Send the token of the last page."))
 }
 
 /// The key of a partition without the byte that ends its name, so that longer names lie above it too.

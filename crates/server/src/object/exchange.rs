@@ -12,7 +12,7 @@ use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::fields::Fields;
 use rangehold_protocol::object::request::{Api, Query};
-use rangehold_protocol::object::signed::Dialect;
+use rangehold_protocol::object::signed::{ChunkSigner, Dialect};
 use tokio::time::Instant;
 
 use super::access::Principal;
@@ -45,6 +45,8 @@ pub(crate) struct Exchange<'a> {
     pub(crate) now: Timestamp,
     /// The sender.
     pub(crate) principal: Principal,
+    /// What checks the chunks of the body, if they are signed.
+    pub(crate) chunks: Option<ChunkSigner>,
     /// Members of a patch that take the place of older ones as wholes; a mask of gRPC says so.
     pub(crate) whole: &'a [String],
     /// In whose name it shares what requests share.
@@ -88,9 +90,14 @@ impl Exchange<'_> {
         self.query.get(name).filter(|value| !value.is_empty())
     }
 
-    /// The generation that is asked for.
+    /// The generation that is asked for; a client of Amazon S3 calls it a version.
     pub(crate) fn generation(&self) -> Result<Option<u64>, ObjectError> {
-        self.query.number("generation")
+        match (self.query.number("generation")?, self.dialect) {
+            (None, Dialect::Amazon) if self.parameter("versionId") != Some("null") => {
+                self.query.number("versionId")
+            }
+            (generation, _) => Ok(generation),
+        }
     }
 
     /// The conditions on what is read or changed.

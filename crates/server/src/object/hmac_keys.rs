@@ -12,7 +12,7 @@ use rangehold_protocol::object::bucket::project_number;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::micros::Micros;
 use rangehold_protocol::object::row::{decode_row, encode_row};
-use rangehold_protocol::object::signed::Claim;
+use rangehold_protocol::object::signed::{ChunkSigner, Claim};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
@@ -84,11 +84,17 @@ impl StoredKey {
 }
 
 impl ObjectService {
-    /// The account that made a signature, with a key of the settings or with an HMAC key that a client made.
-    pub(super) async fn signer(&self, claim: &Claim, now: Timestamp) -> Result<Principal, Failure> {
+    /// The account that made a signature, with a key of the settings or with an HMAC key that a client made; and what checks
+    /// the chunks of the body, if they are signed.
+    pub(super) async fn signer(
+        &self,
+        claim: &Claim,
+        now: Timestamp,
+    ) -> Result<(Principal, Option<ChunkSigner>), Failure> {
         let is_email = claim.signer.contains('@');
         let secret = if is_email { None } else { self.hmac_key(&claim.signer).await? };
-        Ok(verify((&self.options.access, &self.options.keys.load()), secret.as_ref(), claim, now)?)
+        let signer = verify((&self.options.access, &self.options.keys.load()), secret.as_ref(), claim, now)?;
+        Ok((signer, secret.and_then(|key| claim.chunk_signer(&key.secret))))
     }
 
     /// The key behind an access id, if it may be used: one of the settings, or one that a client made.

@@ -282,9 +282,12 @@ impl ObjectService {
             true => Dialect::Amazon,
             false => Dialect::Google,
         };
-        let principal = match claim {
+        let (principal, chunks) = match claim {
             Some(claim) => self.signer(&claim, arrival.now).await.map_err(unsigned)?,
-            None => self.sender(head, &query, arrival).map_err(|error| refused(UNAUTHENTICATED, error))?,
+            None => {
+                let sender = self.sender(head, &query, arrival);
+                (sender.map_err(|error| refused(UNAUTHENTICATED, error))?, None)
+            }
         };
         connection.prove();
         let scheme = if connection.tls { "https" } else { "http" };
@@ -302,6 +305,7 @@ impl ObjectService {
             whole: &[],
             tenant: Tenant { group, member: self.admission.hash(uri.path()) },
             principal,
+            chunks,
         })
     }
 

@@ -257,7 +257,7 @@ fn permission_of(operation: Op) -> &'static str {
     }
 }
 
-fn owns(exchange: &Exchange<'_>, project: &str, operation: &str) -> Result<(), ObjectError> {
+pub(super) fn owns(exchange: &Exchange<'_>, project: &str, operation: &str) -> Result<(), ObjectError> {
     match exchange.principal.owns(project) {
         true => Ok(()),
         false => Err(refusal(&exchange.principal, operation)),

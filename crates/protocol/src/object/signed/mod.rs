@@ -15,11 +15,14 @@
 //! Clients of Amazon S3 make the same signatures with other words, so one reader serves both [`Dialect`]s.
 
 mod canonical;
+mod chunks;
 mod secret;
 mod v2;
 mod v4;
 
 use rangehold_map::Timestamp;
+
+pub use self::chunks::ChunkSigner;
 
 use crate::time::iso;
 

@@ -7,9 +7,18 @@ use subtle::ConstantTimeEq;
 
 /// Version 4: the key is made from the secret by the parts of the scope, one after the other.
 pub(super) fn is_sha256((before, secret): (&str, &str), scope: &str, text: &str, signature: &[u8]) -> bool {
+    is_signed(&key((before, secret), scope), text, signature)
+}
+
+/// The key of a scope.
+pub(super) fn key((before, secret): (&str, &str), scope: &str) -> Vec<u8> {
     let first = format!("{before}{secret}").into_bytes();
-    let key = scope.split('/').fold(first, |key, part| sha256(&key, part));
-    sha256(&key, text).ct_eq(signature).into()
+    scope.split('/').fold(first, |key, part| sha256(&key, part))
+}
+
+/// Whether a text is signed with a key that [`key`] made.
+pub(super) fn is_signed(key: &[u8], text: &str, signature: &[u8]) -> bool {
+    sha256(key, text).ct_eq(signature).into()
 }
 
 /// Version 2.

@@ -49,7 +49,17 @@ pub fn draft<'a>(
                     })
                     .or_insert_with(|| value.to_owned());
             }
-            (.., Some("contentEncoding")) if value == "aws-chunked" => {}
+            // A coding of the request, not of the object.
+            (.., Some("contentEncoding")) if value.contains("aws-chunked") => {
+                let others: Vec<&str> = value
+                    .split(',')
+                    .map(str::trim)
+                    .filter(|one| !matches!(*one, "" | "aws-chunked"))
+                    .collect();
+                if !others.is_empty() {
+                    body.insert("contentEncoding".to_owned(), Value::from(others.join(",")));
+                }
+            }
             (.., Some(field)) => {
                 body.insert(field.to_owned(), Value::from(value));
             }
@@ -142,10 +152,12 @@ mod tests {
             ("x-goog-acl", "public-read"),
             ("x-goog-custom-time", "2026-11-24T10:00:00Z"),
             ("Content-Length", "5"),
+            ("Content-Encoding", "gzip, aws-chunked"),
         ];
         let draft = draft(headers.into_iter(), Micros::new(1)).expect("a draft");
         assert_eq!(draft.settings.content_type.as_deref(), Some("text/plain"));
         assert_eq!(draft.settings.cache_control.as_deref(), Some("no-cache"));
+        assert_eq!(draft.settings.content_encoding.as_deref(), Some("gzip"));
         assert_eq!(draft.settings.metadata["color"], "red,blue");
         assert_eq!(draft.storage_class.map(StorageClass::name), Some("NEARLINE"));
         assert!(draft.acl.is_some_and(|acl| acl.is_public()));

@@ -27,6 +27,19 @@ impl Writer {
         self.open.push(name);
     }
 
+    /// Opens an element with the attribute `type`.
+    pub(super) fn open_sort(&mut self, name: &'static str, sort: &str) {
+        self.out.push_str(&format!("<{name} type=\"{}\">", escape(sort)));
+        self.open.push(name);
+    }
+
+    /// A body that is one element with a text.
+    pub(super) fn whole(name: &'static str, text: &str) -> String {
+        let mut writer = Self::new(name, "");
+        writer.out.push_str(&escape(text));
+        writer.finish()
+    }
+
     /// Closes the element that was opened last.
     pub(super) fn close(&mut self) {
         let name = self.open.pop().expect("an element is open");

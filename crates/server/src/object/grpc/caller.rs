@@ -55,6 +55,7 @@ impl Caller {
             id: &self.id,
             now: self.now,
             principal: self.principal.clone(),
+            chunks: None,
             whole: &call.whole,
             tenant: self.tenant,
         }

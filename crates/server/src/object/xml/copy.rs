@@ -28,7 +28,7 @@ impl XmlApi<'_> {
             let hint = "Give a generation.";
             text.parse().map_err(|_| ObjectError::invalid("x-goog-copy-source-generation", text, hint))
         };
-        let wanted: Option<u64> = wanted.map(number).transpose()?;
+        let wanted: Option<u64> = wanted.map(number).transpose()?.or(source.generation);
         let (from, to) = (self.bucket(&source.bucket).await?, self.bucket(bucket).await?);
         let source = self.source(&from, &source.name, wanted, &source_conditions).await?;
         check_key(&source.generation, customer_key(exchange, "x-goog-copy-source-encryption")?)?;

@@ -124,7 +124,7 @@ impl XmlApi<'_> {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
                     .map_err(ObjectError::from)?;
-                let signer = self.signer(&claim, exchange.now).await?;
+                let (signer, _) = self.signer(&claim, exchange.now).await?;
                 self.permit_signer(&signer, &bucket)?;
                 let policy = Policy::parse(encoded).map_err(ObjectError::from)?;
                 policy.check(&bucket.name, &fields, exchange.now).map_err(ObjectError::from)?;

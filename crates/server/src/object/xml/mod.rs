@@ -1,20 +1,24 @@
-//! The XML API: objects at `/bucket/name`.
+//! The XML API: buckets at `/bucket`, and objects at `/bucket/name`.
 //!
 //! It shares everything below with the JSON API: the same rows, judges and blobs. The files here read its requests and
-//! write its replies. [`signature`] decides for all of them whether a signed request is believed.
+//! write its replies. [`signature`] decides for all of them whether a signed request is believed, and [`entry`] who may do what,
+//! at which rate. [`body`] checks what is announced of a body, and takes the form off that Amazon's clients give it.
 
+mod body;
+mod buckets;
 mod copy;
+mod delete_many;
+mod entry;
 mod form;
 mod list;
 mod object;
 mod parts;
+mod settings;
 pub(super) mod signature;
 mod uploads;
 
 use std::ops::Deref;
 
-use rangehold_map::capacity::Usage;
-use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::Conditions;
 use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
@@ -24,7 +28,6 @@ use rangehold_protocol::object::xml::request::{BucketCall, ObjectCall, XmlReques
 
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
-use super::permission::{CREATE, DELETE, GET, LIST};
 use super::reply::Reply;
 use super::{ObjectService, Outcome, Speaks, UNKNOWN};
 
@@ -55,79 +58,6 @@ impl XmlApi<'_> {
         }
     }
 
-    /// Checks that the sender may do what the request asks for.
-    async fn authorise(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
-        if self.options.access.is_open() {
-            return Ok(());
-        }
-        let (call, bucket, name) = match request {
-            // The signer of the policy must have the permission. It is not known before the fields are read.
-            XmlRequest::Bucket(BucketCall::PostForm, _) => return Ok(()),
-            XmlRequest::Bucket(BucketCall::List | BucketCall::ListUploads, bucket) => {
-                return self.permit(exchange, LIST, &self.bucket(bucket).await?, None).await;
-            }
-            XmlRequest::Object(call, bucket, name) => (call, self.bucket(bucket).await?, name),
-        };
-        match call {
-            ObjectCall::Get | ObjectCall::Head => self.permit(exchange, GET, &bucket, Some(name)).await,
-            ObjectCall::Delete => self.permit(exchange, DELETE, &bucket, Some(name)).await,
-            // The id of an upload is a secret of the one that began it.
-            ObjectCall::ContinueSession(_) | ObjectCall::CancelSession(_) => Ok(()),
-            ObjectCall::Copy(source) => {
-                let from = self.bucket(&source.bucket).await?;
-                self.permit(exchange, GET, &from, Some(&source.name)).await?;
-                self.permit_write(exchange, &bucket).await
-            }
-            ObjectCall::Put
-            | ObjectCall::BeginSession
-            | ObjectCall::BeginUpload
-            | ObjectCall::CompleteUpload(_) => self.permit_write(exchange, &bucket).await,
-            ObjectCall::PutPart { .. } | ObjectCall::AbortUpload(_) | ObjectCall::ListParts(_) => {
-                self.permit(exchange, CREATE, &bucket, None).await
-            }
-        }
-    }
-
-    /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
-    async fn permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
-        self.permit(exchange, CREATE, bucket, None).await?;
-        match conditions(exchange)?.generation_match {
-            Some(0) => Ok(()),
-            _ => self.permit(exchange, DELETE, bucket, None).await,
-        }
-    }
-
-    /// Lets a request in, or refuses it: see [`rates`](super::rates). Forms and sessions ask when they know the name.
-    async fn admit_request(&self, exchange: &Exchange<'_>, request: &XmlRequest) -> Result<(), Failure> {
-        match request {
-            XmlRequest::Bucket(BucketCall::List, bucket) => {
-                let begins_at = exchange.parameter("start-after").or(exchange.parameter("marker"));
-                let begins_at = begins_at.or(exchange.parameter("prefix")).unwrap_or_default();
-                self.admit(exchange, bucket, begins_at, Usage::Read, true).await
-            }
-            XmlRequest::Bucket(BucketCall::PostForm | BucketCall::ListUploads, _) => Ok(()),
-            XmlRequest::Object(call, bucket, name) => match call {
-                ObjectCall::Get | ObjectCall::Head => {
-                    self.admit_name(exchange, bucket, name, Usage::Read).await
-                }
-                ObjectCall::Copy(source) => {
-                    self.admit_name(exchange, &source.bucket, &source.name, Usage::Read).await?;
-                    self.admit_name(exchange, bucket, name, Usage::Write).await
-                }
-                ObjectCall::Put | ObjectCall::Delete | ObjectCall::CompleteUpload(_) => {
-                    self.admit_name(exchange, bucket, name, Usage::Write).await
-                }
-                ObjectCall::BeginSession
-                | ObjectCall::ContinueSession(_)
-                | ObjectCall::CancelSession(_)
-                | ObjectCall::BeginUpload
-                | ObjectCall::PutPart { .. }
-                | ObjectCall::AbortUpload(_)
-                | ObjectCall::ListParts(_) => Ok(()),
-            },
-        }
-    }
-
     async fn run(
         &self,
         exchange: &Exchange<'_>,
@@ -137,14 +67,25 @@ impl XmlApi<'_> {
         self.authorise(exchange, request).await?;
         self.admit_request(exchange, request).await?;
         match request {
-            XmlRequest::Bucket(BucketCall::List, bucket) => self.list(exchange, bucket).await,
-            XmlRequest::Bucket(BucketCall::PostForm, bucket) => self.form(exchange, bucket, body).await,
-            XmlRequest::Bucket(BucketCall::ListUploads, bucket) => self.list_uploads(exchange, bucket).await,
+            XmlRequest::ListBuckets => self.list_buckets(exchange).await,
+            XmlRequest::Bucket(call, bucket) => match call {
+                BucketCall::List => self.list(exchange, bucket).await,
+                BucketCall::ListUploads => self.list_uploads(exchange, bucket).await,
+                BucketCall::PostForm => self.form(exchange, bucket, body).await,
+                BucketCall::Create => self.create_bucket(exchange, bucket, body).await,
+                BucketCall::Head => self.head_bucket(bucket).await,
+                BucketCall::Delete => self.delete_bucket(exchange, bucket).await,
+                BucketCall::DeleteObjects => self.delete_objects(exchange, bucket, body).await,
+                BucketCall::Get(setting) => self.get_setting(bucket, *setting).await,
+                BucketCall::Set(setting) => self.set_setting(exchange, bucket, *setting, body).await,
+            },
             XmlRequest::Object(call, bucket, name) => match call {
                 ObjectCall::Get | ObjectCall::Head => {
                     let reply = self.get(exchange, bucket, name).await?;
                     Ok(self.charge_reply(bucket, reply).await)
                 }
+                ObjectCall::GetAcl => self.get_acl(exchange, bucket, name).await,
+                ObjectCall::SetAcl => self.set_acl(exchange, bucket, name, body).await,
                 ObjectCall::Put => self.put(exchange, bucket, name, body).await,
                 ObjectCall::Copy(source) => self.copy(exchange, bucket, name, source).await,
                 ObjectCall::Delete => self.delete(exchange, bucket, name).await,

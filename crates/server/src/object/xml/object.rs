@@ -1,7 +1,7 @@
 //! Objects: put, get, head, delete, and the beginning of a resumable upload.
 
 use rangehold_protocol::object::condition::Purpose;
-use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::error::ObjectError;
 use rangehold_protocol::object::generation::Generation;
 use rangehold_protocol::object::link::segment;
 use rangehold_protocol::object::name::check_object;
@@ -9,14 +9,12 @@ use rangehold_protocol::object::signed::Dialect;
 use rangehold_protocol::object::write::Name;
 use rangehold_protocol::object::xml::headers;
 use rangehold_protocol::time::parse_http_date;
-use sha2::{Digest, Sha256};
 
 use super::{XmlApi, conditions, written};
 use crate::object::encryption::customer_key;
 use crate::object::exchange::{Exchange, RequestBody};
 use crate::object::failure::Failure;
 use crate::object::insert::Described;
-use crate::object::payload::Receiver;
 use crate::object::reply::Reply;
 
 /// Parameters of a download that replace a header of the reply. Signed URLs use them.
@@ -88,36 +86,6 @@ impl XmlApi<'_> {
         let to = Name { bucket: &bucket, name };
         let made = self.create(exchange, to, &described.draft, &conditions, received).await?;
         Ok(written(200, &made))
-    }
-
-    /// Receives the bytes of a body. If their SHA-256 was announced, as a signer can demand, it is checked.
-    pub(super) async fn receive(
-        &self,
-        exchange: &Exchange<'_>,
-        body: &mut RequestBody,
-        receiver: &mut Receiver,
-    ) -> Result<(), Failure> {
-        let announced = exchange.header("x-goog-content-sha256").filter(|text| *text != "UNSIGNED-PAYLOAD");
-        if announced.is_some_and(|announced| announced.starts_with("STREAMING-")) {
-            let what = "A body in signed chunks ('x-amz-content-sha256: STREAMING-...')";
-            return Err(ObjectError::not_implemented(what).into());
-        }
-        let mut sum = Sha256::new();
-        while let Some(piece) = self.piece(exchange, body).await? {
-            if announced.is_some() {
-                sum.update(&piece.bytes);
-            }
-            receiver.take(piece.bytes.clone()).await?;
-        }
-        let found = const_hex::encode(sum.finalize());
-        match announced {
-            Some(announced) if !announced.eq_ignore_ascii_case(&found) => {
-                let message =
-                    format!("Provided SHA-256 \"{announced}\" doesn't match calculated SHA-256 \"{found}\".");
-                Err(ObjectError::new(ErrorKind::WrongChecksum, message).into())
-            }
-            _ => Ok(()),
-        }
     }
 
     pub(super) async fn delete(

@@ -83,7 +83,7 @@ async fn an_object_is_put_read_copied_and_deleted() {
     assert_eq!((missing.status, element(&missing.body, "Code")), (404, "NoSuchKey"));
     let bucket = service.xml("PUT", "/nowhere/a", &[], b"").await;
     assert_eq!((bucket.status, element(&bucket.body, "Code")), (404, "NoSuchBucket"));
-    let named = service.xml("GET", "/photos?cors", &[], b"").await;
+    let named = service.xml("GET", "/photos?website", &[], b"").await;
     assert_eq!((named.status, element(&named.body, "Code")), (501, "NotImplemented"));
 }
 
@@ -246,4 +246,89 @@ async fn a_url_that_is_signed_with_an_hmac_key_of_the_api_is_valid() {
     assert_eq!(service.xml("GET", &url(secret), &[], b"").await.body, "hello");
     let refused = service.xml("GET", &url("another secret"), &[], b"").await;
     assert_eq!((refused.status, element(&refused.body, "Code")), (403, "SignatureDoesNotMatch"));
+}
+
+#[tokio::test]
+async fn a_bucket_is_made_set_up_emptied_and_deleted() {
+    let service = Service::start().await;
+    let project = [("x-goog-project-id", "test-project")];
+    let description =
+        b"<CreateBucketConfiguration><LocationConstraint>EU</LocationConstraint></CreateBucketConfiguration>";
+    let made = service.xml("PUT", "/photos", &project, description).await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    let again = service.xml("PUT", "/photos", &project, b"").await;
+    assert_eq!((again.status, element(&again.body, "Code")), (409, "BucketAlreadyExists"));
+    assert_eq!(service.xml("HEAD", "/photos", &[], b"").await.status, 200);
+    assert_eq!(service.xml("HEAD", "/nowhere", &[], b"").await.status, 404);
+    let listed = service.xml("GET", "/", &project, b"").await;
+    assert_eq!((listed.status, element(&listed.body, "Name")), (200, "photos"));
+    let other = service.xml("GET", "/", &[("x-goog-project-id", "other")], b"").await;
+    assert!(!other.body.contains("<Bucket>"), "{}", other.body);
+
+    assert_eq!(
+        element(&service.xml("GET", "/photos?location", &[], b"").await.body, "LocationConstraint"),
+        "EU"
+    );
+    let tags = b"<Tagging><TagSet><Tag><Key>team</Key><Value>red</Value></Tag></TagSet></Tagging>";
+    let stale = [("x-goog-if-metageneration-match", "9")];
+    assert_eq!(service.xml("PUT", "/photos?tagging", &stale, tags).await.status, 412);
+    assert_eq!(service.xml("PUT", "/photos?tagging", &[], tags).await.status, 200);
+    assert_eq!(service.object_json("GET", "/b/photos", "").await["labels"]["team"], "red");
+    assert_eq!(element(&service.xml("GET", "/photos?tagging", &[], b"").await.body, "Key"), "team");
+    let refused = service.xml("PUT", "/photos?tagging", &[("x-goog-content-sha256", "00")], tags).await;
+    assert_eq!((refused.status, element(&refused.body, "Code")), (400, "BadDigest"));
+
+    for name in ["a", "b", "c"] {
+        service.xml("PUT", &format!("/photos/{name}"), &[], b"x").await;
+    }
+    let public = service.xml("PUT", "/photos/a?acl", &[("x-goog-acl", "public-read")], b"").await;
+    assert_eq!(public.status, 200, "{}", public.body);
+    let list = service.xml("GET", "/photos/a?acl", &[], b"").await;
+    assert!(list.body.contains("<Scope type=\"AllUsers\"></Scope><Permission>READ"), "{}", list.body);
+    let (_, list) = list.body.split_once("?>").expect("a declaration");
+    assert_eq!(service.xml("PUT", "/photos/b?acl", &[], list.as_bytes()).await.status, 200);
+    let shown = service.object_json("GET", "/b/photos/o/b/acl/allUsers", "").await;
+    assert_eq!(shown["role"], "READER");
+
+    assert_eq!(service.xml("DELETE", "/photos", &[], b"").await.status, 409);
+    let many = b"<Delete><Object><Key>a</Key></Object><Object><Key>none</Key></Object><Object><Key>b</Key></Object></Delete>";
+    let wrong =
+        service.xml("POST", "/photos?delete", &[("Content-MD5", "AAAAAAAAAAAAAAAAAAAAAA==")], many).await;
+    assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+    let deleted = service.xml("POST", "/photos?delete", &[], many).await;
+    assert_eq!((deleted.status, deleted.body.matches("<Deleted>").count()), (200, 3), "{}", deleted.body);
+    let left = service.xml("GET", "/photos", &[], b"").await;
+    assert_eq!((left.body.matches("<Key>").count(), element(&left.body, "Key")), (1, "c"));
+    service.xml("DELETE", "/photos/c", &[], b"").await;
+    assert_eq!(service.xml("DELETE", "/photos", &[], b"").await.status, 204);
+}
+
+#[tokio::test]
+async fn a_body_in_chunks_is_stored_without_their_form() {
+    let service = Service::with_photos().await;
+    let headers = [
+        ("x-amz-content-sha256", "STREAMING-UNSIGNED-PAYLOAD-TRAILER"),
+        ("x-amz-trailer", "x-amz-checksum-crc32"),
+        ("x-amz-decoded-content-length", "11"),
+        ("Content-Encoding", "aws-chunked"),
+    ];
+    let body = |sum: &str| format!("6\r\nhello \r\n5\r\nworld\r\n0\r\nx-amz-checksum-crc32:{sum}\r\n\r\n");
+    let wrong = service.xml("PUT", "/photos/a", &headers, body("AAAAAA==").as_bytes()).await;
+    assert_eq!((wrong.status, element(&wrong.body, "Code")), (400, "BadDigest"));
+    assert_eq!(service.xml("HEAD", "/photos/a", &[], b"").await.status, 404);
+    let right = service.xml("PUT", "/photos/a", &headers, body("DUoRhQ==").as_bytes()).await;
+    assert_eq!(right.status, 200, "{}", right.body);
+    let read = service.xml("GET", "/photos/a", &[], b"").await;
+    assert_eq!((read.body.as_str(), read.header("content-encoding")), ("hello world", None));
+
+    // Whatever says that there are chunks, they are taken off; and what is not in chunks then is refused.
+    let coded = [("Content-Encoding", "gzip,aws-chunked")];
+    assert_eq!(service.xml("PUT", "/photos/b", &coded, b"3\r\nfoo\r\n0\r\n\r\n").await.status, 200);
+    let resource = service.object_json("GET", "/b/photos/o/b", "").await;
+    assert_eq!((&resource["size"], &resource["contentEncoding"]), (&json!("3"), &json!("gzip")));
+    assert_eq!(service.xml("PUT", "/photos/c", &coded, b"hello world").await.status, 400);
+    let short = [headers[0], ("x-amz-decoded-content-length", "4"), headers[3]];
+    assert_eq!(service.xml("PUT", "/photos/c", &short, b"3\r\nfoo\r\n0\r\n\r\n").await.status, 400);
+    let other = [("x-amz-content-sha256", "STREAMING-AWS4-ECDSA-P256-SHA256-PAYLOAD")];
+    assert_eq!(service.xml("PUT", "/photos/c", &other, b"0\r\n\r\n").await.status, 501);
 }
