@@ -42,6 +42,12 @@ pub const DELETES_MAX: usize = 1_000;
 pub const CHUNK_LINE_BYTES_MAX: usize = 4 << 10;
 /// Lines behind the chunks of a body.
 pub const TRAILER_LINES_MAX: usize = 16;
+/// Bytes of the condition of a binding.
+pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
+/// Operators of truth in a condition, as the documents of IAM conditions say.
+pub const EXPRESSION_OPERATORS_MAX: usize = 12;
+/// Parentheses in each other in a condition.
+pub const EXPRESSION_DEPTH_MAX: usize = 32;
 /// How long an operation that has ended can be asked for, in seconds: 30 days.
 pub const OPERATION_KEPT_SECONDS: u64 = 30 * 24 * 3600;
 /// How long after its beginning a change of several names can be committed, in seconds: a day. A request takes much

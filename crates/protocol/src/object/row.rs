@@ -17,6 +17,28 @@ pub fn encode_row<T: Serialize>(value: &T) -> Vec<u8> {
     postcard::to_extend(value, out).expect("a row is made of values that can be written")
 }
 
+/// A row with a value behind it. Code that does not know of the value reads the row as if it were not there.
+pub fn append<T: Serialize>(row: Vec<u8>, value: &T) -> Vec<u8> {
+    postcard::to_extend(value, row).expect("a row is made of values that can be written")
+}
+
+/// As [`decode_row`], of a row that may have more behind it; that is returned too.
+pub fn decode_row_and_rest<'r, T: DeserializeOwned>(
+    what: &str,
+    row: &'r [u8],
+) -> Result<(T, &'r [u8]), ObjectError> {
+    match row.split_first() {
+        Some((&FORM, rest)) => postcard::take_from_bytes(rest)
+            .map_err(|error| ObjectError::damaged(format_args!("{what}: {error}"))),
+        _ => decode_row(what, row).map(|value| (value, &[][..])),
+    }
+}
+
+/// Decodes what [`append`] put behind a row.
+pub fn decode_rest<T: DeserializeOwned>(what: &str, rest: &[u8]) -> Result<T, ObjectError> {
+    postcard::from_bytes(rest).map_err(|error| ObjectError::damaged(format_args!("{what}: {error}")))
+}
+
 /// Decodes what [`encode_row`] wrote. `what` names the row in the error.
 pub fn decode_row<T: DeserializeOwned>(what: &str, row: &[u8]) -> Result<T, ObjectError> {
     match row.split_first() {

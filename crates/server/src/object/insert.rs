@@ -42,6 +42,7 @@ impl ObjectService {
         let bucket = self.bucket(bucket).await?;
         let content_type = exchange.header("content-type");
         let described = described(exchange, &Map::new(), content_type)?;
+        self.permit_write(exchange, &bucket, &described.name).await?;
         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
         let mut receiver = self.receiver(exchange, &bucket, &described.name);
         while let Some(piece) = self.piece(exchange, body).await? {
@@ -70,6 +71,7 @@ impl ObjectService {
                     Found::MediaBegins(content_type) => {
                         let resource = body_object(&parts.resource)?;
                         let described = described(exchange, &resource, content_type.as_deref())?;
+                        self.permit_write(exchange, &bucket, &described.name).await?;
                         self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
                         let receiver = self.receiver(exchange, &bucket, &described.name);
                         receiving = Some((described, receiver));

@@ -1,4 +1,4 @@
-//! Managed folders of buckets: they are stored with their bucket and shown. Their policies are not served.
+//! Managed folders of buckets. They are stored with their bucket, and so are their policies: see [`iam`](super::iam).
 
 use rangehold_protocol::object::bucket::{Bucket, ManagedFolder};
 use rangehold_protocol::object::condition::Conditions;
@@ -74,6 +74,7 @@ impl ObjectService {
         let remove = |bucket: &Bucket, _| {
             let mut bucket = bucket.clone();
             bucket.managed_folders.remove(&name).ok_or_else(|| missing(&name))?;
+            bucket.folder_policies.remove(&name);
             Ok(bucket)
         };
         self.change_bucket(bucket, &Conditions::default(), exchange.deadline(), remove).await?;
@@ -87,10 +88,10 @@ fn shown(exchange: &Exchange<'_>, bucket: &Bucket, name: &str) -> Result<Reply, 
 }
 
 /// The name of a folder ends with a slash, also if the client leaves it out.
-fn with_slash(name: &str) -> String {
+pub(super) fn with_slash(name: &str) -> String {
     if name.ends_with('/') { name.to_owned() } else { format!("{name}/") }
 }
 
-fn missing(name: &str) -> ObjectError {
+pub(super) fn missing(name: &str) -> ObjectError {
     ObjectError::new(ErrorKind::NotFound, format!("There is no managed folder {name}."))
 }

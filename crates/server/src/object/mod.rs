@@ -78,6 +78,7 @@ pub use self::hosts::Hosts;
 pub use self::keys::{
     DEVELOPMENT_ACCOUNT, DEVELOPMENT_TOKEN, HmacKey, KeysError, ObjectKeys, SharedObjectKeys,
 };
+use self::permission::Place;
 use self::reply::Reply;
 pub use self::reply::SentBody;
 use self::retry_tests::RetryTests;
@@ -415,7 +416,17 @@ impl ObjectService {
             Op::BucketsRestore => self.restore_bucket(exchange, bucket).await,
             Op::BucketsGetIamPolicy => self.get_bucket_policy(exchange, bucket).await,
             Op::BucketsSetIamPolicy => self.set_bucket_policy(exchange, bucket, body).await,
-            Op::BucketsTestIamPermissions => self.test_permissions(exchange, bucket).await,
+            Op::BucketsTestIamPermissions => self.test_permissions(exchange, bucket, Place::Bucket).await,
+            Op::ObjectsGetIamPolicy => self.get_object_policy(exchange, bucket, object).await,
+            Op::ObjectsSetIamPolicy => self.set_object_policy(exchange, bucket, object, body).await,
+            Op::ObjectsTestIamPermissions => {
+                self.test_permissions(exchange, bucket, Place::Object(object)).await
+            }
+            Op::ManagedFoldersGetIamPolicy => self.get_folder_policy(exchange, bucket, &call.id).await,
+            Op::ManagedFoldersSetIamPolicy => self.set_folder_policy(exchange, bucket, &call.id, body).await,
+            Op::ManagedFoldersTestIamPermissions => {
+                self.test_permissions(exchange, bucket, Place::Folder(&call.id)).await
+            }
             Op::BucketsGetStorageLayout => self.bucket_layout(exchange, bucket).await,
             Op::BucketAclList
             | Op::BucketAclInsert

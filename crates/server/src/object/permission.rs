@@ -3,14 +3,18 @@
 //! An operation needs a permission with the name that IAM gives it, such as `storage.objects.get`. A sender has it
 //!
 //! 1. as an owner of the bucket's project (`"owns"` in the file of `--object-keys`),
-//! 2. by a binding of the bucket's policy, if that has no condition,
-//! 3. by an access control list of the bucket or object, unless the bucket has uniform access.
+//! 2. by a binding of the bucket's policy, if its condition holds,
+//! 3. by a binding of a managed folder's policy, for the names below the folder,
+//! 4. by an access control list of the bucket or object, unless the bucket has uniform access.
 //!
 //! With open access everybody has every permission.
 
+use rangehold_map::Timestamp;
 use rangehold_protocol::object::acl::{AclEntry, Role};
 use rangehold_protocol::object::bucket::Bucket;
+use rangehold_protocol::object::bucket::policy::{Expr, Policy};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
+use rangehold_protocol::object::policy::expression::{Circumstances, Expression};
 use rangehold_protocol::object::request::{Call, Operation as Op};
 
 use super::ObjectService;
@@ -46,26 +50,39 @@ impl ObjectService {
             | Op::HmacKeyDelete
             | Op::ServiceAccountGet => Ok(owns(exchange, &call.bucket, call.operation.name())?),
             // Everybody may ask which permissions it has.
-            Op::BucketsTestIamPermissions => Ok(()),
+            Op::BucketsTestIamPermissions
+            | Op::ObjectsTestIamPermissions
+            | Op::ManagedFoldersTestIamPermissions => Ok(()),
+            Op::ManagedFoldersInsert
+            | Op::ManagedFoldersGet
+            | Op::ManagedFoldersDelete
+            | Op::ManagedFoldersUpdate
+            | Op::ManagedFoldersGetIamPolicy
+            | Op::ManagedFoldersSetIamPolicy => {
+                let bucket = self.bucket(&call.bucket).await?;
+                self.permit_on(exchange, permission_of(call.operation), &bucket, Place::Folder(&call.id))
+            }
             // The id of an upload is a secret of the one that began it.
             Op::ObjectsInsert if exchange.parameter("upload_id").is_some() => Ok(()),
-            Op::ObjectsInsert | Op::ObjectsCompose => {
+            // The name may be in the body; then it is asked for when that was read.
+            Op::ObjectsInsert => match exchange.parameter("name") {
+                Some(name) => self.permit_write(exchange, &self.bucket(&call.bucket).await?, name).await,
+                None => Ok(()),
+            },
+            Op::ObjectsCompose => {
                 let bucket = self.bucket(&call.bucket).await?;
-                self.permit_write(exchange, &bucket).await?;
-                match call.operation {
-                    Op::ObjectsCompose => self.permit(exchange, GET, &bucket, object).await,
-                    _ => Ok(()),
-                }
+                self.permit_write(exchange, &bucket, &call.object).await?;
+                self.permit(exchange, GET, &bucket, object).await
             }
             Op::ObjectsCopy | Op::ObjectsRewrite => {
                 self.permit(exchange, GET, &self.bucket(&call.bucket).await?, object).await?;
-                self.permit_write(exchange, &self.bucket(&call.to_bucket).await?).await
+                self.permit_write(exchange, &self.bucket(&call.to_bucket).await?, &call.to_object).await
             }
             Op::ObjectsMove => {
                 let bucket = self.bucket(&call.bucket).await?;
                 self.permit(exchange, DELETE, &bucket, object).await?;
                 self.permit(exchange, GET, &bucket, object).await?;
-                self.permit_write(exchange, &bucket).await
+                self.permit_write(exchange, &bucket, &call.to_object).await
             }
             // A deleted bucket has no row of its name, so its project must be asked for in another way.
             Op::BucketsRestore => {
@@ -80,12 +97,17 @@ impl ObjectService {
         }
     }
 
-    /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
-    pub(super) async fn permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
-        self.permit(exchange, CREATE, bucket, None).await?;
+    /// Checks that the sender may write an object: a new one or, if it may also delete, in the place of another.
+    pub(super) async fn permit_write(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<(), Failure> {
+        self.permit(exchange, CREATE, bucket, Some(name)).await?;
         match exchange.query.number("ifGenerationMatch")? {
             Some(0) => Ok(()),
-            _ => self.permit(exchange, DELETE, bucket, None).await,
+            _ => self.permit(exchange, DELETE, bucket, Some(name)).await,
         }
     }
 
@@ -97,10 +119,11 @@ impl ObjectService {
         bucket: &Bucket,
         object: Option<&str>,
     ) -> Result<(), Failure> {
-        let sender = &exchange.principal;
-        if self.options.access.is_open() || has(sender, permission, bucket) {
+        let place = object.map_or(Place::Bucket, Place::Object);
+        if self.holds(exchange, permission, bucket, place) {
             return Ok(());
         }
+        let sender = &exchange.principal;
         if let Some(name) = object.filter(|_| !bucket.settings.uniform_access()) {
             let generation = self.generation(bucket, name, exchange.generation()?).await;
             let entries =
@@ -120,28 +143,79 @@ impl ObjectService {
         Err(refusal(sender, permission).into())
     }
 
-    /// Checks that the signer of a form may write objects of a bucket, also in the place of others.
-    pub(super) fn permit_signer(&self, signer: &Principal, bucket: &Bucket) -> Result<(), Failure> {
-        let missing = |permission: &&str| !self.options.access.is_open() && !has(signer, permission, bucket);
+    /// Checks that the sender has a permission on a place, without regard to the lists of objects.
+    pub(super) fn permit_on(
+        &self,
+        exchange: &Exchange<'_>,
+        permission: &str,
+        bucket: &Bucket,
+        place: Place<'_>,
+    ) -> Result<(), Failure> {
+        match self.holds(exchange, permission, bucket, place) {
+            true => Ok(()),
+            false => Err(refusal(&exchange.principal, permission).into()),
+        }
+    }
+
+    /// Checks that the signer of a form may write an object, also in the place of another.
+    pub(super) fn permit_signer(
+        &self,
+        exchange: &Exchange<'_>,
+        signer: &Principal,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<(), Failure> {
+        let asked = |permission| Asked {
+            permission,
+            place: Place::Object(name),
+            list_prefix: None,
+            now: exchange.now,
+        };
+        let missing = |permission: &&'static str| {
+            !self.options.access.is_open() && !has(signer, &asked(permission), bucket)
+        };
         match [CREATE, DELETE].into_iter().find(missing) {
             None => Ok(()),
             Some(permission) => Err(refusal(signer, permission).into()),
         }
     }
 
-    /// Whether the sender has a permission on a bucket.
-    pub(super) fn holds(&self, exchange: &Exchange<'_>, permission: &str, bucket: &Bucket) -> bool {
-        self.options.access.is_open() || has(&exchange.principal, permission, bucket)
+    /// Whether the sender has a permission on a place, without regard to the lists of objects.
+    pub(super) fn holds(
+        &self,
+        exchange: &Exchange<'_>,
+        permission: &str,
+        bucket: &Bucket,
+        place: Place<'_>,
+    ) -> bool {
+        let list_prefix = (permission == LIST).then(|| exchange.parameter("prefix").unwrap_or_default());
+        let asked = Asked { permission, place, list_prefix, now: exchange.now };
+        self.options.access.is_open() || has(&exchange.principal, &asked, bucket)
     }
 }
 
-/// Whether somebody has a permission by owning the project, by the policy, or by the list of the bucket.
-fn has(sender: &Principal, permission: &str, bucket: &Bucket) -> bool {
-    let by_policy = || {
-        let bindings = bucket.policy.bindings.iter().filter(|binding| binding.condition.is_none());
-        let mut roles = bindings.filter(|binding| gives(&binding.role, permission));
-        roles.any(|binding| binding.members.iter().any(|member| is_member(sender, member)))
-    };
+/// What a permission is asked for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Place<'a> {
+    /// The bucket itself. A listing asks for the bucket.
+    Bucket,
+    /// An object, which need not exist.
+    Object(&'a str),
+    /// A managed folder.
+    Folder(&'a str),
+}
+
+/// A question that policies answer.
+struct Asked<'a> {
+    permission: &'a str,
+    place: Place<'a>,
+    /// What the names begin with that a listing asks for.
+    list_prefix: Option<&'a str>,
+    now: Timestamp,
+}
+
+/// Whether somebody has a permission by owning the project, by a policy, or by the list of the bucket.
+fn has(sender: &Principal, asked: &Asked<'_>, bucket: &Bucket) -> bool {
     let by_list = || {
         let role = match bucket.settings.uniform_access() {
             true => None,
@@ -153,10 +227,50 @@ fn has(sender: &Principal, permission: &str, bucket: &Bucket) -> bool {
                 Role::Writer => "roles/storage.legacyBucketWriter",
                 Role::Reader => "roles/storage.legacyBucketReader",
             };
-            gives(role, permission)
+            gives(role, asked.permission)
         })
     };
-    sender.owns(&bucket.project) || by_policy() || by_list()
+    sender.owns(&bucket.project)
+        || grants(&bucket.policy, sender, asked, bucket)
+        || asked.folders(bucket).any(|policy| grants(policy, sender, asked, bucket))
+        || by_list()
+}
+
+/// Whether a binding of a policy gives the permission.
+fn grants(policy: &Policy, sender: &Principal, asked: &Asked<'_>, bucket: &Bucket) -> bool {
+    policy.bindings.iter().any(|binding| {
+        gives(&binding.role, asked.permission)
+            && binding.members.iter().any(|member| is_member(sender, member))
+            && binding.condition.as_ref().is_none_or(|condition| asked.fits(condition, bucket))
+    })
+}
+
+impl<'a> Asked<'a> {
+    /// The policies of the managed folders in which the place lies. A listing lies in a folder if all that it can show does.
+    fn folders<'b>(&self, bucket: &'b Bucket) -> impl Iterator<Item = &'b Policy> + use<'a, 'b> {
+        let place = match self.place {
+            Place::Object(name) | Place::Folder(name) => Some(name),
+            Place::Bucket => self.list_prefix,
+        };
+        let of_place = move |folder: &str| place.is_some_and(|place| place.starts_with(folder));
+        bucket.folder_policies.iter().filter(move |(folder, _)| of_place(folder)).map(|(_, policy)| policy)
+    }
+
+    /// Whether a condition holds. One that cannot be read, as a policy of an earlier release may have, never does.
+    fn fits(&self, condition: &Expr, bucket: &Bucket) -> bool {
+        let name = match self.place {
+            Place::Bucket => format!("projects/_/buckets/{}", bucket.name),
+            Place::Object(name) => format!("projects/_/buckets/{}/objects/{name}", bucket.name),
+            Place::Folder(name) => format!("projects/_/buckets/{}/managedFolders/{name}", bucket.name),
+        };
+        let sort = match self.place {
+            Place::Bucket => "storage.googleapis.com/Bucket",
+            Place::Object(_) => "storage.googleapis.com/Object",
+            Place::Folder(_) => "storage.googleapis.com/ManagedFolder",
+        };
+        let of = Circumstances { now: self.now, name: &name, sort, list_prefix: self.list_prefix };
+        Expression::parse(&condition.expression).is_ok_and(|expression| expression.holds(&of))
+    }
 }
 
 /// The strongest role that somebody has in an access control list.
@@ -192,17 +306,29 @@ fn gives(role: &str, permission: &str) -> bool {
     let short = permission.strip_prefix("storage.").unwrap_or_default();
     match role.strip_prefix("roles/storage.").unwrap_or_default() {
         "admin" => true,
-        "objectAdmin" | "objectUser" => short.starts_with("objects."),
-        "objectViewer" => matches!(short, "objects.get" | "objects.list"),
-        "objectCreator" => short == "objects.create",
+        "folderAdmin" | "objectAdmin" => {
+            short.starts_with("objects.") || short.starts_with("managedFolders.")
+        }
+        "objectUser" => {
+            short.starts_with("objects.")
+                || (short.starts_with("managedFolders.") && !short.ends_with("IamPolicy"))
+        }
+        "objectViewer" => {
+            matches!(short, "objects.get" | "objects.list" | "managedFolders.get" | "managedFolders.list")
+        }
+        "objectCreator" => matches!(short, "objects.create" | "managedFolders.create"),
         "bucketViewer" => matches!(short, "buckets.get" | "buckets.list"),
-        "legacyBucketReader" => matches!(short, "buckets.get" | "objects.list"),
+        "legacyBucketReader" => {
+            matches!(short, "buckets.get" | "objects.list" | "managedFolders.get" | "managedFolders.list")
+        }
         "legacyBucketWriter" => {
             matches!(short, "buckets.get" | "objects.list" | "objects.create" | "objects.delete")
+                || (short.starts_with("managedFolders.") && !short.ends_with("IamPolicy"))
         }
         "legacyBucketOwner" => {
             (short.starts_with("buckets.") && short != "buckets.delete")
                 || short.starts_with("bucketOperations.")
+                || short.starts_with("managedFolders.")
                 || matches!(short, "objects.list" | "objects.create" | "objects.delete")
         }
         "legacyObjectReader" => short == "objects.get",
@@ -224,16 +350,21 @@ fn permission_of(operation: Op) -> &'static str {
         Op::ObjectsDelete => DELETE,
         Op::ObjectsPatch | Op::ObjectsUpdate => "storage.objects.update",
         Op::ObjectsRestore => "storage.objects.restore",
-        Op::ObjectAclList | Op::ObjectAclGet => "storage.objects.getIamPolicy",
+        Op::ObjectAclList | Op::ObjectAclGet | Op::ObjectsGetIamPolicy => "storage.objects.getIamPolicy",
+        Op::ObjectsSetIamPolicy => "storage.objects.setIamPolicy",
         Op::ObjectAclInsert | Op::ObjectAclPatch | Op::ObjectAclUpdate | Op::ObjectAclDelete => {
             "storage.objects.setIamPolicy"
         }
-        Op::BucketsGet
-        | Op::BucketsGetStorageLayout
-        | Op::NotificationsList
-        | Op::NotificationsGet
-        | Op::ManagedFoldersList
-        | Op::ManagedFoldersGet => "storage.buckets.get",
+        Op::BucketsGet | Op::BucketsGetStorageLayout | Op::NotificationsList | Op::NotificationsGet => {
+            "storage.buckets.get"
+        }
+        Op::ManagedFoldersList => "storage.managedFolders.list",
+        Op::ManagedFoldersGet => "storage.managedFolders.get",
+        Op::ManagedFoldersInsert => "storage.managedFolders.create",
+        Op::ManagedFoldersDelete => "storage.managedFolders.delete",
+        Op::ManagedFoldersUpdate => "storage.managedFolders.update",
+        Op::ManagedFoldersGetIamPolicy => "storage.managedFolders.getIamPolicy",
+        Op::ManagedFoldersSetIamPolicy => "storage.managedFolders.setIamPolicy",
         Op::BucketsDelete => "storage.buckets.delete",
         Op::OperationsList => "storage.bucketOperations.list",
         Op::OperationsGet => "storage.bucketOperations.get",
@@ -302,6 +433,14 @@ mod tests {
         bucket
     }
 
+    fn asked<'a>(permission: &'a str, place: Place<'a>, list_prefix: Option<&'a str>) -> Asked<'a> {
+        Asked { permission, place, list_prefix, now: Timestamp::from_unix_seconds(1_000_000_000) }
+    }
+
+    fn has(sender: &Principal, permission: &str, bucket: &Bucket) -> bool {
+        super::has(sender, &asked(permission, Place::Object("a/1"), None), bucket)
+    }
+
     #[test]
     fn an_owner_of_the_project_has_everything_and_a_stranger_nothing() {
         let bucket = bucket("objectViewer", "user:x@y");
@@ -321,9 +460,55 @@ mod tests {
         }
         assert!(has(&sender(None, &[]), GET, &bucket("objectViewer", "allUsers")));
         assert!(!has(&sender(None, &[]), GET, &bucket("objectViewer", "allAuthenticatedUsers")));
-        let mut conditional = bucket("objectViewer", "allUsers");
-        conditional.policy.bindings[0].condition = Some(Default::default());
-        assert!(!has(&somebody, GET, &conditional));
+    }
+
+    #[test]
+    fn a_binding_with_a_condition_counts_where_the_condition_holds() {
+        let somebody = sender(Some("a@b"), &[]);
+        let with = |expression: &str| {
+            let mut bucket = bucket("objectViewer", "allUsers");
+            let expression = expression.to_owned();
+            bucket.policy.bindings[0].condition = Some(Expr { expression, ..Expr::default() });
+            bucket
+        };
+        for (expression, expected) in [
+            ("resource.name.startsWith('projects/_/buckets/photos/objects/a/')", true),
+            ("resource.name.startsWith('projects/_/buckets/photos/objects/b/')", false),
+            ("resource.type == 'storage.googleapis.com/Object'", true),
+            ("request.time < timestamp('2001-09-09T01:46:41Z')", true),
+            ("request.time < timestamp('2001-09-09T01:46:40Z')", false),
+            ("not understood", false),
+        ] {
+            assert_eq!(has(&somebody, GET, &with(expression)), expected, "{expression}");
+        }
+        let listing =
+            with("api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('a/')");
+        for (prefix, expected) in [("a/b", true), ("a/", true), ("a", false), ("", false)] {
+            let asked = asked(LIST, Place::Bucket, Some(prefix));
+            assert_eq!(super::has(&somebody, &asked, &listing), expected, "{prefix}");
+        }
+    }
+
+    #[test]
+    fn a_policy_of_a_managed_folder_counts_below_the_folder() {
+        let somebody = sender(Some("a@b"), &[]);
+        let mut bucket = bucket("objectViewer", "user:x@y");
+        let (role, members) = ("roles/storage.objectViewer".to_owned(), vec!["user:a@b".to_owned()]);
+        let policy =
+            Policy { bindings: vec![Binding { role, members, condition: None }], ..Policy::default() };
+        bucket.folder_policies.insert("a/".to_owned(), policy);
+        for (permission, place, prefix, expected) in [
+            (GET, Place::Object("a/1"), None, true),
+            (GET, Place::Object("ab"), None, false),
+            (CREATE, Place::Object("a/1"), None, false),
+            (LIST, Place::Bucket, Some("a/b"), true),
+            (LIST, Place::Bucket, Some("a"), false),
+            ("storage.managedFolders.get", Place::Folder("a/b/"), None, true),
+            ("storage.buckets.get", Place::Bucket, None, false),
+        ] {
+            let asked = asked(permission, place, prefix);
+            assert_eq!(super::has(&somebody, &asked, &bucket), expected, "{permission} {place:?}");
+        }
     }
 
     #[test]

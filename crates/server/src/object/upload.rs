@@ -71,6 +71,7 @@ impl ObjectService {
         let bucket = self.bucket(bucket).await?;
         let media_type = exchange.header("x-upload-content-type");
         let described = described(exchange, &resource, media_type)?;
+        self.permit_write(exchange, &bucket, &described.name).await?;
         let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
         let conditions = exchange.conditions()?;
         let id = self.store_session(exchange, &bucket, described, conditions, total).await?;

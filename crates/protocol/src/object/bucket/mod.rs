@@ -8,6 +8,7 @@ mod computed;
 pub mod cors;
 mod json;
 pub mod lifecycle;
+pub mod object_policy;
 pub mod policy;
 mod settings;
 
@@ -21,7 +22,7 @@ use super::acl::{Acl, Predefined};
 use super::error::{ErrorKind, ObjectError};
 use super::micros::Micros;
 use super::name::check_bucket;
-use super::row::{decode_row, encode_row};
+use super::row::{append, decode_rest, decode_row_and_rest, encode_row};
 use super::storage_class::StorageClass;
 
 use self::policy::Policy;
@@ -60,6 +61,9 @@ pub struct Bucket {
     pub managed_folders: BTreeMap<String, ManagedFolder>,
     /// When it was deleted, and when it can no longer be restored.
     pub deleted: Option<(Micros, Micros)>,
+    /// IAM policies of managed folders, by the folders' names. They stand behind the other fields in the row, if there are any.
+    #[serde(skip)]
+    pub folder_policies: BTreeMap<String, Policy>,
 }
 
 /// A folder that has a policy of its own. It is stored and shown.
@@ -132,6 +136,7 @@ impl Bucket {
             policy: Policy::of_project(project),
             managed_folders: BTreeMap::new(),
             deleted: None,
+            folder_policies: BTreeMap::new(),
         };
         bucket.take_lists(body, parameters)?;
         Ok(bucket)
@@ -264,12 +269,17 @@ impl Bucket {
 
     /// The stored row.
     pub fn encode(&self) -> Vec<u8> {
-        encode_row(self)
+        let row = encode_row(self);
+        if self.folder_policies.is_empty() { row } else { append(row, &self.folder_policies) }
     }
 
     /// Reads a bucket row.
     pub fn decode(row: &[u8]) -> Result<Self, ObjectError> {
-        decode_row("a bucket", row)
+        let (mut bucket, rest): (Self, _) = decode_row_and_rest("a bucket", row)?;
+        if !rest.is_empty() {
+            bucket.folder_policies = decode_rest("the policies of managed folders", rest)?;
+        }
+        Ok(bucket)
     }
 }
 

@@ -11,12 +11,13 @@ use serde_json::{Map, Value, json};
 use crate::object::error::{ErrorKind, ObjectError};
 use crate::object::limits::POLICY_MEMBERS_MAX;
 use crate::object::merge::typed;
+use crate::object::policy::expression::Expression;
 
 /// When a binding counts.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Expr {
-    /// In the Common Expression Language. It is stored and not evaluated: a binding with a condition grants nothing.
+    /// In the part of the Common Expression Language that [`expression`](crate::object::policy::expression) reads.
     pub expression: String,
     /// A short text for people.
     pub title: Option<String>,
@@ -52,10 +53,10 @@ pub struct Policy {
 /// What a client sends as a policy.
 #[derive(Default, Deserialize)]
 #[serde(default)]
-struct Sent {
+pub(super) struct Sent {
     version: Option<u32>,
     etag: Option<String>,
-    bindings: Vec<Binding>,
+    pub(super) bindings: Vec<Binding>,
 }
 
 impl Policy {
@@ -71,6 +72,11 @@ impl Policy {
             binding("legacyBucketReader", &["projectViewer"]),
         ];
         Self { version: 1, changes: 1, bindings }
+    }
+
+    /// The policy of something to which nobody gave one.
+    pub fn empty() -> Self {
+        Self { version: 1, changes: 0, bindings: Vec::new() }
     }
 
     /// The policy's entity tag.
@@ -104,6 +110,11 @@ impl Policy {
                 let hint = "A policy with conditions has a version of at least 3.";
                 return Err(ObjectError::invalid("version", version, hint));
             }
+        }
+        for condition in sent.bindings.iter().filter_map(|binding| binding.condition.as_ref()) {
+            Expression::parse(&condition.expression).map_err(|error| {
+                ObjectError::invalid("bindings.condition", &condition.expression, &format!("{error}."))
+            })?;
         }
         check_members(&sent.bindings, forbids_public)?;
         Ok(Self { version, changes: self.changes + 1, bindings: sent.bindings })
@@ -209,6 +220,11 @@ mod tests {
         let error = set(&policy, body(1), true).expect_err("version 1");
         assert_eq!(error.kind.status(), 400);
         assert!(error.message.contains("at least 3"));
+        let mut unknown = body(3);
+        unknown["bindings"][0]["condition"]["expression"] = json!("resource.size > 5");
+        let error = set(&policy, unknown, true).expect_err("not understood");
+        assert_eq!(error.kind.status(), 400);
+        assert!(error.message.contains("at character 10"), "{}", error.message);
         let set = set(&policy, body(3), true).expect("a policy");
         assert!(!set.grants("user:a@b", "roles/a"));
         assert_eq!(set.json("projects/_/buckets/b")["bindings"][0]["condition"], condition);

@@ -153,27 +153,42 @@ impl Ask for LockBucketRetentionPolicyRequest {
     }
 }
 
-/// A call about the policy of a bucket. Policies of what lies in a bucket are refused by their name.
-fn on_policy(operation: Operation, resource: &str) -> Result<JsonCall, ObjectError> {
-    match split(resource) {
-        Some((bucket, "")) => Ok(JsonCall::on_bucket(operation, bucket)),
-        Some((_, rest)) if rest.starts_with("managedFolders/") => {
-            Err(ObjectError::not_implemented(Operation::ManagedFoldersIam.name()))
+/// A call about a policy: one operation each for that of a bucket, of an object and of a managed folder.
+fn on_policy(operations: [Operation; 3], resource: &str) -> Result<JsonCall, ObjectError> {
+    let [of_bucket, of_object, of_folder] = operations;
+    let wrong = || {
+        let hint = "Write projects/_/buckets/BUCKET, or that with /objects/OBJECT or /managedFolders/FOLDER.";
+        ObjectError::invalid("resource", resource, hint)
+    };
+    let (bucket, rest) = split(resource).ok_or_else(wrong)?;
+    match (rest.strip_prefix("objects/"), rest.strip_prefix("managedFolders/")) {
+        (Some(object), _) => JsonCall::on_object(of_object, bucket, object),
+        (_, Some(folder)) if !folder.is_empty() => {
+            let mut call = JsonCall::on_bucket(of_folder, bucket);
+            folder.clone_into(&mut call.call.id);
+            Ok(call)
         }
-        Some((_, rest)) if rest.starts_with("objects/") => {
-            Err(ObjectError::not_implemented(Operation::ObjectsGetIamPolicy.name()))
-        }
-        _ => Err(ObjectError::invalid("resource", resource, "Write projects/_/buckets/BUCKET.")),
+        _ if rest.is_empty() => Ok(JsonCall::on_bucket(of_bucket, bucket)),
+        _ => Err(wrong()),
     }
 }
+
+const GET_POLICY: [Operation; 3] =
+    [Operation::BucketsGetIamPolicy, Operation::ObjectsGetIamPolicy, Operation::ManagedFoldersGetIamPolicy];
+const SET_POLICY: [Operation; 3] =
+    [Operation::BucketsSetIamPolicy, Operation::ObjectsSetIamPolicy, Operation::ManagedFoldersSetIamPolicy];
+const TEST_PERMISSIONS: [Operation; 3] = [
+    Operation::BucketsTestIamPermissions,
+    Operation::ObjectsTestIamPermissions,
+    Operation::ManagedFoldersTestIamPermissions,
+];
 
 impl Ask for GetIamPolicyRequest {
     type Reply = Policy;
 
     fn call(&self) -> Result<JsonCall, ObjectError> {
         let version = self.options.as_ref().map_or(0, |options| options.requested_policy_version);
-        Ok(on_policy(Operation::BucketsGetIamPolicy, &self.resource)?
-            .number("optionsRequestedPolicyVersion", version.into()))
+        Ok(on_policy(GET_POLICY, &self.resource)?.number("optionsRequestedPolicyVersion", version.into()))
     }
 
     fn reply(&self, reply: JsonReply) -> Result<Policy, ObjectError> {
@@ -186,7 +201,7 @@ impl Ask for SetIamPolicyRequest {
 
     fn call(&self) -> Result<JsonCall, ObjectError> {
         let policy = self.policy.as_ref().ok_or_else(|| ObjectError::required("policy"))?;
-        Ok(on_policy(Operation::BucketsSetIamPolicy, &self.resource)?.with_body(members(policy)))
+        Ok(on_policy(SET_POLICY, &self.resource)?.with_body(members(policy)))
     }
 
     fn reply(&self, reply: JsonReply) -> Result<Policy, ObjectError> {
@@ -198,7 +213,7 @@ impl Ask for TestIamPermissionsRequest {
     type Reply = TestIamPermissionsResponse;
 
     fn call(&self) -> Result<JsonCall, ObjectError> {
-        let call = on_policy(Operation::BucketsTestIamPermissions, &self.resource)?;
+        let call = on_policy(TEST_PERMISSIONS, &self.resource)?;
         Ok(self.permissions.iter().fold(call, |call, permission| call.text("permissions", permission)))
     }
 

@@ -40,14 +40,14 @@ impl XmlApi<'_> {
             ObjectCall::Copy(source) => {
                 let from = self.bucket(&source.bucket).await?;
                 self.permit(exchange, GET, &from, Some(&source.name)).await?;
-                self.permit_write(exchange, &bucket).await
+                self.permit_write(exchange, &bucket, name).await
             }
             ObjectCall::Put
             | ObjectCall::BeginSession
             | ObjectCall::BeginUpload
-            | ObjectCall::CompleteUpload(_) => self.permit_write(exchange, &bucket).await,
+            | ObjectCall::CompleteUpload(_) => self.permit_write(exchange, &bucket, name).await,
             ObjectCall::PutPart { .. } | ObjectCall::AbortUpload(_) | ObjectCall::ListParts(_) => {
-                self.permit(exchange, CREATE, &bucket, None).await
+                self.permit(exchange, CREATE, &bucket, Some(name)).await
             }
         }
     }
@@ -77,12 +77,17 @@ impl XmlApi<'_> {
         self.permit(exchange, permission, &self.bucket(name).await?, None).await
     }
 
-    /// Checks that the sender may write objects of a bucket: new ones or, if it may also delete, in the place of others.
-    async fn permit_write(&self, exchange: &Exchange<'_>, bucket: &Bucket) -> Result<(), Failure> {
-        self.permit(exchange, CREATE, bucket, None).await?;
+    /// Checks that the sender may write an object: a new one or, if it may also delete, in the place of another.
+    async fn permit_write(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &Bucket,
+        name: &str,
+    ) -> Result<(), Failure> {
+        self.permit(exchange, CREATE, bucket, Some(name)).await?;
         match conditions(exchange)?.generation_match {
             Some(0) => Ok(()),
-            _ => self.permit(exchange, DELETE, bucket, None).await,
+            _ => self.permit(exchange, DELETE, bucket, Some(name)).await,
         }
     }
 

@@ -120,12 +120,13 @@ impl XmlApi<'_> {
         check_names(&fields)?;
         let named = if bucket.is_empty() { value(&fields, "bucket") } else { Some(bucket) };
         let bucket = self.bucket(named.ok_or_else(|| ObjectError::required("bucket"))?).await?;
+        let mut named_signer = None;
         let policy = match value(&fields, "policy") {
             Some(encoded) => {
                 let claim = Claim::of_form(|name| value(&fields, name).map(str::to_owned), encoded)
                     .map_err(ObjectError::from)?;
                 let (signer, _) = self.signer(&claim, exchange.now).await?;
-                self.permit_signer(&signer, &bucket)?;
+                named_signer = Some(signer);
                 let policy = Policy::parse(encoded).map_err(ObjectError::from)?;
                 policy.check(&bucket.name, &fields, exchange.now).map_err(ObjectError::from)?;
                 Some(policy)
@@ -139,6 +140,9 @@ impl XmlApi<'_> {
         let key = value(&fields, "key").ok_or_else(|| ObjectError::required("key"))?;
         let name = key.replace(FILE_NAME, file_name.as_deref().unwrap_or_default());
         check_object(&name)?;
+        if let Some(signer) = named_signer {
+            self.permit_signer(exchange, &signer, &bucket, &name)?;
+        }
         if let (None, Some(content_type)) = (value(&fields, "content-type"), content_type) {
             fields.push(("content-type".to_owned(), content_type));
         }
