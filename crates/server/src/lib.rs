@@ -114,6 +114,7 @@ pub fn serve(node: Node, endpoints: Endpoints) -> std::io::Result<Running> {
         let objects = Arc::new(objects);
         tasks.push(tokio::spawn(objects.clone().keep_up(stopped.clone())));
         tasks.push(tokio::spawn(objects.clone().age(stopped.clone())));
+        tasks.push(tokio::spawn(objects.clone().carry_on(stopped.clone())));
         tasks.push(tokio::spawn(objects.clone().keep_rates(stopped.clone())));
         let on_object = move |connection, request| {
             let objects = objects.clone();

@@ -158,6 +158,10 @@ pub fn connections_max() -> usize {
 pub const XML_BUCKETS_MAX: usize = 10_000;
 /// Objects that a request which deletes many of them deletes at once.
 pub const DELETES_AT_ONCE: usize = 16;
+/// Operations of one bucket that are under way at once.
+pub const OPERATIONS_RUNNING_MAX: usize = 10;
+/// The time after which operations that failed for now are carried on again.
+pub const JOBS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// How often a request settles changes of several names that it meets at one name, before it gives up.
 pub const INTENTS_MET_MAX: usize = 8;
 /// How often a move or a composition begins again because its sources were changed at the same time.

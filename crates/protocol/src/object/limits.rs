@@ -48,6 +48,8 @@ pub const EXPRESSION_BYTES_MAX: usize = 4 << 10;
 pub const EXPRESSION_OPERATORS_MAX: usize = 12;
 /// Parentheses in each other in a condition.
 pub const EXPRESSION_DEPTH_MAX: usize = 32;
+/// Patterns of one restoration of many objects.
+pub const MATCH_GLOBS_MAX: usize = 100;
 /// How long an operation that has ended can be asked for, in seconds: 30 days.
 pub const OPERATION_KEPT_SECONDS: u64 = 30 * 24 * 3600;
 /// How long after its beginning a change of several names can be committed, in seconds: a day. A request takes much

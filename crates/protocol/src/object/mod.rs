@@ -7,7 +7,7 @@
 //! | what requests ask for, and on which conditions | [`request`], [`condition`] |
 //! | the decision of a write | [`mod@write`], [`upload`], [`intent`] |
 //! | listings | [`list`] |
-//! | work that goes on after its request | [`operation`] |
+//! | work that goes on after its request | [`operation`], [`bulk_restore`] |
 //! | what time asks for: lifecycle rules, and rows whose life is over | [`ageing`] |
 //! | bodies and replies | [`multipart`], [`batch`], [`chunked`], [`merge`], [`fields`], [`link`], [`error`] |
 //! | the XML API, and its uploads in parts | [`xml`], [`parts`] |
@@ -20,6 +20,7 @@ pub mod acl;
 pub mod ageing;
 pub mod batch;
 pub mod bucket;
+pub mod bulk_restore;
 pub mod checksum;
 pub mod chunked;
 pub mod condition;

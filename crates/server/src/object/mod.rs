@@ -14,6 +14,7 @@ mod ageing;
 mod batch;
 mod bucket_end;
 mod buckets;
+mod bulk_restore;
 mod byte_range;
 mod changes;
 mod compose;
@@ -107,6 +108,8 @@ pub struct ObjectService {
     retry_tests: RetryTests,
     /// Held while a bucket is deleted, so that nobody opens it meanwhile.
     ending: tokio::sync::Mutex<()>,
+    /// Told when an operation was begun that goes on after its request.
+    jobs: tokio::sync::Notify,
     /// The changes of several names that this process is making.
     changes: Changes,
     names_hook: NamesHook,
@@ -194,6 +197,7 @@ impl ObjectService {
             admission,
             retry_tests,
             ending: tokio::sync::Mutex::default(),
+            jobs: tokio::sync::Notify::new(),
             changes: Changes::default(),
             names_hook: node.names_hook().clone(),
             secrets,
@@ -484,6 +488,8 @@ impl ObjectService {
             Op::ManagedFoldersInsert => self.insert_managed_folder(exchange, bucket, body).await,
             Op::ManagedFoldersGet => self.get_managed_folder(exchange, bucket, &call.id).await,
             Op::ManagedFoldersDelete => self.delete_managed_folder(exchange, bucket, &call.id).await,
+            Op::ObjectsBulkRestore => self.bulk_restore(exchange, bucket, body).await,
+            Op::ObjectsViewFullContext => self.full_context(exchange, bucket, object).await,
             Op::OperationsList => self.list_operations(exchange, bucket).await,
             Op::OperationsGet => self.get_operation(exchange, bucket, &call.id).await,
             Op::OperationsCancel => self.cancel_operation(exchange, bucket, &call.id).await,

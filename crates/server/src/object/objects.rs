@@ -4,14 +4,16 @@ use rangehold_map::PartitionPrefix;
 use rangehold_map::key::{ObjectGeneration, ObjectRow};
 use rangehold_protocol::object::bucket::{BodyMode, Bucket};
 use rangehold_protocol::object::condition::{Conditions, Purpose};
-use rangehold_protocol::object::error::ObjectError;
+use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, ObjectAddress, Projection, State};
 use rangehold_protocol::object::write::{Change, Delete, Edit, Name, Restore};
+use serde_json::json;
 
 use super::ObjectService;
 use super::encryption::{customer_key, has_key};
 use super::exchange::{Exchange, RequestBody};
 use super::failure::Failure;
+use super::json::resource;
 use super::reply::Reply;
 
 impl ObjectService {
@@ -51,6 +53,31 @@ impl ObjectService {
         };
         exchange.conditions()?.check(Some(&generation), Purpose::Read)?;
         self.object_resource(exchange, &bucket, name, &generation, Projection::NoAcl)
+    }
+
+    /// One context of an object, with all that is known of it.
+    pub(super) async fn full_context(
+        &self,
+        exchange: &Exchange<'_>,
+        bucket: &str,
+        name: &str,
+    ) -> Result<Reply, Failure> {
+        let key = exchange.query.required("contextKey")?;
+        let bucket = self.bucket(bucket).await?;
+        let generation = self.generation(&bucket, name, exchange.generation()?).await?;
+        let context = generation.settings.contexts.custom.get(key).ok_or_else(|| {
+            let message = format!("The object {}/{name} has no context {key}.", bucket.name);
+            ObjectError::new(ErrorKind::NotFound, message)
+        })?;
+        let shown = json!({
+            "kind": "storage#objectFullContext",
+            "type": "CUSTOM",
+            "key": key,
+            "value": context.value,
+            "createTime": context.create_time,
+            "updateTime": context.update_time,
+        });
+        resource(exchange, shown)
     }
 
     async fn soft_deleted(

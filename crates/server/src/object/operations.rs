@@ -19,10 +19,6 @@ use super::json::resource;
 use super::reply::Reply;
 
 impl ObjectService {
-    #[allow(
-        dead_code,
-        reason = "bulk restores and renames of folders, which begin operations, are not served yet"
-    )]
     /// Stores the operation that `make` makes of the time of the write. Returns its id too. Fails if the bucket is gone.
     pub(super) async fn store_operation(
         &self,
@@ -160,7 +156,6 @@ impl ObjectService {
     }
 }
 
-#[allow(dead_code, reason = "see `store_operation`")]
 /// Checks that the row is that of the bucket, and not of another one that has the name by now.
 fn check_alive(row: &Option<Bytes>, bucket: &Bucket) -> Result<(), ObjectError> {
     let row = row.as_ref().ok_or_else(ObjectError::no_such_bucket)?;

@@ -345,11 +345,11 @@ fn gives(role: &str, permission: &str) -> bool {
 /// The permission that an operation on a bucket or object needs.
 fn permission_of(operation: Op) -> &'static str {
     match operation {
-        Op::ObjectsGet => GET,
+        Op::ObjectsGet | Op::ObjectsViewFullContext => GET,
         Op::ObjectsList => LIST,
         Op::ObjectsDelete => DELETE,
         Op::ObjectsPatch | Op::ObjectsUpdate => "storage.objects.update",
-        Op::ObjectsRestore => "storage.objects.restore",
+        Op::ObjectsRestore | Op::ObjectsBulkRestore => "storage.objects.restore",
         Op::ObjectAclList | Op::ObjectAclGet | Op::ObjectsGetIamPolicy => "storage.objects.getIamPolicy",
         Op::ObjectsSetIamPolicy => "storage.objects.setIamPolicy",
         Op::ObjectAclInsert | Op::ObjectAclPatch | Op::ObjectAclUpdate | Op::ObjectAclDelete => {

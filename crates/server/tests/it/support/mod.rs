@@ -75,6 +75,9 @@ pub(crate) struct Wanted {
     pub(crate) history: Option<HistoryOptions>,
     /// The time between two walks over the buckets.
     pub(crate) ageing_every: Duration,
+    /// Which requests for objects are believed, and the accounts that are known.
+    pub(crate) access: Access,
+    pub(crate) keys: ObjectKeys,
     /// Called after each step of a change of ranges.
     pub(crate) after_step: StepHook,
     /// How far its clock is ahead, in ticks.
@@ -94,6 +97,8 @@ impl Default for Wanted {
             plans: false,
             history: None,
             ageing_every: limits::AGEING_EVERY,
+            access: Access::Open,
+            keys: ObjectKeys::development(),
             after_step: StepHook::default(),
             ahead: 0,
             after_names_step: NamesHook::default(),
@@ -155,8 +160,8 @@ impl Service {
             // The ids of requests differ between services over one store, as they do in earnest.
             seed: 3 + STARTED.fetch_add(1, Ordering::Relaxed),
             secret_seed: [4; 32],
-            access: Access::Open,
-            keys: SharedObjectKeys::new(ObjectKeys::development()),
+            access: wanted.access,
+            keys: SharedObjectKeys::new(wanted.keys),
             hosts: Hosts::new([]),
             retry_tests: true,
             ageing_every,

@@ -1,0 +1,157 @@
+//! Who may do what, by policies of buckets, managed folders and objects.
+
+use rangehold_server::object::{Access, ObjectKeys};
+use serde_json::{Value, json};
+
+use crate::support::wire::{Answer, Request};
+use crate::support::{Service, Wanted};
+
+const READER: &str = "user:reader@example.com";
+
+impl Service {
+    /// A service that knows an owner of the project `p` and a reader, by their tokens. The bucket `photos` has uniform access
+    /// and the objects `a/1` and `b/1`.
+    async fn that_checks() -> Self {
+        let accounts = json!({"accounts": [
+            {"email": "owner@example.com", "tokens": ["owner"], "owns": ["p"]},
+            {"email": "reader@example.com", "tokens": ["reader"]},
+        ]});
+        let directory = tempfile::tempdir().expect("a directory");
+        let path = directory.path().join("keys.json");
+        std::fs::write(&path, accounts.to_string()).expect("a file");
+        let keys = ObjectKeys::from_file(&path).expect("keys");
+        let service = Self::open(Wanted { access: Access::Checked(None), keys, ..Wanted::default() }).await;
+        let uniform = json!({"uniformBucketLevelAccess": {"enabled": true}});
+        let body = json!({"name": "photos", "iamConfiguration": uniform});
+        assert_eq!(service.by("owner", "POST", "/b?project=p", body).await.status, 200);
+        for name in ["a/1", "b/1"] {
+            assert_eq!(service.put_as("owner", name).await.status, 200);
+        }
+        service
+    }
+
+    async fn by(&self, token: &str, method: &str, target: &str, body: Value) -> Answer {
+        let authorization = format!("Bearer {token}");
+        let headers = [("Authorization", authorization.as_str()), ("Content-Type", "application/json")];
+        let body = if body.is_null() { String::new() } else { body.to_string() };
+        self.send_object(&Request::new(method, target, &headers, body.as_bytes())).await
+    }
+
+    async fn status_as(&self, token: &str, method: &str, target: &str) -> u16 {
+        self.by(token, method, target, Value::Null).await.status
+    }
+
+    /// Uploads an object whose name is in the body.
+    async fn put_as(&self, token: &str, name: &str) -> Answer {
+        let authorization = format!("Bearer {token}");
+        let headers =
+            [("Authorization", authorization.as_str()), ("Content-Type", "multipart/related; boundary=b")];
+        let body = format!(
+            "--b\r\nContent-Type: application/json\r\n\r\n{{\"name\":\"{name}\"}}\r\n--b\r\n\r\nx\r\n--b--\r\n"
+        );
+        let target = "/upload/storage/v1/b/photos/o?uploadType=multipart";
+        self.send_object(&Request::new("POST", target, &headers, body.as_bytes())).await
+    }
+}
+
+fn binding(role: &str, condition: Option<&str>) -> Value {
+    let mut binding = json!({"role": format!("roles/storage.{role}"), "members": [READER]});
+    if let Some(condition) = condition {
+        binding["condition"] = json!({"title": "here", "expression": condition});
+    }
+    binding
+}
+
+#[tokio::test]
+async fn a_binding_with_a_condition_counts_where_it_holds() {
+    let service = Service::that_checks().await;
+    assert_eq!(service.status_as("reader", "GET", "/b/photos/o/a%2F1").await, 403);
+    let condition = "resource.name.startsWith('projects/_/buckets/photos/objects/a/') || \
+                     api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('a/')";
+    let policy = |version: u32, condition: &str| json!({"version": version, "bindings": [binding("objectUser", Some(condition))]});
+    for (wrong, said) in [
+        (policy(3, "resource.size > 1"), "at character 10"),
+        (policy(3, "request.auth.claims"), "auth"),
+        (policy(1, condition), "at least 3"),
+    ] {
+        let refused = service.by("owner", "PUT", "/b/photos/iam", wrong).await;
+        assert_eq!(refused.status, 400, "{}", refused.body);
+        assert!(refused.body.contains(said), "{}", refused.body);
+    }
+    let set = service.by("owner", "PUT", "/b/photos/iam", policy(3, condition)).await;
+    assert_eq!(set.status, 200, "{}", set.body);
+    for (method, target, expected) in [
+        ("GET", "/b/photos/o/a%2F1", 200),
+        ("GET", "/b/photos/o/b%2F1", 403),
+        ("GET", "/photos/a/1", 200),
+        ("GET", "/photos/b/1", 403),
+        ("GET", "/b/photos/o?prefix=a/", 200),
+        ("GET", "/b/photos/o?prefix=b/", 403),
+        ("GET", "/b/photos/o", 403),
+        ("GET", "/photos?prefix=a/1", 200),
+        ("GET", "/photos", 403),
+        ("POST", "/b/photos/o/a%2F1/copyTo/b/photos/o/a%2F2", 200),
+        ("POST", "/b/photos/o/a%2F1/copyTo/b/photos/o/b%2F2", 403),
+        ("DELETE", "/b/photos/o/b%2F1", 403),
+        ("GET", "/b/photos", 403),
+    ] {
+        assert_eq!(service.status_as("reader", method, target).await, expected, "{method} {target}");
+    }
+    for (name, expected) in [("a/3", 200), ("b/3", 403)] {
+        assert_eq!(service.put_as("reader", name).await.status, expected, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_policy_of_a_managed_folder_counts_for_the_names_below_it() {
+    let service = Service::that_checks().await;
+    let made = service.by("owner", "POST", "/b/photos/managedFolders", json!({"name": "a/"})).await;
+    assert_eq!(made.status, 200, "{}", made.body);
+    let policy = json!({"bindings": [binding("objectUser", None)]});
+    assert_eq!(
+        service.by("reader", "PUT", "/b/photos/managedFolders/a%2F/iam", policy.clone()).await.status,
+        403
+    );
+    let set = service.by("owner", "PUT", "/b/photos/managedFolders/a%2F/iam", policy).await;
+    assert_eq!(set.status, 200, "{}", set.body);
+    let shown = service.by("owner", "GET", "/b/photos/managedFolders/a%2F/iam", Value::Null).await;
+    assert!(shown.body.contains(READER) && shown.body.contains("managedFolders/a/"), "{}", shown.body);
+    assert_eq!(service.status_as("owner", "GET", "/b/photos/managedFolders/x%2F/iam").await, 404);
+    for (method, target, expected) in [
+        ("GET", "/b/photos/o/a%2F1", 200),
+        ("GET", "/b/photos/o/b%2F1", 403),
+        ("GET", "/b/photos/o?prefix=a/", 200),
+        ("GET", "/b/photos/o", 403),
+        ("GET", "/b/photos/managedFolders/a%2F", 200),
+        ("GET", "/b/photos/managedFolders", 403),
+    ] {
+        assert_eq!(service.status_as("reader", method, target).await, expected, "{method} {target}");
+    }
+    assert_eq!(service.put_as("reader", "a/2").await.status, 200);
+    assert_eq!(service.put_as("reader", "ab").await.status, 403);
+    let target = "/b/photos/managedFolders/a%2F/iam/testPermissions?permissions=storage.objects.get\
+                  &permissions=storage.managedFolders.setIamPolicy";
+    let held = service.by("reader", "GET", target, Value::Null).await;
+    let held: Value = serde_json::from_str(&held.body).expect("JSON");
+    assert_eq!(held["permissions"], json!(["storage.objects.get"]));
+    assert_eq!(service.status_as("reader", "DELETE", "/b/photos/managedFolders/a%2F").await, 204);
+    assert_eq!(service.status_as("reader", "GET", "/b/photos/o/a%2F1").await, 403, "the policy is gone too");
+}
+
+#[tokio::test]
+async fn the_policy_of_an_object_is_its_list_in_other_words() {
+    let service = Service::start().await;
+    service.create_bucket("photos").await;
+    let target = "/upload/storage/v1/b/photos/o?uploadType=media&name=a";
+    service.object_json("POST", target, "x").await;
+    let shown = service.object_json("GET", "/b/photos/o/a/iam", "").await;
+    assert_eq!(shown["bindings"][1]["members"], json!(["projectViewer:test-project"]));
+    let reader = json!({"role": "roles/storage.legacyObjectReader", "members": ["allUsers"]});
+    let body = json!({"etag": shown["etag"], "bindings": [shown["bindings"][0], reader]}).to_string();
+    let set = service.object_json("PUT", "/b/photos/o/a/iam", &body).await;
+    assert_eq!(set["bindings"][1], reader);
+    assert_eq!(service.object_json("GET", "/b/photos/o/a/acl/allUsers", "").await["role"], "READER");
+    assert_eq!(service.object("PUT", "/b/photos/o/a/iam", &body).await.status, 412, "the etag is old");
+    let other = json!({"bindings": [{"role": "roles/storage.objectViewer", "members": ["allUsers"]}]});
+    assert_eq!(service.object("PUT", "/b/photos/o/a/iam", &other.to_string()).await.status, 400);
+}
