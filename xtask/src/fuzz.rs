@@ -24,7 +24,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use rangehold_testkit::workspace;
 
 /// The targets: one binary of the crate `fuzz/` each.
-const TARGETS: [&str; 12] = [
+const TARGETS: [&str; 13] = [
     "filter",
     "batch",
     "entity_json",
@@ -37,6 +37,7 @@ const TARGETS: [&str; 12] = [
     "object_batch",
     "signed_url",
     "object_xml",
+    "expression",
 ];
 
 /// Makes rustc count the edges of the control flow and report comparisons, as libFuzzer reads them.
