@@ -192,6 +192,7 @@ impl GrpcApi<'_> {
         let bucket = self.bucket(&call.call.bucket).await?;
         let Some(whole_id) = exchange.parameter("upload_id") else {
             let described = described(exchange, &call.body, None)?;
+            self.permit_write(exchange, &bucket, &described.name).await?;
             self.admit_name(exchange, &bucket.name, &described.name, Usage::Write).await?;
             let receiver = self.receiver(exchange, &bucket, &described.name);
             let total = exchange.header("x-upload-content-length").and_then(|length| length.parse().ok());
