@@ -221,7 +221,7 @@ mod tests {
         assert_eq!(error.kind.status(), 400);
         assert!(error.message.contains("at least 3"));
         let mut unknown = body(3);
-        unknown["bindings"][0]["condition"]["expression"] = json!("resource.size > 5");
+        unknown["bindings"][0]["condition"]["expression"] = json!("resource.size == '5'");
         let error = set(&policy, unknown, true).expect_err("not understood");
         assert_eq!(error.kind.status(), 400);
         assert!(error.message.contains("at character 10"), "{}", error.message);

@@ -70,7 +70,7 @@ async fn a_binding_with_a_condition_counts_where_it_holds() {
                      api.getAttribute('storage.googleapis.com/objectListPrefix', '').startsWith('a/')";
     let policy = |version: u32, condition: &str| json!({"version": version, "bindings": [binding("objectUser", Some(condition))]});
     for (wrong, said) in [
-        (policy(3, "resource.size > 1"), "at character 10"),
+        (policy(3, "resource.size == '1'"), "at character 10"),
         (policy(3, "request.auth.claims"), "auth"),
         (policy(1, condition), "at least 3"),
     ] {
