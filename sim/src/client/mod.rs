@@ -14,7 +14,7 @@ use tokio::time::{sleep, timeout};
 use crate::chance::Dice;
 use crate::events;
 use crate::faults::Fault;
-use crate::world::World;
+use crate::world::{Process, World};
 use http::{Reply, Request};
 
 /// How long a client waits for a reply: the service promises one within 30 s.
@@ -69,6 +69,15 @@ impl Asked {
 enum Service {
     Tables,
     Objects,
+}
+
+impl Service {
+    fn connect(self, process: &Process) -> DuplexStream {
+        match self {
+            Self::Tables => process.connect(),
+            Self::Objects => process.connect_objects(),
+        }
+    }
 }
 
 /// A client with one connection.
@@ -250,13 +259,9 @@ impl Client {
             Service::Tables => self.world.process_for_client(wanted, &mut self.dice)?,
             Service::Objects => self.world.process(wanted)?,
         };
-        let connect = || match self.service {
-            Service::Tables => process.connect(),
-            Service::Objects => process.connect_objects(),
-        };
         match old.filter(|old| old.process == wanted && old.life == process.life) {
             Some(old) => Some(old),
-            None => Some(Connection { process: wanted, life: process.life, stream: connect() }),
+            None => Some(Connection { process: wanted, life: process.life, stream: self.service.connect(&process) }),
         }
     }
 
@@ -332,10 +337,11 @@ impl Client {
     /// Sends the same request again on a connection of its own, some time later.
     fn send_again(&mut self, process: usize, request: Request) {
         let Some(process) = self.world.process(process) else { return };
+        let service = self.service;
         let delay = Duration::from_millis(self.dice.between(0, 3_000));
         tokio::spawn(async move {
             sleep(delay).await;
-            let mut stream = process.connect();
+            let mut stream = service.connect(&process);
             drop(process);
             if request.send(&mut stream, None).await.is_ok() {
                 let _ = timeout(PATIENCE, Reply::receive(&mut stream)).await;

@@ -3,6 +3,12 @@
 //! Each object that is written carries the number of its write in its metadata, as `v`. So a reader knows which write
 //! it sees, whatever the bytes are.
 
+mod moves;
+mod versions;
+
+pub use moves::{compose_away, move_to};
+pub use versions::{create_bucket_with, describe_deleted, download_generation, list_beginning, restore};
+
 use serde_json::{Value as Json, json};
 
 use super::http::{Reply, Request};

@@ -9,7 +9,8 @@ use tokio::task::JoinSet;
 
 use super::bank::Bank;
 use super::ledger::Ledger;
-use super::objects::{self, Objects};
+use super::objects::tokens::Tokens;
+use super::objects::{self, Objects, lives, versions};
 use super::register::Registers;
 use super::tables::Tables;
 use super::{large, listing};
@@ -22,6 +23,8 @@ const WATCHERS: usize = 3;
 const REGISTER_CLIENTS: usize = 4;
 const BANK_CLIENTS: usize = 2;
 const OBJECT_CLIENTS: usize = 3;
+/// Clients that put objects into a bucket which another one deletes.
+const FILLERS: u64 = 2;
 /// Clients that write batches into the ledger.
 const LEDGER_WRITERS: usize = 4;
 /// Clients that come at the same time in a flash crowd.
@@ -42,6 +45,7 @@ pub(crate) struct Mix<'a> {
     ledger: Arc<Ledger>,
     bank: Arc<Bank>,
     objects: Option<Arc<Objects>>,
+    tokens: Arc<Tokens>,
 }
 
 impl<'a> Mix<'a> {
@@ -49,7 +53,8 @@ impl<'a> Mix<'a> {
     pub(crate) async fn set_up(world: &'a World, client: &mut Client) -> Self {
         let objects = if world.size().objects { Some(Objects::set_up(world).await) } else { None };
         let registers = Registers::new(4, 2);
-        let mix = Self { world, registers, ledger: Arc::default(), bank: Arc::default(), objects };
+        let (ledger, bank, tokens) = Default::default();
+        let mix = Self { world, registers, ledger, bank, objects, tokens };
         mix.registers.set_up(client).await;
         mix.bank.set_up(client).await;
         listing::set_up(client).await;
@@ -111,6 +116,17 @@ impl<'a> Mix<'a> {
             clients.spawn(Arc::clone(objects).run(client, end_at, (100, 1_500)));
         }
         clients.spawn(Arc::clone(objects).walk(client("lister"), end_at, (50, 1_500)));
+        let client = |name: &str| client(name).only_once();
+        let tokens = || Arc::clone(&self.tokens);
+        clients.spawn(tokens().make_and_move(client("mover"), end_at, (50, 1_000)));
+        clients.spawn(tokens().move_on(client("mover2"), end_at, (100, 3_000)));
+        clients.spawn(tokens().watch(client("tokens"), end_at, (20, 900)));
+        for number in 1..=FILLERS {
+            clients.spawn(lives::fill(client(&format!("filler{number}")), number, end_at, (50, 1_200)));
+        }
+        clients.spawn(lives::end_bucket(client("ender"), end_at, (50, 2_000)));
+        clients.spawn(versions::keep_versions(client("versions"), end_at, (50, 1_500)));
+        clients.spawn(versions::bring_back(client("restorer"), end_at, (50, 1_500)));
         // An audit does not know the requests that are under way in another process, or in an older life of its own.
         if self.world.processes() == 1 && !self.world.weather().is_on(Fault::TwoLives) {
             clients.spawn(objects::again_and_again(client("tidy"), end_at, (100, 2_500)));
@@ -156,6 +172,7 @@ impl<'a> Mix<'a> {
         let mut undecided = self.registers.check(self.world);
         if let Some(objects) = &self.objects {
             objects.read_all(&mut Client::of_objects(self.world, "last of objects").only_once()).await;
+            self.tokens.look_at_last(self.world).await;
             objects::at_last(self.world).await;
             undecided += objects.check(self.world);
         }

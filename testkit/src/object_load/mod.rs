@@ -8,17 +8,23 @@
 //! - generations of a name grow, also after it was deleted, and none is used twice;
 //! - an upload by a session has at least what the service told of it, and goes on from there.
 //!
-//! `model` has the operations and what they lead to; `writer` carries them out.
+//! Besides, each writer makes and deletes a bucket of its own, with one object in it.
+//!
+//! `model` has the operations and what they lead to; `writer` carries them out. `journal` remembers which answer told
+//! what, so that what was promised at any moment of a run can be compared with what is found.
 
+mod journal;
 mod model;
 mod writer;
 
+use std::collections::HashMap;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
 pub use self::writer::ObjectCounts;
+use self::journal::Journal;
 use self::writer::ObjectWriter;
 use crate::http::{Connection, Request};
 use crate::load::{Finding, Kind};
@@ -39,10 +45,7 @@ impl ObjectLoad {
 
     /// Makes the bucket, whose objects are gone as soon as they are deleted.
     pub fn prepare(&self, address: SocketAddr) -> Result<()> {
-        let body = format!(r#"{{"name":"{BUCKET}","softDeletePolicy":{{"retentionDurationSeconds":"0"}}}}"#);
-        let headers = [("Content-Type", "application/json")];
-        let request = Request::new("POST", "/storage/v1/b?project=crash", &headers, body.as_bytes());
-        let answer = Connection::open(address)?.send(&request)?;
+        let answer = Connection::open(address)?.send(&make_bucket(BUCKET))?;
         if answer.status != 200 {
             bail!("the bucket was answered {}: {}", answer.status, answer.body);
         }
@@ -54,12 +57,49 @@ impl ObjectLoad {
         let stop = &AtomicBool::new(false);
         std::thread::scope(|scope| {
             for writer in &mut self.0 {
-                scope.spawn(move || writer.run(address, stop));
+                scope.spawn(move || writer.run(address, u64::MAX, stop));
             }
             let result = work();
             stop.store(true, Ordering::Relaxed);
             result
         })
+    }
+
+    /// How many writers there are.
+    pub fn writers(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Remembers from now on what each answer told.
+    pub fn keep_journal(&mut self) {
+        self.0.iter_mut().for_each(|writer| writer.journal = Some(Journal::default()));
+    }
+
+    /// Runs all writers until each has made so many operations.
+    pub fn run(&mut self, address: SocketAddr, times: u64) {
+        let stop = &AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            for writer in &mut self.0 {
+                scope.spawn(move || writer.run(address, times, stop));
+            }
+        });
+    }
+
+    /// Each answer in the journals, with the writer that got it: the id that the service gave it, and how many answers of
+    /// this writer had that id before. All answers to one upload have the same id.
+    pub fn answers(&self) -> HashMap<(&str, usize), usize> {
+        let mut answers = HashMap::new();
+        for (at, writer) in self.0.iter().enumerate() {
+            let journal = writer.journal.iter().flat_map(Journal::answers);
+            answers.extend(journal.map(|answer| (answer, at)));
+        }
+        answers
+    }
+
+    /// The writers as they were when each of them had so many of the answers in its journal. The operation that comes next
+    /// counts as one without an answer.
+    pub fn as_of(&self, answered: &[usize]) -> Self {
+        Self(self.0.iter().zip(answered).map(|(writer, answered)| writer.as_of(*answered)).collect())
     }
 
     /// Compares what the service holds with what it has acknowledged, and notes what came of requests without an answer.
@@ -80,6 +120,13 @@ impl ObjectLoad {
     pub fn counts(&self) -> ObjectCounts {
         self.0.iter().fold(ObjectCounts::default(), |sum, writer| sum.plus(&writer.counts))
     }
+}
+
+/// Creates a bucket whose objects are gone as soon as they are deleted.
+fn make_bucket(bucket: &str) -> Request {
+    let body = format!(r#"{{"name":"{bucket}","softDeletePolicy":{{"retentionDurationSeconds":"0"}}}}"#);
+    let headers = [("Content-Type", "application/json")];
+    Request::new("POST", "/storage/v1/b?project=crash", &headers, body.as_bytes())
 }
 
 /// Creates and deletes one name `times` times. Returns the greatest generation, and what was wrong: each must be greater

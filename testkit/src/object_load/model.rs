@@ -18,6 +18,10 @@ pub(super) enum Op {
     Compose(Vec<String>, String),
     /// The second name gets the bytes of the first, which is then gone.
     Move(String, String),
+    /// A bucket is made. Its name, with a slash behind it, stands for it among the objects.
+    MakeBucket(String),
+    /// A bucket without objects is deleted.
+    DropBucket(String),
     /// Nothing, as a request that must be refused.
     Nothing,
 }
@@ -26,9 +30,12 @@ impl Op {
     /// The names that it changes.
     pub(super) fn names(&self) -> Vec<&str> {
         match self {
-            Self::Put(name, _) | Self::Delete(name) | Self::Copy(_, name) | Self::Compose(_, name) => {
-                vec![name]
-            }
+            Self::Put(name, _)
+            | Self::Delete(name)
+            | Self::Copy(_, name)
+            | Self::Compose(_, name)
+            | Self::MakeBucket(name)
+            | Self::DropBucket(name) => vec![name],
             Self::Move(from, to) => vec![from, to],
             Self::Nothing => Vec::new(),
         }
@@ -39,7 +46,8 @@ impl Op {
         let of = |name: &String, objects: &Objects| objects.get(name).cloned().unwrap_or_default();
         match self {
             Self::Put(name, bytes) => drop(objects.insert(name.clone(), bytes.clone())),
-            Self::Delete(name) => drop(objects.remove(name)),
+            Self::Delete(name) | Self::DropBucket(name) => drop(objects.remove(name)),
+            Self::MakeBucket(name) => drop(objects.insert(name.clone(), String::new())),
             Self::Copy(from, to) => drop(objects.insert(to.clone(), of(from, objects))),
             Self::Compose(from, to) => {
                 let joined = from.iter().map(|name| of(name, objects)).collect();

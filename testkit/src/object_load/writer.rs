@@ -10,8 +10,9 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use serde_json::{Value, json};
 
-use super::BUCKET;
+use super::journal::{Heard, Journal};
 use super::model::{Objects, Op, crc32c, differences};
+use super::{BUCKET, make_bucket};
 use crate::http::{Answer, Connection, Request};
 use crate::load::{Finding, Kind};
 use crate::sign::percent_encode;
@@ -51,17 +52,18 @@ impl ObjectCounts {
 }
 
 /// An upload by a session that is under way.
-struct Session {
+#[derive(Clone, Debug)]
+pub(super) struct Session {
     upload: String,
     name: String,
     bytes: String,
     /// Bytes that the service has told to be stored.
-    told: usize,
+    pub(super) told: usize,
 }
 
 /// See the module.
 pub(super) struct ObjectWriter {
-    index: usize,
+    pub(super) index: usize,
     rng: StdRng,
     objects: Objects,
     /// The generations of the objects that are there, as far as an answer told them.
@@ -69,11 +71,13 @@ pub(super) struct ObjectWriter {
     /// The greatest generation that each name had.
     greatest: BTreeMap<String, u64>,
     /// The operation without an answer.
-    pending: Option<Op>,
-    session: Option<Session>,
+    pub(super) pending: Option<Op>,
+    pub(super) session: Option<Session>,
     drawn: u64,
     found: Vec<Finding>,
     pub(super) counts: ObjectCounts,
+    /// What each answer told, if that is noted.
+    pub(super) journal: Option<Journal>,
 }
 
 /// How an operation ended.
@@ -96,13 +100,17 @@ impl ObjectWriter {
             drawn: 0,
             found: Vec::new(),
             counts: ObjectCounts::default(),
+            journal: None,
         }
     }
 
-    /// Makes one operation after another, until it is stopped, or one has no answer.
-    pub(super) fn run(&mut self, address: SocketAddr, stop: &AtomicBool) {
+    /// Makes one operation after another, `times` at most, until it is stopped, or one has no answer.
+    pub(super) fn run(&mut self, address: SocketAddr, times: u64, stop: &AtomicBool) {
         let Ok(mut connection) = Connection::open(address) else { return };
-        while !stop.load(Ordering::Relaxed) && self.pending.is_none() && self.session.is_none() {
+        for _ in 0..times {
+            if stop.load(Ordering::Relaxed) || self.pending.is_some() || self.session.is_some() {
+                return;
+            }
             let op = self.draw();
             self.pending = Some(op.clone());
             let end = match &op {
@@ -122,8 +130,8 @@ impl ObjectWriter {
     /// Whether an answer says that an operation was made.
     fn judged(&mut self, op: &Op, answer: Answer) -> End {
         match (op, answer.status) {
-            (Op::Delete(_), 204) | (Op::Nothing, 409) => End::Done(answer),
-            (Op::Delete(_) | Op::Nothing, 200) => self.wrong(op, &answer),
+            (Op::Delete(_) | Op::DropBucket(_), 204) | (Op::Nothing, 409) => End::Done(answer),
+            (Op::Delete(_) | Op::DropBucket(_) | Op::Nothing, 200) => self.wrong(op, &answer),
             (_, 200) => End::Done(answer),
             (_, 503) => {
                 self.counts.busy += 1;
@@ -141,12 +149,19 @@ impl ObjectWriter {
     }
 
     fn acknowledge(&mut self, op: &Op, answer: &Answer) {
-        self.pending = None;
+        let generation = generation_in(&answer.body);
+        self.note(answer, || Heard::Ended(op.clone(), generation));
         self.counts.acknowledged += 1;
+        self.took(op, generation);
+    }
+
+    /// Notes that an operation was made.
+    pub(super) fn took(&mut self, op: &Op, generation: Option<u64>) {
+        self.pending = None;
         op.apply(&mut self.objects);
         match (op, op.names().last()) {
-            (Op::Delete(name), _) => drop(self.live.remove(name)),
-            (_, Some(name)) => self.made((*name).to_owned(), generation_in(&answer.body)),
+            (Op::Delete(name) | Op::DropBucket(name), _) => drop(self.live.remove(name)),
+            (_, Some(name)) => self.made((*name).to_owned(), generation),
             (_, None) => {}
         }
         if let Op::Move(from, _) = op {
@@ -167,19 +182,24 @@ impl ObjectWriter {
     }
 
     fn begin(&mut self, connection: &mut Connection, name: &str, bytes: &str) -> io::Result<()> {
+        let (bucket, object) = place(name);
         let target =
-            format!("/upload/storage/v1/b/{BUCKET}/o?uploadType=resumable&name={}", percent_encode(name));
+            format!("/upload/storage/v1/b/{bucket}/o?uploadType=resumable&name={}", percent_encode(object));
         let answer = connection.send(&Request::new("POST", &target, &[], b""))?;
         let upload = answer.header("x-guploader-uploadid").filter(|_| answer.status == 200);
-        self.session =
+        let session =
             upload.map(|upload| Session { upload, name: name.to_owned(), bytes: bytes.to_owned(), told: 0 });
+        if let Some(session) = &session {
+            self.note(&answer, || Heard::Began(session.clone()));
+        }
+        self.session = session;
         Ok(())
     }
 
     /// Sends what is left of the upload that is under way.
     fn go_on(&mut self, connection: &mut Connection) -> io::Result<End> {
-        let Some(session) = &mut self.session else { return Ok(End::Unknown) };
         loop {
+            let Some(session) = &mut self.session else { return Ok(End::Unknown) };
             let (at, all) = (session.told, session.bytes.len());
             let end = if all - at <= 2 * UNIT { all } else { at + 2 * UNIT };
             let range = match (at == end, end == all) {
@@ -190,7 +210,10 @@ impl ObjectWriter {
             let answer = connection.send(&session.request(&range, &session.bytes[at..end]))?;
             match answer.status {
                 308 => match session.told_by(&answer) {
-                    Some(told) if told > at && told <= end => session.told = told,
+                    Some(told) if told > at && told <= end => {
+                        session.told = told;
+                        self.note(&answer, || Heard::Told(told));
+                    }
                     told => {
                         let what =
                             format!("an upload that had {at} bytes has {told:?} after {end} were sent");
@@ -217,8 +240,7 @@ impl ObjectWriter {
         self.settle_session(&mut connection)?;
         let mut found = Objects::new();
         let mut generations = BTreeMap::new();
-        for number in 0..NAMES {
-            let name = self.name(number);
+        for name in self.names() {
             if let Some((bytes, generation)) = self.read(&mut connection, &name)? {
                 generations.insert(name.clone(), generation);
                 found.insert(name, bytes);
@@ -300,8 +322,16 @@ impl ObjectWriter {
         Ok(())
     }
 
-    /// The bytes and the generation of an object.
+    /// The bytes and the generation of an object; a bucket has none of the first.
     fn read(&mut self, connection: &mut Connection, name: &str) -> Result<Option<(String, u64)>> {
+        if place(name).1.is_empty() {
+            let answer = connection.send(&Request::new("GET", &bucket_of(name), &[], b""))?;
+            return match answer.status {
+                404 => Ok(None),
+                200 => Ok(Some((String::new(), generation_in(&answer.body).context("a bucket without a generation")?))),
+                status => bail!("{name} was answered {status}: {}", answer.body),
+            };
+        }
         let target = format!("{}?alt=media", target_of(name));
         let answer = connection.send(&Request::new("GET", &target, &[], b""));
         let answer = answer.with_context(|| format!("{name} cannot be read"))?;
@@ -322,8 +352,10 @@ impl ObjectWriter {
 
     pub(super) fn remove_all(&mut self, address: SocketAddr) -> Result<()> {
         let mut connection = Connection::open(address)?;
-        for name in std::mem::take(&mut self.objects).into_keys() {
-            let answer = connection.send(&request(&Op::Delete(name.clone())))?;
+        // What lies in a bucket comes after the bucket.
+        for name in std::mem::take(&mut self.objects).into_keys().rev() {
+            let op = if place(&name).1.is_empty() { Op::DropBucket } else { Op::Delete };
+            let answer = connection.send(&request(&op(name.clone())))?;
             if answer.status != 204 {
                 bail!("the deletion of {name} was answered {}: {}", answer.status, answer.body);
             }
@@ -335,12 +367,44 @@ impl ObjectWriter {
         format!("w{}/{number}", self.index)
     }
 
+    /// The bucket that nobody else uses, and the one object in it.
+    fn own_bucket(&self) -> [String; 2] {
+        [format!("{BUCKET}-{}/", self.index), format!("{BUCKET}-{}/inside", self.index)]
+    }
+
+    /// All names that it may have used.
+    fn names(&self) -> Vec<String> {
+        (0..NAMES).map(|number| self.name(number)).chain(self.own_bucket()).collect()
+    }
+
+    /// The next step in the life of its own bucket.
+    fn draw_of_bucket(&mut self) -> Op {
+        let [bucket, inside] = self.own_bucket();
+        match (self.objects.contains_key(&bucket), self.objects.contains_key(&inside)) {
+            (false, _) => Op::MakeBucket(bucket),
+            (true, false) if self.rng.random_bool(0.5) => Op::DropBucket(bucket),
+            (true, false) => self.put(inside),
+            (true, true) => Op::Delete(inside),
+        }
+    }
+
+    /// Notes what an answer told.
+    fn note(&mut self, answer: &Answer, heard: impl FnOnce() -> Heard) {
+        if let Some(journal) = &mut self.journal {
+            journal.note(answer, heard());
+        }
+    }
+
     /// The next operation: always one that the service must make, except that a bucket with objects cannot be deleted.
     fn draw(&mut self) -> Op {
         self.drawn += 1;
         let number = self.rng.random_range(0..NAMES);
         let name = self.name(number);
-        let there: Vec<String> = self.objects.keys().cloned().collect();
+        let in_common = |name: &&String| place(name).0 == BUCKET;
+        let there: Vec<String> = self.objects.keys().filter(in_common).cloned().collect();
+        if self.rng.random_bool(0.15) {
+            return self.draw_of_bucket();
+        }
         if there.is_empty() {
             return self.put(name);
         }
@@ -375,8 +439,8 @@ impl ObjectWriter {
 
 impl Session {
     fn request(&self, range: &str, bytes: &str) -> Request {
-        let target =
-            format!("/upload/storage/v1/b/{BUCKET}/o?uploadType=resumable&upload_id={}", self.upload);
+        let (bucket, upload) = (place(&self.name).0, &self.upload);
+        let target = format!("/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={upload}");
         Request::new("PUT", &target, &[("Content-Range", range)], bytes.as_bytes())
     }
 
@@ -389,8 +453,18 @@ impl Session {
     }
 }
 
+/// The bucket and the object that a name stands for; only the names in buckets of a writer's own say which bucket.
+fn place(name: &str) -> (&str, &str) {
+    name.split_once('/').filter(|(bucket, _)| bucket.starts_with(BUCKET)).unwrap_or((BUCKET, name))
+}
+
 fn target_of(name: &str) -> String {
-    format!("/storage/v1/b/{BUCKET}/o/{}", percent_encode(name))
+    let (bucket, object) = place(name);
+    format!("/storage/v1/b/{bucket}/o/{}", percent_encode(object))
+}
+
+fn bucket_of(name: &str) -> String {
+    format!("/storage/v1/b/{}", place(name).0)
 }
 
 fn request(op: &Op) -> Request {
@@ -399,8 +473,9 @@ fn request(op: &Op) -> Request {
     };
     match op {
         Op::Put(name, bytes) => {
+            let (bucket, object) = place(name);
             let target =
-                format!("/upload/storage/v1/b/{BUCKET}/o?uploadType=media&name={}", percent_encode(name));
+                format!("/upload/storage/v1/b/{bucket}/o?uploadType=media&name={}", percent_encode(object));
             Request::new("POST", &target, &[("Content-Type", "text/plain")], bytes.as_bytes())
         }
         Op::Delete(name) => Request::new("DELETE", &target_of(name), &[], b""),
@@ -414,7 +489,9 @@ fn request(op: &Op) -> Request {
         Op::Move(from, to) => {
             json(format!("{}/moveTo/o/{}", target_of(from), percent_encode(to)), &json!({}))
         }
-        Op::Nothing => Request::new("DELETE", &format!("/storage/v1/b/{BUCKET}"), &[], b""),
+        Op::MakeBucket(name) => make_bucket(place(name).0),
+        Op::DropBucket(name) => Request::new("DELETE", &bucket_of(name), &[], b""),
+        Op::Nothing => Request::new("DELETE", &bucket_of(BUCKET), &[], b""),
     }
 }
 

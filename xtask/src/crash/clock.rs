@@ -5,8 +5,11 @@
 //! begins an hour ahead and is then set right. Requests carry a SAS instead of a dated signature, since
 //! the service rightly refuses a signature an hour off.
 //!
-//! Expected: no error at all; the ETags of each entity keep growing ([`rangehold_testkit::load`] checks each). A
-//! client with the right time is refused while the server is ahead, and is accepted when it is not ahead any more.
+//! Besides, one name is created and deleted 1,000 times right after the clock stepped back, and again right after the
+//! server was killed and opened again with the clock behind.
+//!
+//! Expected: no error at all; the ETags of each entity keep growing ([`rangehold_testkit::load`] checks each), and so
+//! do the generations of the name. A client with the right time is refused while the server is ahead, and is accepted when it is not ahead any more.
 
 use std::ffi::OsString;
 use std::fs;
@@ -19,7 +22,8 @@ use anyhow::{Context, Result, bail};
 
 use super::conclude;
 use rangehold_testkit::client::{self, ACCOUNT, Client, Credential};
-use rangehold_testkit::load::Load;
+use rangehold_testkit::load::{Finding, Load};
+use rangehold_testkit::object_load::{ObjectLoad, churn};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::Profile;
 
@@ -27,6 +31,11 @@ use rangehold_testkit::workspace::Profile;
 const LIBRARY: &str = "faketime/libfaketimeMT.so.1";
 /// Time under load before, between and after the steps.
 const STRETCH: Duration = Duration::from_secs(3);
+
+/// How often one name is created and deleted after each step back and after the kill.
+const CHURNED: u32 = 1_000;
+/// ... and before the step.
+const CHURNED_BEFORE: u32 = 50;
 
 /// Runs the test, or says what is missing.
 pub(super) fn run(seed: u64) -> Result<()> {
@@ -48,11 +57,18 @@ pub(super) fn run(seed: u64) -> Result<()> {
     let server = Server::start(&setup)?;
     let mut load = Load { credential: Credential::Sas, ..Load::new(seed, false) };
     load.prepare(server.address)?;
-    let stepped = step_under_load(&mut load, server.address, &offset);
+    ObjectLoad::new(0, seed).prepare(server.objects)?;
+    let mut churned = Churned::default();
+    let stepped = step_under_load(&mut load, &server, &offset, &mut churned);
     let mut findings = load.check(server.address)?;
+    set(&offset, "+3600")?;
+    churned.go_on(server.objects, CHURNED_BEFORE)?;
     // It is opened again while the clock is an hour behind what it was: times must go on from the highest.
     server.kill()?;
+    set(&offset, "+0")?;
     let server = Server::start(&setup).context("with the clock set back")?;
+    churned.go_on(server.objects, CHURNED)?;
+    findings.extend(churned.findings);
     findings.extend(load.check(server.address)?);
     load.run(server.address, 50);
     findings.extend(load.check(server.address)?);
@@ -65,15 +81,34 @@ pub(super) fn run(seed: u64) -> Result<()> {
     stepped
 }
 
+/// The generations of a name that is created and deleted again and again.
+#[derive(Default)]
+struct Churned {
+    greatest: u64,
+    findings: Vec<Finding>,
+}
+
+impl Churned {
+    fn go_on(&mut self, objects: SocketAddr, times: u32) -> Result<()> {
+        let (greatest, findings) = churn(objects, times, self.greatest)?;
+        self.greatest = greatest;
+        self.findings.extend(findings);
+        Ok(())
+    }
+}
+
 /// Loads the server while its clock, an hour ahead, is set right, then forward and back again.
-fn step_under_load(load: &mut Load, address: SocketAddr, offset: &Path) -> Result<()> {
+fn step_under_load(load: &mut Load, server: &Server, offset: &Path, churned: &mut Churned) -> Result<()> {
+    let address = server.address;
     load.run_while(address, || {
         thread::sleep(STRETCH);
+        churned.go_on(server.objects, CHURNED_BEFORE)?;
         if dated_request(address)? != 403 {
             bail!("a signature an hour old is taken: the server's clock is not an hour ahead");
         }
-        for step in ["+0", "+3600", "+0"] {
+        for (step, times) in [("+0", CHURNED), ("+3600", CHURNED_BEFORE), ("+0", 0)] {
             set(offset, step)?;
+            churned.go_on(server.objects, times)?;
             thread::sleep(STRETCH);
         }
         match dated_request(address)? {

@@ -22,6 +22,8 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
+pub(crate) use objects::left_over;
+
 use crate::power;
 use rangehold_testkit::load::{Counts, Finding, Kind, Load};
 use rangehold_testkit::server::Server;
@@ -47,15 +49,18 @@ pub(crate) struct Arguments {
     /// Record the server's file operations, and rebuild the disk as power losses would leave it.
     #[arg(long, group = "kind")]
     power: bool,
-    /// With --power: how many moments are tried.
+    /// The same, with a server to which objects are written.
+    #[arg(long, group = "kind")]
+    power_objects: bool,
+    /// With --power and --power-objects: how many moments are tried.
     #[arg(long, default_value_t = 200)]
     points: u32,
     /// With --power: how long each of the three recorded servers writes at least, in seconds. From 150 on
     /// compaction and garbage collection are in the record.
     #[arg(long, default_value_t = 0)]
     seconds: u64,
-    /// With --power: the server does not sync, and the test must find losses, or it fails.
-    #[arg(long, requires = "power")]
+    /// With --power and --power-objects: the server does not sync, and the test must find losses, or it fails.
+    #[arg(long)]
     no_fsync: bool,
     /// Flip bits in files of a stopped server: it must refuse by name, or answer rightly.
     #[arg(long, group = "kind")]
@@ -73,6 +78,8 @@ pub(crate) fn run(arguments: &Arguments) -> Result<()> {
     let &Arguments { rounds, seed, points, no_fsync, .. } = arguments;
     if arguments.power {
         power::run(seed, points, !no_fsync, Duration::from_secs(arguments.seconds))
+    } else if arguments.power_objects {
+        power::run_objects(seed, points, !no_fsync)
     } else if arguments.objects {
         objects::run(rounds, seed)
     } else if arguments.changes {

@@ -15,7 +15,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_testkit::load::{Finding, Kind, Load};
 use rangehold_testkit::object_load::{ObjectLoad, churn};
-use rangehold_testkit::server::{Server, Setup};
+use rangehold_testkit::server::Server;
 use rangehold_testkit::workspace;
 
 use super::changes::unmanaged;
@@ -58,7 +58,7 @@ pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
         findings.extend(found);
         if round == rounds {
             load.remove_all(server.objects)?;
-            findings.extend(left_over(&setup)?);
+            findings.extend(left_over(&setup.data.join("blobs"))?);
             server.stop()?;
             break;
         }
@@ -85,12 +85,12 @@ fn load_and_kill(load: &mut ObjectLoad, server: Server, life: Duration, rng: &mu
     })
 }
 
-/// The files that are still there when the audit has had time to remove all: no object uses them.
-fn left_over(setup: &Setup) -> Result<Option<Finding>> {
-    let blobs = setup.data.join("blobs");
+/// The files below the directory of the blobs that are still there when the audit has had time to remove all: no object uses
+/// them.
+pub(crate) fn left_over(blobs: &Path) -> Result<Option<Finding>> {
     let begun = Instant::now();
     loop {
-        let left = chunks(&blobs)?;
+        let left = chunks(blobs)?;
         if left.is_empty() {
             return Ok(None);
         }

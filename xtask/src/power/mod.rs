@@ -1,4 +1,5 @@
-//! `cargo xtask crash --power`: the power fails, at hundreds of moments of one recorded run.
+//! `cargo xtask crash --power`: the power fails, at hundreds of moments of one recorded run. With `--power-objects` the
+//! run writes objects and not tables.
 //!
 //! `kill -9` leaves the kernel's cache, so it cannot show a missing fsync. This test can:
 //!
@@ -16,12 +17,13 @@
 
 mod disk;
 mod image;
+mod objects;
 mod record;
 mod replay;
 mod trace;
 mod trial;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -32,7 +34,7 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::image::Fashion;
-use self::record::Record;
+use self::record::{Record, Written};
 use self::replay::{Event, Heeded, Replay};
 use self::trial::{Plan, Sums};
 use rangehold_testkit::load::Kind;
@@ -41,12 +43,23 @@ use rangehold_testkit::workspace::{self, Profile};
 /// Moments that each control tries.
 const CONTROL_POINTS: u32 = 12;
 
-/// Records for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
+/// Records a load of tables for at least `length`, and tries `points` moments. Without `sync` it succeeds only if it finds
 /// losses.
 pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Result<()> {
+    let place = if sync { "power" } else { "power-no-fsync" };
+    try_all(place, Written::tables(seed, length), seed, points, sync)
+}
+
+/// Records a load of objects, and tries `points` moments.
+pub(crate) fn run_objects(seed: u64, points: u32, sync: bool) -> Result<()> {
+    let place = if sync { "power-objects" } else { "power-objects-no-fsync" };
+    try_all(place, Written::objects(seed), seed, points, sync)
+}
+
+fn try_all(place: &str, written: Written, seed: u64, points: u32, sync: bool) -> Result<()> {
     let program = workspace::program(Profile::Dev)?;
-    let directory = workspace::scratch(if sync { "power" } else { "power-no-fsync" })?;
-    let record = record::record(&program, &directory, seed, sync, length)?;
+    let directory = workspace::scratch(place)?;
+    let record = record::record(&program, &directory, written, sync)?;
     let events = survey(&record, &directory)?;
     println!(
         "power: recorded {} file operations and {} answers",
@@ -65,8 +78,9 @@ pub(crate) fn run(seed: u64, points: u32, sync: bool, length: Duration) -> Resul
     if sums.problems() > 0 {
         bail!("power: {} problems", sums.problems());
     }
-    must_find("file syncs ignored", &try_points(CONTROL_POINTS, Heeded::DirectoriesOnly, true)?)?;
-    must_find("directory syncs ignored", &try_points(CONTROL_POINTS, Heeded::FilesOnly, true)?)
+    let points = CONTROL_POINTS.min(points);
+    must_find("file syncs ignored", &try_points(points, Heeded::DirectoriesOnly, true)?)?;
+    must_find("directory syncs ignored", &try_points(points, Heeded::FilesOnly, true)?)
 }
 
 /// A control: it fails if it finds nothing.
@@ -99,19 +113,15 @@ fn survey(record: &Record, directory: &Path) -> Result<Vec<(u64, Event)>> {
     let model = directory.join("model");
     image::write(&replay.disk, Fashion::Everything, &mut StdRng::seed_from_u64(0), &model)?;
     workspace::same_tree(&model, &record.data).context("the model of the disk misses something")?;
-    let answered: HashMap<&str, u64> = events
+    let answered: HashSet<&str> = events
         .iter()
-        .filter_map(|(moment, event)| match event {
-            Event::Answer(id) => Some((id.as_str(), *moment)),
+        .filter_map(|(_, event)| match event {
+            Event::Answer(id) => Some(id.as_str()),
             _ => None,
         })
         .collect();
-    for writer in &record.load.writers {
-        for entry in writer.log.iter().flatten() {
-            if !answered.contains_key(entry.id.as_str()) {
-                bail!("the answer to {} is not in the record: does the server repeat request ids?", entry.id);
-            }
-        }
+    if let Some(id) = record.written.ids().into_iter().find(|id| !answered.contains(id)) {
+        bail!("the answer {id} is not in the record: does the server tell the ids of requests?");
     }
     Ok(events)
 }

@@ -14,8 +14,8 @@ use anyhow::{Context, Result, anyhow, bail};
 use super::disk::{Disk, Inode, Mark, ROOT, Write};
 use super::trace::{Call, Moment};
 
-/// The header that repeats a request's id.
-const ID_HEADER: &[u8] = b"x-ms-client-request-id: ";
+/// The headers with the id of a request: of tables the client's own, of objects that of the service.
+const ID_HEADERS: [&[u8]; 2] = [b"x-ms-client-request-id: ", b"x-guploader-uploadid: "];
 
 /// Which syncs the model takes into account. If a test cannot tell a server without one kind of sync from a correct
 /// one, it proves nothing about that kind. So every run tries both controls.
@@ -347,7 +347,9 @@ fn answer(bytes: &[u8]) -> Option<String> {
         return None;
     }
     let lower = bytes.to_ascii_lowercase();
-    let start = lower.windows(ID_HEADER.len()).position(|window| window == ID_HEADER)? + ID_HEADER.len();
+    let head = &lower[..lower.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(lower.len())];
+    let after = |header: &[u8]| Some(head.windows(header.len()).position(|window| window == header)? + header.len());
+    let start = ID_HEADERS.into_iter().find_map(after)?;
     let end = bytes[start..].iter().position(|byte| *byte == b'\r')? + start;
     String::from_utf8(bytes[start..end].to_vec()).ok()
 }

@@ -8,12 +8,13 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::image::{self, Fashion};
-use super::record::Record;
+use super::objects;
+use super::record::{Record, Written};
 use super::replay::{Event, Heeded};
 use super::walk;
 use rangehold_testkit::client::Credential;
 use rangehold_testkit::load::{
-    Entry, Finding, Kind, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe,
+    Entry, Finding, Kind, Load, Observed, State, TABLE, WRITERS, What, judge, judge_tally, observe,
 };
 use rangehold_testkit::server::{self, Server, Setup};
 
@@ -50,13 +51,26 @@ pub(super) struct Plan {
     pub(super) control: bool,
 }
 
+/// What was promised up to the moment that the walk has reached, and how it is compared with what a server holds.
+pub(super) trait Promises {
+    /// Takes an answer into account.
+    fn promise(&mut self, id: &str);
+
+    /// Compares with what the server on this data directory holds; an error says that it cannot be read.
+    fn compare(&self, server: &Server, data: &Path) -> Result<Vec<Finding>>;
+}
+
 /// Tries all moments of the plan in one walk over the record.
 pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan) -> Result<Sums> {
-    let mut trial = Trial::new(record);
+    let mut promises: Box<dyn Promises + '_> = match &record.written {
+        Written::Tables(load) => Box::new(OfTables::new(load)),
+        Written::Objects(load) => Box::new(objects::OfObjects::new(load)),
+    };
+    let arguments = record.written.arguments();
     let mut sums = Sums::default();
     walk(record, plan.heeded, |moment, replay, event| {
         if let Event::Answer(id) = event {
-            trial.promise(&id);
+            promises.promise(&id);
         }
         let Some(fashion) = plan.moments.get(&moment) else {
             return Ok(());
@@ -66,7 +80,9 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
         let mut rng = StdRng::seed_from_u64(plan.seed ^ moment);
         image::write(&replay.disk, *fashion, &mut rng, &place)?;
         server::keep_lock_file(&record.data, &place)?;
-        let problems = trial.judge(program, &place, &mut sums)?;
+        let mut setup = Setup::new(program, &place, &place.with_extension("log"));
+        setup.arguments.extend(arguments.iter().cloned());
+        let problems = tried(promises.as_ref(), &setup, &mut sums)?;
         sums.tried += 1;
         if problems.is_empty() || plan.control {
             std::fs::remove_dir_all(&place)?;
@@ -80,8 +96,27 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
     Ok(sums)
 }
 
-/// What is promised up to the moment that the walk has reached.
-struct Trial<'a> {
+/// Starts a server on a rebuilt directory and compares; what is wrong, in words.
+fn tried(promises: &dyn Promises, setup: &Setup, sums: &mut Sums) -> Result<Vec<String>> {
+    let server = match Server::start(setup) {
+        Ok(server) => server,
+        Err(_) => return Ok(vec![format!("does not open: {}", server::tail(&setup.log))]),
+    };
+    let findings = match promises.compare(&server, &setup.data) {
+        Ok(findings) => findings,
+        Err(error) => return Ok(vec![format!("opens, and then: {error:#}")]),
+    };
+    server.kill()?;
+    std::fs::remove_file(&setup.log)?;
+    sums.opened += 1;
+    for finding in &findings {
+        *sums.broken.entry(finding.kind).or_default() += 1;
+    }
+    Ok(findings.iter().map(ToString::to_string).collect())
+}
+
+/// What is promised of tables.
+struct OfTables<'a> {
     /// Where each answer's promise stands: writer and index in its log.
     promises: HashMap<&'a str, (usize, usize)>,
     logs: Vec<&'a [Entry]>,
@@ -94,10 +129,10 @@ struct Trial<'a> {
     prepared: u32,
 }
 
-impl<'a> Trial<'a> {
-    fn new(record: &'a Record) -> Self {
+impl<'a> OfTables<'a> {
+    fn new(load: &'a Load) -> Self {
         let logs: Vec<&[Entry]> =
-            record.load.writers.iter().map(|writer| writer.log.as_deref().unwrap_or_default()).collect();
+            load.writers.iter().map(|writer| writer.log.as_deref().unwrap_or_default()).collect();
         let promises = logs
             .iter()
             .enumerate()
@@ -116,47 +151,7 @@ impl<'a> Trial<'a> {
         }
     }
 
-    /// Takes an answer into account.
-    fn promise(&mut self, id: &str) {
-        let Some(&(writer, index)) = self.promises.get(id) else {
-            if id == "prepare" {
-                self.prepared += 1;
-                self.tally = (self.prepared == 2).then_some(0);
-            }
-            return;
-        };
-        self.answered[writer] = index + 1;
-        match &self.logs[writer][index].what {
-            What::Done(op) => self.states[writer].apply(op),
-            What::Tally(value) => {
-                self.tally = self.tally.max(Some(*value));
-                self.increments = self.increments.max(*value);
-            }
-        }
-    }
-
-    /// Starts a server on a rebuilt directory and compares; what is wrong, in words.
-    fn judge(&self, program: &Path, place: &Path, sums: &mut Sums) -> Result<Vec<String>> {
-        let log = place.with_extension("log");
-        let server = match Server::start(&Setup::new(program, place, &log)) {
-            Ok(server) => server,
-            Err(_) => return Ok(vec![format!("does not open: {}", server::tail(&log))]),
-        };
-        let observed = match observe(server.address, Credential::SharedKey, WRITERS) {
-            Ok(observed) => observed,
-            Err(error) => return Ok(vec![format!("opens, and then: {error:#}")]),
-        };
-        server.kill()?;
-        std::fs::remove_file(&log)?;
-        sums.opened += 1;
-        let findings = self.compare(&observed);
-        for finding in &findings {
-            *sums.broken.entry(finding.kind).or_default() += 1;
-        }
-        Ok(findings.iter().map(ToString::to_string).collect())
-    }
-
-    fn compare(&self, observed: &Observed) -> Vec<Finding> {
+    fn judged(&self, observed: &Observed) -> Vec<Finding> {
         let mut findings = Vec::new();
         for (writer, found) in observed.writers.iter().enumerate() {
             let next =
@@ -176,5 +171,29 @@ impl<'a> Trial<'a> {
         }
         findings.extend(observed.strangers.iter().map(|what| Finding::new(Kind::Phantom, what.clone())));
         findings
+    }
+}
+
+impl Promises for OfTables<'_> {
+    fn promise(&mut self, id: &str) {
+        let Some(&(writer, index)) = self.promises.get(id) else {
+            if id == "prepare" {
+                self.prepared += 1;
+                self.tally = (self.prepared == 2).then_some(0);
+            }
+            return;
+        };
+        self.answered[writer] = index + 1;
+        match &self.logs[writer][index].what {
+            What::Done(op) => self.states[writer].apply(op),
+            What::Tally(value) => {
+                self.tally = self.tally.max(Some(*value));
+                self.increments = self.increments.max(*value);
+            }
+        }
+    }
+
+    fn compare(&self, server: &Server, _: &Path) -> Result<Vec<Finding>> {
+        Ok(self.judged(&observe(server.address, Credential::SharedKey, WRITERS)?))
     }
 }

@@ -19,6 +19,8 @@ pub(super) struct Known {
     pub(super) operations: BTreeMap<usize, Vec<Operation>>,
     pub(super) sights: BTreeMap<usize, Vec<Sight>>,
     contents: BTreeMap<Value, Content>,
+    /// The names that each write may have come to.
+    came: BTreeSet<(usize, Value)>,
     /// Writes that may have been made twice: they may have two generations.
     pub(super) doubled: BTreeSet<Value>,
 }
@@ -31,9 +33,16 @@ pub(super) struct Seen {
 }
 
 impl Known {
-    /// A write is about to be sent that brings these bytes.
-    pub(super) fn brings(&mut self, value: Value, content: Content) {
+    /// A write is about to be sent that brings these bytes to a name.
+    pub(super) fn brings(&mut self, name: usize, value: Value, content: Content) {
         self.contents.insert(value, content);
+        self.came.insert((name, value));
+    }
+
+    /// The object of a write is about to be moved to a name. False if it may have been there before: then the write would
+    /// have two generations under one name, and a condition on one of them would say nothing of the other.
+    pub(super) fn comes(&mut self, name: usize, value: Value) -> bool {
+        self.came.insert((name, value))
     }
 
     /// The bytes that a write brings; `None` if there was no such write.

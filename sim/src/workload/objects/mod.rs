@@ -9,9 +9,13 @@
 //! Some names last: nobody writes them after the beginning, so each walk through the bucket must show each of them once.
 
 mod known;
+pub mod lives;
 mod listing;
 mod session;
+mod several;
 mod tidy;
+pub mod tokens;
+pub mod versions;
 
 pub use self::tidy::{again_and_again, at_last};
 
@@ -87,7 +91,7 @@ impl Objects {
     pub async fn run(self: Arc<Self>, mut client: Client, end: Duration, think: (u64, u64)) {
         while client.world().now() < end {
             let name = client.dice().index(CHANGING.len());
-            match client.dice().below(20) {
+            match client.dice().below(24) {
                 0..6 => {
                     let any = client.dice().index(self.names.len());
                     self.read(&mut client, any).await;
@@ -96,6 +100,8 @@ impl Objects {
                 11..13 => self.copy(&mut client, name).await,
                 13..15 => self.compose(&mut client, name).await,
                 15..17 => self.session(&mut client, name, end).await,
+                17..20 => self.move_one(&mut client, name).await,
+                20 => self.compose_away(&mut client, name).await,
                 _ => self.delete(&mut client, name).await,
             }
             client.think(think.0, think.1).await;
@@ -107,7 +113,7 @@ impl Objects {
         let large = client.dice().happens(0.5);
         let size = self.some_size(client.dice(), large);
         let Written { value, request } =
-            self.written(name, self.condition(call), |value| vec![(value, size)]);
+            self.written(name, self.condition(name, call), |value| vec![(value, size)]);
         self.send_write(client, name, with_value(call, value), request, false).await;
     }
 
@@ -117,8 +123,8 @@ impl Objects {
         let call = self.some_write(client.dice(), name);
         let value = self.next_value();
         let Some(content) = self.known().content(source.value).cloned() else { return };
-        self.known().brings(value, content);
-        let described = Described { to: &self.names[name], value, if_generation: self.condition(call) };
+        self.known().brings(name, value, content);
+        let described = Described { to: &self.names[name], value, if_generation: self.condition(name, call) };
         let request = copy(&self.names[from], source.generation, described);
         self.send_write(client, name, with_value(call, value), request, true).await;
     }
@@ -135,10 +141,10 @@ impl Objects {
         let value = self.next_value();
         let contents = sources.iter().filter_map(|(_, seen)| self.known().content(seen.value).cloned());
         let content = contents.flatten().collect();
-        self.known().brings(value, content);
+        self.known().brings(name, value, content);
         let sources: Vec<(&str, u64)> =
             sources.iter().map(|(from, seen)| (self.names[*from].name.as_str(), seen.generation)).collect();
-        let described = Described { to: &self.names[name], value, if_generation: self.condition(call) };
+        let described = Described { to: &self.names[name], value, if_generation: self.condition(name, call) };
         self.send_write(client, name, with_value(call, value), compose(&sources, described), true).await;
     }
 
@@ -301,14 +307,14 @@ impl Objects {
         }
     }
 
-    /// `ifGenerationMatch` of a write.
-    fn condition(&self, call: Call) -> Option<u64> {
+    /// `ifGenerationMatch` of a write of a name.
+    fn condition(&self, name: usize, call: Call) -> Option<u64> {
         match call {
             Call::Insert(_) => Some(0),
             Call::Replace(_, Expected::Is(value)) => {
                 let known = self.known();
-                let sights = known.sights.values().flatten();
-                sights.filter(|sight| sight.value == value).map(|sight| sight.tag).next()
+                let sights = known.sights.get(&name)?;
+                sights.iter().filter(|sight| sight.value == value).map(|sight| sight.tag).next()
             }
             _ => None,
         }
@@ -330,7 +336,7 @@ impl Objects {
         let value = self.next_value();
         let content = content(value);
         let bytes = bytes_of(&content);
-        self.known().brings(value, content);
+        self.known().brings(name, value, content);
         let described = Described { to: &self.names[name], value, if_generation };
         Written { value, request: upload(described, &bytes, &Crc32c::of(&bytes).text()) }
     }

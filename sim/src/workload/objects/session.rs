@@ -70,8 +70,8 @@ impl Objects {
         let value = self.next_value();
         let content = vec![(value, size)];
         let bytes = bytes_of(&content);
-        self.known().brings(value, content);
-        let described = Described { to: &self.names[name], value, if_generation: self.condition(call) };
+        self.known().brings(name, value, content);
+        let described = Described { to: &self.names[name], value, if_generation: self.condition(name, call) };
         let reply = client.ask(begin(described)).await.answer.ok().filter(|reply| reply.status == 200)?;
         let Some(upload) = reply.header("x-guploader-uploadid").map(str::to_owned) else {
             client.world().found("an upload was begun without an id");
