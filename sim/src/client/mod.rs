@@ -261,7 +261,11 @@ impl Client {
         };
         match old.filter(|old| old.process == wanted && old.life == process.life) {
             Some(old) => Some(old),
-            None => Some(Connection { process: wanted, life: process.life, stream: self.service.connect(&process) }),
+            None => Some(Connection {
+                process: wanted,
+                life: process.life,
+                stream: self.service.connect(&process),
+            }),
         }
     }
 

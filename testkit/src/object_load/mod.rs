@@ -23,8 +23,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 
-pub use self::writer::ObjectCounts;
 use self::journal::Journal;
+pub use self::writer::ObjectCounts;
 use self::writer::ObjectWriter;
 use crate::http::{Connection, Request};
 use crate::load::{Finding, Kind};

@@ -328,7 +328,10 @@ impl ObjectWriter {
             let answer = connection.send(&Request::new("GET", &bucket_of(name), &[], b""))?;
             return match answer.status {
                 404 => Ok(None),
-                200 => Ok(Some((String::new(), generation_in(&answer.body).context("a bucket without a generation")?))),
+                200 => Ok(Some((
+                    String::new(),
+                    generation_in(&answer.body).context("a bucket without a generation")?,
+                ))),
                 status => bail!("{name} was answered {status}: {}", answer.body),
             };
         }

@@ -1,8 +1,8 @@
 //! `kill -9` at random moments, while objects are written.
 //!
 //! A round is that of [`super::kill`], with writers of objects ([`rangehold_testkit::object_load`]) in place of those of
-//! tables: uploads in one request and by sessions, overwrites, copies, compositions, moves, deletions, and attempts to delete
-//! the bucket, while ranges are split, merged and moved, and while the blobs are audited again and again. After each kill one
+//! tables: uploads in one request and by sessions, overwrites, copies, compositions, moves, deletions, attempts to delete
+//! the bucket, and lives of buckets that each writer has for itself, while ranges are split, merged and moved, and while the blobs are audited again and again. After each kill one
 //! name is created and deleted many times, and its generations must grow. At the end all objects are deleted, and the
 //! audit must leave no file of a blob.
 

@@ -55,9 +55,12 @@ impl Written {
     /// The ids of all answers that promise something.
     pub(super) fn ids(&self) -> Vec<&str> {
         match self {
-            Self::Tables(load) => {
-                load.writers.iter().flat_map(|writer| writer.log.iter().flatten()).map(|entry| entry.id.as_str()).collect()
-            }
+            Self::Tables(load) => load
+                .writers
+                .iter()
+                .flat_map(|writer| writer.log.iter().flatten())
+                .map(|entry| entry.id.as_str())
+                .collect(),
             Self::Objects(load) => load.answers().into_keys().map(|(id, _)| id).collect(),
         }
     }

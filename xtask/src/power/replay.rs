@@ -348,7 +348,8 @@ fn answer(bytes: &[u8]) -> Option<String> {
     }
     let lower = bytes.to_ascii_lowercase();
     let head = &lower[..lower.windows(4).position(|window| window == b"\r\n\r\n").unwrap_or(lower.len())];
-    let after = |header: &[u8]| Some(head.windows(header.len()).position(|window| window == header)? + header.len());
+    let after =
+        |header: &[u8]| Some(head.windows(header.len()).position(|window| window == header)? + header.len());
     let start = ID_HEADERS.into_iter().find_map(after)?;
     let end = bytes[start..].iter().position(|byte| *byte == b'\r')? + start;
     String::from_utf8(bytes[start..end].to_vec()).ok()

@@ -49,6 +49,7 @@ pub(super) const SOAK: &[(&str, &[&str])] = &[
     ("objects", &["crash", "--objects", "--rounds", "50"]),
     ("changes", &["crash", "--changes"]),
     ("power", &["crash", "--power", "--points", "200"]),
+    ("power-objects", &["crash", "--power-objects", "--points", "100"]),
     ("handoff", &["handoff", "--release"]),
     ("space", &["space"]),
     ("verdicts", &["verdicts"]),
@@ -104,6 +105,11 @@ pub(super) const STEPS: &[Step] = &[
         &["handoff", "--rounds", "10", "--at-once", "2"],
     ),
     task("power", "power loss at 60 moments", &["crash", "--power", "--points", "60"]),
+    task(
+        "power-objects",
+        "power loss at 12 moments, while objects are written",
+        &["crash", "--power-objects", "--points", "12"],
+    ),
     task(
         "control",
         "the same without fsync, which must find losses",

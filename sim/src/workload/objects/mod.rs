@@ -9,8 +9,8 @@
 //! Some names last: nobody writes them after the beginning, so each walk through the bucket must show each of them once.
 
 mod known;
-pub mod lives;
 mod listing;
+pub mod lives;
 mod session;
 mod several;
 mod tidy;

@@ -15,7 +15,8 @@ use crate::check::register::Value;
 use crate::client::Client;
 use crate::client::http::Reply;
 use crate::client::objects::{
-    Described, ObjectName, ObjectPage, Shown, create_bucket_with, list_beginning, move_to, page, shown, upload,
+    Described, ObjectName, ObjectPage, Shown, create_bucket_with, list_beginning, move_to, page, shown,
+    upload,
 };
 use crate::workload::{IN_THE_END, make};
 use crate::world::{World, until_some};
@@ -69,7 +70,9 @@ impl Tokens {
                 }
                 (404 | 408 | 412 | 500.., _) => {}
                 (status, shown) => {
-                    client.world().found(format_args!("the move of token {token} was answered {status}: {shown:?}"));
+                    client
+                        .world()
+                        .found(format_args!("the move of token {token} was answered {status}: {shown:?}"));
                 }
             }
         }

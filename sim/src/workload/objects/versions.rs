@@ -100,7 +100,8 @@ async fn write(client: &mut Client, history: &mut History, value: Value) -> bool
 
 /// Reads one of the last generations.
 async fn read(client: &mut Client, history: &History) {
-    let Some(newer) = (!history.made.is_empty()).then(|| client.dice().index(history.made.len().min(KEPT + 2)))
+    let Some(newer) =
+        (!history.made.is_empty()).then(|| client.dice().index(history.made.len().min(KEPT + 2)))
     else {
         return;
     };
@@ -156,7 +157,8 @@ async fn gone_in_the_end(world: &World, client: Client, history: &History) {
 
 /// Deletes objects and has them restored, until `end`.
 pub async fn bring_back(mut client: Client, end: Duration, think: (u64, u64)) {
-    make_bucket(&mut client, SOFT, &json!({"softDeletePolicy": {"retentionDurationSeconds": "604800"}})).await;
+    make_bucket(&mut client, SOFT, &json!({"softDeletePolicy": {"retentionDurationSeconds": "604800"}}))
+        .await;
     let mut value = 0;
     while client.world().now() < end {
         value += 1;
@@ -167,7 +169,12 @@ pub async fn bring_back(mut client: Client, end: Duration, think: (u64, u64)) {
     }
 }
 
-async fn bring_back_one(client: &mut Client, name: &ObjectName, value: Value, think: (u64, u64)) -> Option<()> {
+async fn bring_back_one(
+    client: &mut Client,
+    name: &ObjectName,
+    value: Value,
+    think: (u64, u64),
+) -> Option<()> {
     let (request, length) = some_upload(client, name, value);
     let bytes = bytes_of(&vec![(value, length)]);
     let made = shown(&answered(client, name, request, 200).await?)?;
@@ -197,7 +204,9 @@ async fn answered(client: &mut Client, name: &ObjectName, request: Request, stat
         408 | 429 | 500.. => None,
         told if told == status => Some(reply),
         told => {
-            client.world().found(format_args!("{name:?}, which has one writer, was answered {told} to {shown}"));
+            client
+                .world()
+                .found(format_args!("{name:?}, which has one writer, was answered {told} to {shown}"));
             None
         }
     }
