@@ -48,6 +48,7 @@ const KEPT: &[(u64, &str)] = &[
         "who came late to undo a merge took away the retirement of the split after it, and an insert was lost",
     ),
     (5, "objects: a name that was replaced between two pages of a listing was shown twice"),
+    (31, "objects: a write met two deletions of its bucket, one after the other, and was refused"),
     (29, "objects: an upload was given up because the store refused its last bytes once"),
     (169, "ranges were taken from a server that had been started again while its old lease ran out"),
 ];

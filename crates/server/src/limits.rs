@@ -164,6 +164,9 @@ pub const OPERATIONS_RUNNING_MAX: usize = 10;
 pub const JOBS_AGAIN_AFTER: Duration = Duration::from_secs(10);
 /// How often a request settles changes of several names that it meets at one name, before it gives up.
 pub const INTENTS_MET_MAX: usize = 8;
+/// How often one write may find its bucket closed by a deletion which then leaves it, as it is not empty. After that the write
+/// is answered 503.
+pub const BUCKET_OPENED_AGAIN_MAX: usize = 8;
 /// How often a move or a composition begins again because its sources were changed at the same time.
 pub const NAMES_CHANGE_TRIES_MAX: usize = 5;
 /// How often a page of a listing is made again because names were moved at the same time.

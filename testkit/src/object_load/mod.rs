@@ -31,6 +31,8 @@ use crate::load::{Finding, Kind};
 
 /// The bucket of all writers.
 const BUCKET: &str = "crash";
+/// Settings of a bucket that keeps versions until the next walk.
+const VERSIONS_GO: &str = r#","versioning":{"enabled":true},"lifecycle":{"rule":[{"action":{"type":"Delete"},"condition":{"isLive":false}}]}"#;
 /// The name of [`churn`].
 const CHURNED: &str = "churned";
 
@@ -43,9 +45,10 @@ impl ObjectLoad {
         Self((0..writers).map(|index| ObjectWriter::new(index, seed)).collect())
     }
 
-    /// Makes the bucket, whose objects are gone as soon as they are deleted.
+    /// Makes the bucket. It keeps older versions, and a rule removes them, so the walk over the buckets always has something
+    /// to do.
     pub fn prepare(&self, address: SocketAddr) -> Result<()> {
-        let answer = Connection::open(address)?.send(&make_bucket(BUCKET))?;
+        let answer = Connection::open(address)?.send(&make_bucket(BUCKET, VERSIONS_GO))?;
         if answer.status != 200 {
             bail!("the bucket was answered {}: {}", answer.status, answer.body);
         }
@@ -122,9 +125,10 @@ impl ObjectLoad {
     }
 }
 
-/// Creates a bucket whose objects are gone as soon as they are deleted.
-fn make_bucket(bucket: &str) -> Request {
-    let body = format!(r#"{{"name":"{bucket}","softDeletePolicy":{{"retentionDurationSeconds":"0"}}}}"#);
+/// Creates a bucket without soft deletion, and with these further settings.
+fn make_bucket(bucket: &str, settings: &str) -> Request {
+    let body =
+        format!(r#"{{"name":"{bucket}","softDeletePolicy":{{"retentionDurationSeconds":"0"}}{settings}}}"#);
     let headers = [("Content-Type", "application/json")];
     Request::new("POST", "/storage/v1/b?project=crash", &headers, body.as_bytes())
 }

@@ -492,7 +492,7 @@ fn request(op: &Op) -> Request {
         Op::Move(from, to) => {
             json(format!("{}/moveTo/o/{}", target_of(from), percent_encode(to)), &json!({}))
         }
-        Op::MakeBucket(name) => make_bucket(place(name).0),
+        Op::MakeBucket(name) => make_bucket(place(name).0, ""),
         Op::DropBucket(name) => Request::new("DELETE", &bucket_of(name), &[], b""),
         Op::Nothing => Request::new("DELETE", &bucket_of(BUCKET), &[], b""),
     }

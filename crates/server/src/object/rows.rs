@@ -15,7 +15,7 @@ use tracing::warn;
 
 use super::ObjectService;
 use super::failure::Failure;
-use crate::limits::INTENTS_MET_MAX;
+use crate::limits::{BUCKET_OPENED_AGAIN_MAX, INTENTS_MET_MAX};
 
 /// What a judge decided: the rows that change, and what the handler answers with.
 pub(super) type Decided<T> = Result<(RowChanges, T), ObjectError>;
@@ -91,9 +91,14 @@ impl ObjectService {
             Ok::<_, Refusal>(outcome.changes)
         };
         let mut written = self.router.write(&request, &mut judged).await;
-        if matches!(written, Err(WriteError::BucketClosed))
-            && self.open_again(of.bucket.id, deadline).await.map_err(Tried::Failed)?
-        {
+        // One deletion that finds the bucket not empty may follow another.
+        for _ in 0..BUCKET_OPENED_AGAIN_MAX {
+            if !matches!(written, Err(WriteError::BucketClosed)) {
+                break;
+            }
+            if !self.open_again(of.bucket.id, deadline).await.map_err(Tried::Failed)? {
+                return Err(Tried::Failed(ObjectError::no_such_bucket().into()));
+            }
             written = self.router.write(&request, &mut judged).await;
         }
         written?;
