@@ -11,10 +11,13 @@
 //! Besides, each writer makes and deletes a bucket of its own, with one object in it.
 //!
 //! `model` has the operations and what they lead to; `writer` carries them out. `journal` remembers which answer told
-//! what, so that what was promised at any moment of a run can be compared with what is found.
+//! what, so that what was promised at any moment of a run (`past`) can be compared with what is found.
 
 mod journal;
+mod left;
 mod model;
+mod past;
+mod session;
 mod writer;
 
 use std::collections::HashMap;
@@ -24,6 +27,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Result, bail};
 
 use self::journal::Journal;
+pub use self::left::left_over;
 pub use self::writer::ObjectCounts;
 use self::writer::ObjectWriter;
 use crate::http::{Connection, Request};

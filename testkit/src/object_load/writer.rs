@@ -12,6 +12,7 @@ use serde_json::{Value, json};
 
 use super::journal::{Heard, Journal};
 use super::model::{Objects, Op, crc32c, differences};
+use super::session::{Session, place};
 use super::{BUCKET, make_bucket};
 use crate::http::{Answer, Connection, Request};
 use crate::load::{Finding, Kind};
@@ -49,16 +50,6 @@ impl ObjectCounts {
         self.unknown_dropped += other.unknown_dropped;
         self
     }
-}
-
-/// An upload by a session that is under way.
-#[derive(Clone, Debug)]
-pub(super) struct Session {
-    upload: String,
-    name: String,
-    bytes: String,
-    /// Bytes that the service has told to be stored.
-    pub(super) told: usize,
 }
 
 /// See the module.
@@ -438,27 +429,6 @@ impl ObjectWriter {
         let word = format!("{}:{}.", self.index, self.drawn);
         Op::Put(name, word.chars().cycle().take(size).collect())
     }
-}
-
-impl Session {
-    fn request(&self, range: &str, bytes: &str) -> Request {
-        let (bucket, upload) = (place(&self.name).0, &self.upload);
-        let target = format!("/upload/storage/v1/b/{bucket}/o?uploadType=resumable&upload_id={upload}");
-        Request::new("PUT", &target, &[("Content-Range", range)], bytes.as_bytes())
-    }
-
-    /// How many bytes an answer tells to be stored.
-    fn told_by(&self, answer: &Answer) -> Option<usize> {
-        match answer.header("range") {
-            None => Some(0),
-            Some(range) => range.strip_prefix("bytes=0-")?.parse::<usize>().ok().map(|last| last + 1),
-        }
-    }
-}
-
-/// The bucket and the object that a name stands for; only the names in buckets of a writer's own say which bucket.
-fn place(name: &str) -> (&str, &str) {
-    name.split_once('/').filter(|(bucket, _)| bucket.starts_with(BUCKET)).unwrap_or((BUCKET, name))
 }
 
 fn target_of(name: &str) -> String {

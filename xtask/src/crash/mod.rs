@@ -22,8 +22,6 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 
-pub(crate) use objects::left_over;
-
 use crate::power;
 use rangehold_testkit::load::{Counts, Finding, Kind, Load};
 use rangehold_testkit::server::Server;

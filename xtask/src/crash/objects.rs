@@ -6,17 +6,15 @@
 //! name is created and deleted many times, and its generations must grow. At the end all objects are deleted, and the
 //! audit must leave no file of a blob.
 
-use std::path::Path;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
 use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 use rangehold_testkit::load::{Finding, Kind, Load};
-use rangehold_testkit::object_load::{ObjectLoad, churn};
+use rangehold_testkit::object_load::{ObjectLoad, churn, left_over};
 use rangehold_testkit::server::Server;
-use rangehold_testkit::workspace;
 
 use super::changes::unmanaged;
 use super::kill::{Changed, LOAD_MILLIS, START_MILLIS_MAX, changing_until};
@@ -28,8 +26,6 @@ const WRITERS: usize = 6;
 const CHURNED: u32 = 1_000;
 /// The time between two audits, and between two walks over the buckets.
 const TIDIED_EVERY_MILLIS: &str = "150";
-/// How long the audit may take to remove what nobody uses.
-const TIDY_WITHIN: Duration = Duration::from_secs(20);
 
 /// Runs `rounds` rounds from one seed.
 pub(super) fn run(rounds: u32, seed: u64) -> Result<()> {
@@ -83,31 +79,4 @@ fn load_and_kill(load: &mut ObjectLoad, server: Server, life: Duration, rng: &mu
             server.kill()
         })
     })
-}
-
-/// The files below the directory of the blobs that are still there when the audit has had time to remove all: no object uses
-/// them.
-pub(crate) fn left_over(blobs: &Path) -> Result<Option<Finding>> {
-    let begun = Instant::now();
-    loop {
-        let left = chunks(blobs)?;
-        if left.is_empty() {
-            return Ok(None);
-        }
-        if begun.elapsed() > TIDY_WITHIN {
-            let what = format!("{} files of blobs that no object uses, as {:?}", left.len(), left[0]);
-            return Ok(Some(Finding::new(Kind::Phantom, what)));
-        }
-        thread::sleep(Duration::from_millis(50));
-    }
-}
-
-/// The names of all files below a directory; none if it is not there.
-fn chunks(blobs: &Path) -> Result<Vec<String>> {
-    if !blobs.exists() {
-        return Ok(Vec::new());
-    }
-    // A file may go while the directory is read; then the next look sees what is left.
-    let files = workspace::files(blobs).unwrap_or_else(|_| [(blobs.to_owned(), 0)].into());
-    Ok(files.into_keys().map(|path| path.display().to_string()).collect())
 }

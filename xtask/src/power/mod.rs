@@ -18,6 +18,7 @@
 mod disk;
 mod image;
 mod objects;
+mod promises;
 mod record;
 mod replay;
 mod trace;
@@ -34,9 +35,11 @@ use rand::rngs::StdRng;
 use rand::{RngExt, SeedableRng};
 
 use self::image::Fashion;
+use self::objects::OfObjects;
+use self::promises::Promises;
 use self::record::{Record, Written};
 use self::replay::{Event, Heeded, Replay};
-use self::trial::{Plan, Sums};
+use self::trial::{OfTables, Plan, Sums};
 use rangehold_testkit::load::Kind;
 use rangehold_testkit::workspace::{self, Profile};
 
@@ -68,7 +71,11 @@ fn try_all(place: &str, written: Written, seed: u64, points: u32, sync: bool) ->
     );
     let try_points = |points: u32, heeded: Heeded, control: bool| {
         let plan = Plan { moments: choose(&events, points, seed), seed, heeded, control };
-        trial::run(&program, &directory, &record, &plan)
+        let mut promises: Box<dyn Promises + '_> = match &record.written {
+            Written::Tables(load) => Box::new(OfTables::new(load)),
+            Written::Objects(load) => Box::new(OfObjects::new(load)),
+        };
+        trial::run(&program, &directory, &record, &plan, promises.as_mut())
     };
     if !sync {
         return must_find("a server that does not sync", &try_points(points, Heeded::All, true)?);

@@ -6,10 +6,9 @@ use std::path::Path;
 
 use anyhow::Result;
 
-use super::trial::Promises;
-use crate::crash::left_over;
+use super::promises::Promises;
 use rangehold_testkit::load::Finding;
-use rangehold_testkit::object_load::ObjectLoad;
+use rangehold_testkit::object_load::{ObjectLoad, left_over};
 use rangehold_testkit::server::Server;
 
 /// See the module.

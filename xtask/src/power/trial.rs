@@ -8,8 +8,8 @@ use rand::SeedableRng;
 use rand::rngs::StdRng;
 
 use super::image::{self, Fashion};
-use super::objects;
-use super::record::{Record, Written};
+use super::promises::Promises;
+use super::record::Record;
 use super::replay::{Event, Heeded};
 use super::walk;
 use rangehold_testkit::client::Credential;
@@ -51,21 +51,14 @@ pub(super) struct Plan {
     pub(super) control: bool,
 }
 
-/// What was promised up to the moment that the walk has reached, and how it is compared with what a server holds.
-pub(super) trait Promises {
-    /// Takes an answer into account.
-    fn promise(&mut self, id: &str);
-
-    /// Compares with what the server on this data directory holds; an error says that it cannot be read.
-    fn compare(&self, server: &Server, data: &Path) -> Result<Vec<Finding>>;
-}
-
 /// Tries all moments of the plan in one walk over the record.
-pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan) -> Result<Sums> {
-    let mut promises: Box<dyn Promises + '_> = match &record.written {
-        Written::Tables(load) => Box::new(OfTables::new(load)),
-        Written::Objects(load) => Box::new(objects::OfObjects::new(load)),
-    };
+pub(super) fn run(
+    program: &Path,
+    directory: &Path,
+    record: &Record,
+    plan: &Plan,
+    promises: &mut dyn Promises,
+) -> Result<Sums> {
     let arguments = record.written.arguments();
     let mut sums = Sums::default();
     walk(record, plan.heeded, |moment, replay, event| {
@@ -82,7 +75,7 @@ pub(super) fn run(program: &Path, directory: &Path, record: &Record, plan: &Plan
         server::keep_lock_file(&record.data, &place)?;
         let mut setup = Setup::new(program, &place, &place.with_extension("log"));
         setup.arguments.extend(arguments.iter().cloned());
-        let problems = tried(promises.as_ref(), &setup, &mut sums)?;
+        let problems = tried(promises, &setup, &mut sums)?;
         sums.tried += 1;
         if problems.is_empty() || plan.control {
             std::fs::remove_dir_all(&place)?;
@@ -116,7 +109,7 @@ fn tried(promises: &dyn Promises, setup: &Setup, sums: &mut Sums) -> Result<Vec<
 }
 
 /// What is promised of tables.
-struct OfTables<'a> {
+pub(super) struct OfTables<'a> {
     /// Where each answer's promise stands: writer and index in its log.
     promises: HashMap<&'a str, (usize, usize)>,
     logs: Vec<&'a [Entry]>,
@@ -130,7 +123,7 @@ struct OfTables<'a> {
 }
 
 impl<'a> OfTables<'a> {
-    fn new(load: &'a Load) -> Self {
+    pub(super) fn new(load: &'a Load) -> Self {
         let logs: Vec<&[Entry]> =
             load.writers.iter().map(|writer| writer.log.as_deref().unwrap_or_default()).collect();
         let promises = logs
