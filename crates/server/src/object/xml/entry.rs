@@ -1,4 +1,4 @@
-//! Who may send a request of the XML API, and at which rate.
+//! What a sender may ask of the XML API, and at which rate it is let in.
 
 use rangehold_map::capacity::Usage;
 use rangehold_protocol::object::bucket::Bucket;

@@ -1,7 +1,7 @@
 //! The XML API: buckets at `/bucket`, and objects at `/bucket/name`.
 //!
 //! It shares everything below with the JSON API: the same rows, judges and blobs. The files here read its requests and
-//! write its replies. [`signature`] decides for all of them whether a signed request is believed, and [`entry`] who may do what,
+//! write its replies. [`signature`] decides for all of them whether a signed request is believed, and [`entry`] what a sender may do,
 //! at which rate. [`body`] checks what is announced of a body, and takes the form off that Amazon's clients give it.
 
 mod body;

@@ -1,4 +1,4 @@
-//! Who may do what, by policies of buckets, managed folders and objects.
+//! Permissions by policies of buckets, managed folders and objects.
 
 use rangehold_server::object::{Access, ObjectKeys};
 use serde_json::{Value, json};
