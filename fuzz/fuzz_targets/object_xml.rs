@@ -37,7 +37,7 @@ fn in_chunks(body: &[u8], piece: usize) -> Result<Vec<u8>, ObjectError> {
     let (mut chunks, mut out) = (Chunks::new(Signatures::Unchecked), Vec::new());
     for piece in body.chunks(piece) {
         chunks.push(piece);
-        while let Some(bytes) = chunks.next()? {
+        while let Some(bytes) = chunks.read()? {
             out.extend_from_slice(&bytes);
         }
     }

@@ -82,9 +82,18 @@ pub struct Search<'a> {
     begun: Micros,
     rows_max: usize,
     rows: usize,
-    /// The name that is looked at: its live generation with the time it was made, and the one to restore.
-    open: Option<(String, Option<(u64, Micros)>, Option<u64>)>,
+    open: Option<Open>,
     found: Found,
+}
+
+/// The name that is looked at.
+#[derive(Debug, Clone)]
+struct Open {
+    name: String,
+    /// The live generation, and when it was made.
+    live: Option<(u64, Micros)>,
+    /// The generation that is to be restored.
+    candidate: Option<u64>,
 }
 
 impl BulkRestore {
@@ -152,28 +161,28 @@ impl<'a> Search<'a> {
     /// `Internal` for a row that cannot be read.
     pub fn visit(&mut self, key: &[u8], row: &[u8]) -> Result<Want, ObjectError> {
         let key = ObjectKey::decode(key).map_err(ObjectError::damaged)?;
-        if self.open.as_ref().is_none_or(|(name, ..)| *name != key.name) {
+        if self.open.as_ref().is_none_or(|open| *open.name != *key.name) {
             self.close();
             if self.rows >= self.rows_max {
-                self.found.last = self.open.take().map(|(name, ..)| name);
+                self.found.last = self.open.take().map(|open| open.name);
                 return Ok(Want::Stop);
             }
             let is_wanted = self.globs.is_empty() || self.globs.iter().any(|glob| glob.matches(&key.name));
-            self.open = Some((key.name.to_string(), None, None));
+            self.open = Some(Open { name: key.name.to_string(), live: None, candidate: None });
             if !is_wanted {
                 self.rows += 1;
                 return Ok(Want::Seek(key.past_name()));
             }
         }
         self.rows += 1;
-        let (_, live, candidate) = self.open.as_mut().expect("a name was opened above");
+        let open = self.open.as_mut().expect("a name was opened above");
         match key.row {
             ObjectRow::Head => {
                 let head = Head::decode(row)?;
-                *live = Some((head.live.id.0, head.live.created));
+                open.live = Some((head.live.id.0, head.live.created));
             }
             ObjectRow::NotLive(generation) if self.request.wants(&Generation::decode(row)?, self.now) => {
-                *candidate = Some(generation.0);
+                open.candidate = Some(generation.0);
             }
             _ => {}
         }
@@ -188,19 +197,16 @@ impl<'a> Search<'a> {
 
     /// Decides about the name that is open. It stays known as the last one.
     fn close(&mut self) {
-        let Some((name, live, Some(generation))) = &mut self.open else { return };
-        let replaceable =
-            |(_, created): &(u64, Micros)| self.request.allow_overwrite && *created < self.begun;
-        match live.filter(|live| !replaceable(live)) {
-            Some(_) => self.found.skipped += 1,
-            None => self.found.candidates.push(Candidate {
-                name: name.clone(),
-                generation: *generation,
-                live: live.map_or(0, |(id, _)| id),
-            }),
-        }
-        if let Some((_, _, candidate)) = &mut self.open {
-            *candidate = None;
-        }
+        let Some(open) = &mut self.open else { return };
+        let Some(generation) = open.candidate.take() else { return };
+        let is_replaceable = |created: Micros| self.request.allow_overwrite && created < self.begun;
+        let live = match open.live {
+            Some((_, created)) if !is_replaceable(created) => {
+                self.found.skipped += 1;
+                return;
+            }
+            live => live.map_or(0, |(id, _)| id),
+        };
+        self.found.candidates.push(Candidate { name: open.name.clone(), generation, live });
     }
 }

@@ -82,7 +82,7 @@ impl Chunks {
     ///
     /// # Errors
     /// `Invalid` for a body of another form, `TooLarge`, and `WrongSignature`.
-    pub fn next(&mut self) -> Result<Option<Bytes>, ObjectError> {
+    pub fn read(&mut self) -> Result<Option<Bytes>, ObjectError> {
         loop {
             match self.state {
                 State::Length => {
@@ -227,7 +227,7 @@ mod tests {
         let (mut chunks, mut out) = (Chunks::new(signatures.clone()), Vec::new());
         for piece in body.chunks(piece) {
             chunks.push(piece);
-            while let Some(bytes) = chunks.next()? {
+            while let Some(bytes) = chunks.read()? {
                 out.extend_from_slice(&bytes);
             }
         }

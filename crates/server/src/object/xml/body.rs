@@ -130,7 +130,7 @@ impl Reading {
 
     /// The next bytes of a body in chunks.
     fn next(&mut self) -> Result<Option<Bytes>, ObjectError> {
-        let bytes = self.chunks.as_mut().map_or(Ok(None), Chunks::next)?;
+        let bytes = self.chunks.as_mut().map_or(Ok(None), Chunks::read)?;
         if let Some(bytes) = &bytes {
             self.sums.update(bytes);
         }
