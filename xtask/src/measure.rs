@@ -33,6 +33,7 @@ const MEASUREMENTS: &[Measurement] = &[
     measurement("crash", &["crash", "--rounds", "50"]),
     measurement("crash-changes", &["crash", "--changes"]),
     measurement("power", &["crash", "--power"]),
+    measurement("power-objects", &["crash", "--power-objects", "--points", "100"]),
     measurement("handoff", &["handoff", "--release"]),
     measurement("space", &["space"]),
     measurement("ranges", &["ranges", "--release"]),

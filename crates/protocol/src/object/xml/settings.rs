@@ -2,11 +2,11 @@
 //!
 //! | parameter | document | field of the JSON API |
 //! |---|---|---|
-//! | `acl`, `defaultObjectAcl` | `AccessControlList` | the same; see [`acl`](super::acl) |
+//! | `acl`, `defaultObjectAcl` | `AccessControlList` | the same |
 //! | `billing` | `BillingConfiguration` | `billing.requesterPays` |
 //! | `cors` | `CorsConfig` | `cors` |
 //! | `encryptionConfig` | `EncryptionConfiguration` | `encryption.defaultKmsKeyName` |
-//! | `lifecycle` | `LifecycleConfiguration` | `lifecycle`; see [`lifecycle`](super::lifecycle) |
+//! | `lifecycle` | `LifecycleConfiguration` | `lifecycle` |
 //! | `location` | `LocationConstraint`; is not set | `location` |
 //! | `logging` | `Logging` | `logging` |
 //! | `object-lock` | `ObjectLockConfiguration`; is not set | `objectRetention` |
