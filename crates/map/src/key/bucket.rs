@@ -9,11 +9,11 @@ const DELETED: u8 = 0x02;
 const NOTIFICATION: u8 = 0x03;
 const CAPACITY: u8 = 0x04;
 const OPERATION: u8 = 0x05;
+const LAST_ID: u8 = 0x06;
 
 const HMAC_KEY: u8 = 0x01;
 
-/// Names one life of a bucket, from its creation to its deletion. It is made of the time of its creation and of its name,
-/// so no other bucket ever has it; the module [`key`](super) says why.
+/// Names one life of a bucket, from its creation to its deletion. It is never given twice: see [`BucketRow::LastId`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
 pub struct BucketId(pub u64);
 
@@ -30,6 +30,8 @@ pub enum BucketRow {
     Capacity(BucketId),
     /// A long-running operation of the bucket with this id, by its own id.
     Operation(BucketId, String),
+    /// The id that was given last. It is the only row of the empty name, which no bucket can have.
+    LastId,
 }
 
 impl BucketRow {
@@ -40,6 +42,7 @@ impl BucketRow {
             NOTIFICATION => Self::Notification(reader.name()?.into_owned()),
             CAPACITY => Self::Capacity(BucketId(reader.u64()?)),
             OPERATION => Self::Operation(BucketId(reader.u64()?), reader.name()?.into_owned()),
+            LAST_ID => Self::LastId,
             _ => return Err(reader.unknown_row()),
         })
     }
@@ -65,6 +68,11 @@ impl PartitionPrefix {
     /// The partition of everything that is known of one bucket name.
     pub fn bucket(name: &str) -> Self {
         Self::of_name(KIND_BUCKET, name)
+    }
+
+    /// The partition of the id that was given to a bucket last: it belongs to no bucket name.
+    pub fn bucket_ids() -> Self {
+        Self::bucket("")
     }
 
     /// The partition of a project.
@@ -101,6 +109,7 @@ impl PartitionPrefix {
                 put_u64(&mut out, bucket.0);
                 put_name(&mut out, id);
             }
+            BucketRow::LastId => out.push(LAST_ID),
         }
         out
     }

@@ -15,6 +15,7 @@
 //! | | bucket name, `03`, notification id | the bucket name | a notification configuration |
 //! | | bucket name, `04`, bucket id | the bucket name | what the bucket bears |
 //! | | bucket name, `05`, bucket id, operation id | the bucket name | a long-running operation |
+//! | | the empty name, `06` | the empty name | the bucket id that was given last |
 //! | `12` project | project, `01`, access id | the project | an HMAC key |
 //! | `20` entity | account, table id, PartitionKey, RowKey | account, table id, PartitionKey | the entity |
 //! | `30` object | bucket id, object name, then see [`ObjectRow`] | bucket id, object name | see [`ObjectRow`] |
@@ -26,7 +27,8 @@
 //!
 //! A table id is never used twice. It is the time at which the table was created, in ticks, and the times
 //! that a partition hands out strictly grow. So a table that is deleted and created again has other keys than
-//! before. It is the same with bucket ids.
+//! before. Bucket names are partitions of their own, whose times may be equal, so bucket ids come from one row that
+//! counts them.
 
 mod blob;
 mod bucket;

@@ -82,6 +82,7 @@ fn any_other_key() -> impl Strategy<Value = Key> {
         any_text().prop_map(BucketRow::Notification),
         any_bucket().prop_map(BucketRow::Capacity),
         (any_bucket(), any_text()).prop_map(|(bucket, id)| BucketRow::Operation(bucket, id)),
+        Just(BucketRow::LastId),
     ];
     let user = (any_bucket(), any_text(), any_text());
     let blob_row = prop_oneof![
@@ -141,6 +142,7 @@ fn place(key: &Key) -> Vec<Part> {
                 BucketRow::Notification(name) => vec![n(3), utf8(name)],
                 BucketRow::Capacity(bucket) => vec![n(4), id(bucket.0)],
                 BucketRow::Operation(bucket, name) => vec![n(5), id(bucket.0), utf8(name)],
+                BucketRow::LastId => vec![n(6)],
             };
             [vec![n(0x11), utf8(name)], row].into_iter().flatten().collect()
         }
@@ -378,6 +380,7 @@ fn line(key: &Key) -> String {
         Key::Bucket { name, row: BucketRow::Deleted(id) } => format!("bucket {name} deleted {}", id.0),
         Key::Bucket { name, row: BucketRow::Notification(id) } => format!("bucket {name} notification {id}"),
         Key::Bucket { name, row: BucketRow::Capacity(id) } => format!("bucket {name} capacity {}", id.0),
+        Key::Bucket { row: BucketRow::LastId, .. } => "last bucket id".to_owned(),
         Key::Bucket { name, row: BucketRow::Operation(bucket, id) } => {
             format!("bucket {name} operation {} {id}", bucket.0)
         }

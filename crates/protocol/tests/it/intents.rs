@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use proptest::prelude::*;
-use rangehold_map::key::ObjectRow;
+use rangehold_map::key::{BucketId, ObjectRow};
 use rangehold_protocol::object::bucket::{Bucket, BucketParameters};
 use rangehold_protocol::object::checksum::Crc32c;
 use rangehold_protocol::object::condition::Conditions;
@@ -29,7 +29,8 @@ impl Store {
     fn new() -> Self {
         let body = serde_json::json!({"name": "bucket", "softDeletePolicy": {"retentionDurationSeconds": 0}});
         let body = body.as_object().expect("an object");
-        let bucket = Bucket::insert("project", body, BucketParameters::default(), Micros::new(1_000_000));
+        let bucket =
+            Bucket::insert(BucketId(1), "project", body, BucketParameters::default(), Micros::new(1_000_000));
         Self { bucket: bucket.expect("a bucket"), rows: BTreeMap::new(), now: 2_000_000 }
     }
 

@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET, ObjectKey, ObjectRow, bucket_objects};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
-use rangehold_protocol::object::bucket::{Bucket, bucket_id};
+use rangehold_protocol::object::bucket::Bucket;
 use rangehold_protocol::object::condition::{Conditions, Purpose};
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::{Generation, Head, Intent, Projection, State};
@@ -152,9 +152,24 @@ impl ObjectService {
 
     /// The bucket that had the name, was made at `generation`, and was deleted.
     pub(super) async fn deleted_bucket(&self, name: &str, generation: &str) -> Result<Bucket, Failure> {
-        let row = PartitionPrefix::bucket(name).bucket_row(&BucketRow::Deleted(id_of(name, generation)?));
-        let row = self.router.get(&row).await?.ok_or_else(ObjectError::no_such_bucket)?;
-        let bucket = Bucket::decode(&row)?;
+        let created = generation.parse().map(Micros::new).map_err(|_| {
+            ObjectError::invalid("generation", generation, "Give the generation of the deleted bucket.")
+        })?;
+        let partition = PartitionPrefix::bucket(name);
+        let row = |id| partition.bucket_row(&BucketRow::Deleted(BucketId(id)));
+        let lives = KeyRange::new(row(0), Some(row(u64::MAX)));
+        let found = self.router.scan(
+            &lives,
+            || None,
+            |found, _, row| match Bucket::decode(row) {
+                Ok(bucket) if bucket.created != created => ControlFlow::Continue(()),
+                bucket => {
+                    *found = Some(bucket);
+                    ControlFlow::Break(())
+                }
+            },
+        );
+        let bucket = found.await?.ok_or_else(ObjectError::no_such_bucket)??;
         match bucket.is_over(self.clock.now().into()) {
             false => Ok(bucket),
             true => Err(ObjectError::no_such_bucket().into()),
@@ -190,7 +205,7 @@ impl ObjectService {
     }
 
     pub(super) async fn restore_bucket(&self, exchange: &Exchange<'_>, name: &str) -> Result<Reply, Failure> {
-        let id = id_of(name, exchange.query.required("generation")?)?;
+        let id = self.deleted_bucket(name, exchange.query.required("generation")?).await?.id;
         let partition = PartitionPrefix::bucket(name);
         let live = partition.bucket_row(&BucketRow::Bucket);
         let deleted = partition.bucket_row(&BucketRow::Deleted(id));
@@ -250,12 +265,4 @@ impl Look {
 /// Whether the row is of a bucket that can no longer be restored.
 fn is_over(row: &[u8], now: Timestamp) -> bool {
     Bucket::decode(row).is_ok_and(|bucket| bucket.is_over(now.into()))
-}
-
-/// The id of the bucket `name` whose resource shows this generation.
-fn id_of(name: &str, generation: &str) -> Result<BucketId, ObjectError> {
-    let created = generation.parse().map(Micros::new).map_err(|_| {
-        ObjectError::invalid("generation", generation, "Give the generation of the deleted bucket.")
-    });
-    Ok(bucket_id(name, created?))
 }

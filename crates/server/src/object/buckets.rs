@@ -5,9 +5,9 @@ use std::ops::ControlFlow;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use bytes::Bytes;
-use rangehold_map::key::{BucketRow, KIND_BUCKET};
+use rangehold_map::key::{BucketId, BucketRow, KIND_BUCKET};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, Timestamp};
-use rangehold_protocol::object::bucket::{BodyMode, Bucket, BucketParameters};
+use rangehold_protocol::object::bucket::{BodyMode, Bucket, BucketParameters, next_id};
 use rangehold_protocol::object::condition::Purpose;
 use rangehold_protocol::object::error::{ErrorKind, ObjectError};
 use rangehold_protocol::object::generation::Projection;
@@ -56,10 +56,11 @@ impl ObjectService {
         parameters: BucketParameters,
     ) -> Result<Bucket, Failure> {
         let name = body.get("name").and_then(Value::as_str).ok_or_else(|| ObjectError::required("name"))?;
+        let id = self.next_bucket_id(exchange).await?;
         let partition = PartitionPrefix::bucket(name);
         let key = partition.bucket_row(&BucketRow::Bucket);
         let judge = |rows: &[Option<Bytes>], now: Timestamp| {
-            let bucket = Bucket::insert(project, body, parameters, now.into())?;
+            let bucket = Bucket::insert(id, project, body, parameters, now.into())?;
             if rows[0].is_some() {
                 let message =
                     "Your previous request to create the named bucket succeeded and you already own it.";
@@ -68,6 +69,17 @@ impl ObjectService {
             Ok((vec![(key.clone(), Some(bucket.encode()))], bucket))
         };
         self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), judge).await
+    }
+
+    /// An id that no bucket had. The count of ids is durable before the id is used, so a crash in between only skips one.
+    async fn next_bucket_id(&self, exchange: &Exchange<'_>) -> Result<BucketId, Failure> {
+        let partition = PartitionPrefix::bucket_ids();
+        let key = partition.bucket_row(&BucketRow::LastId);
+        self.change(&partition, std::slice::from_ref(&key), exchange.deadline(), |rows, _| {
+            let (id, row) = next_id(rows[0].as_deref())?;
+            Ok((vec![(key.clone(), Some(row))], id))
+        })
+        .await
     }
 
     pub(super) async fn list_buckets(&self, exchange: &Exchange<'_>) -> Result<Reply, Failure> {
@@ -115,7 +127,10 @@ impl ObjectService {
             let of_sort = match sort {
                 BucketRow::Bucket => !deleted,
                 BucketRow::Deleted(_) => deleted,
-                BucketRow::Notification(_) | BucketRow::Capacity(_) | BucketRow::Operation(..) => false,
+                BucketRow::Notification(_)
+                | BucketRow::Capacity(_)
+                | BucketRow::Operation(..)
+                | BucketRow::LastId => false,
             };
             if !of_sort || after.as_ref().is_some_and(|after| name <= *after) {
                 return ControlFlow::Continue(());

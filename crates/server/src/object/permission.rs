@@ -410,6 +410,7 @@ fn refusal(sender: &Principal, permission: &str) -> ObjectError {
 
 #[cfg(test)]
 mod tests {
+    use rangehold_map::key::BucketId;
     use rangehold_protocol::object::bucket::BucketParameters;
     use rangehold_protocol::object::bucket::policy::Binding;
     use rangehold_protocol::object::micros::Micros;
@@ -427,7 +428,8 @@ mod tests {
     fn bucket(role: &str, member: &str) -> Bucket {
         let body = json!({"name": "photos"});
         let body = body.as_object().expect("an object");
-        let mut bucket = Bucket::insert("p", body, BucketParameters::default(), Micros::new(1)).unwrap();
+        let mut bucket =
+            Bucket::insert(BucketId(1), "p", body, BucketParameters::default(), Micros::new(1)).unwrap();
         let (role, members) = (format!("roles/storage.{role}"), vec![member.to_owned()]);
         bucket.policy.bindings = vec![Binding { role, members, condition: None }];
         bucket

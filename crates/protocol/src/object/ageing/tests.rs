@@ -3,6 +3,7 @@
 use bytes::Bytes;
 use rangehold_map::Timestamp;
 use rangehold_map::blob::{BlobId, Extent};
+use rangehold_map::key::BucketId;
 use serde_json::json;
 
 use super::super::generation::tests::{generation, intent};
@@ -22,7 +23,7 @@ const NAME: &str = "a/b";
 fn bucket(rules: serde_json::Value) -> Bucket {
     let body = json!({"name": "bucket", "lifecycle": {"rule": rules}});
     let body = body.as_object().expect("an object");
-    Bucket::insert("p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
+    Bucket::insert(BucketId(1), "p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
 }
 
 fn rule(action: &str, condition: serde_json::Value) -> serde_json::Value {

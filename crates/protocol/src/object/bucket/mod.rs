@@ -22,7 +22,7 @@ use super::acl::{Acl, Predefined};
 use super::error::{ErrorKind, ObjectError};
 use super::micros::Micros;
 use super::name::check_bucket;
-use super::row::{append, decode_rest, decode_row_and_rest, encode_row};
+use super::row::{append, decode_rest, decode_row, decode_row_and_rest, encode_row};
 use super::storage_class::StorageClass;
 
 use self::policy::Policy;
@@ -111,8 +111,9 @@ impl BucketSettings {
 }
 
 impl Bucket {
-    /// The bucket that the JSON of an insert describes. `now` is the time of the write; it becomes the id.
+    /// The bucket that the JSON of an insert describes. `id` is from [`next_id`], and `now` is the time of the write.
     pub fn insert(
+        id: BucketId,
         project: &str,
         body: &Map<String, Value>,
         parameters: BucketParameters,
@@ -123,7 +124,7 @@ impl Bucket {
         let mut settings = BucketSettings::from_body(body)?;
         computed::finish_new(&mut settings, parameters.enable_object_retention, now)?;
         let mut bucket = Self {
-            id: bucket_id(name, now),
+            id,
             name: name.to_owned(),
             project: project.to_owned(),
             project_number: project_number(project),
@@ -283,12 +284,12 @@ impl Bucket {
     }
 }
 
-/// The id of a bucket: its name and the microsecond in which it was made, in one number. Buckets of two names that are
-/// made in the same microsecond, perhaps by two servers, need two ids, so the lowest bits come from the name.
-pub fn bucket_id(name: &str, created: Micros) -> BucketId {
-    const NAME_BITS: u32 = 12;
-    let from_name = fnv1a(name) >> (u64::BITS - NAME_BITS);
-    BucketId(u64::try_from(created.get()).unwrap_or_default() << NAME_BITS | from_name)
+/// The id of the next bucket, and the row that remembers it. `last` is that row as it is; before the first bucket there is
+/// none. Ids count from 1. Directories of older versions also have ids that were made of a time, all above 2^50, which the
+/// count does not reach.
+pub fn next_id(last: Option<&[u8]>) -> Result<(BucketId, Vec<u8>), ObjectError> {
+    let last: u64 = last.map_or(Ok(0), |row| decode_row("the id of the last bucket", row))?;
+    Ok((BucketId(last + 1), encode_row(&(last + 1))))
 }
 
 /// A number for a project, always the same: the digits of its id if it is a number, else one made from its letters.

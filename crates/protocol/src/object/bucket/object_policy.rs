@@ -84,6 +84,8 @@ fn entity_of(member: &str, bucket: &Bucket) -> Result<String, ObjectError> {
 
 #[cfg(test)]
 mod tests {
+    use rangehold_map::key::BucketId;
+
     use super::*;
     use crate::object::acl::Acl;
     use crate::object::bucket::BucketParameters;
@@ -92,7 +94,7 @@ mod tests {
     fn bucket() -> Bucket {
         let body = json!({"name": "photos"});
         let body = body.as_object().expect("an object");
-        Bucket::insert("p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
+        Bucket::insert(BucketId(1), "p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
     }
 
     fn read(body: Value) -> Result<Value, ObjectError> {

@@ -14,7 +14,7 @@ fn map(value: Value) -> Map<String, Value> {
 fn insert(body: Value) -> Result<Bucket, ObjectError> {
     let mut all = json!({"name": "bucket"});
     crate::object::merge::merge_patch(&mut all, &body);
-    Bucket::insert("p-1", &map(all), BucketParameters::default(), BORN)
+    Bucket::insert(BucketId(1), "p-1", &map(all), BucketParameters::default(), BORN)
 }
 
 fn patch(bucket: &Bucket, body: Value, seconds: u64) -> Result<Bucket, ObjectError> {
@@ -163,9 +163,16 @@ fn wrong_settings_are_refused_by_their_name() {
 }
 
 #[test]
-fn two_buckets_of_one_microsecond_have_two_ids() {
-    assert_ne!(bucket_id("one", BORN), bucket_id("two", BORN));
-    assert!(bucket_id("one", BORN) < bucket_id("one", Micros::new(BORN.get() + 1)));
+fn the_ids_of_buckets_count_from_one() {
+    let (first, row) = next_id(None).expect("there is no row before the first bucket");
+    let (second, row) = next_id(Some(&row)).expect("it is a row");
+    let (third, _) = next_id(Some(&row)).expect("it is a row");
+    assert_eq!([first, second, third], [1, 2, 3].map(BucketId));
+    assert!(next_id(Some(b"damaged")).is_err(), "a count that cannot be read must not begin again");
+}
+
+#[test]
+fn a_bucket_of_two_regions_says_so() {
     let turbo = insert(json!({"location": "nam4", "rpo": "ASYNC_TURBO"})).expect("two regions");
     assert_eq!(shown(&turbo)["locationType"], "dual-region");
 }
@@ -183,7 +190,8 @@ fn labels_and_cors_rules_that_are_empty_are_not_shown() {
     let body = |value: serde_json::Value| value.as_object().expect("an object").clone();
     let settings = json!({"name": "photos", "labels": {"a": "b"}, "cors": [{"maxAgeSeconds": 1600}]});
     let bucket =
-        Bucket::insert("p", &body(settings), BucketParameters::default(), Micros::new(1)).expect("a bucket");
+        Bucket::insert(BucketId(1), "p", &body(settings), BucketParameters::default(), Micros::new(1))
+            .expect("a bucket");
     assert_eq!(bucket.settings.json()["cors"], json!([{"maxAgeSeconds": 1600}]));
     let patch = body(json!({"labels": {"a": null}, "cors": []}));
     let changed =

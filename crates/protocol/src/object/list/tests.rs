@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use proptest::prelude::*;
-use rangehold_map::key::ObjectKey;
+use rangehold_map::key::{BucketId, ObjectKey};
 
 use super::*;
 use crate::object::bucket::Bucket;
@@ -244,7 +244,7 @@ fn a_page_is_written_as_json() {
     let fields = fields.expect("good fields");
     let body = serde_json::json!({"name": "bucket"});
     let body = body.as_object().expect("an object");
-    let bucket = Bucket::insert("p", body, Default::default(), NOW).expect("a bucket");
+    let bucket = Bucket::insert(BucketId(1), "p", body, Default::default(), NOW).expect("a bucket");
     let at = bucket.address("http://localhost", "");
     let request = ListRequest { delimiter: "/".to_owned(), max_results: 2, ..ListRequest::default() };
     let mut listing = Listing::new(&request, BUCKET, NOW);
@@ -266,7 +266,7 @@ fn a_page_of_any_size_is_the_same_json() {
     let fields = crate::object::fields::Fields::parse("prefixes,items/name").expect("good fields");
     let body = serde_json::json!({"name": "bucket"});
     let body = body.as_object().expect("an object");
-    let bucket = Bucket::insert("p", body, Default::default(), NOW).expect("a bucket");
+    let bucket = Bucket::insert(BucketId(1), "p", body, Default::default(), NOW).expect("a bucket");
     for (prefixes, items) in [(0, 0), (1, 0), (1, 1), (1_000, 0), (1_000, 1), (0, 1_000), (500, 20_000)] {
         let prefixes: Vec<String> = (0..prefixes).map(|number| format!("{number:06}/")).collect();
         let names: Vec<String> = (0..items).map(|number| format!("n{number:060}")).collect();

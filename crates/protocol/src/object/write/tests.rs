@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 use rangehold_map::blob::{BlobId, Extent};
-use rangehold_map::key::ObjectKey;
+use rangehold_map::key::{BucketId, ObjectKey};
 use serde_json::json;
 
 use super::*;
@@ -31,7 +31,7 @@ impl Store {
         crate::object::merge::merge_patch(&mut body, &settings);
         let parameters = BucketParameters { enable_object_retention: true, ..BucketParameters::default() };
         let body = body.as_object().expect("an object");
-        let bucket = Bucket::insert("p", body, parameters, Micros::new(1)).expect("a bucket");
+        let bucket = Bucket::insert(BucketId(1), "p", body, parameters, Micros::new(1)).expect("a bucket");
         Self { bucket, rows: BTreeMap::new(), micros: 1_700_000_000_000_000, released: Vec::new() }
     }
 

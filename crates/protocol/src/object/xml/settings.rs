@@ -254,6 +254,7 @@ fn put_cors(writer: &mut Writer, rule: &CorsRule) {
 
 #[cfg(test)]
 mod tests {
+    use rangehold_map::key::BucketId;
     use strum::IntoEnumIterator as _;
 
     use super::*;
@@ -263,7 +264,7 @@ mod tests {
     fn bucket() -> Bucket {
         let body = json!({"name": "photos", "location": "eu"});
         let body = body.as_object().expect("an object");
-        Bucket::insert("p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
+        Bucket::insert(BucketId(1), "p", body, BucketParameters::default(), Micros::new(1)).expect("a bucket")
     }
 
     fn put(setting: Setting, document: &str) -> Result<Bucket, ObjectError> {

@@ -1,5 +1,10 @@
 //! Buckets over HTTP.
 
+use bytes::Bytes;
+use rangehold_engine::Visit;
+use rangehold_map::key::{BucketRow, KIND_BUCKET};
+use rangehold_map::{Key, KeyRange};
+use rangehold_protocol::object::bucket::Bucket;
 use serde_json::json;
 
 use crate::support::Service;
@@ -80,4 +85,35 @@ async fn the_calls_of_a_batch_are_answered_one_by_one() {
     assert_eq!(answer.status, 200);
     let at = |text: &str| answer.body.find(text).unwrap_or_else(|| panic!("no {text} in {}", answer.body));
     assert!(at("HTTP/1.1 200 OK") < at("HTTP/1.1 404 Not Found"));
+}
+
+#[tokio::test]
+async fn buckets_have_ids_that_no_bucket_had_and_an_older_life_of_a_name_is_found_by_its_creation() {
+    let service = Service::start().await;
+    let first = service.create_bucket("photos").await;
+    assert_eq!(service.object("DELETE", "/storage/v1/b/photos", "").await.status, 204);
+    let second = service.create_bucket("photos").await;
+    assert_eq!(service.object("DELETE", "/storage/v1/b/photos", "").await.status, 204);
+    for name in ["crash-0", "crash-1"] {
+        service.create_bucket(name).await;
+    }
+    let keep = |ids: &mut Vec<_>, key: &[u8], row: &Bytes| {
+        if let Ok(Key::Bucket { name, row: BucketRow::Bucket | BucketRow::Deleted(_) }) = Key::decode(key) {
+            ids.push((Bucket::decode(row).expect("a bucket").id.0, name));
+        }
+        Visit::Next
+    };
+    let mut ids =
+        service.node.router().scan(&KeyRange::prefix(&[KIND_BUCKET]), Vec::new, keep).await.expect("rows");
+    ids.sort();
+    let names = ["photos", "photos", "crash-0", "crash-1"];
+    assert_eq!(ids, (1..).zip(names.map(str::to_owned)).collect::<Vec<_>>());
+
+    for life in [&second, &first] {
+        let generation = life["generation"].as_str().expect("a generation");
+        let target = format!("/storage/v1/b/photos?softDeleted=true&generation={generation}");
+        assert_eq!(service.object_json("GET", &target, "").await["timeCreated"], life["timeCreated"]);
+    }
+    let never = service.object("GET", "/storage/v1/b/photos?softDeleted=true&generation=5", "").await;
+    assert_eq!(never.status, 404, "{}", never.body);
 }

@@ -72,7 +72,8 @@ impl Service {
     /// Lets a range begin with the names from `name` on.
     async fn split_objects(&self, name: &str) {
         let rows = self.stored(KIND_BUCKET).await;
-        let bucket = Bucket::decode(&rows[0].1).expect("a bucket");
+        let (_, bucket) = rows.last().expect("a bucket's row comes after the row that counts the ids");
+        let bucket = Bucket::decode(bucket).expect("a bucket");
         let at = PartitionPrefix::object(bucket.id, name).as_bytes().to_vec();
         let map = self.node.router().map();
         let entry = map.lookup(&at).expect("a map has all keys");
