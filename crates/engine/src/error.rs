@@ -121,6 +121,22 @@ impl ReadError {
 }
 
 impl<E> WriteError<E> {
+    /// The same, with another reason of a refusal.
+    pub(crate) fn map_refusal<F>(self, reason: impl FnOnce(E) -> F) -> WriteError<F> {
+        match self {
+            Self::Refused(refusal) => WriteError::Refused(reason(refusal)),
+            Self::NotOwned => WriteError::NotOwned,
+            Self::TableDropped => WriteError::TableDropped,
+            Self::BucketClosed => WriteError::BucketClosed,
+            Self::Offline(range) => WriteError::Offline(range),
+            Self::DiskFull { root, reserve_bytes } => WriteError::DiskFull { root, reserve_bytes },
+            Self::Busy(why) => WriteError::Busy(why),
+            Self::Unavailable(why) => WriteError::Unavailable(why),
+            Self::OutcomeUnknown(why) => WriteError::OutcomeUnknown(why),
+            Self::Damaged(damaged) => WriteError::Damaged(damaged),
+        }
+    }
+
     /// See [`ReadError::is_failure`].
     pub(crate) fn is_failure(&self) -> bool {
         match self {

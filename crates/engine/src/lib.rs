@@ -53,7 +53,8 @@ pub use map_store::{BadMap, MAP_PREFIX, MapError, Maps};
 pub use node::{Node, OpenError, Statistics, Trouble};
 pub use partition_server::{NotHeld, PartitionServer};
 pub use range::{
-    NotReady, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, Visit, WriteRequest,
+    Judge, NotReady, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, Visit, Visitor,
+    WriteRequest,
 };
 pub use record_name::{CHANGES_PREFIX, RecordName};
 pub use router::Router;

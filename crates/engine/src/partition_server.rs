@@ -22,7 +22,7 @@ use crate::error::{ReadError, WriteError};
 use crate::host::Host;
 use crate::lease::{Lease, LeaseError};
 use crate::range::{
-    Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, RowChanges, ScanEnd, Visit, WriteRequest,
+    Judge, Range, RangeContext, RangeGlance, RangeSeen, RangeStatistics, ScanEnd, Visitor, WriteRequest,
 };
 use crate::steps::Step;
 use crate::store::ObjectError;
@@ -113,11 +113,7 @@ impl PartitionServer {
 
     /// Visits the durable rows of `keys` in order, each range as of one moment, as the visitor wants. On an error the
     /// caller must throw away what the visitor saw, and must not answer with it.
-    pub async fn scan<V: Into<Visit>>(
-        &self,
-        keys: &KeyRange,
-        visitor: &mut (impl FnMut(&[u8], &Bytes) -> V + Send),
-    ) -> Result<ScanEnd, ReadError> {
+    pub async fn scan(&self, keys: &KeyRange, visitor: &mut Visitor<'_>) -> Result<ScanEnd, ReadError> {
         let mut end = ScanEnd::Exhausted;
         for (range, part) in self.cover(keys)? {
             let part = match &end {
@@ -146,11 +142,11 @@ impl PartitionServer {
     /// log, and else [`WriteError::OutcomeUnknown`]. The judge is called at most once. If the
     /// answer is [`WriteError::NotOwned`], the judge's decision does not count, and nothing was put into
     /// the log: the request may be sent to another server, and is judged again there.
-    pub async fn write<E>(
+    pub async fn write(
         &self,
         request: &WriteRequest<'_>,
-        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send),
-    ) -> Result<Timestamp, WriteError<E>> {
+        judge: &mut Judge<'_>,
+    ) -> Result<Timestamp, WriteError<()>> {
         let key = request.partition.as_bytes();
         let range = self.range_of(key).ok_or_else(|| self.not_held(key))?;
         let answer = range.write(request, judge).await;

@@ -6,12 +6,11 @@
 //! crashes, or the process that it waits for crashes, the task is dropped where it is.
 
 use std::fmt;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use rangehold_engine::{ChangeError, Executor, PartitionServer};
+use rangehold_engine::{ChangeError, Executor, PartitionServer, Visit};
 use rangehold_map::key::{bucket_objects, table_prefix};
 use rangehold_map::script::{Asked, Command, Names, Step};
 use rangehold_map::{Change, Home, Key, PartitionPrefix, RangeEntry, RangeId, RangeMap, ServerId};
@@ -224,7 +223,7 @@ impl World {
                     boundaries.push(boundary);
                 }
             }
-            ControlFlow::Continue(())
+            Visit::Next
         };
         let scanned = timeout(SCANNED_WITHIN, server.scan(&entry.keys, &mut visit)).await;
         if !matches!(scanned, Ok(Ok(_))) || boundaries.is_empty() {

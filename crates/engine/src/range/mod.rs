@@ -55,7 +55,7 @@ pub(crate) use gate::{Frozen, HeldBytes};
 use load::Meter;
 pub use load::{RangeGlance, RangeSeen};
 pub(crate) use open::OpenRanges;
-pub use request::{RowChanges, WriteRequest};
+pub use request::{Judge, RowChanges, WriteRequest};
 pub use retire::NotReady;
 use state::{Opening, State};
 use statistics::Counts;
@@ -64,7 +64,7 @@ use stripes::Stripes;
 use timestamps::HighWater;
 use turns::Turns;
 pub(crate) use unflushed::Unsorted;
-pub use walk::{ScanEnd, Visit};
+pub use walk::{ScanEnd, Visit, Visitor};
 
 use crate::database::{self, DatabaseError, Databases, DroppedTables, LeaveOut, Place, database_path};
 use crate::lease::Lease;

@@ -23,7 +23,7 @@ use rangehold_map::KeyRange;
 use slatedb::config::DurabilityLevel;
 
 use super::cache::just_after;
-use super::walk::{ScanEnd, Visit, Walk};
+use super::walk::{ScanEnd, Visitor, Walk};
 use super::{Opening, Range, stored};
 use crate::database::DatabaseError;
 use crate::error::ReadError;
@@ -52,10 +52,10 @@ impl Range {
 
     /// Visits the rows of `keys` in order, as the visitor wants. All of `keys` must lie in this range.
     /// Rows of dropped tables are not shown. If all of `keys` belong to one dropped table, that is an error.
-    pub(crate) async fn scan<V: Into<Visit>>(
+    pub(crate) async fn scan(
         &self,
         keys: &KeyRange,
-        visitor: &mut (impl FnMut(&[u8], &Bytes) -> V + Send),
+        visitor: &mut Visitor<'_>,
     ) -> Result<ScanEnd, ReadError> {
         self.counts.scans.fetch_add(1, Ordering::Relaxed);
         let opening = self.open_now()?;
@@ -135,6 +135,7 @@ mod tests {
     use tokio::time::Instant;
 
     use super::super::request::WriteRequest;
+    use super::super::walk::Visit;
     use super::*;
     use crate::database::flush;
     use crate::error::Reason;
@@ -229,7 +230,7 @@ mod tests {
         assert!(opening.rows.view(&keys).is_some(), "an empty interval is known too");
         let asked = [key.clone()];
         let request = WriteRequest::new(&partition, &asked, Instant::now() + Duration::from_secs(60));
-        let mut judge = |_: &[Option<Bytes>], _| Ok::<_, ()>(vec![(key.clone(), Some(b"value".to_vec()))]);
+        let mut judge = |_: &[Option<Bytes>], _| Ok(vec![(key.clone(), Some(b"value".to_vec()))]);
         let reads = async {
             while !opening.rows.is_changing(&key) {
                 yield_now().await;

@@ -1,10 +1,15 @@
 //! What a write asks for, and what its judge decides.
 
-use rangehold_map::PartitionPrefix;
+use bytes::Bytes;
+use rangehold_map::{PartitionPrefix, Timestamp};
 use tokio::time::Instant;
 
 /// Rows to put (with a value) and to delete (without).
 pub type RowChanges = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+
+/// Decides a write from the newest rows that it asked for and from its timestamp. `Err` refuses the write; the judge keeps
+/// the reason. It is a trait object, so that the way of a write is compiled once, and not for each kind of write.
+pub type Judge<'a> = dyn FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, ()> + Send + 'a;
 
 /// A write without its changes, which the judge decides.
 #[derive(Debug, Clone, Copy)]

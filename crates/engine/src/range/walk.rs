@@ -2,7 +2,6 @@
 //!
 //! [`super::read`] says why the rows of both are as of one moment.
 
-use std::marker::PhantomData;
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
@@ -48,23 +47,25 @@ pub enum ScanEnd {
     SoughtPast(Vec<u8>),
 }
 
+/// Sees the rows of a scan, in order. It is a trait object, so that scans are compiled once, and not for each visitor.
+pub type Visitor<'a> = dyn FnMut(&[u8], &Bytes) -> Visit + Send + 'a;
+
 /// A scan under way.
-pub(super) struct Walk<'a, F, V> {
+pub(super) struct Walk<'a> {
     keys: &'a KeyRange,
-    visitor: &'a mut F,
+    visitor: &'a mut Visitor<'a>,
     /// The dropped tables, if there are any. Their rows are not shown.
     dropped: Option<&'a DroppedTables>,
     scanned: Scanned,
     turn: Turn,
-    answer: PhantomData<fn() -> V>,
 }
 
-impl<'a, F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'a, F, V> {
+impl<'a> Walk<'a> {
     /// Begins a scan of `keys`, of whose rows the visitor sees those that are not of dropped tables.
-    pub(super) fn new(keys: &'a KeyRange, visitor: &'a mut F, dropped: &'a DroppedTables) -> Self {
+    pub(super) fn new(keys: &'a KeyRange, visitor: &'a mut Visitor<'a>, dropped: &'a DroppedTables) -> Self {
         let dropped = (!dropped.is_empty()).then_some(dropped);
         let (scanned, turn) = (Scanned::default(), Turn::begin());
-        Self { keys, visitor, dropped, scanned, turn, answer: PhantomData }
+        Self { keys, visitor, dropped, scanned, turn }
     }
 
     /// What was read so far.
@@ -155,7 +156,7 @@ impl<'a, F: FnMut(&[u8], &Bytes) -> V + Send, V: Into<Visit>> Walk<'a, F, V> {
             return Ok(None);
         }
         self.scanned.row(key, value);
-        match (self.visitor)(key, value).into() {
+        match (self.visitor)(key, value) {
             Visit::Next => Ok(None),
             Visit::Stop => {
                 self.scanned.stopped_at(key);

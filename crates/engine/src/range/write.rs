@@ -23,7 +23,7 @@ use tokio::time::{Instant, timeout, timeout_at};
 use super::cache::Change;
 use super::flush::Ticket;
 use super::gate::{Admitted, TurnedAway};
-use super::request::{RowChanges, WriteRequest};
+use super::request::{Judge, RowChanges, WriteRequest};
 use super::stripes::{Newest, StripeGuard, Stripes};
 use super::timestamps::{Grain, Stamp};
 use super::{Opening, Range, meta};
@@ -50,11 +50,11 @@ struct Entrance {
 
 impl Range {
     /// See [`crate::PartitionServer::write`].
-    pub(crate) async fn write<E>(
+    pub(crate) async fn write(
         &self,
         request: &WriteRequest<'_>,
-        judge: &mut (impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send),
-    ) -> Result<Timestamp, WriteError<E>> {
+        judge: &mut Judge<'_>,
+    ) -> Result<Timestamp, WriteError<()>> {
         let WriteRequest { partition, keys, deadline, .. } = *request;
         self.check_disk(request.gives_space_back)?;
         if is_of_objects(partition.as_bytes()) {
@@ -80,7 +80,7 @@ impl Range {
         let current = in_time(deadline, opening.newest_rows(partition, keys)).await??;
         let stamp = self.next_stamp(partition);
         match judge(&current, stamp.at) {
-            Err(refusal) => {
+            Err(()) => {
                 let newest = *guard;
                 let key = keys.first().filter(|_| request.is_tried_again);
                 let turn = key.and_then(|key| self.turns.enter(key, opening.rows.is_changing(key)));
@@ -94,7 +94,7 @@ impl Range {
                 }
                 // A refusal tells the client something about the rows that were read, so it is checked like a read.
                 self.still_serves(&opening)?;
-                Err(WriteError::Refused(refusal))
+                Err(WriteError::Refused(()))
             }
             Ok(changes) if changes.is_empty() => {
                 let newest = *guard;
@@ -112,7 +112,7 @@ impl Range {
     }
 
     /// Refuses a write if the disk has too little space.
-    fn check_disk<E>(&self, gives_space_back: bool) -> Result<(), WriteError<E>> {
+    fn check_disk(&self, gives_space_back: bool) -> Result<(), WriteError<()>> {
         let disk = self.store.disk();
         let (low, least_bytes) = match gives_space_back {
             false => (disk.is_low(), disk.reserve_bytes()),
@@ -158,14 +158,14 @@ impl Range {
     }
 
     /// Puts the batch into the log, releases the stripe, and waits until the batch is durable.
-    async fn commit<E>(
+    async fn commit(
         &self,
         opening: Arc<Opening>,
         entrance: Entrance,
         batch: Batch,
         stamp: Stamp,
         deadline: Instant,
-    ) -> Result<Timestamp, WriteError<E>> {
+    ) -> Result<Timestamp, WriteError<()>> {
         let keys: Vec<Bytes> = batch.rows.iter().map(|(key, _)| key.clone()).collect();
         let entering = RunToEnd::new(enter(Arc::clone(&opening), batch, Some(entrance)));
         let durable = async {
@@ -174,7 +174,7 @@ impl Range {
             // A read that comes after the answer must see the rows.
             opening.rows.durable(sequence);
             self.turns.next(keys.iter().map(|key| key.as_ref()));
-            Ok::<_, WriteError<E>>(())
+            Ok::<_, WriteError<()>>(())
         };
         match timeout_at(deadline, durable).await {
             Ok(result) => result?,

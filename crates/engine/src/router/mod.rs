@@ -24,7 +24,7 @@ use crate::error::{ReadError, Reason, WriteError, with_causes};
 use crate::limits::{MAP_READ_AGAIN_AFTER, ROUTE_WAIT, ROUTED_WITHIN};
 use crate::map_store::Maps;
 use crate::partition_server::PartitionServer;
-use crate::range::{RowChanges, ScanEnd, Visit, WriteRequest};
+use crate::range::{Judge, RowChanges, ScanEnd, Visit, Visitor, WriteRequest};
 use crate::run_to_end::RunToEnd;
 pub(crate) use dropped::DroppedInCatalogue;
 
@@ -105,7 +105,8 @@ impl Router {
         let mut search = self.search();
         loop {
             let mut made = begin();
-            match self.scan_once(keys, &mut search, |key, value| visit(&mut made, key, value)).await {
+            let mut visitor = |key: &[u8], value: &Bytes| visit(&mut made, key, value).into();
+            match self.scan_once(keys, &mut search, &mut visitor).await {
                 Err(ReadError::NotOwned) => self.again(&mut search).await?,
                 Err(error) => return Err(error),
                 Ok(()) => return Ok(made),
@@ -114,11 +115,11 @@ impl Router {
     }
 
     /// One try of [`Self::scan`]. Returns [`ReadError::NotOwned`] if rows were seen that must not be used.
-    async fn scan_once<V: Into<Visit>>(
+    async fn scan_once(
         &self,
         keys: &KeyRange,
         search: &mut Search,
-        mut visitor: impl FnMut(&[u8], &Bytes) -> V + Send,
+        visitor: &mut Visitor<'_>,
     ) -> Result<(), ReadError> {
         let mut rest = keys.clone();
         while !rest.is_empty() {
@@ -149,15 +150,28 @@ impl Router {
     }
 
     /// [`PartitionServer::write`] at the server that owns the partition.
-    pub async fn write<E>(
+    pub async fn write<E: Send>(
         &self,
         request: &WriteRequest<'_>,
         mut judge: impl FnMut(&[Option<Bytes>], Timestamp) -> Result<RowChanges, E> + Send,
     ) -> Result<Timestamp, WriteError<E>> {
+        let mut refusal = None;
+        let mut judge =
+            |rows: &[Option<Bytes>], at: Timestamp| judge(rows, at).map_err(|why| refusal = Some(why));
+        let written = self.write_judged(request, &mut judge).await;
+        written.map_err(|error| error.map_refusal(|()| refusal.expect("the judge kept the reason")))
+    }
+
+    /// A write whose judge keeps its own reasons.
+    async fn write_judged(
+        &self,
+        request: &WriteRequest<'_>,
+        judge: &mut Judge<'_>,
+    ) -> Result<Timestamp, WriteError<()>> {
         let mut search = self.search();
         loop {
             let answer = match self.owner(request.partition.as_bytes(), &mut search).await? {
-                Some(server) => server.write(request, &mut judge).await,
+                Some(server) => server.write(request, judge).await,
                 None => Err(WriteError::NotOwned),
             };
             match answer {

@@ -154,7 +154,7 @@ impl Catalogue<'_> {
         }
     }
 
-    async fn write<E>(
+    async fn write<E: Send>(
         &self,
         key: &Vec<u8>,
         deadline: Instant,
