@@ -7,7 +7,7 @@
 //! Besides files, the record shows answers. An answer is a write to something that is not a file, and its bytes begin
 //! an HTTP response with the id of a request. From then on its promise counts.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use anyhow::{Context, Result, anyhow, bail};
 
@@ -60,13 +60,20 @@ pub(super) struct Replay {
     opened: Vec<Open>,
     /// Syncs under way, by thread.
     syncs: HashMap<u32, Vec<(Inode, Mark)>>,
+    /// Directories that were removed: the one above and the name there.
+    removed: HashSet<(Inode, Vec<u8>)>,
 }
 
 /// Where a path leads.
 enum Place {
     Outside,
     Root,
-    Name { directory: Inode, name: Vec<u8> },
+    Name {
+        directory: Inode,
+        name: Vec<u8>,
+    },
+    /// In a directory that was removed.
+    Removed,
 }
 
 impl Replay {
@@ -79,6 +86,7 @@ impl Replay {
             descriptors: HashMap::new(),
             opened: Vec::new(),
             syncs: HashMap::new(),
+            removed: HashSet::new(),
         }
     }
 
@@ -199,6 +207,7 @@ impl Replay {
                 return Ok(Event::Other);
             }
             _ if flags.contains("O_TMPFILE") => bail!("a file without a name is not modelled"),
+            Place::Removed => bail!("opens a file in a directory that was removed"),
             Place::Root => (ROOT, false),
             Place::Name { directory, name } => match self.disk.lookup(directory, &name) {
                 Some(inode) => (inode, false),
@@ -264,13 +273,25 @@ impl Replay {
         };
         let first = place(self, 0)?;
         if !pair {
+            let makes = call.name.starts_with("mkdir");
             let Place::Name { directory, name } = first else {
-                return outside(&first);
+                // The ends of calls of two threads may be recorded in the other order. A directory is removed only when
+                // it is empty, so this name went before it.
+                return if matches!(first, Place::Removed) && !makes {
+                    Ok(Event::Other)
+                } else {
+                    outside(&first)
+                };
             };
-            if call.name.starts_with("mkdir") {
+            if makes {
                 self.disk.make_directory(directory, &name);
             } else {
                 self.disk.unlink(directory, &name)?;
+                if call.name == "rmdir"
+                    || call.arguments.last().is_some_and(|flags| flags.text == "AT_REMOVEDIR")
+                {
+                    self.removed.insert((directory, name));
+                }
             }
             return Ok(Event::Disk);
         }
@@ -328,7 +349,11 @@ impl Replay {
             if parts.peek().is_none() {
                 return Ok(Place::Name { directory, name: part.to_owned() });
             }
-            directory = self.disk.lookup(directory, part).ok_or_else(|| anyhow!("an unknown directory"))?;
+            directory = match self.disk.lookup(directory, part) {
+                Some(inode) => inode,
+                None if self.removed.contains(&(directory, part.to_owned())) => return Ok(Place::Removed),
+                None => bail!("an unknown directory"),
+            };
         }
         unreachable!("the loop ends at the last part")
     }
@@ -410,6 +435,21 @@ mod tests {
         let (replay, _) = replay(&record).expect("every call is modelled");
         let w = replay.disk.durable[&ROOT][b"w".as_slice()];
         assert!(!replay.disk.durable.contains_key(&w));
+    }
+
+    #[test]
+    fn a_name_whose_removal_is_recorded_after_that_of_its_directory_is_gone() {
+        let record = concat!(
+            "1 mkdir(\"/d/w\", 0777) = 0\n",
+            "1 openat(AT_FDCWD, \"/d/w/1\", O_WRONLY|O_CREAT|O_EXCL|O_CLOEXEC, 0666) = 4\n",
+            "1 unlink(\"/d/w/1\" <unfinished ...>\n",
+            "2 rmdir(\"/d/w\") = 0\n",
+            "1 <... unlink resumed>) = 0\n",
+        );
+        let (after, _) = replay(record).expect("every call is modelled");
+        assert!(after.disk.lookup(ROOT, b"w").is_none());
+        let never_made = record.replace("/d/w/1\" <", "/d/v/1\" <");
+        assert!(replay(&never_made).is_err(), "a directory that never was is a gap in the record");
     }
 
     #[test]
