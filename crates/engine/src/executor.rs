@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
 use rangehold_map::key::{KIND_CATALOGUE, table_prefix};
 use rangehold_map::{
     Change, ChangeRefused, Generation, Home, KeyRange, RangeEntry, RangeId, RangeMap, ServerId,
@@ -63,24 +64,26 @@ impl Executor {
 
     /// Carries `change` out completely, or not at all. The future must not be dropped before it ends: run it in a
     /// task of its own.
-    pub async fn carry_out(&self, change: &Change) -> Result<Changed, ChangeError> {
-        let _hold = self.take_in_hand(change);
-        if !matches!(change, Change::Offline { .. } | Change::Online { .. }) {
-            // The map says why it refuses; a server would only say that it does not hold the range. And a merge that
-            // is refused must be refused before its right range moves.
-            self.0.maps.current().begin(change)?;
-        }
-        match change {
-            Change::Split { range, generation, .. } => self.split(change, *range, *generation).await,
-            Change::Merge { left, left_generation, right, right_generation } => {
-                self.merge((*left, *left_generation), (*right, *right_generation)).await
+    pub fn carry_out<'a>(&'a self, change: &'a Change) -> BoxFuture<'a, Result<Changed, ChangeError>> {
+        Box::pin(async move {
+            let _hold = self.take_in_hand(change);
+            if !matches!(change, Change::Offline { .. } | Change::Online { .. }) {
+                // The map says why it refuses; a server would only say that it does not hold the range. And a merge that
+                // is refused must be refused before its right range moves.
+                self.0.maps.current().begin(change)?;
             }
-            Change::Move { range, generation, to } => {
-                self.move_range(change, *range, *generation, to.server).await
+            match change {
+                Change::Split { range, generation, .. } => self.split(change, *range, *generation).await,
+                Change::Merge { left, left_generation, right, right_generation } => {
+                    self.merge((*left, *left_generation), (*right, *right_generation)).await
+                }
+                Change::Move { range, generation, to } => {
+                    self.move_range(change, *range, *generation, to.server).await
+                }
+                Change::Offline { range, .. } => self.offline(change, *range).await,
+                Change::Online { range, .. } => self.online(change, *range).await,
             }
-            Change::Offline { range, .. } => self.offline(change, *range).await,
-            Change::Online { range, .. } => self.online(change, *range).await,
-        }
+        })
     }
 
     fn take_in_hand(&self, change: &Change) -> Hold<'_> {

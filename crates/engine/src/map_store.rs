@@ -18,6 +18,7 @@ mod object;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use futures::{StreamExt, TryStreamExt};
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt, PutMode, PutPayload};
@@ -189,12 +190,14 @@ impl Maps {
 
     /// Looks for a newer version in the store. A map that is known already is not read again: with many ranges,
     /// reading takes long, and a change may hold writes meanwhile.
-    pub async fn refresh(&self) -> Result<Arc<RangeMap>, MapError> {
-        let known = object_path(self.current().version());
-        if let Some(newest) = newest(&self.0.objects).await?.filter(|newest| *newest > known) {
-            self.show(Arc::new(read(&self.0.objects, &newest).await?));
-        }
-        Ok(self.current())
+    pub fn refresh<'a>(&'a self) -> BoxFuture<'a, Result<Arc<RangeMap>, MapError>> {
+        Box::pin(async move {
+            let known = object_path(self.current().version());
+            if let Some(newest) = newest(&self.0.objects).await?.filter(|newest| *newest > known) {
+                self.show(Arc::new(read(&self.0.objects, &newest).await?));
+            }
+            Ok(self.current())
+        })
     }
 
     /// Makes and stores the next version from the newest one. If another process was faster, `change` is

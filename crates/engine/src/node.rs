@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use futures::future::BoxFuture;
 use parking_lot::Mutex;
 use rangehold_map::{DatabaseName, Generation, Home, RangeId, RangeMap, ServerId};
 
@@ -98,31 +99,35 @@ impl Node {
     /// Opens everything in `store`, or makes the first range in an empty one. A range whose stored files are damaged is
     /// left out: requests for it are told of the damage, and it is opened when its files are back. If it holds a part of
     /// the catalogue, the node is not opened.
-    pub async fn open(store: Store, options: Options) -> Result<Self, OpenError> {
-        let node = Self::join(store, options).await?;
-        if let Err(error) = node.0.executor.open_all().await
-            // One bad file must not stop the service of all other ranges. Without the catalogue no table is found.
-            && (error.damage().is_none() || node.0.executor.has_damaged_catalogue())
-        {
-            // Stop the tasks, so that nothing from this try holds the store any more.
-            node.0.host.stop_tasks().await;
-            return Err(error.into());
-        }
-        node.0.router.dropped().notify_one();
-        Ok(node)
+    pub fn open(store: Store, options: Options) -> BoxFuture<'static, Result<Self, OpenError>> {
+        Box::pin(async move {
+            let node = Self::join(store, options).await?;
+            if let Err(error) = node.0.executor.open_all().await
+                // One bad file must not stop the service of all other ranges. Without the catalogue no table is found.
+                && (error.damage().is_none() || node.0.executor.has_damaged_catalogue())
+            {
+                // Stop the tasks, so that nothing from this try holds the store any more.
+                node.0.host.stop_tasks().await;
+                return Err(error.into());
+            }
+            node.0.router.dropped().notify_one();
+            Ok(node)
+        })
     }
 
     /// Starts the servers of one of several processes over one store; if the store is empty, also makes the first
     /// range. The servers do not know those of other processes, and open no ranges from the map, until the code
     /// that leads all processes calls [`Router::set_servers`], [`Executor::set_servers`] and
     /// [`Executor::open_all`].
-    pub async fn join(store: Store, options: Options) -> Result<Self, OpenError> {
-        let host = Host::start(store, options)?;
-        let joined = Self::join_on(&host).await;
-        if joined.is_err() {
-            host.stop_tasks().await;
-        }
-        joined
+    pub fn join(store: Store, options: Options) -> BoxFuture<'static, Result<Self, OpenError>> {
+        Box::pin(async move {
+            let host = Host::start(store, options)?;
+            let joined = Self::join_on(&host).await;
+            if joined.is_err() {
+                host.stop_tasks().await;
+            }
+            joined
+        })
     }
 
     async fn join_on(host: &Host) -> Result<Self, OpenError> {
@@ -192,15 +197,17 @@ impl Node {
     }
 
     /// Lets the writes under way finish, saves everything and stops. Later requests are refused.
-    pub async fn close(self) {
-        if self.0.closed.swap(true, Ordering::AcqRel) {
-            return;
-        }
-        let servers = self.0.executor.servers();
-        futures::future::join_all(servers.iter().map(PartitionServer::close)).await;
-        let mut tasks = std::mem::take(&mut *self.0.tasks.lock());
-        tasks.shutdown().await;
-        self.0.host.stop_tasks().await;
+    pub fn close(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if self.0.closed.swap(true, Ordering::AcqRel) {
+                return;
+            }
+            let servers = self.0.executor.servers();
+            futures::future::join_all(servers.iter().map(PartitionServer::close)).await;
+            let mut tasks = std::mem::take(&mut *self.0.tasks.lock());
+            tasks.shutdown().await;
+            self.0.host.stop_tasks().await;
+        })
     }
 
     /// What the node counts, and what is wrong with it now.

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use futures::future::join_all;
 use parking_lot::Mutex;
 use rangehold_map::load::Access;
@@ -57,20 +58,22 @@ pub struct NotHeld {
 
 impl PartitionServer {
     /// Starts a server without ranges, in a new incarnation. Waits until an earlier one answers nothing any more.
-    pub async fn start(host: &Host, id: ServerId) -> Result<Self, LeaseError> {
-        let lease = Lease::take(&host.databases().objects, id, host.store().lock()).await?;
-        host.spawn(
-            format!("the lease of server {id}"),
-            lease.clone().renew(Arc::clone(&host.databases().objects)),
-        );
-        Ok(Self(Arc::new(Inner {
-            id,
-            host: host.clone(),
-            context: host.range_context(lease),
-            ranges: ArcSwap::default(),
-            replacing: Mutex::default(),
-            unopened: Mutex::default(),
-        })))
+    pub fn start<'a>(host: &'a Host, id: ServerId) -> BoxFuture<'a, Result<Self, LeaseError>> {
+        Box::pin(async move {
+            let lease = Lease::take(&host.databases().objects, id, host.store().lock()).await?;
+            host.spawn(
+                format!("the lease of server {id}"),
+                lease.clone().renew(Arc::clone(&host.databases().objects)),
+            );
+            Ok(Self(Arc::new(Inner {
+                id,
+                host: host.clone(),
+                context: host.range_context(lease),
+                ranges: ArcSwap::default(),
+                replacing: Mutex::default(),
+                unopened: Mutex::default(),
+            })))
+        })
     }
 
     /// Which server it is.

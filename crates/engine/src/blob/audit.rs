@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::future::Future;
 
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use rangehold_map::blob::{BlobId, BlobUser};
 use rangehold_map::key::{BlobRow, KIND_BLOB};
@@ -75,23 +76,25 @@ impl Blobs {
     }
 
     /// Deletes the files of blobs that have no row. Call it now and then; it looks at all directories of blobs.
-    pub async fn audit_files(&self) -> Result<Audited, BlobError> {
-        let mut audited = Audited::default();
-        if self.is_held().await? {
-            return Ok(audited);
-        }
-        let directory = Path::from(BLOBS);
-        let listed = self.objects().list_with_delimiter(Some(&directory)).await;
-        let listed = listed.map_err(ObjectError::while_doing("listing", &directory))?;
-        let blobs: BTreeSet<BlobId> = listed.common_prefixes.iter().filter_map(blob_in).collect();
-        for blob in blobs {
-            // The row of a blob is there before its first file. So a blob that has files and no row was buried.
-            if self.rows_of(blob).await?.is_unknown() && !self.0.in_use.is_pinned(blob) {
-                self.delete_files(blob).await?;
-                audited.buried += 1;
+    pub fn audit_files<'a>(&'a self) -> BoxFuture<'a, Result<Audited, BlobError>> {
+        Box::pin(async move {
+            let mut audited = Audited::default();
+            if self.is_held().await? {
+                return Ok(audited);
             }
-        }
-        Ok(audited)
+            let directory = Path::from(BLOBS);
+            let listed = self.objects().list_with_delimiter(Some(&directory)).await;
+            let listed = listed.map_err(ObjectError::while_doing("listing", &directory))?;
+            let blobs: BTreeSet<BlobId> = listed.common_prefixes.iter().filter_map(blob_in).collect();
+            for blob in blobs {
+                // The row of a blob is there before its first file. So a blob that has files and no row was buried.
+                if self.rows_of(blob).await?.is_unknown() && !self.0.in_use.is_pinned(blob) {
+                    self.delete_files(blob).await?;
+                    audited.buried += 1;
+                }
+            }
+            Ok(audited)
+        })
     }
 
     async fn rows_from(

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{ObjectStore, ObjectStoreExt};
 use rangehold_map::Timestamp;
@@ -31,11 +32,16 @@ pub struct Hold {
 
 impl Hold {
     /// Holds all blobs of the store.
-    pub async fn place(objects: Arc<dyn ObjectStore>, clock: &Clock) -> Result<Self, ObjectError> {
-        let path = Path::from(format!("{HOLDS}/{}", clock.now().ticks()));
-        let hold = Self { objects, path, clock: clock.clone(), renewed: Instant::now() };
-        hold.write().await?;
-        Ok(hold)
+    pub fn place<'a>(
+        objects: Arc<dyn ObjectStore>,
+        clock: &'a Clock,
+    ) -> BoxFuture<'a, Result<Self, ObjectError>> {
+        Box::pin(async move {
+            let path = Path::from(format!("{HOLDS}/{}", clock.now().ticks()));
+            let hold = Self { objects, path, clock: clock.clone(), renewed: Instant::now() };
+            hold.write().await?;
+            Ok(hold)
+        })
     }
 
     /// Lets it last for another while, if that is due.
@@ -55,11 +61,13 @@ impl Hold {
     }
 
     /// Ends it.
-    pub async fn release(self) {
-        if let Err(error) = self.objects.delete(&self.path).await {
-            let lasts: Duration = CHECKPOINT_LIFETIME;
-            tracing::warn!(%error, ?lasts, "the files of deleted objects stay until the hold of the copy ends");
-        }
+    pub fn release(self) -> BoxFuture<'static, ()> {
+        Box::pin(async move {
+            if let Err(error) = self.objects.delete(&self.path).await {
+                let lasts: Duration = CHECKPOINT_LIFETIME;
+                tracing::warn!(%error, ?lasts, "the files of deleted objects stay until the hold of the copy ends");
+            }
+        })
     }
 }
 

@@ -34,6 +34,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use object_store::ObjectStore;
 use object_store::path::Path;
 use rangehold_map::PartitionPrefix;
@@ -86,59 +87,85 @@ impl Blobs {
     ///
     /// Keep the writer until the row that names the extents is durable: as long as it is there, the audit does not
     /// ask the user. If the row will not be written, call [`BlobWriter::discard`].
-    pub async fn begin(&self, user: BlobUser) -> Result<BlobWriter, BlobError> {
-        let under_way = self.0.in_use.under_way(&user);
-        let blob = self.new_id();
-        self.change(blob, Some(&user), |rows| Ok(rows::begun(rows))).await?;
-        self.after(BlobStep::Begun, blob).await;
-        Ok(BlobWriter::new(self.clone(), user, under_way, blob))
+    pub fn begin<'a>(&'a self, user: BlobUser) -> BoxFuture<'a, Result<BlobWriter, BlobError>> {
+        Box::pin(async move {
+            let under_way = self.0.in_use.under_way(&user);
+            let blob = self.new_id();
+            self.change(blob, Some(&user), |rows| Ok(rows::begun(rows))).await?;
+            self.after(BlobStep::Begun, blob).await;
+            Ok(BlobWriter::new(self.clone(), user, under_way, blob))
+        })
     }
 
     /// Goes on with an upload of which `extents` are durable, perhaps by an earlier process. The same as
     /// [`Blobs::begin`] if there are none yet. Only one writer of an upload may be in use at a time.
-    pub async fn resume(&self, user: BlobUser, extents: Vec<Extent>) -> Result<BlobWriter, BlobError> {
-        let Some(last) = extents.last().copied() else {
-            return self.begin(user).await;
-        };
-        let under_way = self.0.in_use.under_way(&user);
-        self.check_alive(last.blob).await?;
-        let named = extents.iter().filter(|extent| extent.blob == last.blob);
-        let after =
-            named.map(|extent| extent.first + u32::try_from(extent.chunks()).unwrap_or(u32::MAX)).max();
-        let next = self.next_chunk(last.blob).await?.max(after.unwrap_or(0));
-        Ok(BlobWriter::resumed(self.clone(), user, under_way, extents, next))
+    pub fn resume<'a>(
+        &'a self,
+        user: BlobUser,
+        extents: Vec<Extent>,
+    ) -> BoxFuture<'a, Result<BlobWriter, BlobError>> {
+        Box::pin(async move {
+            let Some(last) = extents.last().copied() else {
+                return self.begin(user).await;
+            };
+            let under_way = self.0.in_use.under_way(&user);
+            self.check_alive(last.blob).await?;
+            let named = extents.iter().filter(|extent| extent.blob == last.blob);
+            let after =
+                named.map(|extent| extent.first + u32::try_from(extent.chunks()).unwrap_or(u32::MAX)).max();
+            let next = self.next_chunk(last.blob).await?.max(after.unwrap_or(0));
+            Ok(BlobWriter::resumed(self.clone(), user, under_way, extents, next))
+        })
     }
 
     /// Adds `user` to the users of each blob of `extents`, before a row of that user names them. Fails with
     /// [`BlobError::Gone`] if one of the blobs is dead: then the row that named it is gone too. Keep what is returned until
     /// the row is durable.
-    pub async fn refer(&self, extents: &[Extent], user: &BlobUser) -> Result<UnderWay, BlobError> {
-        let under_way = self.0.in_use.under_way(user);
-        for blob in blobs_of(extents) {
-            self.change(blob, Some(user), |rows| rows::referred(rows).ok_or(Gone)).await?;
-            self.after(BlobStep::Referred, blob).await;
-        }
-        Ok(under_way)
+    pub fn refer<'a>(
+        &'a self,
+        extents: &'a [Extent],
+        user: &'a BlobUser,
+    ) -> BoxFuture<'a, Result<UnderWay, BlobError>> {
+        Box::pin(async move {
+            let under_way = self.0.in_use.under_way(user);
+            for blob in blobs_of(extents) {
+                self.change(blob, Some(user), |rows| rows::referred(rows).ok_or(Gone)).await?;
+                self.after(BlobStep::Referred, blob).await;
+            }
+            Ok(under_way)
+        })
     }
 
     /// Removes `user` from the users of each blob of `extents`, after the row of that user that named them is gone,
     /// durably. Blobs without users are deleted. Doing it again does no harm.
-    pub async fn release(&self, extents: &[Extent], user: &BlobUser) -> Result<(), BlobError> {
-        for blob in blobs_of(extents) {
-            self.release_one(blob, user).await?;
-        }
-        Ok(())
+    pub fn release<'a>(
+        &'a self,
+        extents: &'a [Extent],
+        user: &'a BlobUser,
+    ) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            for blob in blobs_of(extents) {
+                self.release_one(blob, user).await?;
+            }
+            Ok(())
+        })
     }
 
     /// As [`Blobs::release`], for one blob.
-    pub async fn release_one(&self, blob: BlobId, user: &BlobUser) -> Result<(), BlobError> {
-        // A copy of the store may have read the row that named the blob, and not yet the rows of the blob.
-        if self.is_held().await? {
-            return Ok(());
-        }
-        let is_dead = self.change(blob, Some(user), |rows| Ok(rows::released(rows))).await?;
-        self.after(BlobStep::Released, blob).await;
-        if is_dead { self.bury(blob).await } else { Ok(()) }
+    pub fn release_one<'a>(
+        &'a self,
+        blob: BlobId,
+        user: &'a BlobUser,
+    ) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            // A copy of the store may have read the row that named the blob, and not yet the rows of the blob.
+            if self.is_held().await? {
+                return Ok(());
+            }
+            let is_dead = self.change(blob, Some(user), |rows| Ok(rows::released(rows))).await?;
+            self.after(BlobStep::Released, blob).await;
+            if is_dead { self.bury(blob).await } else { Ok(()) }
+        })
     }
 
     /// A name that was never used: the time, and chance.

@@ -1,6 +1,7 @@
 //! Writing a blob: bytes come in, chunk files come out, with a bounded buffer in between.
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{MultipartUpload, ObjectStore, ObjectStoreExt, PutMode, PutOptions, PutPayload};
 use rangehold_map::blob::{BlobId, BlobUser, Extent};
@@ -79,49 +80,55 @@ impl BlobWriter {
     }
 
     /// Takes the next bytes of the payload. They need not be durable when this returns.
-    pub async fn write(&mut self, mut bytes: Bytes) -> Result<(), BlobError> {
-        self.begin_call()?;
-        while !bytes.is_empty() {
-            if self.chunk.is_none() {
-                self.check_disk()?;
-                self.chunk = Some(OpenChunk::new(self.blob, self.numbers.take()));
+    pub fn write<'a>(&'a mut self, mut bytes: Bytes) -> BoxFuture<'a, Result<(), BlobError>> {
+        Box::pin(async move {
+            self.begin_call()?;
+            while !bytes.is_empty() {
+                if self.chunk.is_none() {
+                    self.check_disk()?;
+                    self.chunk = Some(OpenChunk::new(self.blob, self.numbers.take()));
+                }
+                let chunk = self.chunk.as_mut().expect("it was just begun");
+                let room = chunk::bytes_max(chunk.number) - chunk.bytes;
+                let part_room = BLOB_PART_BYTES - chunk.encoder.ready_bytes();
+                let now = bytes.split_to(bytes.len().min(part_room).min(room as usize));
+                chunk.push(&now);
+                if chunk.encoder.ready_bytes() >= BLOB_PART_BYTES {
+                    chunk.send(self.blobs.objects()).await?;
+                    self.check_disk()?;
+                }
+                if now.len() as u64 == room {
+                    self.end_chunk().await?;
+                }
             }
-            let chunk = self.chunk.as_mut().expect("it was just begun");
-            let room = chunk::bytes_max(chunk.number) - chunk.bytes;
-            let part_room = BLOB_PART_BYTES - chunk.encoder.ready_bytes();
-            let now = bytes.split_to(bytes.len().min(part_room).min(room as usize));
-            chunk.push(&now);
-            if chunk.encoder.ready_bytes() >= BLOB_PART_BYTES {
-                chunk.send(self.blobs.objects()).await?;
-                self.check_disk()?;
-            }
-            if now.len() as u64 == room {
-                self.end_chunk().await?;
-            }
-        }
-        self.broken_off = false;
-        Ok(())
+            self.broken_off = false;
+            Ok(())
+        })
     }
 
     /// Makes everything durable that was taken so far. Returns the extents of the whole payload.
-    pub async fn persist(&mut self) -> Result<&[Extent], BlobError> {
-        self.begin_call()?;
-        self.end_chunk().await?;
-        self.broken_off = false;
-        Ok(&self.extents)
+    pub fn persist<'a>(&'a mut self) -> BoxFuture<'a, Result<&'a [Extent], BlobError>> {
+        Box::pin(async move {
+            self.begin_call()?;
+            self.end_chunk().await?;
+            self.broken_off = false;
+            Ok(self.extents.as_slice())
+        })
     }
 
     /// Gives the payload up: removes its user from its blobs.
-    pub async fn discard(mut self) -> Result<(), BlobError> {
-        if let Some(OpenChunk { upload: Some(mut upload), .. }) = self.chunk.take() {
-            // What stays of the chunk is deleted with the blob.
-            let _ = upload.abort().await;
-        }
-        self.blobs.release(&self.extents, &self.user).await?;
-        match self.extents.iter().any(|extent| extent.blob == self.blob) {
-            true => Ok(()),
-            false => self.blobs.release_one(self.blob, &self.user).await,
-        }
+    pub fn discard(mut self) -> BoxFuture<'static, Result<(), BlobError>> {
+        Box::pin(async move {
+            if let Some(OpenChunk { upload: Some(mut upload), .. }) = self.chunk.take() {
+                // What stays of the chunk is deleted with the blob.
+                let _ = upload.abort().await;
+            }
+            self.blobs.release(&self.extents, &self.user).await?;
+            match self.extents.iter().any(|extent| extent.blob == self.blob) {
+                true => Ok(()),
+                false => self.blobs.release_one(self.blob, &self.user).await,
+            }
+        })
     }
 
     fn begin_call(&mut self) -> Result<(), BlobError> {

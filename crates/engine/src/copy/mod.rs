@@ -22,6 +22,7 @@ use std::future::Future;
 use std::pin::pin;
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use rangehold_map::RangeId;
 use rangehold_map::key::is_of_objects;
 use slatedb::config::{FlushOptions, FlushType};
@@ -149,47 +150,50 @@ pub enum CopyError {
 /// Copies the store at `from`, which another process may be serving, to `to`, which must be empty or hold
 /// an interrupted copy. `progress` is called after each batch of rows. The copy is durable when this
 /// returns.
-pub async fn copy(
-    from: &StoreLocation,
-    to: &StoreLocation,
+pub fn copy<'a>(
+    from: &'a StoreLocation,
+    to: &'a StoreLocation,
     options: StoreOptions,
-    clock: &Clock,
+    clock: &'a Clock,
     seed: u64,
-    progress: &mut (dyn FnMut(&CopyReport) + Send),
-) -> Result<CopyReport, CopyError> {
-    let (source, target) = open_both(from, to, options)?;
-    let shares = Shares::of(COPY_MEMORY_BYTES).expect("a copy has more than the least");
-    let background = Background::own().map_err(CopyError::Runtime)?;
-    let objects = target.store().object_store();
-    let databases = Databases::new(objects, shares, clock.clone(), seed, background.handle());
-    // A large copy is compacted while it is made.
-    let mut tasks = Tasks::default();
-    tasks.spawn_on(
-        &databases.background,
-        "the housekeeper of the copy".to_owned(),
-        keep_house(databases.clone()),
-    );
-    let (stored, mut moments) = Moments::hold(from, &source, &databases).await?;
-    let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
-    let mut copied = Ok(());
-    for entry in stored.entries() {
-        let identity = Identity::of(entry);
-        copied = copy_range(&mut moments, target.store(), &identity, &databases, &mut report, progress).await;
-        if copied.is_err() {
-            break;
+    progress: &'a mut (dyn FnMut(&CopyReport) + Send),
+) -> BoxFuture<'a, Result<CopyReport, CopyError>> {
+    Box::pin(async move {
+        let (source, target) = open_both(from, to, options)?;
+        let shares = Shares::of(COPY_MEMORY_BYTES).expect("a copy has more than the least");
+        let background = Background::own().map_err(CopyError::Runtime)?;
+        let objects = target.store().object_store();
+        let databases = Databases::new(objects, shares, clock.clone(), seed, background.handle());
+        // A large copy is compacted while it is made.
+        let mut tasks = Tasks::default();
+        tasks.spawn_on(
+            &databases.background,
+            "the housekeeper of the copy".to_owned(),
+            keep_house(databases.clone()),
+        );
+        let (stored, mut moments) = Moments::hold(from, &source, &databases).await?;
+        let mut report = CopyReport { ranges_total: stored.entries().len() as u64, ..CopyReport::default() };
+        let mut copied = Ok(());
+        for entry in stored.entries() {
+            let identity = Identity::of(entry);
+            copied =
+                copy_range(&mut moments, target.store(), &identity, &databases, &mut report, progress).await;
+            if copied.is_err() {
+                break;
+            }
+            moments.release_one(entry.id).await;
+            report.ranges += 1;
+            progress(&report);
         }
-        moments.release_one(entry.id).await;
-        report.ranges += 1;
-        progress(&report);
-    }
-    if copied.is_ok() {
-        copied = blobs::copy_blobs(&mut moments, &source, target.store(), &mut report, progress).await;
-    }
-    moments.release().await;
-    copied?;
-    map_store::create(&databases.objects, &stored, "copy").await?;
-    target.finish()?;
-    Ok(report)
+        if copied.is_ok() {
+            copied = blobs::copy_blobs(&mut moments, &source, target.store(), &mut report, progress).await;
+        }
+        moments.release().await;
+        copied?;
+        map_store::create(&databases.objects, &stored, "copy").await?;
+        target.finish()?;
+        Ok(report)
+    })
 }
 
 fn open_both(

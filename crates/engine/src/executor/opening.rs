@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use futures::StreamExt;
+use futures::future::BoxFuture;
 use rangehold_map::key::KIND_CATALOGUE;
 use rangehold_map::{Generation, Home, Intent, KeyRange, RangeEntry, RangeId, ServerId, TableId};
 
@@ -20,33 +21,38 @@ impl Executor {
     /// not here. Changes that were broken off are brought to their end first. Ranges that this executor is changing
     /// right now are left alone. On an error, the ranges that can be opened are served all the same. If the error is
     /// the damage of a range, requests for that range are told of it.
-    pub async fn open_all(&self) -> Result<(), ChangeError> {
-        self.end_absent().await?;
-        let settled = self.settle_where(|_| true).await;
-        let map = self.maps().current();
-        let is_wanted = |entry: &&RangeEntry| {
-            let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
-            is_unserved && !self.has_in_hand(entry.id)
-        };
-        let taken = self.take(map.entries().iter().filter(is_wanted).cloned().collect(), &[]).await.map(drop);
-        let can_read_catalogue = taken.as_ref().err().is_none_or(|error| error.damage().is_some())
-            && !self.has_damaged_catalogue();
-        let inherited = if can_read_catalogue { self.inherit_dropped().await } else { Ok(()) };
-        let failed = [settled, taken, inherited].into_iter().filter_map(Result::err);
-        first_but_damage(failed).map_or(Ok(()), Err)
+    pub fn open_all<'a>(&'a self) -> BoxFuture<'a, Result<(), ChangeError>> {
+        Box::pin(async move {
+            self.end_absent().await?;
+            let settled = self.settle_where(|_| true).await;
+            let map = self.maps().current();
+            let is_wanted = |entry: &&RangeEntry| {
+                let is_unserved = entry.online && entry.intent.is_none() && !self.is_served(entry);
+                is_unserved && !self.has_in_hand(entry.id)
+            };
+            let taken =
+                self.take(map.entries().iter().filter(is_wanted).cloned().collect(), &[]).await.map(drop);
+            let can_read_catalogue = taken.as_ref().err().is_none_or(|error| error.damage().is_some())
+                && !self.has_damaged_catalogue();
+            let inherited = if can_read_catalogue { self.inherit_dropped().await } else { Ok(()) };
+            let failed = [settled, taken, inherited].into_iter().filter_map(Result::err);
+            first_but_damage(failed).map_or(Ok(()), Err)
+        })
     }
 
     /// Does the same as [`Self::open_all`] by the newest map, for servers that have served for a while. All of them
     /// must hold their leases, and none may have been started again in another process, which would have the ranges
     /// now. Otherwise this returns an error and does nothing.
-    pub async fn mend(&self) -> Result<(), ChangeError> {
-        for server in self.servers() {
-            if !server.is_in_its_last_life().await? {
-                return Err(ChangeError::NoLease(server.id()));
+    pub fn mend<'a>(&'a self) -> BoxFuture<'a, Result<(), ChangeError>> {
+        Box::pin(async move {
+            for server in self.servers() {
+                if !server.is_in_its_last_life().await? {
+                    return Err(ChangeError::NoLease(server.id()));
+                }
             }
-        }
-        self.maps().refresh().await?;
-        self.open_all().await
+            self.maps().refresh().await?;
+            self.open_all().await
+        })
     }
 
     /// The ranges that [`Self::open_all`] would open or settle now, in the order of their keys: those whose change was
@@ -98,23 +104,25 @@ impl Executor {
     /// Gives the ranges of a server that does not answer to other servers: ends its lease, waits until the lease has
     /// run out, and opens the ranges at the other servers. Takes nothing from a server that was started again
     /// meanwhile. Returns the ranges that it opened.
-    pub async fn take_over(&self, dead: ServerId) -> Result<Vec<Changed>, ChangeError> {
-        if let Some(ended) = lease::end(self.maps().objects(), dead).await? {
-            tokio::time::sleep(ended.wait).await;
-            if lease::is_back(self.maps().objects(), dead, ended).await? {
-                return Ok(Vec::new());
+    pub fn take_over<'a>(&'a self, dead: ServerId) -> BoxFuture<'a, Result<Vec<Changed>, ChangeError>> {
+        Box::pin(async move {
+            if let Some(ended) = lease::end(self.maps().objects(), dead).await? {
+                tokio::time::sleep(ended.wait).await;
+                if lease::is_back(self.maps().objects(), dead, ended).await? {
+                    return Ok(Vec::new());
+                }
             }
-        }
-        self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
-        let settled = self.settle_where(|entry| entry.place.server == dead).await;
-        let map = self.maps().current();
-        let is_orphan =
-            |entry: &&RangeEntry| entry.place.server == dead && entry.online && entry.intent.is_none();
-        let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect(), &[]).await?;
-        settled?;
-        let map_version = self.maps().current().version();
-        let moved = |range| Changed { map_version, ranges: vec![range], held_for: Default::default() };
-        Ok(taken.into_iter().map(moved).collect())
+            self.set_servers(self.servers().into_iter().filter(|server| server.id() != dead));
+            let settled = self.settle_where(|entry| entry.place.server == dead).await;
+            let map = self.maps().current();
+            let is_orphan =
+                |entry: &&RangeEntry| entry.place.server == dead && entry.online && entry.intent.is_none();
+            let taken = self.take(map.entries().iter().filter(is_orphan).cloned().collect(), &[]).await?;
+            settled?;
+            let map_version = self.maps().current().version();
+            let moved = |range| Changed { map_version, ranges: vec![range], held_for: Default::default() };
+            Ok(taken.into_iter().map(moved).collect())
+        })
     }
 
     /// Opens ranges that no server serves, and serves them: each at its own server or, if that server is not here, at

@@ -19,6 +19,7 @@
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use rangehold_map::KeyRange;
 use slatedb::config::DurabilityLevel;
 
@@ -38,7 +39,7 @@ impl Range {
             None => {
                 // In a box, as below: the database's futures are large, and each caller's would be as large. To move
                 // them was a sixth of the work of a request that finds its row in the cache.
-                let value = Box::pin(opening.read_row(key)).await;
+                let value = opening.read_row(key).await;
                 value.map_err(|error| self.unless_handed_over(error))?
             }
         };
@@ -63,7 +64,7 @@ impl Range {
         let end = match opening.rows.view(keys) {
             Some(mut view) => walk.in_cache(&mut view).await.unwrap_or(ScanEnd::Exhausted),
             None => {
-                let end = Box::pin(walk.in_both(&opening)).await;
+                let end = walk.in_both(&opening).await;
                 end.map_err(|error| self.unless_handed_over(error))?
             }
         };
@@ -116,12 +117,14 @@ impl Range {
 
 impl Opening {
     /// One durable row of the database, which is then in the cache.
-    async fn read_row(&self, key: &[u8]) -> Result<Option<Bytes>, ReadError> {
-        let key_alone = KeyRange::new(key.to_vec(), Some(just_after(key).to_vec()));
-        let filling = self.rows.fill(&key_alone);
-        let value = stored::get(&self.db, key, DurabilityLevel::Remote).await?;
-        filling.end_of_get(key, value.as_ref(), || self.durable_sequence());
-        Ok(value)
+    fn read_row<'a>(&'a self, key: &'a [u8]) -> BoxFuture<'a, Result<Option<Bytes>, ReadError>> {
+        Box::pin(async move {
+            let key_alone = KeyRange::new(key.to_vec(), Some(just_after(key).to_vec()));
+            let filling = self.rows.fill(&key_alone);
+            let value = stored::get(&self.db, key, DurabilityLevel::Remote).await?;
+            filling.end_of_get(key, value.as_ref(), || self.durable_sequence());
+            Ok(value)
+        })
     }
 }
 

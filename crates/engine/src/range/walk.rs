@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use rangehold_map::KeyRange;
 use slatedb::DbSnapshot;
 use slatedb::config::DurabilityLevel;
@@ -98,24 +99,29 @@ impl<'a> Walk<'a> {
 
     /// Shows the first rows from the cache, as far as it knows them, and the others from a snapshot of the database. Both
     /// are as of one moment; see [`super::read`].
-    pub(super) async fn in_both(&mut self, opening: &Opening) -> Result<ScanEnd, ReadError> {
-        // The order matters: what a write touches after the fill has begun is noted, and the cache is asked after the
-        // snapshot was made.
-        let mut filling = opening.rows.fill(self.keys);
-        let snapshot = opening.db.snapshot().map_err(read_error)?;
-        let Some(mut view) = opening.rows.view_of_first(self.keys, snapshot.seq()) else {
-            return self.in_database(opening, &snapshot, self.keys, filling).await;
-        };
-        if let Some(end) = self.in_cache(&mut view).await {
-            return Ok(end);
-        }
-        // Another scan may have filled the cache since this one asked it for all of its rows.
-        if self.keys.high().is_some_and(|high| high <= &**view.reached()) {
-            return Ok(ScanEnd::Exhausted);
-        }
-        filling.begin_at(view.reached());
-        let rest = KeyRange::new(view.reached().to_vec(), self.keys.high().map(<[u8]>::to_vec));
-        self.in_database(opening, &snapshot, &rest, filling).await
+    pub(super) fn in_both<'s>(
+        &'s mut self,
+        opening: &'s Opening,
+    ) -> BoxFuture<'s, Result<ScanEnd, ReadError>> {
+        Box::pin(async move {
+            // The order matters: what a write touches after the fill has begun is noted, and the cache is asked after the
+            // snapshot was made.
+            let mut filling = opening.rows.fill(self.keys);
+            let snapshot = opening.db.snapshot().map_err(read_error)?;
+            let Some(mut view) = opening.rows.view_of_first(self.keys, snapshot.seq()) else {
+                return self.in_database(opening, &snapshot, self.keys, filling).await;
+            };
+            if let Some(end) = self.in_cache(&mut view).await {
+                return Ok(end);
+            }
+            // Another scan may have filled the cache since this one asked it for all of its rows.
+            if self.keys.high().is_some_and(|high| high <= &**view.reached()) {
+                return Ok(ScanEnd::Exhausted);
+            }
+            filling.begin_at(view.reached());
+            let rest = KeyRange::new(view.reached().to_vec(), self.keys.high().map(<[u8]>::to_vec));
+            self.in_database(opening, &snapshot, &rest, filling).await
+        })
     }
 
     /// Shows rows of the database, and puts them into the cache.

@@ -15,6 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use rangehold_map::key::is_of_objects;
 use rangehold_map::{PartitionPrefix, Timestamp};
 use slatedb::{WriteBatch, WriteHandle};
@@ -236,33 +237,35 @@ const NEVER_DURABLE: u64 = u64::MAX;
 
 /// Puts a batch into the log and takes a ticket for its flush. The write keeps its stripe and its entry until
 /// then, and its place until it is durable.
-async fn enter(
+fn enter(
     opening: Arc<Opening>,
     Batch { batch, rows, bytes }: Batch,
     entrance: Option<Entrance>,
-) -> Result<(Ticket, u64), Reason> {
-    let number = opening.rows.announce(rows);
-    let written = opening.db.write(batch).await;
-    match &written {
-        Ok(handle) => opening.rows.entered(number, handle.seqnum()),
-        Err(_) => opening.rows.shut(),
-    }
-    let mut admitted = None;
-    if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
-        admitted = Some(let_in);
-        // A write that fails closes the database. Before the database is closed, the next write may be shown the
-        // rows of the failed one. That next write then waits until the database is closed.
-        let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
-        *newest = Some(Newest { opening: opening.number, sequence });
-    }
-    let handle = written.map_err(Reason::failed)?;
-    opening.unflushed.add(handle.seqnum(), bytes);
-    // Take the ticket before giving the entry back: a freeze then takes its own ticket later, and that one is not
-    // settled before this one.
-    let (entry, place) = admitted.map(|Admitted { entry, place }| (entry, place)).unzip();
-    let ticket = opening.flusher.ticket(place);
-    drop(entry);
-    Ok((ticket, handle.seqnum()))
+) -> BoxFuture<'static, Result<(Ticket, u64), Reason>> {
+    Box::pin(async move {
+        let number = opening.rows.announce(rows);
+        let written = opening.db.write(batch).await;
+        match &written {
+            Ok(handle) => opening.rows.entered(number, handle.seqnum()),
+            Err(_) => opening.rows.shut(),
+        }
+        let mut admitted = None;
+        if let Some(Entrance { guard: mut newest, admitted: let_in }) = entrance {
+            admitted = Some(let_in);
+            // A write that fails closes the database. Before the database is closed, the next write may be shown the
+            // rows of the failed one. That next write then waits until the database is closed.
+            let sequence = written.as_ref().map_or(NEVER_DURABLE, WriteHandle::seqnum);
+            *newest = Some(Newest { opening: opening.number, sequence });
+        }
+        let handle = written.map_err(Reason::failed)?;
+        opening.unflushed.add(handle.seqnum(), bytes);
+        // Take the ticket before giving the entry back: a freeze then takes its own ticket later, and that one is not
+        // settled before this one.
+        let (entry, place) = admitted.map(|Admitted { entry, place }| (entry, place)).unzip();
+        let ticket = opening.flusher.ticket(place);
+        drop(entry);
+        Ok((ticket, handle.seqnum()))
+    })
 }
 
 async fn settled(ticket: Ticket) -> Result<(), Reason> {

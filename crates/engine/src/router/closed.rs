@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use futures::future::BoxFuture;
 use rangehold_map::key::bucket_objects;
 use rangehold_map::{BucketId, KeyRange};
 use tokio::time::{Instant, timeout_at};
@@ -18,14 +19,22 @@ impl Router {
     ///
     /// After an error some ranges may have closed the bucket: open it again, or repeat this. What was begun goes on after
     /// `deadline`, and also if the caller gives up.
-    pub async fn close_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
-        self.note_bucket(Note::Closed(bucket), bucket, deadline).await
+    pub fn close_bucket<'a>(
+        &'a self,
+        bucket: BucketId,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<(), ReadError>> {
+        Box::pin(async move { self.note_bucket(Note::Closed(bucket), bucket, deadline).await })
     }
 
     /// Allows writes to the bucket again, in all its ranges. Harmless if it is open. The notes of a bucket that was
     /// deleted are removed in the same way, when no request that knows the bucket can still be under way.
-    pub async fn reopen_bucket(&self, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {
-        self.note_bucket(Note::Open(bucket), bucket, deadline).await
+    pub fn reopen_bucket<'a>(
+        &'a self,
+        bucket: BucketId,
+        deadline: Instant,
+    ) -> BoxFuture<'a, Result<(), ReadError>> {
+        Box::pin(async move { self.note_bucket(Note::Open(bucket), bucket, deadline).await })
     }
 
     async fn note_bucket(&self, note: Note, bucket: BucketId, deadline: Instant) -> Result<(), ReadError> {

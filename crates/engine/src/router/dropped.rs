@@ -5,6 +5,7 @@
 use std::ops::ControlFlow;
 
 use bytes::Bytes;
+use futures::future::BoxFuture;
 use rangehold_map::key::{KIND_CATALOGUE, after_prefix, dropped_prefix, table_prefix};
 use rangehold_map::{Key, KeyRange, PartitionPrefix, TableId};
 use tokio::time::{Instant, timeout_at};
@@ -25,22 +26,24 @@ impl Router {
     /// A range that is offline learns of the drop when it comes back, before it serves.
     ///
     /// What was begun goes on after `deadline`, and also if the caller gives up.
-    pub async fn drop_table(
-        &self,
-        account: &str,
+    pub fn drop_table<'a>(
+        &'a self,
+        account: &'a str,
         table: TableId,
         deadline: Instant,
-    ) -> Result<(), ReadError> {
-        let (router, account) = (self.clone(), account.to_owned());
-        let noting = RunToEnd::new(async move {
-            let keys = KeyRange::prefix(&table_prefix(&account, table));
-            let noted = router.note_in_ranges(&Note::Dropped(account, table), keys).await;
-            router.0.dropped.notify_one();
-            noted
-        });
-        timeout_at(deadline, noting).await.unwrap_or_else(|_| {
-            let why = "the deadline passed before every range had noted that the table is dropped";
-            Err(ReadError::Unavailable(Reason::Found(why)))
+    ) -> BoxFuture<'a, Result<(), ReadError>> {
+        Box::pin(async move {
+            let (router, account) = (self.clone(), account.to_owned());
+            let noting = RunToEnd::new(async move {
+                let keys = KeyRange::prefix(&table_prefix(&account, table));
+                let noted = router.note_in_ranges(&Note::Dropped(account, table), keys).await;
+                router.0.dropped.notify_one();
+                noted
+            });
+            timeout_at(deadline, noting).await.unwrap_or_else(|_| {
+                let why = "the deadline passed before every range had noted that the table is dropped";
+                Err(ReadError::Unavailable(Reason::Found(why)))
+            })
         })
     }
 }

@@ -11,6 +11,7 @@
 use std::sync::Arc;
 
 use futures::TryStreamExt;
+use futures::future::BoxFuture;
 use object_store::path::Path;
 use object_store::{Error, ObjectStore, ObjectStoreExt, Result};
 use slatedb_common::retry::NonRetryable;
@@ -21,32 +22,34 @@ use super::damage::{Damage, DamagedFile};
 /// its manifest says) up to its last, and returns their numbers, ascending. Call it before the database is
 /// opened, since an opening goes on writing where it believes the end to be. From the error,
 /// [`super::damaged_file`] finds a [`DamagedFile`] whose path is that of the missing object.
-pub async fn check_log(
-    objects: &Arc<dyn ObjectStore>,
-    database: &str,
+pub fn check_log<'a>(
+    objects: &'a Arc<dyn ObjectStore>,
+    database: &'a str,
     replayed_until: u64,
-) -> Result<Vec<u64>> {
-    let directory = Path::from(format!("{database}/wal"));
-    let offset = directory.clone().join(file_name(replayed_until));
-    let listed: Vec<_> = objects.list_with_offset(Some(&directory), &offset).try_collect().await?;
-    let number = |path: &Path| path.filename()?.strip_suffix(".sst")?.parse::<u64>().ok();
-    let mut numbers: Vec<u64> = listed.iter().filter_map(|meta| number(&meta.location)).collect();
-    numbers.sort_unstable();
-    numbers.retain(|number| *number > replayed_until);
-    let mut wanted = replayed_until + 1;
-    for &found in &numbers {
-        while wanted < found {
-            let object = directory.clone().join(file_name(wanted));
-            // If the log is being written, a listing may show a file and not the one before it.
-            match objects.head(&object).await {
-                Ok(_) => wanted += 1,
-                Err(Error::NotFound { .. }) => return Err(missing(&object, found)),
-                Err(error) => return Err(error),
+) -> BoxFuture<'a, Result<Vec<u64>>> {
+    Box::pin(async move {
+        let directory = Path::from(format!("{database}/wal"));
+        let offset = directory.clone().join(file_name(replayed_until));
+        let listed: Vec<_> = objects.list_with_offset(Some(&directory), &offset).try_collect().await?;
+        let number = |path: &Path| path.filename()?.strip_suffix(".sst")?.parse::<u64>().ok();
+        let mut numbers: Vec<u64> = listed.iter().filter_map(|meta| number(&meta.location)).collect();
+        numbers.sort_unstable();
+        numbers.retain(|number| *number > replayed_until);
+        let mut wanted = replayed_until + 1;
+        for &found in &numbers {
+            while wanted < found {
+                let object = directory.clone().join(file_name(wanted));
+                // If the log is being written, a listing may show a file and not the one before it.
+                match objects.head(&object).await {
+                    Ok(_) => wanted += 1,
+                    Err(Error::NotFound { .. }) => return Err(missing(&object, found)),
+                    Err(error) => return Err(error),
+                }
             }
+            wanted = found + 1;
         }
-        wanted = found + 1;
-    }
-    Ok(numbers)
+        Ok(numbers)
+    })
 }
 
 fn file_name(number: u64) -> String {

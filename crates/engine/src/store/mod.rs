@@ -42,6 +42,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use futures::future::BoxFuture;
 use object_store::ObjectStore;
 use object_store::memory::InMemory;
 use parking_lot::Mutex;
@@ -255,20 +256,24 @@ impl Store {
     /// Makes the directories of the objects that will be below `paths`. Do this early, since making a
     /// durable directory takes longer than writing a small file. In memory there are no directories to
     /// make.
-    pub async fn make_directories(&self, paths: &[String]) -> object_store::Result<()> {
-        match &self.0.directory {
-            Some(directory) => directory.make_directories(paths).await,
-            None => Ok(()),
-        }
+    pub fn make_directories<'a>(&'a self, paths: &'a [String]) -> BoxFuture<'a, object_store::Result<()>> {
+        Box::pin(async move {
+            match &self.0.directory {
+                Some(directory) => directory.make_directories(paths).await,
+                None => Ok(()),
+            }
+        })
     }
 
     /// Removes the directory of the objects below `path`, which must all be deleted. Do not call it for a
     /// directory that may still be written to. In memory there are no directories to remove.
-    pub async fn remove_directory(&self, path: &str) -> object_store::Result<()> {
-        match &self.0.directory {
-            Some(directory) => directory.remove_directory(path).await,
-            None => Ok(()),
-        }
+    pub fn remove_directory<'a>(&'a self, path: &'a str) -> BoxFuture<'a, object_store::Result<()>> {
+        Box::pin(async move {
+            match &self.0.directory {
+                Some(directory) => directory.remove_directory(path).await,
+                None => Ok(()),
+            }
+        })
     }
 
     /// What kind of place this is.
