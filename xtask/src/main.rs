@@ -48,6 +48,8 @@ Experiments (--help after a name tells more):
   ranges      What a thousand ranges in one process cost
   cloud       Whether the profile `cloud` keeps its targets
   scale       Compares a large service with a small one
+  bench       What each sort of request costs, beside a bare HTTP server and Azurite
+  objects     What requests about objects cost; with --rates, how buckets bear load that doubles
   neighbours  What greedy clients cost a quiet one
   client      What the client does: tables moved by killed commands, sequences, stress tests of four designs
   balance     Runs the planner through simulated hours of a large service

@@ -156,7 +156,7 @@ fn result(text: &str) -> Result<Option<i64>> {
     let value = match word.strip_prefix("0x") {
         // Addresses, of mmap; only the sign matters, and they are not negative.
         Some(digits) => i64::from_str_radix(digits, 16).unwrap_or(i64::MAX),
-        None => word.parse().with_context(|| format!("the result {word:?} is no number"))?,
+        None => word.parse().with_context(|| format!("the result {word:?} is not a number"))?,
     };
     Ok(Some(value))
 }

@@ -204,10 +204,8 @@ on_both_stores! {
         }
         let reader = world.second().await;
         let map = reader.range_map::<i32>("ranges").await.unwrap();
-        let began = tokio::time::Instant::now();
         let error = map.get(&5).await.unwrap_err();
         assert_eq!((error.code(), error.retry()), (Code::PendingOperation, true));
-        assert!(began.elapsed() < lease * 4, "{:?}", began.elapsed());
         let pending = reader.pending_operations().await.unwrap();
         assert!(!pending[0].abandoned && !pending[0].undoing);
         // The owner dies, and its lease runs out.
