@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use rangehold_map::{Generation, RangeEntry, RangeMap, Timestamp};
 
+use super::intent::NotPublished;
 use super::parents::slow;
 use super::{ChangeError, Changed, StepError, intent};
 use crate::limits::FREEZE_WITHIN;
@@ -48,11 +49,11 @@ pub(crate) async fn hand_over(
     target.replace_in_set(&[], &[taken]);
     target.after(Step::Served, range).await;
     let published = intent::publish(maps, begun, |map: &RangeMap| map.move_done(range)).await;
-    if published.is_err() {
+    if matches!(published, Err(NotPublished::Overtaken)) {
         target.withdraw(&[range], &maps.current());
     }
     let held_for = pass_on(source, hand_over);
-    let map = published.map_err(|_| ChangeError::Overtaken { range })?;
+    let map = published.map_err(|why| why.of(range))?;
     target.after(Step::Published, range).await;
     Ok(Changed { map_version: map.version(), ranges: vec![range], held_for })
 }
@@ -65,7 +66,7 @@ pub(crate) async fn undo_broken_off(
     begun: &RangeEntry,
 ) -> Result<(), ChangeError> {
     let published = intent::publish_undone(maps, begun).await;
-    published.map_err(|_| ChangeError::Overtaken { range: begun.id })?;
+    published.map_err(|why| why.of(begun.id))?;
     server.after(Step::UndoPublished, begun.id).await;
     Ok(())
 }
@@ -79,7 +80,7 @@ async fn undo(maps: &Maps, source: &PartitionServer, begun: &RangeEntry, why: St
             source.after(Step::UndoPublished, begun.id).await;
             why.undone(begun.id)
         }
-        Err(intent::Overtaken) => ChangeError::Overtaken { range: begun.id },
+        Err(why) => why.of(begun.id),
     }
 }
 

@@ -11,6 +11,7 @@ use tokio::sync::OwnedMutexGuard;
 use tokio::time::sleep;
 use uuid::Uuid;
 
+use super::intent::NotPublished;
 use super::record::{self, Decided, Decision};
 use super::replacement::Replacement;
 use super::table::{Act, Attempt, End, Map, Phase, Row, Saw, Seen};
@@ -320,7 +321,8 @@ impl<'a> Walk<'a> {
         let done = |map: &_| self.change.done(map, attempt, self.server.id());
         match intent::publish(self.maps, self.change.begun(), done).await {
             Ok(map) => self.map_version = map.version(),
-            Err(intent::Overtaken) => {
+            Err(NotPublished::Unsound(error)) => return Err(error.into()),
+            Err(NotPublished::Overtaken) => {
                 // Two walks that found the same heirs served write the same map.
                 let map = self.maps.current();
                 if !self.change.is_done_in(&map, attempt, self.server.id()) {
@@ -341,8 +343,10 @@ impl<'a> Walk<'a> {
     }
 
     async fn publish_undone(&mut self) -> Result<Saw, StepError> {
-        let Ok(map) = intent::publish_undone(self.maps, self.change.begun()).await else {
-            return Ok(Saw::Overtaken);
+        let map = match intent::publish_undone(self.maps, self.change.begun()).await {
+            Ok(map) => map,
+            Err(NotPublished::Overtaken) => return Ok(Saw::Overtaken),
+            Err(NotPublished::Unsound(error)) => return Err(error.into()),
         };
         if self.makes {
             for entry in self.change.parents().iter().filter_map(|parent| map.get(parent.id)) {

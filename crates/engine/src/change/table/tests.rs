@@ -147,9 +147,11 @@ fn successors(world: World, who: Index) -> Vec<(String, World)> {
     if world.is_walking(who) {
         let act = process.seen.next();
         with(&act.to_string(), &|world| step(world, How::Works));
-        // The map is written again and again until the store takes it.
-        if !matches!(act, Act::PublishDone | Act::PublishUndone | Act::End(_) | Act::Serve | Act::AskLease) {
+        if !matches!(act, Act::End(_) | Act::Serve | Act::AskLease) {
             with(&format!("{act}: fails"), &|world| step(world, How::Fails));
+        }
+        // The map is written again and again until the store takes it, or refused before it is written.
+        if !matches!(act, Act::PublishDone | Act::PublishUndone | Act::End(_) | Act::Serve | Act::AskLease) {
             with(&format!("{act}: fails unheard"), &|world| step(world, How::FailsUnheard));
         }
     }
