@@ -46,11 +46,16 @@ pub(crate) fn run(flags: DevFlags) -> Result<()> {
 
 /// Makes the process use small pages of memory. The allocator asks for pages of 2 MiB, and a page stays as
 /// long as anything in it is used. With such pages a thousand ranges held three times the memory that they use.
+/// Only Linux joins pages like this.
+#[cfg(target_os = "linux")]
 fn refuse_huge_pages() {
     if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
         warn!(%error, "the process may use more memory than --memory: huge pages could not be switched off");
     }
 }
+
+#[cfg(not(target_os = "linux"))]
+fn refuse_huge_pages() {}
 
 async fn serve(flags: DevFlags, config: Config) -> Result<()> {
     let mut signals = Signals::new()?;

@@ -214,6 +214,8 @@ fn keep_alive(socket: &TcpStream, config: &Config) -> std::io::Result<()> {
     if let Some(probes) = config.get_keepalives_retries() {
         sockopt::set_tcp_keepcnt(socket, probes)?;
     }
+    // Other systems have no such setting, and the driver leaves it out there too.
+    #[cfg(target_os = "linux")]
     if let Some(unacknowledged) = config.get_tcp_user_timeout() {
         let ms = u32::try_from(unacknowledged.as_millis()).unwrap_or(u32::MAX);
         sockopt::set_tcp_user_timeout(socket, ms)?;

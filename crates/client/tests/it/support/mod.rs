@@ -1,6 +1,8 @@
 //! The service that the tests of this crate speak to: a server of their own, or the one that [`CONNECTION`] names, for
 //! example Azurite.
 
+use rand::TryRng;
+use rand::rngs::SysRng;
 use rangehold_client::{Guid, Service, Table};
 use rangehold_testkit::server::{Server, Setup};
 use rangehold_testkit::workspace::{Profile, program};
@@ -53,7 +55,7 @@ impl Home {
     /// A table that no other test uses.
     pub(crate) async fn table(&self, test: &str) -> Table {
         let mut bytes = [0; 16];
-        rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty()).expect("there is chance");
+        SysRng.try_fill_bytes(&mut bytes).expect("the system has random bytes");
         let unique = Guid(bytes).to_string().replace('-', "");
         let table = self.service.table(&format!("{test}{unique}")).expect("it is a name");
         table.create().await.expect("the name is new");
